@@ -90,12 +90,9 @@ class MemoryDesc:
         else:
             place = place_by_tag(dims, tag or "")
 
-        reach = max(place.extent, max(place.strides, default=0)) + offset0
-        if reach * dtype.size_bytes > MAX_BYTES:
-            raise InvalidArguments(
-                f"dims {dims} of {dtype} reach {reach * dtype.size_bytes} bytes: the largest tensor has 2**46"
-            )
-        is_any = tag == "any"
+        reach_bytes = (max(place.extent, max(place.strides, default=0)) + offset0) * dtype.size_bytes
+        if reach_bytes > MAX_BYTES:
+            raise InvalidArguments(f"dims {dims} of {dtype} reach {reach_bytes} bytes: the largest tensor has 2**46")
         put = object.__setattr__
         put(self, "dims", dims)
         put(self, "dtype", dtype)
@@ -103,9 +100,9 @@ class MemoryDesc:
         put(self, "inner_blocks", place.inner_blocks)
         put(self, "padded_dims", place.padded_dims)
         put(self, "offset0", offset0)
-        put(self, "is_any", is_any)
+        put(self, "is_any", tag == "any")
         put(self, "_extent", 0 if 0 in dims else offset0 + place.extent)
-        put(self, "_key", (dims, dtype.name, place.live, place.inner_blocks, offset0, is_any))
+        put(self, "_key", (dims, dtype.name, place.live, place.inner_blocks, offset0, self.is_any))
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -133,6 +130,15 @@ class MemoryDesc:
         """Bytes from the base to the end of the furthest element, padding and offset0 included; 0 if a dim is 0."""
         self._require_layout("size")
         return self._extent * self.dtype.size_bytes
+
+    @property
+    def offset0_bytes(self) -> int:
+        return self.offset0 * self.dtype.size_bytes
+
+    @property
+    def strides_bytes(self) -> tuple[int, ...]:
+        """From an index of each dim, of blocks if it is blocked, to the next one."""
+        return tuple(stride * self.dtype.size_bytes for stride in self.strides)
 
     @property
     def has_padding(self) -> bool:

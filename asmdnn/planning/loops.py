@@ -18,6 +18,7 @@ import numpy as np
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64
+from asmdnn.types import DataType
 
 SRC: Final = 0
 DST: Final = 1
@@ -37,6 +38,10 @@ class Loop:
     @property
     def dst(self) -> int:
         return self.strides[DST]
+
+    def strides_bytes(self, dtype: DataType) -> tuple[int, ...]:
+        """Of strides in elements, where all tensors have that type."""
+        return self.every(dtype.size_bytes)
 
     def every(self, steps: int) -> tuple[int, ...]:
         """The strides of so many steps at a time."""

@@ -156,6 +156,7 @@ class ReductionTuning:
     row_elements: int = 8192  # of a chunk along dense rows: what a sum adds up before the tree begins
     chunk_elements: int = 16384  # of a chunk of rows apart
     lanes: int = 512  # of the rows of such a chunk
+    sum_cycles: int = 4  # of a vector of cumulative sums, each of which waits for the one before
     merged: int = 64  # results that a level of the tree makes one of: longer chains round more
 
 

@@ -75,6 +75,28 @@ def bound(alg: PoolingAlgorithm, problem: Any) -> float:
     return 0.0 if alg == "max" else 4 * (np.prod(problem[1]) + 1) * 2.0**-24
 
 
+def strategy_of(problem: Any, tag: str) -> str:
+    """Of f32 without indices."""
+    if tag in ("abcd", "bacd"):
+        return "planes" if problem is PROBLEMS[3] else "rows" if problem[2][1] < 3 else "reorder+pixels"
+    return "two_steps" if problem is PROBLEMS[4] else "pixels"
+
+
+def test_every_strategy_is_a_plan_or_a_reason() -> None:
+    names = [
+        "bytes_in_two_steps", "bytes", "narrow_pixels", "planes", "rows", "two_steps", "pixels", "indexed_two_steps",
+        "indexed",
+    ]  # fmt: skip
+    answers = dnn.implementations(described("max", PROBLEMS[4], "abcd"), engine=dnn.Engine(isa="avx2", threads=1))
+    reasons = {x.implementation.removesuffix(":avx2"): x.reason for x in answers if isinstance(x, dnn.Refusal)}
+    taken = [x.implementation for x in answers if isinstance(x, dnn.PrimitiveDesc)]
+    assert [x.implementation.removeprefix("reorder+").removesuffix(":avx2") for x in answers] == names
+    assert taken == ["rows:avx2", "reorder+two_steps:avx2", "reorder+pixels:avx2"]
+    assert reasons["planes"] == "windows are no whole planes"
+    assert reasons["bytes"] == "it finds maxima of s8 and u8"
+    assert reasons["indexed"] == "there are no indices"
+
+
 @pytest.mark.parametrize("alg", ALGS)
 @pytest.mark.parametrize("tag", TAGS)
 def test_layouts(isa: str, alg: PoolingAlgorithm, tag: str) -> None:
@@ -82,8 +104,7 @@ def test_layouts(isa: str, alg: PoolingAlgorithm, tag: str) -> None:
         desc, x = described(alg, problem, tag), numbers(*problem[0])
         pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
         pd.plan.check()
-        assert pd.implementation.removeprefix("reorder+") == f"pool:{isa}"
-        assert (pd.implementation == f"pool:{isa}") == (tag not in ("abcd", "bacd") or problem[2][1] < 3)
+        assert pd.implementation == f"{strategy_of(problem, tag)}:{isa}"
         dst = dnn.Memory(desc.dst)
         dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
         assert np.abs(dst.numpy() - expected(alg, x, problem)).max() <= bound(alg, problem)
@@ -166,7 +187,9 @@ def test_types_in_registers(isa: str, dtype: dnn.DataType, tag: str) -> None:
         pd = dnn.primitive_desc(replace(model, src=src, dst=dst), engine=dnn.Engine(isa=isa, threads=2))
         pd.plan.check()
         is_native = at < 4 or (tag == "aBcd8b" and dtype in (dnn.s8, dnn.u8))
-        assert pd.implementation == ("" if is_native else "reorder+") + f"pool:{isa}"
+        of_bytes = alg == "max" and tag == "aBcd8b" and dtype in (dnn.s8, dnn.u8)
+        native = f"bytes{'_in_two_steps' * (at == 4)}" if of_bytes else "narrow_pixels"
+        assert pd.implementation == f"{native if is_native else 'reorder+two_steps'}:{isa}"
         found = dnn.Memory(dst)
         dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(encoded(x.astype(np.float32), dtype), src), dst=found)
         wanted = rounded(expected(alg, x.astype(np.float32), problem).astype(np.float32), dtype)
@@ -187,7 +210,9 @@ def test_maxima_of_bytes(isa: str, dtype: dnn.DataType, tag: str) -> None:
             pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
             pd.plan.check()
             by_reorders = (channels, tag) == (5, "acdb") and problem[1] == (9, 9)
-            assert pd.implementation == ("reorder+" if by_reorders else "") + f"pool:{isa}"
+            native = "narrow_pixels" if (channels, tag) == (5, "acdb") else "bytes"
+            name = native + "_in_two_steps" * (problem[1] == (9, 9))
+            assert pd.implementation == f"{'reorder+two_steps' if by_reorders else name}:{isa}"
             found = dnn.Memory(dst)
             dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, src), dst=found)
             assert np.array_equal(found.numpy(), expected("max", x, problem)) and found.padding_is_zero()

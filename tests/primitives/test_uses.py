@@ -30,7 +30,7 @@ def rewritten(plan: Plan, change: Any) -> Plan:
 
 
 def test_post_ops_that_no_kernel_has() -> None:
-    with pytest.raises(PlanError, match=r"pool:avx2 does not apply the post-op Eltwise\(alg='relu'"):
+    with pytest.raises(PlanError, match=r"pixels:avx2 does not apply the post-op Eltwise\(alg='relu'"):
         checked(plan_of(DESC, dnn.Attr()), DESC, CHAIN)
     swapped = rewritten(plan_of(DESC, CHAIN), lambda _, spec: replace(spec, chain=spec.chain[::-1]))
     with pytest.raises(PlanError, match="does not apply the post-op"):

@@ -29,6 +29,7 @@ from asmdnn.isa.elements import element_of
 from asmdnn.isa.formula import bits_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.types import f32
 
 ARGUMENTS = ("src", "dst", "mask", "probability", "seed", "first")
 SRC, DST, MASK, PROBABILITY, SEED, FIRST = range(6)
@@ -57,8 +58,9 @@ class DropoutSpec:
 
     def footprint(self) -> Footprint:
         numbers = (Range(PROBABILITY, 0, 4), Range(SEED, 0, 4), Range(FIRST, 0, 4))
-        writes = (Range(DST, 0, 4 * self.count), Range(MASK, 0, self.count))
-        return Footprint((Range(SRC, 0, 4 * self.count), *numbers), writes)
+        size = f32.size_bytes * self.count
+        writes = (Range(DST, 0, size), Range(MASK, 0, self.count))
+        return Footprint((Range(SRC, 0, size), *numbers), writes)
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[])."""
@@ -104,7 +106,8 @@ class DropoutCode:
         v.broadcast(self.seed, mem(pointer, size=4))
         asm.MOV(pointer, mem(asm.frame, 8 * FIRST, size=8))
         v.broadcast(self.counters, mem(pointer, size=4))
-        quads = [lane // 2 + v.lanes // 4 * (lane % 2) for lane in range(v.lanes // 2)]
+        counters = v.lanes // 2  # each of them has two lanes, for products of 64 bits
+        quads = [lane // 2 + counters // 2 * (lane % 2) for lane in range(counters)]
         offsets = [number for quad in quads for number in (WORDS * quad, 0)]
         asm.VPADDD(self.counters, self.counters, asm.const(pack(f"<{v.lanes}i", *offsets), v.bytes, size=v.bytes))
         asm.MOV(pointer, mem(asm.frame, 8 * PROBABILITY, size=8))
@@ -137,9 +140,8 @@ class DropoutCode:
     def turn(self, parts: list[Lanes]) -> None:
         """The elements of the next counters, or as many as there are."""
         self.generate()
-        size = self.v.bytes
         for j, (part, bits) in enumerate(zip(parts, self.words, strict=False)):
-            self.drop(part, bits, j * size)
+            self.drop(part, bits, j)
 
     def generate(self) -> None:
         """The bits of consecutive elements into words[0] and words[1], from the counters."""
@@ -168,20 +170,20 @@ class DropoutCode:
             asm.VXORPS(word, word, key)
         self.words, self.products = [w0, p1, w2, p0], [w1, w3]
 
-    def drop(self, part: Lanes, bits: Register, at: int) -> None:
-        """A vector of elements, kept where their bits are above the threshold: then the larger one differs from it."""
+    def drop(self, part: Lanes, bits: Register, j: int) -> None:
+        """Vector j of elements, kept where their bits are above the threshold: then the larger one differs from it."""
         asm, v, (x, ones) = self.asm, self.v, self.words[2:]
         asm.VPMAXUD(bits, bits, self.threshold)
         asm.VXORPS(bits, bits, self.threshold)
         asm.VCVTDQ2PS(bits, bits)
         kept = v.condition(lambda: self.keys[0])
         v.compare(kept, bits, v.splat(0), Predicate.not_equal)
-        part.load(x, mem(self.src, at, size=v.bytes))
+        part.load(x, mem(self.src, j * v.bytes, size=v.bytes))
         asm.VMULPS(x, x, self.factor)
         v.keep(x, kept, x)
-        part.store_last(mem(self.dst, at, size=v.bytes), x)
+        part.store_last(mem(self.dst, j * v.bytes, size=v.bytes), x)
         v.keep(ones, kept, v.splat(1))
-        element_of("u8").lanes(v, part).store(mem(self.mask, at // 4, size=v.lanes), ones)
+        element_of("u8").lanes(v, part).store(mem(self.mask, j * v.lanes, size=v.lanes), ones)
         v.end_condition(kept)
 
     def advance(self) -> None:

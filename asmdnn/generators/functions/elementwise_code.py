@@ -13,6 +13,7 @@ from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
+from asmdnn.types import f32
 
 SRC, DST = range(2)
 Store = Callable[[Any, Any], None]
@@ -64,7 +65,7 @@ class MapFields(Protocol):
 class MapCode:
     """The emission of a kernel: pointers to src, the results and the operands, and the place in a row.
 
-    That counts bytes where all elements have 4, else elements.
+    That counts bytes where all elements have as many as f32, else elements.
     """
 
     def __init__(self, spec: MapFields, v: Vector) -> None:
@@ -82,9 +83,9 @@ class MapCode:
         self.together = max(1, min(spec.rows, self.at_once // vectors)) if vectors and not tail else 1
         moved = {argument: step * self.together for argument, step in self.steps.items()}
         self.operands = RowPointers(asm, moved, spec.rows, OTHER_REGISTERS)
-        arguments = range(len(spec.frame))
-        self.unit = 4 if all(spec.size_of(argument) == 4 for argument in arguments) else 1
-        self.at = asm.gp.take("bytes into the row" if self.unit == 4 else "elements into the row")
+        by_bytes = all(spec.size_of(argument) == f32.size_bytes for argument in range(len(spec.frame)))
+        self.unit = f32.size_bytes if by_bytes else 1
+        self.at = asm.gp.take("bytes into the row" if by_bytes else "elements into the row")
 
     def place(self, pointer: Register, argument: int, element: int, index: Register | None) -> Pointer:
         """A vector from an element of the row on, counted from `index`."""

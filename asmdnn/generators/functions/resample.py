@@ -33,6 +33,7 @@ from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import size_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.types import f32
 
 SRC, DST, WEIGHTS = range(3)
 MOST_VECTORS = 4
@@ -109,7 +110,7 @@ class ResampleSpec:
             if len(taps) > 1:
                 begins = {at for _, _, at in steps} if axis == len(self.taps) - 1 else {0}
                 rows = self.together if axis == len(self.taps) - 1 else 1
-                reads += [Range(WEIGHTS + axis, *ends) for ends in touched(begins, 4 * len(taps) * rows)]
+                reads += [Range(WEIGHTS + axis, *ends) for ends in touched(begins, f32.size_bytes * len(taps) * rows)]
         return Footprint(tuple(reads), tuple(Range(DST, *ends) for ends in dst))
 
     def place(self, at: tuple[int, ...]) -> tuple[int, int, int]:
@@ -167,7 +168,7 @@ class ResampleCode:
             self.asm.MOV(pointer, mem(self.asm.frame, 8 * (WEIGHTS + axis)))
             factor = self.v.registers.take("factor")
             for x, at in zip(registers, product(*map(range, counts)), strict=True):
-                self.v.broadcast(factor if started else x, mem(pointer, 4 * at[axis], size=4))
+                self.v.broadcast(factor if started else x, mem(pointer, f32.size_bytes * at[axis], size=4))
                 if started:
                     self.v.mul(x, x, factor)
             self.v.registers.free(factor)
@@ -261,7 +262,7 @@ class ResampleCode:
     def along(self, pixel: int, vectors: int) -> Sequence[Register]:
         """The sum over the last axis for one pixel."""
         for tap, column in enumerate(self.columns):
-            self.v.broadcast(self.spare, mem(self.last, 4 * (pixel * len(self.columns) + tap), size=4))
+            self.v.broadcast(self.spare, mem(self.last, f32.size_bytes * (pixel * len(self.columns) + tap), size=4))
             for result, x in zip(self.sums[:vectors], column, strict=False):
                 if tap == 0:
                     self.v.mul(result, x, self.spare)

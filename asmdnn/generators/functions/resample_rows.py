@@ -34,7 +34,8 @@ from asmdnn.generators.stores import emit_stored
 from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Vector
-from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
+from asmdnn.types import f32
 
 SRC, DST, WEIGHTS, FACTORS = range(4)
 ARGUMENTS = ("src", "dst", "weights", "factors")
@@ -112,19 +113,19 @@ class ResampleRowsSpec:
         return ARGUMENTS
 
     def footprint(self) -> Footprint:
-        lanes = lanes_of(self.isa)
-        size = 4 * min(lanes, self.width)
+        size = f32.size_bytes * min(lanes_of(self.isa), self.width)
         row = merged({(pick.bytes, pick.bytes + size) for column in self.columns for pick in column})
         steps = list(self.steps())
         src = shifted(row, (step[0] + tap for step in steps for tap in self.taps))
         rows = range(self.together)
-        dst = shifted([(0, 4 * self.results)], (step[1] + r * self.dst_row_bytes for step in steps for r in rows))
+        row = [(0, f32.size_bytes * self.results)]
+        dst = shifted(row, (step[1] + r * self.dst_row_bytes for step in steps for r in rows))
         reads = [Range(SRC, *ends) for ends in src]
         if len(self.taps) > 1:
-            table = [(0, 4 * len(self.taps) * self.together)]
+            table = [(0, f32.size_bytes * len(self.taps) * self.together)]
             reads += [Range(WEIGHTS, *ends) for ends in shifted(table, (step[2] for step in steps))]
         if len(self.columns[0]) > 1:
-            reads.append(Range(FACTORS, 0, 4 * lanes * len(self.columns) * len(self.columns[0])))
+            reads.append(Range(FACTORS, 0, vector_bytes(self.isa) * len(self.columns) * len(self.columns[0])))
         return Footprint(tuple(reads), tuple(Range(DST, *ends) for ends in dst))
 
     def steps(self) -> Iterator[tuple[int, int, int]]:
@@ -237,7 +238,7 @@ class ResampleRowsCode:
         if len(self.rows) == 1:
             self.finish(self.rows[0])
         for r in range(spec.together):
-            place = r * spec.dst_row_bytes + 4 * first_result(column, spec.results, v.lanes) - walked[1]
+            place = r * spec.dst_row_bytes + f32.size_bytes * first_result(column, spec.results, v.lanes) - walked[1]
             self.put(mem(self.dst, place, size=v.bytes), self.weighed(r))
 
     def bring(self, target: Register, tap: int, offset: int) -> None:
@@ -256,7 +257,7 @@ class ResampleRowsCode:
         if len(self.rows) == 1:
             return self.rows[0]
         for tap, row in enumerate(self.rows):
-            self.v.broadcast(self.spare, mem(self.weights, 4 * (r * len(self.rows) + tap), size=4))
+            self.v.broadcast(self.spare, mem(self.weights, f32.size_bytes * (r * len(self.rows) + tap), size=4))
             if tap == 0:
                 self.v.mul(self.result, row, self.spare)
             else:

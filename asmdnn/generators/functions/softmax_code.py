@@ -20,6 +20,7 @@ from asmdnn.isa.vectors import VECTORS, lanes_of
 INFINITY = float("inf")
 ACCUMULATORS = 4
 REGISTERS_OF_POWER = 3
+REGISTERS_OF_VECTOR = 4  # which a walk takes some of at a time: its own, and what its power takes
 
 
 def rows_held(isa: str, elements: int) -> int:
@@ -163,7 +164,7 @@ class SoftmaxOfLongRows(Rows):
         self.prefetches = prefetches
         asm = v.asm
         self.walk = Walk(v, spec.elements)
-        self.at_once = v.count // 4
+        self.at_once = v.count // REGISTERS_OF_VECTOR
         self.limit, self.last = asm.stack(4), asm.stack(4)  # the maximum; 1 / sum, or its logarithm
 
     def some(self, rows: int) -> None:

@@ -23,6 +23,7 @@ from asmdnn.generators.functions.row_code import OTHER_REGISTERS, Computation
 from asmdnn.generators.functions.rows import Vectors, Walk, tensors_read
 from asmdnn.generators.functions.softmax_code import (
     INFINITY,
+    REGISTERS_OF_VECTOR,
     exponential,
     log_program,
     logarithm,
@@ -57,7 +58,7 @@ class LanesCode(Computation):
 
     def __init__(self, spec: SoftmaxLanesSpec, v: Vector) -> None:
         super().__init__(v)
-        self.spec, self.at_once = spec, v.count // 4
+        self.spec, self.at_once = spec, v.count // REGISTERS_OF_VECTOR
         self.walk, self.left = Walk(v, spec.elements), v.asm.gp.take("rows left")
         self.limits, self.lasts = ([v.asm.stack(v.bytes) for _ in range(self.at_once)] for _ in range(2))
 

@@ -26,10 +26,12 @@ from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dense import dense_of
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.types import s32
 
 ARGUMENTS = ("src", "compensation", "taps")
 SRC, COMPENSATION, TAPS = range(3)
-S32_BYTES, WORD_BYTES = 4, 8
+S32_BYTES, WORD_BYTES = s32.size_bytes, 8
+GROUPS = (2, 4)  # elements of an output side by side that a multiplication adds up in its lane
 LANES, VECTOR_BYTES = 8, 32
 MOST_SUMS = 8  # registers with sums
 GATHERED = 4  # registers whose sums are put together
@@ -228,4 +230,4 @@ def gathered(asm: Assembler, sums: list[Any], spare: Any) -> Any:
 
 def has_lanes(dense: int, src_step: int) -> bool:
     """Whether outputs are a lane each."""
-    return dense == 1 or dense == src_step in (2, 4)
+    return dense == 1 or dense == src_step in GROUPS

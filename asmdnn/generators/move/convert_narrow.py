@@ -21,6 +21,7 @@ from asmdnn.isa.pieces import extract, pieces, store_bytes
 from asmdnn.isa.vectors import vector_of
 
 GROUP_BYTES = 4  # of a column
+COLUMNS = QUARTER_BYTES // GROUP_BYTES  # that a quarter of a register has a group of
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +83,11 @@ class NarrowCode:
         ]
         self.asm.role("transpose")
         whole = self.interleaved(groups)
-        for quarter in range(-(-columns // 4)):
-            at = StridedPlace(self.pointers[Argument.DST], self.spec.at(Argument.DST, r, c + 4 * quarter), 1)
-            self.asm.role(f"columns {c + 4 * quarter}-{c + min(columns, 4 * quarter + 4) - 1}")
-            self.store(whole, quarter, at, rows * self.spec.conversion.sizes[1], min(4, columns - 4 * quarter))
+        for quarter, begin in enumerate(range(0, columns, COLUMNS)):
+            count = min(COLUMNS, columns - begin)
+            at = StridedPlace(self.pointers[Argument.DST], self.spec.at(Argument.DST, r, c + begin), 1)
+            self.asm.role(f"columns {c + begin}-{c + begin + count - 1}")
+            self.store(whole, quarter, at, rows * self.spec.conversion.sizes[1], count)
 
     def group(self, x: Any, r: int, rows: int, c: int, columns: int) -> Any:
         """x = for each column a dword of its rows, of which those behind `rows` are undefined."""
@@ -138,7 +140,7 @@ class NarrowCode:
 
     def store(self, whole: list[Any], quarter: int, place: StridedPlace, size: int, columns: int) -> None:
         """Of one quarter up to four columns of `size` bytes."""
-        together = 4 // len(whole)  # columns in a register's quarter
+        together = COLUMNS // len(whole)  # columns in a register's quarter
         part, step = QUARTER_BYTES // together, self.spec.dst_steps[1]
         touching = step == part == size  # columns lie one behind another
         for i, x in enumerate(whole[: -(-columns // together)]):
@@ -167,6 +169,6 @@ class NarrowCode:
 
 
 def order_of(size: int) -> bytes:
-    """VPSHUFB's order of a quarter, from rows of four elements of that size to columns of 4 bytes."""
-    rows, columns, octets = range(GROUP_BYTES // size), range(4), range(size)
-    return bytes(4 * size * row + size * column + i for column in columns for row in rows for i in octets)
+    """VPSHUFB's order of a quarter, from rows of elements of that size to groups of each column."""
+    rows, columns, octets = range(GROUP_BYTES // size), range(COLUMNS), range(size)
+    return bytes(COLUMNS * size * row + size * column + i for column in columns for row in rows for i in octets)

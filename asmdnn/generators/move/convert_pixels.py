@@ -161,7 +161,7 @@ class ConvertDeinterleaveSpec(TransposedBlock):
     def plane_order(self, plane: int) -> bytes:
         """VPSHUFB's order from pixels to 8 dwords, each with a byte at the end where its type has it."""
         order, end = bytearray([NOTHING]) * VECTOR_BYTES, 3 * element_of(self.conversion.src).is_upper
-        for pixel in range(LANES):
+        for pixel, dword in enumerate(range(0, VECTOR_BYTES, VECTOR_BYTES // LANES)):
             start = self.upper if pixel >= HALF_PIXELS else 0
-            order[4 * pixel + end] = pixel * self.columns + plane - start
+            order[dword + end] = pixel * self.columns + plane - start
         return bytes(order)

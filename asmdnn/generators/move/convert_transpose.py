@@ -27,7 +27,7 @@ from asmdnn.isa.element import SPARE
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.packing import packing_of
 from asmdnn.isa.pieces import low_part
-from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
 
 ROWS = 4  # that lie together in a quarter
 ELEMENT_BYTES = 4  # of the largest elements
@@ -47,7 +47,7 @@ class ConvertTransposeSpec(TransposedBlock):
 
     @property
     def vector_bytes(self) -> int:
-        return 4 * lanes_of(self.isa)
+        return vector_bytes(self.isa)
 
     @property
     def together(self) -> int:

@@ -20,7 +20,7 @@ from asmdnn.generators.stores import if_aligned
 from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.permute import Lanes, permutes_of, steps_of
-from asmdnn.isa.vectors import VECTORS, lanes_of, vector_of
+from asmdnn.isa.vectors import VECTORS, vector_bytes, vector_of
 
 SRC, DST = range(2)
 ARGUMENTS = ("src", "dst")
@@ -69,7 +69,7 @@ class PermuteSpec:
 
     @property
     def vector_bytes(self) -> int:
-        return 4 * lanes_of(self.isa)
+        return vector_bytes(self.isa)
 
     @property
     def operations(self) -> int:

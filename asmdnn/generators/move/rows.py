@@ -13,7 +13,7 @@ from typing import Any
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, mem
-from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.isa.vectors import vector_bytes, vector_of
 
 SRC, DST = range(2)
 ARGUMENTS = ("src", "dst")
@@ -60,7 +60,7 @@ class RowsSpec:
 
     @property
     def vector_bytes(self) -> int:
-        return 4 * lanes_of(self.isa)
+        return vector_bytes(self.isa)
 
     @property
     def operations(self) -> int:
@@ -143,7 +143,7 @@ def load(asm: Assembler, x: Any, where: Any, size: int) -> None:
         asm.VPXOR(x.ymm, x.ymm, x.ymm)  # or the insertion waits for the register's last user
         (asm.VPINSRW if size == 2 else asm.VPINSRB)(x.xmm, x.xmm, where, 0)
     elif size <= 8:
-        (asm.VMOVD if size == 4 else asm.VMOVQ)(x.xmm, where)
+        {4: asm.VMOVD, 8: asm.VMOVQ}[size](x.xmm, where)
     else:
         (asm.VMOVUPS if size == ZMM_BYTES else asm.VMOVDQU)(view_of(x, size), where)
 
@@ -153,7 +153,7 @@ def store(asm: Assembler, where: Any, x: Any, size: int) -> None:
     if size <= 2:
         (asm.VPEXTRW if size == 2 else asm.VPEXTRB)(where, x.xmm, 0)
     elif size <= 8:
-        (asm.VMOVD if size == 4 else asm.VMOVQ)(where, x.xmm)
+        {4: asm.VMOVD, 8: asm.VMOVQ}[size](where, x.xmm)
     else:
         (asm.VMOVUPS if size == ZMM_BYTES else asm.VMOVDQU)(where, view_of(x, size))
 

@@ -21,7 +21,7 @@ from asmdnn.generators.stores import if_aligned
 from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dense import QUARTER_BYTES
-from asmdnn.isa.vectors import lanes_of
+from asmdnn.isa.vectors import vector_bytes
 
 SRC, DST = range(2)
 ARGUMENTS = ("src", "dst")
@@ -82,7 +82,7 @@ class ShuffleSpec:
 
     @property
     def vector_bytes(self) -> int:
-        return 4 * lanes_of(self.isa)
+        return vector_bytes(self.isa)
 
     @property
     def pixels_together(self) -> int:

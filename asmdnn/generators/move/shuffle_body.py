@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.move.shuffle_network import (
+    DWORD_BYTES,
     ZERO,
     GatherUnits,
     Lanes,
@@ -117,7 +118,7 @@ class ShuffleCode:
             self.dense.zero(x)
         elif is_whole(lanes, self.element_bytes, self.unit_bytes):
             self.load(x, windows[0])
-        elif self.element_bytes == 4 and self.unit_bytes == QUARTER_BYTES:
+        elif self.element_bytes == DWORD_BYTES and self.unit_bytes == QUARTER_BYTES:
             self.gather_dwords(x, lanes)
         else:
             for window in windows:
@@ -144,7 +145,7 @@ class ShuffleCode:
         if results:
             self.registers.free(*results)
         if ZERO in lanes:
-            kept = b"".join(bytes(4) if lane == ZERO else b"\xff" * 4 for lane in lanes)
+            kept = b"".join(bytes(DWORD_BYTES) if lane == ZERO else b"\xff" * DWORD_BYTES for lane in lanes)
             asm.VANDPS(x, x, self.in_quarters(kept))
 
     def in_quarters(self, data: bytes) -> Any:

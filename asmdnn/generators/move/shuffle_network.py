@@ -22,6 +22,7 @@ from asmdnn.isa.dense import QUARTER_BYTES
 Lanes = tuple[int, ...]
 
 ZERO = -1
+DWORD_BYTES = 4  # elements that VSHUFPS moves
 LARGEST_DISTANCE = 4
 MOST_UNPACKED = 12  # units that are all in registers at the end; the 4 others build the last one
 
@@ -73,7 +74,7 @@ def gather_cost(lanes: Lanes, element_bytes: int, unit_bytes: int) -> int:
     windows = windows_of(lanes, unit_bytes)
     if not windows or is_whole(lanes, element_bytes, unit_bytes):
         return 0
-    if element_bytes == 4 and unit_bytes == QUARTER_BYTES:
+    if element_bytes == DWORD_BYTES and unit_bytes == QUARTER_BYTES:
         return len(dword_steps(lanes)) + (ZERO in lanes)
     return 2 * len(windows) - 1
 
@@ -104,7 +105,7 @@ def dword_steps(lanes: Lanes) -> tuple[DwordStep, ...]:
     A ZERO element comes from wherever its neighbour does, to be cleared later.
     """
     known = next(lane for lane in lanes if lane != ZERO)
-    places = [divmod((known if lane == ZERO else lane) // 4, QUARTER_BYTES // 4) for lane in lanes]
+    places = [divmod((known if lane == ZERO else lane) // DWORD_BYTES, QUARTER_BYTES // DWORD_BYTES) for lane in lanes]
     steps: list[DwordStep] = []
     operands: list[tuple[int, int, int]] = []
     for (x, i), (y, j) in (places[:2], places[2:]):

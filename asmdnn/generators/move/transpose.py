@@ -17,7 +17,7 @@ from asmdnn.generators.move.transpose_tiles import MOVED_BYTES, TransposeCode, q
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dense import QUARTER_BYTES
-from asmdnn.isa.vectors import lanes_of
+from asmdnn.isa.vectors import vector_bytes
 
 SRC, DST = range(2)
 ARGUMENTS = ("src", "dst")
@@ -95,7 +95,7 @@ class TransposeSpec:
 
     @property
     def vector_bytes(self) -> int:
-        return 4 * lanes_of(self.isa)
+        return vector_bytes(self.isa)
 
     @property
     def operations(self) -> int:

@@ -14,6 +14,7 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
+from asmdnn.generators.functions.rows import F32_BYTES
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Pooled, Reduction, Taps, offsets
 from asmdnn.generators.stepping import repeated
@@ -45,7 +46,7 @@ class PoolPlanesSpec(Pooled):
         return f"{'_'.join(words)}_{checksum(self)}__{self.isa}"
 
     def footprint(self) -> Footprint:
-        src = touched(offsets((Taps(self.planes, self.src_plane_bytes),)), 4 * self.elements)
+        src = touched(offsets((Taps(self.planes, self.src_plane_bytes),)), F32_BYTES * self.elements)
         dst = touched(offsets((Taps(self.planes, self.dst_step_bytes),)), 4)
         reads, writes = ([Range(i, *ends) for ends in found] for i, found in ((SRC, src), (DST, dst)))
         return Footprint((*reads, *(writes if self.reads_dst else ())), tuple(writes))

@@ -27,6 +27,7 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
+from asmdnn.generators.functions.rows import F32_BYTES
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Loop, Pooled, Reduction, Taps, offsets
 from asmdnn.generators.stepping import repeated
@@ -34,7 +35,7 @@ from asmdnn.generators.stores import if_aligned
 from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
-from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
 
 BATCH = 8  # one line at a time is half as fast where rows are short
 INSTRUCTIONS = 1500  # of a batch, which is unrolled
@@ -80,8 +81,8 @@ class PoolRowsSpec(Pooled):
     @property
     def lead_bytes(self) -> int:
         """What a line of the buffer has in front of the row."""
-        vector_bytes = 4 * lanes_of(self.isa)
-        return -(-4 * self.before // vector_bytes) * vector_bytes
+        size = vector_bytes(self.isa)
+        return -(-F32_BYTES * self.before // size) * size
 
     @property
     def pitch_bytes(self) -> int:
@@ -89,7 +90,7 @@ class PoolRowsSpec(Pooled):
         lanes = lanes_of(self.isa)
         missing = -self.results % lanes * self.stride  # results that are computed and not stored
         behind = max(self.width, lanes) + lanes, self.reach + missing + self.stride - 1
-        return self.lead_bytes + -(-max(behind) // lanes) * lanes * 4
+        return self.lead_bytes + -(-max(behind) // lanes) * vector_bytes(self.isa)
 
     @property
     def batch(self) -> int:
@@ -105,8 +106,8 @@ class PoolRowsSpec(Pooled):
 
     def footprint(self) -> Footprint:
         lines = (Taps(x.times, x.src_bytes) for x in self.loops)
-        src = touched(offsets((*lines, *self.rows)), 4 * self.width)
-        dst = touched(offsets(Taps(x.times, x.dst_bytes) for x in self.loops), 4 * self.results)
+        src = touched(offsets((*lines, *self.rows)), F32_BYTES * self.width)
+        dst = touched(offsets(Taps(x.times, x.dst_bytes) for x in self.loops), F32_BYTES * self.results)
         reads, writes = ([Range(i, *ends) for ends in found] for i, found in ((SRC, src), (DST, dst)))
         return Footprint((*reads, *(writes if self.reads_dst else ())), tuple(writes))
 
@@ -144,7 +145,8 @@ class PoolRowsCode:
         """What lies outside of the rows, once for all lines; all of it, as numbers that are left there may be slow."""
         self.asm.role("outside")
         end = self.spec.pitch_bytes - self.spec.lead_bytes - self.v.bytes
-        starts = [*range(-self.spec.lead_bytes, 0, self.v.bytes), *range(4 * self.spec.width, end, self.v.bytes), end]
+        before = range(-self.spec.lead_bytes, 0, self.v.bytes)
+        starts = [*before, *range(F32_BYTES * self.spec.width, end, self.v.bytes), end]
         nothing = self.halves[0]
         self.reduction.start(nothing)
         for number, at in product(range(self.spec.batch), starts):
@@ -184,11 +186,11 @@ class PoolRowsCode:
             if not rows:
                 self.reduction.start(acc)
             for i, row in enumerate(rows):
-                at = number * self.spec.loops[-1].src_bytes + row + 4 * x
+                at = number * self.spec.loops[-1].src_bytes + row + F32_BYTES * x
                 self.reduction.take_in(acc, mem(self.src, at, size=self.v.bytes), part, i == 0)
             if part is not self.v:
                 self.reduction.fill(acc, part)
-            self.v.store(self.buffer.shifted(self.spec.line(number) + 4 * x), acc)
+            self.v.store(self.buffer.shifted(self.spec.line(number) + F32_BYTES * x), acc)
 
     def over_columns(self, number: int, store: Store) -> None:
         """A line of results."""
@@ -198,14 +200,14 @@ class PoolRowsCode:
             count = min(v.lanes, spec.results - x)
             halves = self.halves if count > v.lanes // 2 else self.halves[:1]
             for i, acc in enumerate(halves):
-                first = spec.line(number) + 4 * (x * spec.stride - spec.before + i * v.lanes)
+                first = spec.line(number) + F32_BYTES * (x * spec.stride - spec.before + i * v.lanes)
                 v.load(acc, self.buffer.shifted(first))
                 for column in range(1, spec.columns):
-                    self.reduction.join(acc, self.buffer.shifted(first + 4 * column * spec.dilation))
+                    self.reduction.join(acc, self.buffer.shifted(first + F32_BYTES * column * spec.dilation))
             acc = halves[0]
             if spec.stride == 2:
                 v.evens(acc, halves[-1], self.spare)
-            self.finish(acc, number * spec.loops[-1].dst_bytes + 4 * x, x, count, store)
+            self.finish(acc, number * spec.loops[-1].dst_bytes + F32_BYTES * x, x, count, store)
 
     def finish(self, acc: Register, at_bytes: int, x: int, count: int, store: Store) -> None:
         """Divide, post-ops, store."""

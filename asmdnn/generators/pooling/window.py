@@ -19,7 +19,7 @@ ARGUMENTS: Final = ("src", "dst")
 SRC, DST = range(2)
 MAXIMA: Final = {  # of f32, or of four bytes a lane: the instruction, and the least number
     "max": ("VMAXPS", b"\x00\x00\x80\xff"),
-    "max_s8": ("VPMAXSB", b"\x80" * 4),
+    "max_s8": ("VPMAXSB", b"\x80\x80\x80\x80"),
     "max_u8": ("VPMAXUB", bytes(4)),
 }
 STAGED: Final = 2  # registers in turn for what is loaded

@@ -28,8 +28,10 @@ from asmdnn.generators.functions.values import Slots, Source, Values
 from asmdnn.generators.recurrent.cells import Cell, CellForm, Place, form_of
 from asmdnn.generators.recurrent.tile_shape import SRC, WEIGHTS, Operand
 from asmdnn.isa.assembler import Assembler, Pointer, mem
+from asmdnn.isa.dot import F32, GROUP_BYTES, dot_of
 from asmdnn.isa.vector import Lanes
-from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
+from asmdnn.types import f32
 
 UNROLL = 8  # steps of depth in the loop's body
 Where = tuple[int, int]  # a row, and a vector of units
@@ -85,7 +87,7 @@ class RecurrentTileSpec:
     @property
     def streams(self) -> tuple[int, ...]:
         """Where the runs of bytes begin that a panel of weights consists of: one, or one for each gate."""
-        side_by_side = self.gate_bytes == 4 * lanes_of(self.isa)
+        side_by_side = self.gate_bytes == vector_bytes(self.isa)
         return (0,) if side_by_side else tuple(g * self.gate_bytes for g in range(self.form.gates))
 
     def operand(self, name: str) -> tuple[int, Operand]:
@@ -95,7 +97,7 @@ class RecurrentTileSpec:
     def footprint(self) -> Footprint:
         reads, form = list[Range](), self.form
         if self.depth:
-            rows = ((r * self.src_row_bytes, 4 * self.depth) for r in range(self.rows))
+            rows = ((r * self.src_row_bytes, F32.src.size_bytes * self.depth) for r in range(self.rows))
             reads += ranges(SRC, rows)
             reads += ranges(WEIGHTS, self._weights())
         for place in sorted(form.read):
@@ -105,7 +107,7 @@ class RecurrentTileSpec:
 
     def _weights(self) -> Iterator[tuple[int, int]]:
         """(begin, size) of rows; where they lie behind one another, of all of them."""
-        width, gates = 4 * lanes_of(self.isa), self.form.gates
+        width, gates = vector_bytes(self.isa), self.form.gates
         if len(self.streams) == 1 and gates * width == self.weights_row_bytes:
             yield from ((u * self.panel_bytes, self.depth * self.weights_row_bytes) for u in range(self.vectors))
             return
@@ -123,7 +125,7 @@ class RecurrentTileSpec:
             for r in range(self.rows)
             for u in range(self.vectors)
         )
-        return list(ranges(argument, ((at, 4 * (lanes if x.whole else units)) for at, units in spans)))
+        return list(ranges(argument, ((at, f32.size_bytes * (lanes if x.whole else units)) for at, units in spans)))
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame)."""
@@ -146,6 +148,7 @@ class StepCode:
 
     def __init__(self, spec: RecurrentTileSpec, asm: Assembler) -> None:
         self.spec, self.asm, self.v = spec, asm, vector_of(spec.isa, asm)
+        self.dot = dot_of(F32, spec.isa, self.v)
         self.form, self.columns = spec.form, spec.form.gates * spec.vectors
         self.acc = self.v.registers.take("gates", spec.sums, spec.rows, self.columns)
         self.pointers: dict[int, Any] = {}
@@ -192,7 +195,7 @@ class StepCode:
             asm.MOV(left, looped)
             with asm.loop(left, "steps"):
                 self.steps(UNROLL, weights, spare)
-                asm.ADD(self.pointers[SRC], 4 * UNROLL)
+                asm.ADD(self.pointers[SRC], UNROLL * GROUP_BYTES)
                 asm.ADD(self.pointers[WEIGHTS], UNROLL * spec.weights_row_bytes)
                 if spec.ahead_lines:
                     asm.ADD(self.pointers[len(spec.frame) - 1], spec.ahead_lines * LINE_BYTES)
@@ -209,24 +212,25 @@ class StepCode:
                 for start in spec.streams:
                     self.asm.PREFETCHT1(mem(self.pointers[len(spec.frame) - 1], start + line * LINE_BYTES))
             row = [mem(self.pointers[WEIGHTS], at, size=v.bytes) for at in self.row_of_weights(k)]
-            column = [mem(self.pointers[SRC], r * spec.src_row_bytes + 4 * k, size=4) for r in range(spec.rows)]
+            places = (r * spec.src_row_bytes + k * GROUP_BYTES for r in range(spec.rows))
+            column = [mem(self.pointers[SRC], at, size=GROUP_BYTES) for at in places]
             acc = self.acc[k % spec.sums]
             if spec.rows == 1:  # each weight is used once: the multiply reads it from memory
                 copy = spare[k % len(spare)]
-                v.broadcast(copy, column[0])
+                self.dot.broadcast(copy, column[0])
                 for x, at in zip(acc[0], row, strict=True):
-                    v.fma(x, copy, at)
+                    self.dot.multiply(x, copy, at)
             elif len(weights) == self.columns:
                 for x, at in zip(weights, row, strict=True):
                     v.load(x, at)
-                v.outer_product(acc, weights, column, spare)
+                self.dot.outer_product(acc, weights, column, spare)
             else:  # few registers: an element of each row stays in one, and weights take turns in the last
                 for copy, element in zip(spare, column, strict=True):
-                    v.broadcast(copy, element)
+                    self.dot.broadcast(copy, element)
                 for c, at in enumerate(row):
                     v.load(weights[0], at)
                     for r, copy in enumerate(spare):
-                        v.fma(acc[r][c], copy, weights[0])
+                        self.dot.multiply(acc[r][c], copy, weights[0])
 
     def row_of_weights(self, k: int) -> list[int]:
         """Where the weights of each accumulator of a row lie."""

@@ -27,7 +27,8 @@ from asmdnn.generators.winograd.forms import FORMS, ResultGroup, Transforms
 from asmdnn.generators.winograd.linear import Linear
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
-from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
+from asmdnn.types import f32
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +71,11 @@ class ProductsTransformSpec:
         lanes = lanes_of(self.isa)
         vectors = -(-self.channels // lanes)
         frequencies = (f * self.frequency_bytes for f in range(self.form.frequencies))
-        reads = [Range(PRODUCTS, at, at + 4 * lanes * vectors) for at in frequencies]
-        reads += [Range(BIAS, 0, 4 * self.channels)] * self.bias
+        reads = [Range(PRODUCTS, at, at + vector_bytes(self.isa) * vectors) for at in frequencies]
+        reads += [Range(BIAS, 0, f32.size_bytes * self.channels)] * self.bias
         dst = []
         for j in range(vectors):
-            size = 4 * (lanes if self.whole_vectors else min(lanes, self.channels - j * lanes))
+            size = f32.size_bytes * (lanes if self.whole_vectors else min(lanes, self.channels - j * lanes))
             begins = (y * self.row_bytes + x * self.pixel_bytes + j * self.vector_bytes for y, x in self.pixels)
             dst += [Range(DST, begin, begin + size) for begin in begins]
         operands = operands_read(self.post_ops)
@@ -86,7 +87,7 @@ class ProductsTransformSpec:
         """What post-ops read of a tensor."""
         found: dict[Range, None] = {}
         for j in range(vectors):
-            size = 4 * (1 if operand.element else min(lanes, self.channels - j * lanes))
+            size = f32.size_bytes * (1 if operand.element else min(lanes, self.channels - j * lanes))
             for y, x in self.pixels:
                 begin = (y * self.row_pixels + x) * operand.row_bytes + j * operand.vector_bytes
                 found[Range(operand.argument, begin, begin + size)] = None

@@ -22,7 +22,8 @@ from asmdnn.generators.winograd.forms import FORMS, ResultGroup, Transforms
 from asmdnn.generators.winograd.linear import Linear, take_constants
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
-from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
+from asmdnn.types import f32
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +61,14 @@ class SourceTransformSpec:
 
     def footprint(self) -> Footprint:
         n, lanes = self.form.size, lanes_of(self.isa)
-        vectors, vector_bytes = -(-self.channels // lanes), 4 * lanes
+        vectors, size, whole = -(-self.channels // lanes), f32.size_bytes, vector_bytes(self.isa)
         pixels = [at for i in range(n) for j in range(n) if (at := self.pixel(i, j)) is not None]
-        pieces = [(k * self.vector_bytes, 4 * min(lanes, self.channels - k * lanes)) for k in range(vectors)]
-        if self.vector_bytes == vector_bytes:  # a pixel's channels are one range
-            pieces = [(0, 4 * self.channels)]
+        pieces = [(k * self.vector_bytes, size * min(lanes, self.channels - k * lanes)) for k in range(vectors)]
+        if self.vector_bytes == whole:  # a pixel's channels are one range
+            pieces = [(0, size * self.channels)]
         reads = (Range(SRC, at + begin, at + begin + size) for at in pixels for begin, size in pieces)
         starts = (f * self.frequency_bytes for f in range(self.form.frequencies))
-        return Footprint(tuple(reads), tuple(Range(SOURCE, at, at + vectors * vector_bytes) for at in starts))
+        return Footprint(tuple(reads), tuple(Range(SOURCE, at, at + vectors * whole) for at in starts))
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel."""

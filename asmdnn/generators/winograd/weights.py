@@ -16,7 +16,7 @@ from asmdnn.generators.winograd.forms import FORMS, Transforms
 from asmdnn.generators.winograd.linear import Linear, take_constants
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Vector
-from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.isa.vectors import vector_bytes, vector_of
 
 WEIGHTS, TRANSFORMED = range(2)
 TAPS = 3  # along an axis
@@ -46,7 +46,7 @@ class WeightsTransformSpec:
         return ("weights", "transformed")
 
     def footprint(self) -> Footprint:
-        size = 4 * lanes_of(self.isa) * self.vectors
+        size = vector_bytes(self.isa) * self.vectors
         reads = (t * self.tap_bytes for t in range(TAPS**2))
         writes = (f * self.frequency_bytes for f in range(self.form.frequencies))
         return Footprint(

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 
@@ -81,17 +80,19 @@ def plan(desc: Dropout, attr: Attr, engine: Engine) -> Plan:
     tensors = {"src": plain, "dst": plain, "mask": mask, **NUMBERS}
     assembly = Assembly(engine.tuning, engine.isa)
     if desc.src.nelems():
-        starts = np.arange(0, prod(desc.src.dims), engine.tuning.dropout.record_elements)
+        starts = np.arange(0, desc.src.nelems(), engine.tuning.dropout.record_elements)
         assembly.constants[FIRSTS] = starts.astype(np.int64)
-        assembly.add([phase_of(starts, prod(desc.src.dims), isa, engine.tuning.dropout)])
+        assembly.add([phase_of(starts, tensors, isa, engine.tuning.dropout)])
     whole = assembly.plan(f"{NAME}:{isa}", tensors, ("dst", "mask"), ("src",))
     return between_reorders(whole, passed, engine.tuning, isa=engine.isa)
 
 
-def phase_of(starts: Int64, elements: int, isa: str, tuning: DropoutTuning) -> Phase:
+def phase_of(starts: Int64, tensors: Mapping[str, MemoryDesc], isa: str, tuning: DropoutTuning) -> Phase:
     """A record of every piece."""
-    sizes, kernel = np.unique(np.minimum(tuning.record_elements, elements - starts), return_inverse=True)
-    columns = {"src": 4 * starts, "dst": 4 * starts, "mask": starts, FIRSTS: WORD_BYTES * np.arange(len(starts))}
+    left = tensors["src"].nelems() - starts
+    sizes, kernel = np.unique(np.minimum(tuning.record_elements, left), return_inverse=True)
+    columns = {name: tensors[name].dtype.size_bytes * starts for name in ("src", "dst", "mask")}
+    columns[FIRSTS] = WORD_BYTES * np.arange(len(starts))
     cycles = tuning.call_cycles + tuning.vector_cycles * -(-sizes[kernel] // lanes_of(isa))
     specs = tuple(DropoutSpec(isa, int(size)) for size in sizes)
     return Phase(specs, views(ARGUMENTS), records_of(ARGUMENTS, columns, kernel), cycles.astype(np.int32))

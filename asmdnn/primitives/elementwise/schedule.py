@@ -13,7 +13,7 @@ from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.postops import OLD_DST, ExpressionOp, Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.move.rows import RowsSpec
-from asmdnn.isa.vectors import f32_level, lanes_of, narrowed
+from asmdnn.isa.vectors import f32_level, lanes_of, narrowed, vector_bytes
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.calls import Call
 from asmdnn.planning.calls import phases_of as records_of_calls
@@ -31,7 +31,7 @@ from asmdnn.primitives.formats import dense_like
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import DATA_TYPES, f32
 
-MAX_STEP = (2**31 - 1) // 4  # elements: steps in code are 32 bits of bytes
+MAX_STEP = (2**31 - 1) // f32.size_bytes  # elements: steps in code are 32 bits of bytes
 MASK = 2  # the number of its argument
 ZERO_ISA = "avx2"  # its zeros serve every level
 
@@ -80,7 +80,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
             if isinstance(spec, ElementwiseSpec):
                 spec = replace(spec, interleaved=tuning.interleaved, ahead_bytes=tuning.ahead_bytes)
             if isinstance(spec, ElementwiseSpec) and may_stream(tensors[request.dst[0]], tuning):
-                aligned = rows.extent == 1 or spec.dst_row_bytes % (4 * lanes_of(spec.isa)) == 0
+                aligned = rows.extent == 1 or spec.dst_row_bytes % vector_bytes(spec.isa) == 0
                 spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.chain))
             costs.setdefault(spec, cost(spec, tuning))
             calls.append((spec, piece, tuple(x for x in piece.loops if x is not row and x is not rows)))
@@ -120,9 +120,9 @@ def phases_of(
     """One phase of all records, or, where there are many, rounds of each box apart from the others.
 
     calls: a kernel, its box, and the loops of the box outside of the kernel.  costs: of a call of each kernel, in
-    cycles.  sizes: bytes of an element of each argument, where they are not all 4.
+    cycles.  sizes: bytes of an element of each argument, where they are not all f32.
     """
-    in_bytes = sizes or [4] * len(arguments)
+    in_bytes = sizes or [f32.size_bytes] * len(arguments)
     made = []
     for spec, box, outer in calls:
         there = Box(box.starts, outer).in_bytes(in_bytes)
@@ -184,6 +184,15 @@ def repetition(others: Sequence[Loop], row: Loop, least_elements: int) -> Loop:
     return max(others, key=lambda x: (min(x.extent * row.extent, least_elements), -x.dst))
 
 
+def operands_along(tensors: Mapping[str, MemoryDesc], row: Loop, rows: Loop) -> dict[str, Operand]:
+    """Where post-ops of a kernel that works along `row`, on `rows` of them, read each tensor: a number for all of a row
+    where that does not move it."""
+    return {
+        name: Operand(a, desc.dtype.size_bytes * rows.strides[a], 0, row.strides[a] == 0 and row.extent > 1)
+        for a, (name, desc) in enumerate(tensors.items())
+    }
+
+
 def spec_of(
     tensors: Mapping[str, MemoryDesc], cut: tuple[Box, Loop, Loop], request: Request, after: Chain, isa: str
 ) -> Spec:
@@ -194,10 +203,7 @@ def spec_of(
     dst_step = sizes[DST] * rows.strides[DST]
     if box.padding:
         return RowsSpec(ZERO_ISA, rows.extent, sizes[DST] * row.extent, 0, dst_step, zero=True)
-    operands = {
-        name: Operand(a, sizes[a] * rows.strides[a], 0, row.strides[a] == 0 and row.extent > 1)
-        for a, name in enumerate(tensors)
-    }
+    operands = operands_along(tensors, row, rows)
     main = request.main(operands)
     chain = (main, *after.on_registers(operands))
     src = next(iter(operands.values()))
@@ -222,7 +228,7 @@ def cost(spec: Spec, tuning: ElementwiseTuning) -> int:
     """Expected cycles: those of the steps of the function, and what a vector in L2 takes."""
     if isinstance(spec, RowsSpec):
         return tuning.call_cycles + spec.rows * (tuning.row_cycles + spec.row_bytes // 32)
-    lanes = lanes_of(spec.isa)
-    vectors = -(-spec.elements // lanes)
-    vector_cycles = 4 * lanes // tuning.bytes_per_cycle + len(compose(spec.chain).steps) // tuning.steps_per_cycle
+    vectors = -(-spec.elements // lanes_of(spec.isa))
+    steps = len(compose(spec.chain).steps)
+    vector_cycles = vector_bytes(spec.isa) // tuning.bytes_per_cycle + steps // tuning.steps_per_cycle
     return tuning.call_cycles + spec.rows * (tuning.row_cycles + vectors * vector_cycles)

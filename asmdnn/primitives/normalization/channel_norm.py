@@ -9,7 +9,7 @@
 With given statistics, 3 and 4 alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -159,19 +159,21 @@ class ChannelPlan:
 
     def add_statistics(self) -> None:
         """Steps 1 and 2: `mean` and `variance`, which are scratch unless they are asked for."""
-        size_bytes = 4 * prod(self.statistics)
-        self.assembly.scratch |= {name: size_bytes for name in STATISTICS if name not in self.given}
+        self.add_scratch([name for name in STATISTICS if name not in self.given], self.statistics)
         if self.per_group == 1:
             self.add_moments(STATISTICS, divides=True)
             return
-        channels_bytes = 4 * self.images * self.channels
-        self.assembly.scratch |= dict.fromkeys((*OF_CHANNELS, *TRANSPOSED), channels_bytes)
+        self.add_scratch((*OF_CHANNELS, *TRANSPOSED), (self.images, self.channels))
         self.add_moments(OF_CHANNELS, divides=False)
         shape = (self.images, *self.statistics[1:], self.per_group)
         for source, target in zip(OF_CHANNELS, TRANSPOSED, strict=True):
             formats = (MemoryDesc(shape, f32, "abc"), MemoryDesc(shape, f32, "acb"))
             add_reorder(self.assembly, Reordering(source, formats[0], target, formats[1]))
         self.merge_channels()
+
+    def add_scratch(self, names: Iterable[str], dims: tuple[int, ...]) -> None:
+        """Dense f32 tensors of these dims."""
+        self.assembly.scratch |= dict.fromkeys(names, MemoryDesc(dims, f32, LETTERS[: len(dims)]).size_bytes)
 
     def add_moments(self, results: tuple[str, ...], divides: bool) -> None:
         """Of every channel, and of every image if there are groups."""
@@ -193,20 +195,22 @@ class ChannelPlan:
         """Of the channels of every group."""
         assert self.groups is not None
         pixels, groups, lanes = prod(self.src.dims[2:]), self.groups, self.engine.tuning.reduction.lanes
-        image = Loop(self.images, (*[groups * self.per_group] * 2, groups, groups))
-        row = Loop(groups, (1,) * 4)
-        box = Box((0,) * 4, (image, row), padding=False)
+        buffers = (*TRANSPOSED, *STATISTICS)
+        image = Loop(self.images, (*[groups * self.per_group] * len(TRANSPOSED), *[groups] * len(STATISTICS)))
+        row = Loop(groups, (1,) * len(buffers))
+        box = Box((0,) * len(buffers), (image, row), padding=False)
         calls = [
             (self.merging(some.extent, pixels), piece, others(piece, some)) for piece, some in cut_loop(box, row, lanes)
         ]
         kernels = Moments(self.isa, STATISTICS, divides=True)
         tuning = self.engine.tuning
         costs = {spec: kernels.cost(spec, tuning.reduction) for spec in dict.fromkeys(spec for spec, *_ in calls)}
-        self.assembly.add(phases_of(calls, costs, views((*TRANSPOSED, *STATISTICS)), tuning.phases))
+        self.assembly.add(phases_of(calls, costs, views(buffers), tuning.phases))
 
     def merging(self, groups: int, pixels: int) -> MergeMomentsSpec:
         assert self.groups is not None
-        return MergeMomentsSpec(self.isa, self.per_group, groups, 4 * self.groups, pixels, pixels, divides=True)
+        row_bytes = f32.size_bytes * self.groups
+        return MergeMomentsSpec(self.isa, self.per_group, groups, row_bytes, pixels, pixels, divides=True)
 
     def add_factor(self) -> None:
         """Step 3."""

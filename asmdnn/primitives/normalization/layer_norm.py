@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from asmdnn.generators.functions.layer_norm import LayerNormSpec, Statistics
-from asmdnn.generators.functions.postops import Operand
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.vectors import f32_level, lanes_of, vector_bytes
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.loops import Loop
@@ -14,7 +13,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import NormalizationTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
-from asmdnn.primitives.elementwise.schedule import check_tensors, phases_of
+from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, phases_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like, like, row_major
 from asmdnn.primitives.implementation import implementation
@@ -22,6 +21,7 @@ from asmdnn.primitives.nests import Calls, Nest, as_row_of, nest_of, row_calls, 
 from asmdnn.primitives.normalization.affine import affine
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.types import f32
 
 SRC, DST = range(2)
 STATISTICS = ("mean", "variance")
@@ -57,7 +57,7 @@ def plan(desc: LayerNormForward, attr: Attr, engine: Engine) -> Plan:
         }
         nest = rows_of(tensors, model)
         assert nest is not None, "rows along the last dim are dense"
-    calls = RowCalls(desc, chain, isa, tuning).calls(tuple(tensors), nest)
+    calls = RowCalls(desc, chain, isa, tuning).calls(tensors, nest)
     costs = {spec: cost(spec, tuning.normalization) for spec in dict.fromkeys(spec for spec, *_ in calls)}
     in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
     phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
@@ -86,29 +86,33 @@ class RowCalls:
     def __init__(self, desc: LayerNormForward, chain: Chain, isa: str, tuning: Tuning) -> None:
         self.desc, self.chain, self.isa, self.tuning = desc, chain, isa, tuning
 
-    def calls(self, names: tuple[str, ...], nest: Nest) -> Calls[LayerNormSpec]:
+    def calls(self, tensors: Mapping[str, MemoryDesc], nest: Nest) -> Calls[LayerNormSpec]:
         row = nest.row
         rows_of_calls = row_calls(nest, row.extent, self.tuning.elementwise)
-        return [(self.spec(names, row, rows), box, outer) for box, rows, outer in rows_of_calls]
+        return [(self.spec(tensors, row, rows), box, outer) for box, rows, outer in rows_of_calls]
 
-    def spec(self, names: tuple[str, ...], row: Loop, rows: Loop) -> LayerNormSpec:
-        desc = self.desc
-        operands = {
-            name: Operand(a, 4 * rows.strides[a], 0, row.strides[a] == 0 and row.extent > 1)
-            for a, name in enumerate(names)
-        }
+    def spec(self, tensors: Mapping[str, MemoryDesc], row: Loop, rows: Loop) -> LayerNormSpec:
+        desc, operands = self.desc, operands_along(tensors, row, rows)
         after = (*affine(operands.get("scale"), operands.get("shift")), *self.chain.on_registers(operands))
         statistics = None
         if desc.variance is not None:
             mean = operands["mean"].row_bytes if desc.mean is not None else None
             statistics = Statistics(mean, operands["variance"].row_bytes, desc.use_global_stats)
-        dst_row_bytes = 4 * rows.strides[DST]
-        aligned = rows.extent == 1 or dst_row_bytes % (4 * lanes_of(self.isa)) == 0
-        streams = aligned and 4 * desc.dst.nelems() >= self.tuning.elementwise.streaming_bytes
+        strides_bytes = rows.strides_bytes(f32)
+        aligned = rows.extent == 1 or strides_bytes[DST] % vector_bytes(self.isa) == 0
+        streams = aligned and f32.size_bytes * desc.dst.nelems() >= self.tuning.elementwise.streaming_bytes
         return LayerNormSpec(
-            self.isa, rows.extent, row.extent, 4 * rows.strides[SRC], dst_row_bytes, desc.epsilon,
-            not desc.rms, statistics, after, streams,
-        )  # fmt: skip
+            isa=self.isa,
+            rows=rows.extent,
+            elements=row.extent,
+            src_row_bytes=strides_bytes[SRC],
+            dst_row_bytes=strides_bytes[DST],
+            epsilon=desc.epsilon,
+            centred=not desc.rms,
+            statistics=statistics,
+            after=after,
+            streams=streams,
+        )
 
 
 def cost(spec: LayerNormSpec, tuning: NormalizationTuning) -> int:

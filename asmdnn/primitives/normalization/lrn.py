@@ -5,7 +5,6 @@ from dataclasses import replace
 from itertools import product
 
 from asmdnn.generators.functions.lrn import LrnSpec, Tap
-from asmdnn.generators.functions.rows import F32_BYTES
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -23,6 +22,7 @@ from asmdnn.primitives.nests import Nest, row_calls
 from asmdnn.primitives.normalization.lrn_description import LRNForward
 from asmdnn.primitives.normalization.lrn_layout import LrnLayout, layout_of, runs_of, taps_of
 from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.types import f32
 
 NAME = "lrn"
 MOST_PLACES = 343  # of a window, which is unrolled: 7 along three axes
@@ -81,11 +81,20 @@ def calls_of(
             rest = Nest(piece.starts, tuple(loop for loop in piece.loops if loop is not steps), ())
             records = replace(tuning.elementwise, record_elements=tuning.normalization.lrn_record)
             for part, some, outer in row_calls(rest, elements, records):
-                strides = (4 * some.strides[0], 4 * some.strides[0])
+                row_bytes = some.strides_bytes(f32)[0]  # of src, and of dst, which lies alike
                 spec = LrnSpec(
-                    isa, some.extent, elements, *strides, taps, layout.piece or elements, desc.k, desc.factor,
-                    desc.beta, desc.workspace is not None,
-                )  # fmt: skip
+                    isa=isa,
+                    rows=some.extent,
+                    elements=elements,
+                    src_row_bytes=row_bytes,
+                    dst_row_bytes=row_bytes,
+                    taps=taps,
+                    piece=layout.piece or elements,
+                    k=desc.k,
+                    factor=desc.factor,
+                    beta=desc.beta,
+                    has_workspace=desc.workspace is not None,
+                )
                 yield spec, part, outer
 
 
@@ -96,7 +105,7 @@ def of_all(loop: Loop, tensors: int) -> Loop:
 
 def check_taps(taps: tuple[Tap, ...]) -> None:
     """Raise Refused for what is too far."""
-    if any(abs(tap.offset_bytes) > F32_BYTES * MAX_STEP for tap in taps):
+    if any(abs(tap.offset_bytes) > f32.size_bytes * MAX_STEP for tap in taps):
         raise Refused("places of a window are more than 2 GiB apart")
 
 

@@ -1,23 +1,24 @@
 """Which kernel makes the windows of a pooling, and its register block."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple
 
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
+from asmdnn.generators.functions.rows import F32_BYTES
 from asmdnn.generators.pooling.indices import PoolIndicesSpec
 from asmdnn.generators.pooling.pixels import UNROLLED, PoolPixelsSpec
 from asmdnn.generators.pooling.planes import PoolPlanesSpec
 from asmdnn.generators.pooling.rows import BUFFER_BYTES, STRIDES, PoolRowsSpec
 from asmdnn.generators.pooling.window import Loop
 from asmdnn.isa.levels import isa_of
-from asmdnn.isa.vectors import lanes_of
+from asmdnn.isa.vectors import lanes_of, vector_bytes
+from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import PoolingTuning, Tuning
 from asmdnn.primitives.pooling.calls import PoolCall
-from asmdnn.primitives.pooling.description import AdaptivePooling, Pooling
 from asmdnn.primitives.pooling.schedule import Planes, WindowNest, calls_of, lanes_in, pieces_of
-from asmdnn.primitives.pooling.windows import WindowRun, divisors_between, single_runs
+from asmdnn.primitives.pooling.windows import Row, WindowRun, Windows, divisors_between
 from asmdnn.types import DataType, f32
 
 LINE_ELEMENTS = 16
@@ -30,7 +31,7 @@ class Maker:
     """What all kernels of a pooling have in common."""
 
     isa: str
-    desc: Pooling
+    windows: Windows
     planes: Planes
     chain: tuple[PostOp, ...]
     streams: bool
@@ -40,30 +41,13 @@ class Maker:
 
     @property
     def alg(self) -> str:
-        return f"max{self.of_bytes}" if self.desc.is_max else "avg"
-
-    def axes(self) -> list[list[WindowRun]]:
-        return [self.desc.runs(axis) for axis in range(len(self.planes.sizes))]
-
-
-def in_two_steps(desc: Pooling, tuning: PoolingTuning, most_positions: int = UNROLLED) -> bool:
-    """Whether to reduce one axis after the other: windows are large and share most of what they cover."""
-    axes = [desc.runs(axis) for axis in range(desc.src.ndims - 2)]
-    most = [max(run.window.inside for run in runs) for runs in axes]
-    steps = [max(run.step for run in runs) for runs in axes]
-    shared = [step > 0 and tuning.overlap * step <= count for step, count in zip(steps, most, strict=True)]
-    return prod(most) > most_positions and shared[-1] and max(most[:-1], default=1) > 1
-
-
-def along(runs: Sequence[list[WindowRun]], sizes: Sequence[int], axes: Collection[int]) -> list[list[WindowRun]]:
-    """The windows of some axes; along the others each element is its own window."""
-    return [runs[axis] if axis in axes else single_runs(size) for axis, size in enumerate(sizes)]
+        return f"max{self.of_bytes}" if self.windows.is_max else "avg"
 
 
 def pixel_calls(maker: Maker, runs: Sequence[Sequence[WindowRun]]) -> Iterator[PoolCall]:
     """Of kernels whose lanes are channels."""
     elements = maker.planes.src.block
-    for piece in pieces_of(maker.planes, runs, maker.desc.steps):
+    for piece in pieces_of(maker.planes, runs, maker.windows.steps):
         calls = list(pixels_of(maker, piece, elements))
         tuning = maker.tuning.pooling
         if sum(call.count for call in calls) < tuning.few_calls and elements > tuning.fewest_elements:
@@ -98,9 +82,9 @@ def pixels_of(maker: Maker, piece: WindowNest, elements: int) -> Iterator[PoolCa
 
 def streams_pixels(maker: Maker, elements: int, loops: Sequence[Loop]) -> bool:
     """Whether results go past the caches: lines of dst are written at once, in whole vectors."""
-    lanes, touch = lanes_of(maker.isa), loops[-1].dst_bytes == 4 * elements
+    lanes, touch = lanes_of(maker.isa), loops[-1].dst_bytes == F32_BYTES * elements
     whole = elements % lanes == 0 and (touch or elements % LINE_ELEMENTS == 0)
-    return maker.streams and whole and all(loop.dst_bytes % (4 * lanes) == 0 for loop in loops)
+    return maker.streams and whole and all(loop.dst_bytes % vector_bytes(maker.isa) == 0 for loop in loops)
 
 
 def block_of(piece: WindowNest, elements: int, isa: str, tuning: PoolingTuning) -> tuple[int, int]:
@@ -128,7 +112,7 @@ def reads_dst(chain: Sequence[PostOp]) -> bool:
 
 def index_calls(maker: Maker, runs: Sequence[Sequence[WindowRun]], carries: bool = False) -> Iterator[PoolCall]:
     """Of kernels that write the places of the maxima, too.  carries: src is maxima already, whose places are known."""
-    for piece in pieces_of(maker.planes, runs, maker.desc.steps):
+    for piece in pieces_of(maker.planes, runs, maker.windows.steps):
         for part, elements in parts_of(piece, maker.planes.src.block, INDEXED_ELEMENTS):
 
             def make(
@@ -149,15 +133,19 @@ def index_calls(maker: Maker, runs: Sequence[Sequence[WindowRun]], carries: bool
             )
 
 
-def plane_calls(maker: Maker) -> Iterator[PoolCall] | None:
-    """Of kernels that make one number of a dense plane; None if windows are others."""
-    sizes, axes = maker.planes.sizes, maker.axes()
-    if any(sum(run.outputs for run in runs) != 1 for runs in axes):
-        return None
-    if any(run.window.inside != size for (run,), size in zip(axes, sizes, strict=True)):
-        return None
-    if maker.planes.numbers() != tuple(step // 4 for step in maker.planes.src.axis_bytes):
-        return None
+def check_planes(maker: Maker) -> None:
+    """Raise Refused unless each window is a dense plane."""
+    planes, axes = maker.planes, maker.windows.axes
+    single = all(sum(run.outputs for run in runs) == 1 for runs in axes)
+    if not single or any(runs[0].window.inside != size for runs, size in zip(axes, planes.sizes, strict=True)):
+        raise Refused("windows are no whole planes")
+    if planes.numbers() != tuple(step // f32.size_bytes for step in planes.src.axis_bytes):
+        raise Refused("planes are not dense")
+
+
+def plane_calls(maker: Maker) -> Iterator[PoolCall]:
+    """Of kernels that make one number of a dense plane."""
+    sizes, axes = maker.planes.sizes, maker.windows.axes
     elements, divisor = prod(sizes), prod(run.window.divisor for (run,) in axes)
 
     def make(_: WindowNest, loops: tuple[Loop, ...], __: tuple[int, ...]) -> PoolPlanesSpec:
@@ -174,16 +162,19 @@ def plane_calls(maker: Maker) -> Iterator[PoolCall] | None:
     return (call for piece in pieces for call in calls_of(image, piece, cycles, make, maker.tuning))
 
 
-def row_calls(maker: Maker) -> Iterator[PoolCall] | None:
-    """Of kernels whose lanes are pixels; None if they do not take the windows."""
-    desc = maker.desc
-    if isinstance(desc, AdaptivePooling) or desc.strides[-1] not in STRIDES:
-        return None
-    *outer, last = maker.axes()
-    parts = list(row_parts(maker, last))
-    if any(part.spec.width < 1 or part.spec.pitch_bytes > BUFFER_BYTES for part in parts):
-        return None
-    return row_calls_of(maker, outer, parts)
+def check_rows(maker: Maker) -> None:
+    """Raise Refused unless a row of windows that are alike is loaded, or every other element of it."""
+    row = maker.windows.row
+    if row is None or row.stride not in STRIDES:
+        raise Refused("windows along a row have different sizes, or a stride above 2")
+    if any(part.spec.width < 1 or part.spec.pitch_bytes > BUFFER_BYTES for part in row_parts(maker, row)):
+        raise Refused("a vector of results lies in padding alone, or its windows exceed what a buffer holds")
+
+
+def row_calls(maker: Maker) -> Iterator[PoolCall]:
+    """Of kernels whose lanes are pixels."""
+    assert maker.windows.row is not None, "check_rows"
+    return row_calls_of(maker, maker.windows.axes[:-1], list(row_parts(maker, maker.windows.row)))
 
 
 class RowPart(NamedTuple):
@@ -196,14 +187,12 @@ class RowPart(NamedTuple):
     times: int
 
 
-def row_parts(maker: Maker, runs: Sequence[WindowRun]) -> Iterator[RowPart]:
+def row_parts(maker: Maker, row: Row) -> Iterator[RowPart]:
     """Stretches of a row that the buffer has room for, those that lie inside of src together."""
-    desc = maker.desc
-    assert not isinstance(desc, AdaptivePooling)
-    stride, dilation, columns = desc.strides[-1], desc.steps[-1], desc.kernel[-1]
-    size, made, padding = maker.planes.sizes[-1], desc.dst.dims[-1], desc.padding_l[-1]
+    columns, dilation, stride, padding, made = row
+    size, runs = maker.planes.sizes[-1], maker.windows.axes[-1]
     extent = (columns - 1) * dilation + 1
-    most = max(lanes_of(maker.isa), (BUFFER_BYTES // 8 // 4 - extent) // stride)
+    most = max(lanes_of(maker.isa), (BUFFER_BYTES // 8 // F32_BYTES - extent) // stride)
     inside = -(-padding // (most * stride))
     behind = max(inside, min(made // most, (size + padding - extent - (most - 1) * stride) // (most * stride) + 1))
     for part in (*range(inside), *range(inside, behind)[:1], *range(behind, -(-made // most))):
@@ -211,7 +200,7 @@ def row_parts(maker: Maker, runs: Sequence[WindowRun]) -> Iterator[RowPart]:
         results = min(most, made - first)
         begin = first * stride - padding
         left, end = max(0, begin), min(size, begin + (results - 1) * stride + extent)
-        divisors = () if desc.is_max else divisors_between(runs, first, first + results)
+        divisors = () if maker.windows.is_max else divisors_between(runs, first, first + results)
         spec = PoolRowsSpec(
             maker.isa, maker.alg, (), (), end - left, results, columns, stride, dilation, left - begin, divisors,
             maker.chain,
@@ -222,14 +211,15 @@ def row_parts(maker: Maker, runs: Sequence[WindowRun]) -> Iterator[RowPart]:
 def row_calls_of(maker: Maker, runs: Sequence[Sequence[WindowRun]], parts: Sequence[RowPart]) -> Iterator[PoolCall]:
     """Each part of a row, for every combination of runs of the other axes."""
     planes, lanes = maker.planes, lanes_of(maker.isa)
-    for piece in pieces_of(without_last(planes), runs, maker.desc.steps[:-1]):
+    for piece in pieces_of(without_last(planes), runs, maker.windows.steps[:-1]):
         for left, first, spec, times in parts:
 
             def make(
                 piece: WindowNest, loops: tuple[Loop, ...], _: tuple[int, ...], spec: PoolRowsSpec = spec
             ) -> PoolRowsSpec:
                 divisors = tuple((n * piece.divisor, times) for n, times in spec.divisors)
-                whole = spec.results % lanes == 0 and all(loop.dst_bytes % (4 * lanes) == 0 for loop in loops)
+                aligned = all(loop.dst_bytes % vector_bytes(maker.isa) == 0 for loop in loops)
+                whole = spec.results % lanes == 0 and aligned
                 streams = maker.streams and whole and not reads_dst(maker.chain)
                 made = (spec.width, spec.results, spec.columns, spec.stride, spec.dilation, spec.before)
                 return PoolRowsSpec(
@@ -238,8 +228,8 @@ def row_calls_of(maker: Maker, runs: Sequence[Sequence[WindowRun]], parts: Seque
 
             rows = prod(taps.positions for taps in piece.window)
             cycles = spec.width / lanes * (rows + 1) + spec.results / lanes * (spec.columns * spec.stride + 3) + 8
-            moved = piece._replace(src=piece.src + 4 * left, dst=piece.dst + 4 * first)
-            along_row = Loop(times, 4 * spec.results * spec.stride, 4 * spec.results)
+            moved = piece._replace(src=piece.src + F32_BYTES * left, dst=piece.dst + F32_BYTES * first)
+            along_row = Loop(times, F32_BYTES * spec.results * spec.stride, F32_BYTES * spec.results)
             for call in calls_of(planes, moved, cycles, make, maker.tuning):
                 yield replace(call, loops=(*call.loops, (along_row, 0)))
 

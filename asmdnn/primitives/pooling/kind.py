@@ -24,6 +24,6 @@ def adaptive_words(desc: AdaptivePooling) -> Words:
 
 
 KINDS = (
-    Kind(PoolingForward, (pooling.plan,), words),
-    Kind(AdaptivePooling, (pooling.plan,), adaptive_words),
+    Kind(PoolingForward, (pooling.plans,), words),
+    Kind(AdaptivePooling, (pooling.plans,), adaptive_words),
 )

@@ -1,6 +1,7 @@
-"""The windows of one axis: what of each lies inside src, and runs of neighbours that are alike."""
+"""The windows of a pooling, axis by axis: what of each lies inside src, and runs of neighbours that are alike."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -19,6 +20,35 @@ class WindowRun(NamedTuple):
     outputs: int
     window: Window
     step: int
+
+
+class Row(NamedTuple):
+    """Windows along a row that are alike but for its ends: positions `dilation` elements apart, windows `stride`."""
+
+    columns: int
+    dilation: int
+    stride: int
+    padding: int
+    results: int
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """All windows of a pooling.
+
+    axes: the runs of each axis, outermost first; steps: from a position to the next one, in elements of each axis.
+    row: of the last axis, None where windows have different sizes inside src, too.
+    """
+
+    is_max: bool
+    axes: tuple[tuple[WindowRun, ...], ...]
+    steps: tuple[int, ...]
+    row: Row | None
+
+    @property
+    def most_inside(self) -> tuple[int, ...]:
+        """Positions of the largest window along each axis."""
+        return tuple(max(run.window.inside for run in runs) for runs in self.axes)
 
 
 def axis_runs(

@@ -63,7 +63,7 @@ def planned(context: BackwardContext) -> Plan:
     for number in reversed(range(s.layers)):
         of_source = context.gradient_of_source(number)
         for direction in range(s.directions):
-            of_output = output.further(4 * direction * s.out) if is_concat else output
+            of_output = output.element(direction * s.out) if is_concat else output
             layer = BackwardLayer(context, number, direction, of_output)
             layer.add_steps()
             add_sums_over_steps(layer, of_source)

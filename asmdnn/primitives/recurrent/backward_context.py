@@ -8,6 +8,7 @@ from asmdnn.primitives.recurrent.backward_description import RecurrentBackward
 from asmdnn.primitives.recurrent.backward_products import StepProducts
 from asmdnn.primitives.recurrent.maps import Maps
 from asmdnn.primitives.recurrent.padding import add_copy, add_zeros
+from asmdnn.primitives.recurrent.rooms import Rooms
 from asmdnn.primitives.recurrent.rows import BufferRows, Time
 from asmdnn.primitives.recurrent.workspace import regions_of, workspace_desc
 
@@ -23,46 +24,29 @@ class BackwardContext:
         self.time = Time(s, desc.lengths or (s.steps,) * s.sequences)
         workspace = workspace_desc(self.forward)
         self.tensors = tensors if workspace is None else {**tensors, "workspace": workspace}
-        self.regions = regions_of(self.forward)
         self.assembly, self.maps = Assembly(engine.tuning, engine.isa), Maps(self.target.isa, engine.tuning)
+        self.rooms = Rooms(self.assembly, self.time, regions_of(self.forward))
         self.products = StepProducts(self.assembly, self.tensors, self.target)
-
-    def scratch(self, name: str, columns: int) -> BufferRows:
-        """Rows of all steps."""
-        self.assembly.scratch[name] = 4 * self.sizes.rows * columns
-        return self.time.dense(name, 4 * columns)
-
-    def scratch_state(self, name: str, columns: int) -> BufferRows:
-        """Rows of one step; where sequences end at different ones, every step has its own."""
-        if not self.time.is_even:
-            return self.scratch(name, columns)
-        self.assembly.scratch[name] = 4 * self.sizes.sequences * columns
-        return BufferRows(name, (0,), 4 * columns)
 
     def gradient_of_source(self, number: int) -> BufferRows:
         """Where a layer leaves the gradient of what it has read."""
         if number == 0:
             return self.time.layer("diff_src_layer", self.tensors["diff_src_layer"])
-        return self.scratch(f"gradient of layer {number % 2}", self.sizes.dst)
-
-    def kept(self, name: str, number: int, direction: int) -> BufferRows:
-        """A region of the workspace."""
-        region = self.regions[name]
-        return self.time.dense("workspace", 4 * region.columns, region.at(number, direction))
+        return self.rooms.all_steps(f"gradient of layer {number % 2}", self.sizes.dst)
 
     def states(self, number: int, direction: int) -> BufferRows:
         """h behind every step."""
         s = self.sizes
         if self.desc.direction == "bidirectional_sum":
-            return self.kept("direction", number, direction)
+            return self.rooms.kept("direction", number, direction)
         rows = self.outputs(number)
-        return rows.further(4 * direction * s.out)
+        return rows.element(direction * s.out)
 
     def outputs(self, number: int) -> BufferRows:
         """What a layer gives to the next one."""
         if number == self.sizes.layers - 1:
             return self.time.layer("dst_layer", self.tensors["dst_layer"])
-        return self.kept("layer", number, 0)
+        return self.rooms.kept("layer", number, 0)
 
     def sources(self, number: int) -> BufferRows:
         """What a layer reads; behind the end of a sequence there are zeros, whatever src_layer has there."""
@@ -71,7 +55,7 @@ class BackwardContext:
         source = self.time.layer("src_layer", self.tensors["src_layer"])
         if not self.time.is_padded:
             return source
-        known, rows = SOURCE in self.assembly.scratch, self.scratch(SOURCE, self.sizes.src)
+        known, rows = SOURCE in self.assembly.scratch, self.rooms.all_steps(SOURCE, self.sizes.src)
         if not known:
             add_copy(self.assembly, self.time, source, rows, self.sizes.src)
             add_zeros(self.assembly, self.time, rows, self.sizes.src)

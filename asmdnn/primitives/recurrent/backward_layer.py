@@ -16,7 +16,8 @@ from asmdnn.primitives.recurrent.backward_description import (
 from asmdnn.primitives.recurrent.backward_products import BESIDE, RESULT, ROWS, Key
 from asmdnn.primitives.recurrent.maps import PlacedRows
 from asmdnn.primitives.recurrent.padding import add_zeros
-from asmdnn.primitives.recurrent.rows import BufferRows, RowPiece
+from asmdnn.primitives.recurrent.rows import BufferRows, RowPiece, start_of, state_rows
+from asmdnn.types import f32
 
 ZEROS = "zeros"  # a constant: a row of what is not there
 ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
@@ -38,20 +39,20 @@ class BackwardLayer:
         self.states = context.states(number, direction)
         self.parts: dict[str, BufferRows] = {}  # what all steps share, or has a row for each
         if not isinstance(self.desc, VanillaRNNBackward):
-            self.parts["gates"] = context.kept("gates", number, direction)
+            self.parts["gates"] = context.rooms.kept("gates", number, direction)
         if isinstance(self.desc, LSTMBackward):
-            self.parts["c"] = context.kept("c", number, direction)
+            self.parts["c"] = context.rooms.kept("c", number, direction)
         if isinstance(self.desc, GRUBackward | LBRGRUBackward):
-            self.parts["direct"] = context.scratch_state("gradient beside products", s.out)
+            self.parts["direct"] = context.rooms.one_step("gradient beside products", s.out)
         if isinstance(self.desc, GRUBackward):
-            self.parts["reset"] = context.scratch("reset states", s.hidden)
-            self.parts["reset_diff"] = context.scratch_state("gradient of reset states", s.hidden)
+            self.parts["reset"] = context.rooms.all_steps("reset states", s.hidden)
+            self.parts["reset_diff"] = context.rooms.one_step("gradient of reset states", s.hidden)
         if self.has("weights_projection"):
-            self.parts["total"] = context.scratch("gradients of projections", s.out)
-            self.parts["of_hidden"] = context.scratch_state("gradient of what is projected", s.hidden)
+            self.parts["total"] = context.rooms.all_steps("gradients of projections", s.out)
+            self.parts["of_hidden"] = context.rooms.one_step("gradient of what is projected", s.hidden)
         if self.has("weights_peephole"):
-            self.parts["peephole"] = BufferRows("weights_peephole", (self.start_of("weights_peephole"),), 0)
-            self.parts["peepholes"] = context.scratch("terms of peepholes", 3 * s.hidden)
+            self.parts["peephole"] = self.rows_of("weights_peephole", 0)
+            self.parts["peepholes"] = context.rooms.all_steps("terms of peepholes", 3 * s.hidden)
 
     def has(self, name: str) -> bool:
         return name in self.context.tensors
@@ -59,13 +60,16 @@ class BackwardLayer:
     def rows_of_gates(self, name: str) -> BufferRows:
         """Scratch with a row of all gates for every step and sequence; rows do not share sets of L1."""
         columns = self.sizes.gates * self.sizes.hidden
-        columns += PADDING * (4 * columns % ALIAS_BYTES == 0)
-        return self.context.scratch(name, columns)
+        columns += PADDING * (f32.size_bytes * columns % ALIAS_BYTES == 0)
+        return self.context.rooms.all_steps(name, columns)
 
     def start_of(self, name: str) -> int:
         """Where this layer and direction begin in a tensor, in bytes."""
-        desc = self.context.tensors[name]
-        return 4 * (self.number * desc.strides[0] + self.direction * desc.strides[1])
+        return start_of(self.context.tensors[name], self.number, self.direction)
+
+    def rows_of(self, name: str, row_bytes: int) -> BufferRows:
+        """This layer and direction of a tensor, as rows so far apart."""
+        return BufferRows(name, (self.start_of(name),), row_bytes, self.context.tensors[name].dtype)
 
     def given(self, name: str) -> BufferRows:
         """This layer's rows of a state that the caller passes; zeros if there is none."""
@@ -73,7 +77,7 @@ class BackwardLayer:
             size = max(self.sizes.state, self.sizes.out, self.sizes.hidden)
             self.context.assembly.constants[ZEROS] = np.zeros(-(-size // 2), np.int64)
             return BufferRows(ZEROS, (0,), 0)
-        return BufferRows(name, (self.start_of(name),), 4 * self.context.tensors[name].dims[3])
+        return state_rows(name, self.context.tensors[name], self.number, self.direction)
 
     def add_steps(self) -> None:
         """All steps, from the last to the first; zeros where a sequence has none, in what is summed over all rows."""
@@ -92,7 +96,7 @@ class BackwardLayer:
         first steps are not written, so that every layer and direction has its own."""
         columns = self.sizes.state if state == "iter" else self.sizes.hidden
         place = f"{self.numbers[step] % 2}" if self.context.time.is_even else f"of {self.number}, {self.direction}"
-        return self.context.scratch_state(f"gradient of src_{state} {place}", columns)
+        return self.context.rooms.one_step(f"gradient of src_{state} {place}", columns)
 
 
 class StepRows:
@@ -135,7 +139,7 @@ class StepRows:
         """Where a part of what a gradient reads or makes lies."""
         name, part = place
         rows, step = self.rows(name)
-        at = rows.further(4 * part * self.layer.sizes.hidden)
+        at = rows.element(part * self.layer.sizes.hidden)
         return PlacedRows(at.view(step, self.piece.first), rows.row_bytes)
 
     def rows(self, name: str) -> tuple[BufferRows, int]:
@@ -172,7 +176,7 @@ class StepRows:
         layer, context = self.layer, self.layer.context
         desc = context.tensors[weights]
         depth = gates * layer.sizes.hidden if gates else layer.sizes.out
-        start = layer.start_of(weights) + 4 * gate * desc.strides[3]
+        start = layer.start_of(weights) + gate * desc.strides_bytes[3]
         placed = {ROWS: self.place(src), RESULT: self.place(dst)}
         if beside:
             placed[BESIDE] = self.place(beside)

@@ -8,8 +8,9 @@ from asmdnn.planning.phase import Phase
 from asmdnn.primitives.attributes.attr import Sum
 from asmdnn.primitives.attributes.chain import Chain, Link
 from asmdnn.primitives.products.plan import multiply
-from asmdnn.primitives.products.product import Matrix, Panels, Product
+from asmdnn.primitives.products.product import Panels, Product
 from asmdnn.primitives.products.target import Ending, Target
+from asmdnn.primitives.recurrent.rows import BufferRows
 
 ROWS, RESULT, BESIDE = "rows of step", "result of step", "beside result"
 ADDS = Ending(Chain((Link(Sum(1.0)),)))  # to what dst holds
@@ -43,8 +44,9 @@ class StepProducts:
 
     def _made(self, key: Key) -> list[Phase]:
         desc = self.tensors[key.weights]
-        src, dst = (Matrix(name, 0, (), row, 4) for name, row in zip((ROWS, RESULT), key.row_bytes, strict=True))
-        beside = None if key.beside_bytes is None else Matrix(BESIDE, 0, (), key.beside_bytes, 4)
+        ends = zip((ROWS, RESULT), key.row_bytes, strict=True)
+        src, dst = (BufferRows(name, (0,), row_bytes).matrix() for name, row_bytes in ends)
+        beside = None if key.beside_bytes is None else BufferRows(BESIDE, (0,), key.beside_bytes).matrix()
         weights = panels_from(key.weights, desc, key.start)
         product = Product((), key.count, desc.dims[2], key.depth, src, weights, dst, beside)
         made = Assembly(self.target.tuning)
@@ -58,7 +60,7 @@ class StepProducts:
 def panels_from(name: str, desc: MemoryDesc, start: int) -> Panels:
     """Panels of the third dim: every row has one element of each of the dims behind it."""
     width = desc.inner_blocks[0][1]
-    return Panels(name, start, (), 4 * width, 4 * desc.strides[2], width)
+    return Panels(name, start, (), width * desc.dtype.size_bytes, desc.strides_bytes[2], width, desc.dtype)
 
 
 def adding(target: Target) -> Target:

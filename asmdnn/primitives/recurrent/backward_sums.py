@@ -4,7 +4,6 @@ and that of the layer's input."""
 import numpy as np
 
 from asmdnn.generators.move.rows import RowsSpec
-from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import NOTHING, Phase, View
 from asmdnn.primitives.elementwise.schedule import ZERO_ISA
 from asmdnn.primitives.products.partial import sum_of_rows
@@ -16,7 +15,6 @@ from asmdnn.primitives.recurrent.backward_products import adding, panels_from
 from asmdnn.primitives.recurrent.padding import add_zeros
 from asmdnn.primitives.recurrent.rows import BufferRows, RowPiece
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
-from asmdnn.types import f32
 
 
 def add_sums_over_steps(layer: BackwardLayer, of_source: BufferRows) -> None:
@@ -43,33 +41,33 @@ class SumsOverSteps:
         self.multiply(self.before(), layer.iterated, self.gradient("diff_weights_iter", s.state, of_state))
         if of_state < columns:
             candidate = self.gradient("diff_weights_iter", s.state, s.hidden, of_state)
-            self.multiply(parts["reset"], layer.sums.further(4 * of_state), candidate)
+            self.multiply(parts["reset"], layer.sums.element(of_state), candidate)
         if "total" in parts:
-            hidden = self.context.kept("unprojected", layer.number, layer.direction)
+            hidden = self.context.rooms.kept("unprojected", layer.number, layer.direction)
             self.multiply(hidden, parts["total"], self.gradient("diff_weights_projection", s.hidden, s.out))
         if "peepholes" in parts:
             self.sum(parts["peepholes"], 3 * s.hidden, "diff_weights_peephole")
         if layer.has("diff_bias"):
             self.sum(layer.sums, columns, "diff_bias")
             if isinstance(layer.desc, LBRGRUBackward):
-                self.sum(layer.iterated.further(8 * s.hidden), s.hidden, "diff_bias", 3 * s.hidden)
+                self.sum(layer.iterated.element(2 * s.hidden), s.hidden, "diff_bias", 3 * s.hidden)
         self.of_source(of_source, channels, columns)
 
     def gradient(self, name: str, rows: int, columns: int, first: int = 0) -> tuple[Matrix, int, int]:
         """Columns of a tensor's matrix of this layer and direction, from the first one on; and its size."""
-        row = 4 * self.context.tensors[name].strides[2]
-        return Matrix(name, self.layer.start_of(name) + 4 * first, (), row, 4), rows, columns
+        row_bytes = self.context.tensors[name].strides_bytes[2]
+        return self.layer.rows_of(name, row_bytes).element(first).matrix(), rows, columns
 
     def multiply(self, a: BufferRows, b: BufferRows, dst: tuple[Matrix, int, int]) -> None:
         """dst = a^T b over all rows."""
         place, m, n = dst
-        left, right = (Matrix(x.buffer, x.starts[0], (), x.row_bytes, 4) for x in (a, b))
-        multiply(self.assembly, Product((), m, n, self.sizes.rows, left.transposed, right, place), self.target)
+        product = Product((), m, n, self.sizes.rows, a.matrix().transposed, b.matrix(), place)
+        multiply(self.assembly, product, self.target)
 
     def before(self) -> BufferRows:
         """A copy of the states before every step: those behind another one, and the first ones."""
         s, layer = self.sizes, self.layer
-        rows = self.context.scratch("states before steps", s.state)
+        rows = self.context.rooms.all_steps("states before steps", s.state)
         if not self.context.time.is_even:
             for piece in layer.pieces:
                 self.before_piece(rows, piece)
@@ -100,16 +98,8 @@ class SumsOverSteps:
         columns: int = 0,
     ) -> None:
         """taken: first row and how many, from a step of each on; of their columns all states, or the first ones."""
-        first, count = taken
-        src, dst = (
-            MemoryDesc(
-                (count, columns or self.sizes.state),
-                f32,
-                strides=(x.row_bytes // 4, 1),
-                offset0=x.view(step, first).offset_bytes // 4,
-            )
-            for x, step in ((source, from_step), (target, to_step))
-        )
+        width = columns or self.sizes.state
+        src, dst = source.desc(from_step, taken, width), target.desc(to_step, taken, width)
         add_reorder(self.assembly, Reordering(source.buffer, src, target.buffer, dst))
 
     def zeros(self, place: View, row_bytes: int, count: int) -> None:
@@ -119,14 +109,13 @@ class SumsOverSteps:
 
     def sum(self, rows: BufferRows, columns: int, name: str, first: int = 0) -> None:
         """The sum of all rows, into a tensor from an element on."""
-        dst = Matrix(name, self.layer.start_of(name) + 4 * first, (), 0, 4)
-        x = Matrix(rows.buffer, rows.starts[0], (), rows.row_bytes, 4)
-        multiply(self.assembly, sum_of_rows(self.assembly, x, self.sizes.rows, columns, dst), self.target)
+        dst = self.layer.rows_of(name, 0).element(first).matrix()
+        product = sum_of_rows(self.assembly, rows.matrix(), self.sizes.rows, columns, dst)
+        multiply(self.assembly, product, self.target)
 
     def of_source(self, rows: BufferRows, channels: int, columns: int) -> None:
         """sums W^T; the second direction adds to the first one's."""
         layer = self.layer
         weights = panels_from("weights_layer", self.context.tensors["weights_layer"], layer.start_of("weights_layer"))
-        src, dst = (Matrix(x.buffer, x.starts[0], (), x.row_bytes, 4) for x in (layer.sums, rows))
-        product = Product((), self.sizes.rows, channels, columns, src, weights, dst)
+        product = Product((), self.sizes.rows, channels, columns, layer.sums.matrix(), weights, rows.matrix())
         multiply(self.assembly, product, adding(self.target) if layer.direction else self.target)

@@ -9,6 +9,7 @@ from asmdnn.primitives.recurrent.description import GRUForward, RecurrentForward
 PACKED = ("weights_layer", "weights_iter", "weights_projection")
 FURTHEST_ROWS = 64  # a tile has fewer rows, and displacements in code are 32 bits
 MAX_OFFSET = 2**31 - 1
+PANEL_VECTORS = 2  # of weights_layer, which one product of all steps multiplies
 
 
 def packed_tag(desc: RecurrentForward, name: str, lanes: int) -> str:
@@ -20,7 +21,7 @@ def packed_tag(desc: RecurrentForward, name: str, lanes: int) -> str:
     is multiplied apart.
     """
     if name == "weights_layer":
-        return f"abEdc{2 * lanes}e" if desc.GATES % 2 else f"abEDc2d{lanes}e"
+        return f"abEdc{PANEL_VECTORS * lanes}e" if desc.GATES % 2 else f"abEDc{PANEL_VECTORS}d{lanes}e"
     if name == "weights_projection":
         return f"abDc{lanes}d"
     return f"abdEc{lanes}e" if isinstance(desc, GRUForward) else f"abEcd{lanes}e"
@@ -59,7 +60,7 @@ def takes(name: str, tensor: MemoryDesc) -> bool:
     """Whether kernels can take a tensor of rows: dense, near one another, and of dst_layer step behind step."""
     if tensor.inner_blocks or (tensor.strides[-1] != 1 and tensor.dims[-1] > 1):
         return False
-    if 4 * FURTHEST_ROWS * max(tensor.strides) > MAX_OFFSET:
+    if FURTHEST_ROWS * max(tensor.strides_bytes) > MAX_OFFSET:
         return False
     *outer, row, channels = tensor.dims
     reach = (row - 1) * tensor.strides[-2] + channels if row > 1 else channels

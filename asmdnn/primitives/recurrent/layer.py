@@ -4,14 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from asmdnn.generators.recurrent.cells import Cell, form_of
+from asmdnn.isa.vectors import vector_bytes
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import View
 from asmdnn.primitives.products.product import Matrix, Panels, Product
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.recurrent.description import LSTMForward, RecurrentForward
-from asmdnn.primitives.recurrent.rows import BufferRows, Time, Turn
+from asmdnn.primitives.recurrent.formats import PANEL_VECTORS
+from asmdnn.primitives.recurrent.rows import BufferRows, Time, Turn, start_of, state_rows
 from asmdnn.primitives.recurrent.stages import Multiplied, stages_of
-from asmdnn.primitives.recurrent.steps import CellField, RecurrentPanels, Stage
+from asmdnn.primitives.recurrent.steps import CellField, RecurrentPanels, Stage, vectors_of
 
 BIAS = "packed bias"
 
@@ -52,16 +54,17 @@ class Layer:
     def gates(self) -> CellField:
         """x W + b of all steps, in scratch: for a vector of units all gates, or where these are odd for two vectors, as
         in packed weights."""
-        gates, width = self.time.sizes.gates, 4 * self.target.lanes
-        rows = self.time.dense(self.scratch("gates"), 4 * gates * self.padded)
+        gates, width = self.time.sizes.gates, vector_bytes(self.target.isa)
+        rows = self.time.dense(self.scratch("gates"), gates * self.padded)
         if gates % 2:
             return CellField(rows, width, 2 * width, whole=True, pair_bytes=2 * gates * width)
-        return gates_field(rows, gates, self.target.lanes)
+        return CellField(rows, gates * width, width, whole=True)
 
     def product(self) -> Product:
         """gates = x W + b, for all steps."""
         s, x, gates = self.time.sizes, self.x, self.gates.rows
-        weights, width = self.tensors["weights_layer"], 8 * self.target.lanes  # bytes of a row of a panel
+        weights, columns = self.tensors["weights_layer"], PANEL_VECTORS * self.target.lanes
+        row = columns * weights.dtype.size_bytes  # of a panel
         batch, count = (1, s.rows) if s.concatenated else (s.steps, s.sequences)
         step = x.starts[1] - x.starts[0] if batch > 1 else 0
         return Product(
@@ -69,9 +72,9 @@ class Layer:
             count,
             s.gates * self.padded,
             self.channels,
-            Matrix(x.buffer, x.starts[0], (step,), x.row_bytes, 4),
-            Panels("weights_layer", self.start_of(weights), (0,), width, self.channels * width, width // 4),
-            Matrix(self.gates.rows.buffer, 0, (count * gates.row_bytes,), gates.row_bytes, 4),
+            x.matrix((step,)),
+            Panels("weights_layer", self.start_of(weights), (0,), row, self.channels * row, columns, weights.dtype),
+            gates.matrix((count * gates.row_bytes,)),
             self.bias,
         )
 
@@ -80,25 +83,22 @@ class Layer:
         """The bias in the order of a product's columns."""
         if "bias" not in self.tensors:
             return None
-        s = self.time.sizes
-        row = 4 * s.gates * self.padded
-        return Matrix(BIAS, row * (self.number * s.directions + self.direction), (0,), 0, 4)
+        at = self.number * self.time.sizes.directions + self.direction
+        return BufferRows(BIAS, (at * self.gates.rows.row_bytes,), 0).matrix((0,))
 
     def start_of(self, desc: MemoryDesc) -> int:
         """Where this layer and direction begin in a tensor, in bytes."""
-        return 4 * (desc.offset0 + self.number * desc.strides[0] + self.direction * desc.strides[1])
+        return start_of(desc, self.number, self.direction)
 
     def state(self, name: str) -> BufferRows:
         """The rows of an initial or final state."""
-        desc = self.tensors[name]
-        row = desc.strides[2] if desc.dims[2] > 1 else desc.dims[3]
-        return BufferRows(name, (self.start_of(desc),), 4 * row)
+        return state_rows(name, self.tensors[name], self.number, self.direction)
 
     def vector(self, name: str, row: int = 0) -> CellField:
         """Rows of `bias` or `weights_peephole` from one on, the same for all sequences."""
         desc = self.tensors[name]
-        rows = BufferRows(name, (self.start_of(desc) + 4 * row * desc.strides[2],), 0)
-        return CellField(rows, 4 * self.target.lanes, 4 * desc.strides[2])
+        rows = BufferRows(name, (self.start_of(desc) + row * desc.strides_bytes[2],), 0, desc.dtype)
+        return vectors_of(rows, self.target.lanes, desc.strides[2])
 
     def before(self, starts: bool) -> BufferRows:
         """h before a step, a sequence's first or a later one."""
@@ -106,7 +106,7 @@ class Layer:
 
     def field(self, name: str, cell: Cell, starts: bool) -> CellField:
         """An operand of a cell; the "state" is that of the step before."""
-        width = 4 * self.target.lanes
+        lanes = self.target.lanes
         match name:
             case "gates":
                 return self.gates
@@ -115,13 +115,13 @@ class Layer:
             case "peephole":
                 return self.vector("weights_peephole")
             case "state" if isinstance(self.desc, LSTMForward):
-                return CellField(self.state("src_iter_c") if starts else self.c, width)
+                return vectors_of(self.state("src_iter_c") if starts else self.c, lanes)
             case "state":
-                return CellField(self.before(starts), width)
+                return vectors_of(self.before(starts), lanes)
             case "new_state":
-                return CellField(self.c, width)
+                return vectors_of(self.c, lanes)
             case "dst" if "unprojected" not in self.fields or cell.algorithm == "projection":
-                return CellField(self.h, width)
+                return vectors_of(self.h, lanes)
             case "dst":
                 return self.fields["unprojected"]
         return self.fields[name]
@@ -148,7 +148,7 @@ class Layer:
     def panels(self, name: str, gate: int) -> RecurrentPanels:
         """weights_iter or weights_projection, from a gate on."""
         desc = self.tensors[name]
-        start, s = self.start_of(desc), [4 * stride for stride in desc.strides]
+        start, s = self.start_of(desc), desc.strides_bytes
         if name == "weights_projection":
             return RecurrentPanels(name, start, s[2], 0, s[3], desc.dims[2])
         return RecurrentPanels(name, start + gate * s[3], s[2], s[3], s[4], desc.dims[2])
@@ -166,8 +166,3 @@ class PlacedStage:
         """Where the arguments lie in a step."""
         before = turn.before or 0
         return {name: rows.view(before if name in self.old else turn.step) for name, rows in self.rows.items()}
-
-
-def gates_field(rows: BufferRows, gates: int, lanes: int) -> CellField:
-    """Vectors of all gates side by side."""
-    return CellField(rows, 4 * lanes * gates, 4 * lanes, whole=True)

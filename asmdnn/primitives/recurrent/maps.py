@@ -13,6 +13,7 @@ from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cuts import balanced, ranges_of
 from asmdnn.planning.phase import Phase, View, views
 from asmdnn.planning.tuning import Tuning
+from asmdnn.types import f32
 
 VECTORS = 16  # elements: whole vectors at every level
 
@@ -33,6 +34,10 @@ class Map:
     count: int
     units: int
     row_bytes: tuple[int, ...]
+
+    def offset(self, place: int, row: int, unit: int) -> int:
+        """Where a unit of a row begins in what is read or made, in bytes."""
+        return row * self.row_bytes[place] + unit * f32.size_bytes
 
 
 class Maps:
@@ -67,7 +72,7 @@ def template(of: Map, form: GradientForm, tuning: Tuning) -> Phase:
     for count in balanced(of.count, max(1, most // of.units)):
         for begin, end in ranges_of(of.units, max(1, most // VECTORS), VECTORS):
             spec = gradient_spec(of.isa, of.cell, count, end - begin, of.row_bytes)
-            offsets = [row * of.row_bytes[place] + 4 * begin for place in order]
+            offsets = [of.offset(place, row, begin) for place in order]
             records.append([numbers.setdefault(spec, len(numbers)), *offsets])
             cycles.append(cycles_of(spec, tuning))
         row += count

@@ -32,13 +32,13 @@ def moved(
 ) -> Phase:
     """The phase that copies runs of rows, or makes them zeros."""
     numbers: dict[RowsSpec, int] = {}
-    found, cycles = [], []
+    found, cycles, size = [], [], columns * target.dtype.size_bytes
     for step, first, count in runs_in(steps):
-        src, step_bytes = (source.view(step, first).offset_bytes, source.row_bytes) if source else (0, 0)
-        dst = target.view(step, first).offset_bytes
-        spec = RowsSpec(ZERO_ISA, count, 4 * columns, step_bytes, target.row_bytes, zero=source is None)
+        src, step_bytes = (source.start(step, first), source.row_bytes) if source else (0, 0)
+        dst = target.start(step, first)
+        spec = RowsSpec(ZERO_ISA, count, size, step_bytes, target.row_bytes, zero=source is None)
         found.append((numbers.setdefault(spec, len(numbers)), src, dst))
-        cycles.append(assembly.tuning.phases.call_cycles + 2 * count * 4 * columns // VECTOR_BYTES)
+        cycles.append(assembly.tuning.phases.call_cycles + 2 * count * size // VECTOR_BYTES)
     kernel, src_at, dst_at = np.array(found, np.int64).T
     records = records_of(ARGUMENTS, {"src": src_at, "dst": dst_at}, kernel)
     place = View(source.buffer) if source else NOTHING

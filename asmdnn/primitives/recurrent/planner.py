@@ -26,8 +26,9 @@ from asmdnn.primitives.recurrent.directions import Stage, in_turn
 from asmdnn.primitives.recurrent.formats import MAX_OFFSET, kernel_formats, passed_formats
 from asmdnn.primitives.recurrent.layer import BIAS, Layer
 from asmdnn.primitives.recurrent.padding import add_zeros
-from asmdnn.primitives.recurrent.rows import BufferRows, Time
-from asmdnn.primitives.recurrent.steps import CellField, StagePhases
+from asmdnn.primitives.recurrent.rooms import Rooms
+from asmdnn.primitives.recurrent.rows import BufferRows, Time, state_rows
+from asmdnn.primitives.recurrent.steps import CellField, StagePhases, vectors_of
 from asmdnn.primitives.recurrent.workspace import regions_of, workspace_desc
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
 from asmdnn.types import f32
@@ -42,8 +43,9 @@ def plan(desc: RecurrentForward, attr: Attr, engine: Engine) -> Plan:
     """Plan a recurrent layer.  Raises Refused."""
     if attr.post_ops or attr.quantizes:
         raise Refused("post-ops, scales and zero points are not implemented")
-    if isinstance(desc, GRUForward) and 4 * desc.sizes.out * desc.sizes.hidden > MAX_OFFSET:
-        raise Refused(f"{desc.sizes.hidden} hidden channels put the gates of weights_iter more than 2 GiB apart")
+    s = desc.sizes
+    if isinstance(desc, GRUForward) and desc.weights_iter.dtype.size_bytes * s.out * s.hidden > MAX_OFFSET:
+        raise Refused(f"{s.hidden} hidden channels put the gates of weights_iter more than 2 GiB apart")
     passed = passed_formats(desc, lanes_of(f32_dot_level(engine.isa)))
     for name, tensor in passed.items():
         if tensor.dtype != f32:
@@ -62,7 +64,7 @@ class Planner:
         self.sizes = s = desc.sizes
         self.time = Time(s, desc.lengths or (s.steps,) * s.sequences)
         self.assembly, self.steps = Assembly(engine.tuning, engine.isa), StagePhases(engine.tuning)
-        self.regions = regions_of(desc) if desc.is_training else {}
+        self.rooms = Rooms(self.assembly, self.time, regions_of(desc) if desc.is_training else {})
 
     def plan(self) -> Plan:
         self.pack_bias()
@@ -95,12 +97,12 @@ class Planner:
         if number == s.layers - 1:
             out = self.time.layer("dst_layer", self.tensors["dst_layer"])
         else:
-            out = self.kept("layer", number) or self.scratch(f"layer {number % 2}", s.dst)
+            out = self.kept("layer", number) or self.rooms.all_steps(f"layer {number % 2}", s.dst)
         layers = []
         for direction in range(s.directions):
-            h = out.further(4 * direction * s.out)
+            h = out.element(direction * s.out)
             if desc.direction == "bidirectional_sum":
-                h = self.kept("direction", number, direction) or self.scratch(f"direction {direction}", s.out)
+                h = self.kept("direction", number, direction) or self.rooms.all_steps(f"direction {direction}", s.out)
             layers.append(self.layer_of(number, direction, x, channels, h))
         together = [layers] if self.engine.threads > 1 and self.time.is_even else [[layer] for layer in layers]
         for some in together:
@@ -152,7 +154,7 @@ class Planner:
         if kept:
             return kept
         if self.time.is_even and final is not None and s.layers * s.directions == 1:
-            return BufferRows("dst_iter_c", (4 * final.offset0,), 4 * final.strides[2])
+            return state_rows("dst_iter_c", final, number, direction)
         return self.of_step(f"c {direction}", s.hidden)
 
     def fields(self, number: int, direction: int) -> dict[str, CellField]:
@@ -166,34 +168,22 @@ class Planner:
         rows = {
             name: self.kept(name, number, direction) or self.of_step(f"{name} {direction}", units) for name in names
         }
-        found = {name: CellField(x, 4 * lanes) for name, x in rows.items()}
+        found = {name: vectors_of(x, lanes) for name, x in rows.items()}
         gates = self.kept("gates", number, direction)
-        return found if gates is None else {**found, "workspace": CellField(gates, 4 * lanes, 4 * units)}
+        return found if gates is None else {**found, "workspace": vectors_of(gates, lanes, units)}
 
     def kept(self, name: str, number: int, direction: int = 0) -> BufferRows | None:
         """The rows of a region of the workspace; None if it has none of that name."""
-        region = self.regions.get(name)
-        if region is None:
-            return None
-        return self.time.dense("workspace", 4 * region.columns, region.at(number, direction))
+        return self.rooms.kept(name, number, direction) if name in self.rooms.regions else None
 
     def kept_beside(self, number: int, direction: int) -> list[tuple[BufferRows, int]]:
         """The rows and columns of what the workspace keeps of a layer and direction beside its output."""
         found = [(self.kept(name, number, direction), name) for name in ("gates", "c", "unprojected")]
-        return [(rows, self.regions[name].columns) for rows, name in found if rows]
+        return [(rows, self.rooms.regions[name].columns) for rows, name in found if rows]
 
     def of_step(self, name: str, channels: int) -> BufferRows:
-        """Scratch that is overwritten in every step.  Where sequences end at different ones, every step has its own, in
-        every layer and direction: what a sequence has not written stays so."""
-        if not self.time.is_even:
-            return self.scratch(f"{name} {len(self.assembly.scratch)}", channels)
-        self.assembly.scratch[name] = 4 * self.sizes.sequences * channels
-        return BufferRows(name, (0,), 4 * channels)
-
-    def scratch(self, name: str, channels: int) -> BufferRows:
-        """Rows of all steps."""
-        self.assembly.scratch[name] = 4 * self.sizes.rows * channels
-        return self.time.dense(name, 4 * channels)
+        """Scratch that every step overwrites; where each has its own rows, so has this layer and direction."""
+        return self.rooms.one_step(name if self.time.is_even else f"{name} {len(self.assembly.scratch)}", channels)
 
     def keep_final(self, layer: Layer, name: str, rows: BufferRows) -> None:
         """Copy the state behind the last step of every sequence, unless it is there."""
@@ -202,13 +192,9 @@ class Planner:
             return
         place = layer.state(name)
         for step, runs in self.time.ends(layer.backwards):
-            source = rows.view(step).offset_bytes
-            for first, count in runs:
-                copied = [
-                    MemoryDesc((count, final.dims[3]), f32, strides=(row // 4, 1), offset0=(at + first * row) // 4)
-                    for at, row in ((source, rows.row_bytes), (place.starts[0], place.row_bytes))
-                ]
-                add_reorder(self.assembly, Reordering(rows.buffer, copied[0], name, copied[1]))
+            for run in runs:
+                src, dst = (x.desc(step, run, final.dims[3]) for x in (rows, place))
+                add_reorder(self.assembly, Reordering(rows.buffer, src, name, dst))
 
     def add_sum(self, outs: Sequence[BufferRows], out: BufferRows) -> None:
         """The sum of both directions; of steps behind a sequence's end that of zeros."""

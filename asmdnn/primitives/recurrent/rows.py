@@ -1,29 +1,51 @@
 """Where the rows of a recurrent layer lie, step by step, and which of them a step works on."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, groupby, pairwise
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import View
+from asmdnn.primitives.products.product import Matrix
 from asmdnn.primitives.recurrent.sizes import Sizes
+from asmdnn.types import DataType, f32
 
 Runs = tuple[tuple[int, int], ...]  # (first row, how many), of neighbouring sequences
 
 
 @dataclass(frozen=True, slots=True)
 class BufferRows:
-    """Row n of step t is at starts[t] + n * row_bytes of a buffer; one number in `starts` is that of all steps."""
+    """Row n of step t is at starts[t] + n * row_bytes of a buffer; one number in `starts` is that of all steps.
+
+    The elements of a row, of `dtype`, touch.
+    """
 
     buffer: str
     starts: tuple[int, ...]
     row_bytes: int
+    dtype: DataType = f32
+
+    def start(self, step: int, row: int = 0) -> int:
+        """Where a row of a step begins, in bytes."""
+        return self.starts[step if len(self.starts) > 1 else 0] + row * self.row_bytes
 
     def view(self, step: int, row: int = 0) -> View:
-        return View(self.buffer, self.starts[step if len(self.starts) > 1 else 0] + row * self.row_bytes)
+        return View(self.buffer, self.start(step, row))
 
-    def further(self, offset_bytes: int) -> "BufferRows":
-        return BufferRows(self.buffer, tuple(start + offset_bytes for start in self.starts), self.row_bytes)
+    def element(self, number: int) -> "BufferRows":
+        """The same rows from that element of each on."""
+        offset_bytes = number * self.dtype.size_bytes
+        return replace(self, starts=tuple(start + offset_bytes for start in self.starts))
+
+    def matrix(self, batch_bytes: tuple[int, ...] = ()) -> Matrix:
+        """The rows from the first one on, as an operand of a product."""
+        return Matrix(self.buffer, self.starts[0], batch_bytes, self.row_bytes, self.dtype.size_bytes, self.dtype)
+
+    def desc(self, step: int, taken: tuple[int, int], columns: int) -> MemoryDesc:
+        """The first columns of some rows of a step as a tensor; taken: the first row, and how many."""
+        (first, count), size = taken, self.dtype.size_bytes
+        strides, offset0 = (self.row_bytes // size, 1), self.start(step, first) // size
+        return MemoryDesc((count, columns), self.dtype, strides=strides, offset0=offset0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +96,18 @@ class Time:
         """Whether there are rows behind the end of a sequence."""
         return not self.is_even and not self.sizes.concatenated
 
-    def dense(self, buffer: str, row_bytes: int, start_bytes: int = 0) -> BufferRows:
+    def dense(self, buffer: str, columns: int, start_bytes: int = 0, dtype: DataType = f32) -> BufferRows:
         """A row-major matrix of all rows."""
-        return BufferRows(buffer, tuple(start_bytes + row * row_bytes for row in self.first_rows), row_bytes)
+        row_bytes = columns * dtype.size_bytes
+        return BufferRows(buffer, tuple(start_bytes + row * row_bytes for row in self.first_rows), row_bytes, dtype)
 
     def layer(self, name: str, desc: MemoryDesc) -> BufferRows:
         """src_layer or dst_layer."""
-        start, strides = 4 * desc.offset0, [4 * stride for stride in desc.strides]
+        start, (step, *_), size = desc.offset0_bytes, desc.strides_bytes, desc.dtype.size_bytes
         if self.sizes.concatenated:
-            return BufferRows(name, tuple(start + row * strides[0] for row in self.first_rows), strides[0])
-        row = strides[1] if self.sizes.sequences > 1 else 4 * desc.dims[2]  # a single one has no distance
-        return BufferRows(name, tuple(start + t * strides[0] for t in range(self.sizes.steps)), row)
+            return BufferRows(name, tuple(start + row * step for row in self.first_rows), step, desc.dtype)
+        row = desc.strides_bytes[1] if self.sizes.sequences > 1 else desc.dims[2] * size  # a single one has no distance
+        return BufferRows(name, tuple(start + t * step for t in range(self.sizes.steps)), row, desc.dtype)
 
     def turns(self, backwards: bool) -> list[Turn]:
         """All steps in their order, from right to left if `backwards`; one that some start at is two."""
@@ -122,6 +145,23 @@ class Time:
         """(step, the rows whose last one it is)."""
         last = [0 if backwards else n - 1 for n in self.lengths]
         return [(step, runs_of([x == step for x in last])) for step in sorted(set(last))]
+
+
+def dense_rows(buffer: str, columns: int, dtype: DataType = f32) -> BufferRows:
+    """A row-major matrix, the same for all steps."""
+    return BufferRows(buffer, (0,), columns * dtype.size_bytes, dtype)
+
+
+def start_of(desc: MemoryDesc, number: int, direction: int) -> int:
+    """Where a layer and direction begin in a state, in weights or in a bias, in bytes."""
+    layer_bytes, direction_bytes = desc.strides_bytes[:2]
+    return desc.offset0_bytes + number * layer_bytes + direction * direction_bytes
+
+
+def state_rows(name: str, desc: MemoryDesc, number: int, direction: int) -> BufferRows:
+    """An initial or final state of a layer and direction, or its gradient: a row for each sequence."""
+    row = desc.strides[2] if desc.dims[2] > 1 else desc.dims[3]  # a single one has no distance
+    return BufferRows(name, (start_of(desc, number, direction),), row * desc.dtype.size_bytes, desc.dtype)
 
 
 def runs_of(chosen: Sequence[bool]) -> Runs:

@@ -9,7 +9,7 @@ from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.recurrent.cells import Cell, form_of
 from asmdnn.generators.recurrent.tile import UNROLL, RecurrentTileSpec
 from asmdnn.generators.recurrent.tile_shape import BLOCKS, Operand
-from asmdnn.isa.vectors import lanes_of
+from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64, Phase, View, records_of, views
@@ -60,6 +60,12 @@ class CellField:
         return self.pair_bytes or 2 * self.vector_bytes
 
 
+def vectors_of(rows: BufferRows, lanes: int, part: int = 0) -> CellField:
+    """Rows whose vectors of units lie side by side, and whose parts begin every `part` elements."""
+    size = rows.dtype.size_bytes
+    return CellField(rows, lanes * size, part * size)
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """A product and the cell behind it.  units: of a row; depth 0: there is no product.  pairs: of each operand, from a
@@ -89,7 +95,7 @@ class Stage:
 
     @property
     def weights_bytes(self) -> int:
-        return 4 * self.weights.depth * form_of(self.cell).gates * self.panels * self.lanes
+        return self.weights.depth * form_of(self.cell).gates * self.panels * vector_bytes(self.isa)
 
 
 class StagePhases:
@@ -200,9 +206,10 @@ def ahead_lines(stage: Stage, columns: int, tiles: int) -> int:
     apart, of each gate's."""
     if tiles == 1:
         return 0
-    side_by_side = stage.weights.gate_bytes in (0, 4 * stage.lanes)
+    width = vector_bytes(stage.isa)
+    side_by_side = stage.weights.gate_bytes in (0, width)
     streams = 1 if side_by_side else form_of(stage.cell).gates
-    return -(-UNROLL * columns * stage.lanes * 4 // LINE_BYTES // (tiles * streams))
+    return -(-UNROLL * columns * width // LINE_BYTES // (tiles * streams))
 
 
 def cycles_of(spec: RecurrentTileSpec, tuning: Tuning) -> int:

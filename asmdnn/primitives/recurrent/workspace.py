@@ -22,7 +22,7 @@ from asmdnn.types import f32
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Matrices of `rows` rows of `columns` elements, one for every layer and one of `directions`."""
+    """Row-major f32 matrices of `rows` rows of `columns`, one for every layer and one of `directions`."""
 
     start_bytes: int
     layers: int
@@ -31,12 +31,16 @@ class Region:
     columns: int
 
     @property
+    def matrix_bytes(self) -> int:
+        return self.rows * self.columns * f32.size_bytes
+
+    @property
     def size_bytes(self) -> int:
-        return 4 * self.layers * self.directions * self.rows * self.columns
+        return self.layers * self.directions * self.matrix_bytes
 
     def at(self, layer: int, direction: int = 0) -> int:
         """Where the matrix of a layer and direction starts, in bytes."""
-        return self.start_bytes + 4 * (layer * self.directions + direction) * self.rows * self.columns
+        return self.start_bytes + (layer * self.directions + direction) * self.matrix_bytes
 
 
 def parts_of(desc: RecurrentForward) -> int:
@@ -72,4 +76,4 @@ def _matrices(desc: RecurrentForward) -> Iterator[tuple[str, int, int, int]]:
 def workspace_desc(desc: RecurrentForward) -> MemoryDesc | None:
     """The workspace of a description; None where a vanilla RNN's dst_layer says it all."""
     size = sum(region.size_bytes for region in regions_of(desc).values())
-    return MemoryDesc((size // 4,), f32, "a") if size else None
+    return MemoryDesc((size // f32.size_bytes,), f32, "a") if size else None

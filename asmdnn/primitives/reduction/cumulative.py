@@ -23,6 +23,7 @@ from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.nests import Calls, is_dense, nest_of, row_calls, with_last
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.tensors import check_tensor, checked_axis
+from asmdnn.types import f32
 
 NAME = "cumulative_sum"
 SRC, DST = range(2)
@@ -108,18 +109,29 @@ def of_axis(
     behind zeros."""
     (box, outer), (rows, row) = where, loops
     axis = row if along == "rows" else rows
-    steps = (4 * rows.strides[SRC], 4 * rows.strides[DST])
-    extents = (rows.extent, row.extent)
+    src_row_bytes, dst_row_bytes = rows.strides_bytes(f32)
+
+    def sums(rows: int, elements: int) -> CumulativeSumSpec:
+        return CumulativeSumSpec(
+            isa=isa,
+            along=along,
+            rows=rows,
+            elements=elements,
+            src_row_bytes=src_row_bytes,
+            dst_row_bytes=dst_row_bytes,
+            reverse=desc.reverse,
+        )
+
     if not desc.exclusive:
-        return [(CumulativeSumSpec(isa, along, *extents, *steps, desc.reverse), box, outer)]
+        return [(sums(rows.extent, row.extent), box, outer)]
     one = (rows.extent, 1) if along == "rows" else (1, row.extent)
     first = axis.extent - 1 if desc.reverse else 0
-    zeros = RowsSpec(ZERO_ISA, one[0], 4 * one[1], 0, steps[DST], zero=True)
+    zeros = RowsSpec(ZERO_ISA, one[0], f32.size_bytes * one[1], 0, dst_row_bytes, zero=True)
     calls: Calls[KernelSpec] = [(zeros, moved(box, (0, first * axis.strides[DST])), outer)]
     if axis.extent > 1:
         less = (rows.extent, row.extent - 1) if along == "rows" else (rows.extent - 1, row.extent)
         further = (axis.strides[SRC], 0) if desc.reverse else (0, axis.strides[DST])
-        calls.append((CumulativeSumSpec(isa, along, *less, *steps, desc.reverse), moved(box, further), outer))
+        calls.append((sums(*less), moved(box, further), outer))
     return calls
 
 
@@ -133,4 +145,4 @@ def cost(spec: KernelSpec, tuning: ReductionTuning) -> int:
         return tuning.call_cycles + spec.rows
     assert isinstance(spec, CumulativeSumSpec)
     vectors = -(-spec.elements // lanes_of(spec.isa))
-    return tuning.call_cycles + spec.rows * (tuning.row_cycles + 4 * vectors)
+    return tuning.call_cycles + spec.rows * (tuning.row_cycles + tuning.sum_cycles * vectors)

@@ -124,7 +124,7 @@ def add_reduction(assembly: Assembly, desc: ReductionForward, isa: str, source: 
     """Its phases."""
     kind = desc.src.dtype.name
     if desc.alg == "logsumexp":
-        assembly.scratch[MAXIMA] = 4 * elements
+        assembly.scratch[MAXIMA] = f32.size_bytes * elements
         Tree(assembly, Reductions(isa, "max", None, None, (MAXIMA,), kind=kind), elements).grow(source)
         sums = Reductions(isa, "sum", power_of_difference(), log_and_most(), beside=(MAXIMA,), kind=kind)
         Tree(assembly, sums, elements).grow(source)

@@ -19,8 +19,9 @@ from asmdnn.planning.phase import views
 from asmdnn.primitives.elementwise.schedule import phases_of
 from asmdnn.primitives.nests import Calls, Nest
 from asmdnn.primitives.reduction.source import DST, SRC, Chunk, ReductionSource, TreeKernels
+from asmdnn.types import f32
 
-F32_BYTES = 4
+F32_BYTES = f32.size_bytes
 
 
 class Tree:
@@ -122,7 +123,7 @@ class Tree:
             starts = loop(1, first * together, first).strides
             box = Box(starts, (loop(outer, found, groups), loop(count, together, 1), lanes), padding=False)
             for piece, some in cut_loop(box, lanes, self.tuning.lanes) if count else ():
-                chunk = Chunk("lanes", rows, some.extent, 4 * size, 0)
+                chunk = Chunk("lanes", rows, some.extent, F32_BYTES * size, 0)
                 spec = self.kernels.merge(chunk, (counts[0], last), is_last)
                 calls.append((spec, piece, others(piece, some)))
         self.add(calls, (*read, *written, *self.kernels.beside))

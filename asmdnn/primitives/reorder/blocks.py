@@ -25,14 +25,15 @@ from asmdnn.generators.move.transpose import LINE_BYTES, UNITS, TransposeSpec, a
 from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.levels import AVX2
-from asmdnn.isa.vectors import f32_level
+from asmdnn.isa.vectors import f32_level, vector_bytes
 from asmdnn.planning.loops import Box, Loop, cut_loop
 from asmdnn.planning.move_tuning import MoveTuning
+from asmdnn.types import f32
 
 VECTOR_BYTES = 32  # of kernels for AVX2, which serve every level
 WAY_BYTES = 4096  # of a way of L1, in all CPUs: lines so far apart meet in a set
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
-SCALE, SCALE_BYTES = 2, 4  # the tensor of scales
+SCALE, SCALE_BYTES = 2, f32.size_bytes  # the tensor of scales
 WORD_BYTES = 4
 WIDE_COLUMNS = 16  # of a row that is converted with wide vectors: fewer would not fill one
 SINGLE = Loop(1, (0, 0, 0))
@@ -195,13 +196,14 @@ class Blocks:
         if shape.transposes:
             return self.fewest(ConvertTransposeSpec(AVX2.name, self.conversion, rows.extent, columns.extent, *steps))
         conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion
-        row_bytes = 4 * columns.extent
-        lines = (columns.dst, rows.dst) == (4, row_bytes) and row_bytes % VECTOR_BYTES == 0
-        streaming = self.streams and dst == 4 and lines and not conversion.sum
+        row_bytes = dst * columns.extent
+        lines = (columns.dst, rows.dst) == (dst, row_bytes) and row_bytes % VECTOR_BYTES == 0
+        whole = dst == f32.size_bytes  # elements are stored as registers hold them
+        streaming = self.streams and whole and lines and not conversion.sum
         more = (streaming, self.tuning.convert_ahead_bytes)
         converted = ConvertSpec(AVX2.name, conversion, rows.extent, columns.extent, *steps, *more)
         wide = replace(converted, isa=f32_level(self.isa))
-        fits = columns.extent >= WIDE_COLUMNS and not (streaming and row_bytes % (4 * wide.lanes))
+        fits = columns.extent >= WIDE_COLUMNS and not (streaming and row_bytes % vector_bytes(wide.isa))
         return wide if fits and (columns.src, columns.dst) == (src, dst) else converted
 
     def pixels(self, shape: Shape) -> type[Pixels] | None:

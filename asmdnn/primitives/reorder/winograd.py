@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.generators.winograd.weights import TAPS, WeightsTransformSpec
 from asmdnn.isa.levels import AVX2
-from asmdnn.isa.vectors import lanes_of
+from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.assembly import Assembly
@@ -63,14 +63,15 @@ def add_transform(assembly: Assembly, source: tuple[str, MemoryDesc], target: tu
 def transform_phase(desc: WinogradDesc, buffers: tuple[str, str], tuning: Tuning) -> Phase:
     """Panels in buffers[0], transformed into buffers[1]."""
     lanes, (*groups, oc, ic) = lanes_of(AVX2.name), desc.dims[:-2]
-    vectors, tap_bytes = ic * desc.panel // lanes, 4 * ic * desc.panel  # of one tap of a panel
+    vectors, tap_bytes = ic * desc.panel // lanes, desc.dtype.size_bytes * ic * desc.panel  # of one tap of a panel
     frequencies = prod(desc.storage.dims[-2:])
     most = tuning.winograd.weights_vectors
     first = np.arange(0, vectors, most)
     sizes, kernel = np.unique(np.minimum(most, vectors - first), return_inverse=True)
     specs = tuple(WeightsTransformSpec(AVX2.name, desc.m, int(size), tap_bytes, tap_bytes) for size in sizes)
     panel = np.arange(prod(groups) * -(-oc // desc.panel))[:, None]
-    offsets = [(panel * count * tap_bytes + 4 * lanes * first).ravel() for count in (TAPS**2, frequencies)]
+    inside = vector_bytes(AVX2.name) * first
+    offsets = [(panel * count * tap_bytes + inside).ravel() for count in (TAPS**2, frequencies)]
     columns = dict(zip(("weights", "transformed"), offsets, strict=True))
     kernels = np.tile(kernel, len(panel))
     each = {2: tuning.winograd.weights2_cycles, 4: tuning.winograd.weights4_cycles}[desc.m]

@@ -9,13 +9,14 @@ import numpy.typing as npt
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.resample import ResampleSpec, Step
 from asmdnn.generators.functions.resample_typed import TypedResampleSpec
-from asmdnn.isa.vectors import lanes_of
+from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.planning.phase import Int64, Phase, View
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import Loop, apart, in_loops, written_out
 from asmdnn.planning.tuning import PhaseTuning
 from asmdnn.primitives.pooling.schedule import MAX_OFFSET, Planes
 from asmdnn.primitives.resampling.taps import ResampleRun, ResampleTap, ResampleTaps, pattern, runs_of
+from asmdnn.types import f32
 
 LINE_ELEMENTS = 16
 F32 = ("f32", "f32")
@@ -43,11 +44,11 @@ class DenseChannels:
         self.runs, self.elements = runs_of(axes[-1]), planes.src.block
         self.record_cycles = record_cycles
         lanes, pixel = lanes_of(isa), planes.dst.pixel_bytes
-        lines = self.elements % LINE_ELEMENTS == 0 or pixel == 4 * self.elements  # are written at once
+        lines = self.elements % LINE_ELEMENTS == 0 or pixel == self.elements * f32.size_bytes  # are written at once
         dense = max((run.groups * run.together for run in self.runs if run.step in (0, run.together)), default=0)
         in_order = 2 * dense >= len(axes[-1])  # else pieces of a row, and of lines, are written one after the other
         streams = streams and kinds == F32
-        self.streams = streams and lines and in_order and self.elements % lanes == 0 and pixel % (4 * lanes) == 0
+        self.streams = streams and lines and in_order and self.elements % lanes == 0 and pixel % vector_bytes(isa) == 0
 
     def phases(self, arguments: tuple[View, ...], tuning: PhaseTuning) -> list[Phase]:
         """All records in the order of dst, or, of many, rounds of those of some planes.  Raises Refused."""
@@ -99,7 +100,7 @@ class DenseChannels:
     def weights_at(self, axis: int, o: int) -> int:
         """The byte offset of a result's weights."""
         count = self.axes[axis].each
-        return 4 * o * count if count > 1 else 0
+        return f32.size_bytes * o * count if count > 1 else 0
 
     def cost(self, run: ResampleRun, chosen: Sequence[ResampleTap]) -> int:
         """Cycles of a run in one plane."""

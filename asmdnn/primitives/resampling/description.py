@@ -48,7 +48,7 @@ class ResamplingForward:
         sizes = list(zip(self.src.dims[2:], self.dst.dims[2:], strict=True))
         if any(made and not size for size, made in sizes):
             raise InvalidArguments(f"src has dims {self.src.dims}, it has no elements to make {self.dst.dims} of")
-        if self.alg == "cubic" and self.src.ndims > 4:
+        if self.alg == "cubic" and len(sizes) > 2:
             raise InvalidArguments("alg cubic is for one or two spatial axes, not three")
         if not isinstance(self.factors, tuple) or len(self.factors) not in (0, len(sizes)):
             raise InvalidArguments(f"factors must be {len(sizes)} numbers, not {shown(self.factors)}")

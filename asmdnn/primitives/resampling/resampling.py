@@ -22,7 +22,7 @@ from asmdnn.primitives.elementwise.behind import with_pass_behind
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import of_type
 from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.pooling.pooling import channels_are_dense, format_like, rows_are_dense
+from asmdnn.primitives.pooling.formats import channels_are_dense, format_like, rows_are_dense
 from asmdnn.primitives.pooling.schedule import planes_of
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.resampling.channels import DenseChannels

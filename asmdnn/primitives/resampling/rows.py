@@ -17,6 +17,7 @@ from asmdnn.planning.loops import Loop
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.pooling.schedule import MAX_OFFSET, Planes
 from asmdnn.primitives.resampling.taps import Numbers, ResampleRun, ResampleTap, ResampleTaps, pattern, runs_of
+from asmdnn.types import f32
 
 MOST_STRETCHES = 96  # of a row, each with code of its own
 MOST_KERNELS = 24
@@ -41,7 +42,7 @@ def columns_of(taps: ResampleTaps, size: int, lanes: int) -> tuple[Column, ...] 
     chosen[:, :, len(taps) :] = 0  # of a row that is no whole vector
     if (chosen[1:] != chosen[:-1]).any(axis=(1, 2)).sum() > MOST_STRETCHES:
         return None
-    both = zip((4 * begin).tolist(), chosen.tolist(), strict=True)
+    both = zip((f32.size_bytes * begin).tolist(), chosen.tolist(), strict=True)
     return tuple(tuple(Pick(at, tuple(lane)) for at, lane in zip(*vector, strict=True)) for vector in both)
 
 
@@ -111,7 +112,7 @@ class DenseRows:
         """Of a run of rows in all planes, and their kernels: some planes at a time, or some rows of a long one."""
         src, dst = self.planes.src, self.planes.dst
         src_steps, dst_steps = ((*layout.axis_bytes[:-1],) or (0,) for layout in (src, dst))
-        weights = 4 * self.row_taps if self.row_taps > 1 else 0
+        weights = f32.size_bytes * self.row_taps if self.row_taps > 1 else 0
         starts = (
             src.start_bytes + sum(tap.indices[0] * step for tap, step in zip(chosen, src_steps, strict=True)),
             dst.start_bytes + sum(o * step for o, step in zip(at, dst_steps, strict=True)),
@@ -140,8 +141,8 @@ class DenseRows:
     def spec(self, loops: tuple[Step, ...], offsets: tuple[int, ...], columns: tuple[Column, ...], together: int,
              dst_row: int) -> ResampleRowsSpec:  # fmt: skip
         results, width = len(self.axes[-1]), self.planes.sizes[-1]
-        steps = (dst_row, *(loop.dst_bytes for loop in loops))
-        streams = self.streams and results % LINE_ELEMENTS == 0 and not any(s % (4 * LINE_ELEMENTS) for s in steps)
+        steps, line_bytes = (dst_row, *(loop.dst_bytes for loop in loops)), LINE_ELEMENTS * f32.size_bytes
+        streams = self.streams and results % LINE_ELEMENTS == 0 and not any(step % line_bytes for step in steps)
         sizes = width, results, together, dst_row
         return ResampleRowsSpec(self.isa, loops, offsets, columns, *sizes, streams, self.chain)
 

@@ -37,6 +37,7 @@ from asmdnn.primitives.shuffle.tiles import ShuffledAxis, parts_of, tiles_of
 Kernel = ShuffleSpec | PermuteSpec | RowsSpec | ElementsSpec
 Placed = Sequence[tuple[ShuffleSpec | PermuteSpec, int, int]]  # with places in src and dst
 Runs = list[tuple[int, int]]  # (start, count), in bytes and steps
+SMALL_UNITS = (4, 8)  # bytes of units that vectors are permuted by
 
 
 class Records:
@@ -149,7 +150,8 @@ def unit_of(offsets: Int64, axis_size: int, element_bytes: int, step: int) -> tu
     if run_bytes >= 16 and (without_padding or run_bytes % 16 == 0):
         return 16, run_bytes
     # several pixels of a small block fill a vector if they lie together
-    return (run_bytes, run_bytes) if run_bytes in (4, 8) and step in (0, run_bytes) and run > 1 else (0, element_bytes)
+    together = run_bytes in SMALL_UNITS and step in (0, run_bytes)
+    return (run_bytes, run_bytes) if together and run > 1 else (0, element_bytes)
 
 
 def by_units(out: Records, axis: ShuffledAxis, step: int, runs: Runs) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from asmdnn.generators.move.shuffle_body import Part, Tile
-from asmdnn.generators.move.shuffle_network import ZERO
+from asmdnn.generators.move.shuffle_network import DWORD_BYTES, ZERO
 from asmdnn.planning.move_tuning import MoveTuning
 
 MOST_UNITS = 8  # of one tile; an unpack of as many fits the registers
@@ -68,7 +68,7 @@ def goes_by_rows(axis: ShuffledAxis, by: MoveTuning) -> bool:
     """
     if axis.columns % axis.lanes == 0:
         return True
-    unpacked = axis.element_bytes < 4 and axis.rows >= MOST_UNITS
+    unpacked = axis.element_bytes < DWORD_BYTES and axis.rows >= MOST_UNITS
     units = by.row_units if not unpacked else 1 if axis.rows > MOST_UNITS else by.unpacked_row_units
     return axis.is_dense and axis.columns >= units * axis.lanes
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, PostOp
+from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
@@ -15,7 +15,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import SoftmaxTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, scaled_post_ops
-from asmdnn.primitives.elementwise.schedule import MAX_STEP, check_tensors, phases_of
+from asmdnn.primitives.elementwise.schedule import MAX_STEP, check_tensors, operands_along, phases_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like, like, of_type
 from asmdnn.primitives.implementation import implementation
@@ -74,42 +74,56 @@ class SoftmaxRequest:
             return None
         axis = nest.row
         if nest.is_row:
-            return self.rows(tuple(tensors), nest, axis)
+            return self.rows(tensors, nest, axis)
         lanes = next((loop for loop in nest.kept if is_dense(loop)), None)
-        return None if lanes is None or max(axis.strides) > MAX_STEP else self.lanes(tuple(tensors), nest, axis, lanes)
+        return None if lanes is None or max(axis.strides) > MAX_STEP else self.lanes(tensors, nest, axis, lanes)
 
-    def rows(self, names: tuple[str, ...], nest: Nest, axis: Loop) -> Calls[Spec]:
+    def rows(self, tensors: Mapping[str, MemoryDesc], nest: Nest, axis: Loop) -> Calls[Spec]:
         """Rows along the axis."""
         calls: Calls[Spec] = []
         for box, some, outer in row_calls(nest, axis.extent, self.tuning.elementwise):
-            before, after = self.chains(names, axis, some)
+            before, after = self.chains(tensors, axis, some)
+            strides_bytes = some.strides_bytes(f32)
             spec = SoftmaxSpec(
-                self.isa, some.extent, axis.extent, 4 * some.strides[SRC], 4 * some.strides[DST], before, after,
-                self.desc.alg == "log", self.desc.src.size_bytes >= self.tuning.softmax.prefetched_bytes,
-            )  # fmt: skip
+                isa=self.isa,
+                rows=some.extent,
+                elements=axis.extent,
+                src_row_bytes=strides_bytes[SRC],
+                dst_row_bytes=strides_bytes[DST],
+                before=before,
+                after=after,
+                log=self.desc.alg == "log",
+                prefetches=self.desc.src.size_bytes >= self.tuning.softmax.prefetched_bytes,
+            )
             calls.append((spec, box, outer))
         return calls
 
-    def lanes(self, names: tuple[str, ...], nest: Nest, axis: Loop, lanes: Loop) -> Calls[Spec]:
+    def lanes(self, tensors: Mapping[str, MemoryDesc], nest: Nest, axis: Loop, lanes: Loop) -> Calls[Spec]:
         """Vectors of a dense loop, each reduced along the axis."""
         calls: Calls[Spec] = []
         vector = lanes_of(self.isa)
         whole = max(1, self.tuning.elementwise.record_elements // axis.extent // vector) * vector
         for box, some in cut_loop(nest.box, lanes, whole):
-            before, after = self.chains(names, some, axis)
+            before, after = self.chains(tensors, some, axis)
+            strides_bytes = axis.strides_bytes(f32)
             spec = SoftmaxLanesSpec(
-                self.isa, axis.extent, some.extent, 4 * axis.strides[SRC], 4 * axis.strides[DST], before, after,
-                self.desc.alg == "log",
-            )  # fmt: skip
+                isa=self.isa,
+                rows=axis.extent,
+                elements=some.extent,
+                src_row_bytes=strides_bytes[SRC],
+                dst_row_bytes=strides_bytes[DST],
+                before=before,
+                after=after,
+                log=self.desc.alg == "log",
+            )
             calls.append((spec, box, tuple(loop for loop in box.loops if loop is not some)))
         return calls
 
-    def chains(self, names: tuple[str, ...], row: Loop, rows: Loop) -> tuple[tuple[PostOp, ...], tuple[PostOp, ...]]:
+    def chains(
+        self, tensors: Mapping[str, MemoryDesc], row: Loop, rows: Loop
+    ) -> tuple[tuple[PostOp, ...], tuple[PostOp, ...]]:
         """What comes before and after, for a kernel with dense rows."""
-        operands = {
-            name: Operand(a, 4 * rows.strides[a], 0, row.strides[a] == 0 and row.extent > 1)
-            for a, name in enumerate(names)
-        }
+        operands = operands_along(tensors, row, rows)
         scale, mask = self.desc.scale, self.desc.mask
         scaling = (EltwiseOp("linear", scale, 0.0, 1.0),) if scale != 1 else ()
         masking = (BinaryOp("add", operands["mask"]),) if mask is not None else ()

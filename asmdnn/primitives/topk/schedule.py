@@ -90,7 +90,8 @@ def along_rows(desc: TopKForward, nest: Nest, step: int, isa: str, tuning: Tunin
     """Rows along the axis."""
     calls: Calls[TopKSpec] = []
     for box, some, outer in row_calls(nest, desc.src.dims[desc.axis], tuning.elementwise):
-        strides = (4 * some.strides[SRC], 4 * some.strides[DST], 4 * step)
+        src_row_bytes, dst_row_bytes, *_ = some.strides_bytes(f32)
+        strides = (src_row_bytes, dst_row_bytes, step * f32.size_bytes)
         calls.append((spec_of(desc, isa, "rows", (some.extent, desc.src.dims[desc.axis]), strides), box, outer))
     return calls
 
@@ -103,7 +104,7 @@ def down_rows(
     rows, vector = desc.src.dims[desc.axis], lanes_of(isa)
     whole = max(tuning.topk.lanes, tuning.elementwise.record_elements // rows // vector * vector)
     for box, some in cut_loop(nest.box, lanes, whole):
-        strides = (4 * steps[SRC], 4 * steps[DST], 4)
+        strides = (steps[SRC] * f32.size_bytes, steps[DST] * f32.size_bytes, f32.size_bytes)
         spec = spec_of(desc, isa, "lanes", (rows, some.extent), strides)
         calls.append((spec, box, tuple(loop for loop in box.loops if loop is not some)))
     return calls

@@ -1,0 +1,85 @@
+"""What is asked of a pooling, once its formats are known: the one value that the ways to compute it read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from asmdnn.generators.functions.postops import PostOp
+from asmdnn.isa.vectors import f32_level
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.machine import machine_of
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import post_ops_of
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import of_type
+from asmdnn.primitives.pooling.description import Pooling, PoolingForward
+from asmdnn.primitives.pooling.formats import format_like
+from asmdnn.primitives.pooling.windows import Row, Windows
+from asmdnn.types import f32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoolRequest:
+    """tensors: src, dst and perhaps indices, as windows are reduced from and into them.  chain: on registers.
+
+    passed: all tensors, as a caller passes them.  behind: the post-ops of a pass of its own, in front of which dst is
+    f32; None where there is none.
+    """
+
+    windows: Windows
+    tensors: Mapping[str, MemoryDesc]
+    chain: tuple[PostOp, ...]
+    reads_dst: bool
+    passed: Mapping[str, MemoryDesc]
+    behind: Attr | None
+    engine: Engine
+
+    @property
+    def isa(self) -> str:
+        return f32_level(self.engine.isa)
+
+    @property
+    def has_indices(self) -> bool:
+        return "indices" in self.tensors
+
+    @property
+    def has_post_ops(self) -> bool:
+        return bool(self.chain or self.behind)
+
+    @property
+    def is_empty(self) -> bool:
+        return not prod(self.tensors["dst"].dims)
+
+    def streams(self, tensors: Mapping[str, MemoryDesc]) -> bool:
+        """Whether results go past the caches: tensors are larger than L3 together."""
+        size_bytes = sum(tensor.size_bytes for tensor in tensors.values())
+        return size_bytes > machine_of(self.engine.machine).caches.l3_bytes
+
+
+def request_of(desc: Pooling, attr: Attr, engine: Engine) -> PoolRequest:
+    """Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
+    if attr.quantizes:
+        raise Refused("scales and zero points are not implemented")
+    src = format_like(desc.dst, desc.src)
+    dst = format_like(src, desc.dst)
+    tensors = {"src": src, "dst": dst}
+    if desc.indices is not None:
+        tensors["indices"] = format_like(dst, desc.indices)
+    for name in ("dst", "indices"):
+        if name in tensors and tensors[name].may_overlap:
+            raise Refused(f"elements of {name} overlap")
+    chain = post_ops_of(attr)
+    passed = tensors | chain.operands(dst)
+    # A pass of its own reads tensors, leaves padding zero, converts, and stands behind kernels that have no post-ops.
+    on_registers = not chain.names and desc.indices is None and dst.padded_dims == dst.dims and dst.dtype == f32
+    if not attr.post_ops or on_registers:
+        return PoolRequest(windows_of(desc), tensors, chain.on_registers({}), attr.reads_dst(), passed, None, engine)
+    return PoolRequest(windows_of(desc), tensors | {"dst": of_type(dst, f32)}, (), False, passed, attr, engine)
+
+
+def windows_of(desc: Pooling) -> Windows:
+    row = None
+    if isinstance(desc, PoolingForward):
+        row = Row(desc.kernel[-1], desc.steps[-1], desc.strides[-1], desc.padding_l[-1], desc.dst.dims[-1])
+    return Windows(desc.is_max, tuple(tuple(desc.runs(axis)) for axis in range(desc.src.ndims - 2)), desc.steps, row)

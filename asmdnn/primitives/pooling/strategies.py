@@ -1,0 +1,226 @@
+"""The ways to compute a pooling, best first: each takes tensors in some formats, checks the windows, adds phases."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+from types import MappingProxyType
+
+from asmdnn.generators.pooling.pixels import UNROLLED
+from asmdnn.isa.elements import element_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.phase import View
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.formats import of_type
+from asmdnn.primitives.pooling.calls import PoolCall, phases_of
+from asmdnn.primitives.pooling.formats import channels_are_dense, format_like, rows_are_dense
+from asmdnn.primitives.pooling.kernels import (
+    Maker,
+    check_planes,
+    check_rows,
+    index_calls,
+    pixel_calls,
+    plane_calls,
+    row_calls,
+)
+from asmdnn.primitives.pooling.request import PoolRequest
+from asmdnn.primitives.pooling.schedule import Planes, planes_of
+from asmdnn.primitives.pooling.windows import reduced_runs, single_runs, undivided
+from asmdnn.primitives.words import in_words
+from asmdnn.types import f32, s8, s32, u8
+
+PLAIN = ("src", "dst")
+OWN = (*PLAIN, "indices")
+NO_PLACES: Mapping[str, View] = MappingProxyType({})
+REDUCED, PLACES = "rows reduced", "places in rows"  # scratch
+Tensors = Mapping[str, MemoryDesc]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStrategy:
+    """formats: of src, dst and indices, as its kernels take them.  check: raises Refused unless it takes the windows.
+    add: its phases.  as_bits: what stands for the tensors are words of their bits, which need no reorder."""
+
+    name: str
+    formats: Callable[[PoolRequest], Tensors]
+    check: Callable[[Maker], None]
+    add: Callable[[Assembly, Maker, Tensors], None]
+    as_bits: bool = False
+
+    def maker(self, request: PoolRequest, tensors: Tensors) -> Maker:
+        """What its kernels have in common."""
+        planes = planes_for(tensors["src"], tensors["dst"])
+        ending = f"_{request.tensors['src'].dtype}" if self.as_bits else ""
+        dtype = tensors["src"].dtype
+        streams = dtype == f32 and request.streams(tensors)
+        common = (request.isa, request.windows, planes, request.chain, streams, request.engine.tuning)
+        return Maker(*common, of_bytes=ending, dtype=dtype)
+
+
+def check_alone(request: PoolRequest) -> None:
+    """Raise Refused unless src becomes a dst of its type, and nothing else is made."""
+    src, dst = (request.tensors[name].dtype for name in PLAIN)
+    if src != dst or request.has_post_ops or request.has_indices:
+        raise Refused("dst has another type, or there are post-ops or indices")
+
+
+def words(request: PoolRequest) -> Tensors:
+    """Four bytes of channels a word."""
+    check_alone(request)
+    if not request.windows.is_max or request.tensors["src"].dtype not in (s8, u8):
+        raise Refused("it finds maxima of s8 and u8")
+    of_src, of_dst = (in_words(request.tensors[name]) for name in PLAIN)
+    if of_src is None or of_dst is None or not channels_are_dense(of_src, of_dst):
+        raise Refused("channels are not dense in fours")
+    return {"src": of_src, "dst": of_dst}
+
+
+def narrow_channels(request: PoolRequest) -> Tensors:
+    """Elements of 1 and 2 bytes, which are f32 in registers."""
+    check_alone(request)
+    src = request.tensors["src"]
+    element = element_of(src.dtype)
+    if element.size_bytes == f32.size_bytes or not element.converts_alone:
+        raise Refused(f"src is {src.dtype}, which is not brought to f32 in registers")
+    if not channels_are_dense(src, request.tensors["dst"]):
+        raise Refused("channels are not dense")
+    return request.tensors
+
+
+def dense_rows(request: PoolRequest) -> Tensors:
+    """As they are, if rows of pixels are dense."""
+    src, dst = (request.tensors[name] for name in PLAIN)
+    if request.has_indices:
+        raise Refused("it finds no indices")
+    if (src.dtype, dst.dtype) != (f32, f32) or channels_are_dense(src, dst) or not rows_are_dense(src, dst):
+        raise Refused("src and dst are no f32 with dense rows")
+    return request.tensors
+
+
+def dense_channels(request: PoolRequest) -> Tensors:
+    """As they are, if they are f32 with dense channels; else the format that is."""
+    wanted = {name: of_type(t, s32 if name == "indices" else f32) for name, t in request.tensors.items()}
+    src, dst = wanted["src"], wanted["dst"]
+    same_places = "indices" not in wanted or of_type(wanted["indices"], f32) == dst
+    are_f32 = all(request.tensors[name].dtype == f32 for name in PLAIN)
+    if are_f32 and same_places and channels_are_dense(src, dst):
+        return wanted
+    block = next((b for b in (src, dst) if channels_are_dense(b, b) and b.inner_blocks), None)
+    tag = f"aBx{block.blocks[1]}b" if block else "axb"
+    return {name: MemoryDesc(t.dims, t.dtype, tag) for name, t in wanted.items()}
+
+
+def channels_alone(request: PoolRequest) -> Tensors:
+    if request.has_indices:
+        raise Refused("it finds no indices")
+    return dense_channels(request)
+
+
+def channels_with_indices(request: PoolRequest) -> Tensors:
+    if not request.has_indices:
+        raise Refused("there are no indices")
+    return dense_channels(request)
+
+
+def overlap(maker: Maker, most_positions: int) -> bool:
+    """Whether windows are large and share most of what they cover, so that one axis after the other is reduced."""
+    most = maker.windows.most_inside
+    step = max(run.step for run in maker.windows.axes[-1])
+    shared = step > 0 and maker.tuning.pooling.overlap * step <= most[-1]
+    return prod(most) > most_positions and shared and max(most[:-1], default=1) > 1
+
+
+def check_overlap(maker: Maker) -> None:
+    if not overlap(maker, UNROLLED):
+        raise Refused(f"windows have at most {UNROLLED} positions, or share too few of them")
+
+
+def check_indexed_overlap(maker: Maker) -> None:
+    if not overlap(maker, maker.tuning.pooling.indexed_positions):
+        least = maker.tuning.pooling.indexed_positions
+        raise Refused(f"windows have at most {least} positions, or share too few of them")
+
+
+def check_apart(maker: Maker) -> None:
+    """Of types that are rounded: sums of rows would be, too."""
+    if overlap(maker, UNROLLED):
+        raise Refused(f"windows of more than {UNROLLED} positions share most of them: rows come first, as f32")
+
+
+def any_windows(_: Maker) -> None:
+    """All are taken."""
+
+
+def add_calls(
+    assembly: Assembly,
+    calls: Iterable[PoolCall],
+    arguments: tuple[str, ...] = PLAIN,
+    places: Mapping[str, View] = NO_PLACES,
+) -> None:
+    """Phases of the calls; `places` says what stands for an argument."""
+    phases, constants = phases_of(list(calls), arguments, assembly.tuning.phases)
+    assembly.add([phase.on(places) for phase in phases])
+    assembly.constants |= constants
+
+
+def planes_for(src: MemoryDesc, dst: MemoryDesc) -> Planes:
+    return planes_of(src, dst, not channels_are_dense(src, dst))
+
+
+def add_planes(assembly: Assembly, maker: Maker, tensors: Tensors) -> None:
+    add_calls(assembly, plane_calls(maker))
+
+
+def add_rows(assembly: Assembly, maker: Maker, tensors: Tensors) -> None:
+    add_calls(assembly, row_calls(maker))
+
+
+def add_pixels(assembly: Assembly, maker: Maker, tensors: Tensors) -> None:
+    add_calls(assembly, pixel_calls(maker, maker.windows.axes))
+
+
+def add_indexed(assembly: Assembly, maker: Maker, tensors: Tensors) -> None:
+    add_calls(assembly, index_calls(maker, maker.windows.axes), (*OWN, "first"))
+
+
+def add_two_steps(assembly: Assembly, maker: Maker, tensors: Tensors) -> None:
+    """Over all axes but the last one into scratch, and then along it; a mean is a sum until the end, so that it is
+    rounded once."""
+    src, dst = tensors["src"], tensors["dst"]
+    reduced = format_like(src, MemoryDesc((*dst.dims[:-1], src.dims[-1]), f32, "any"))
+    first = replace(maker, planes=planes_for(src, reduced), chain=(), streams=False)
+    second = replace(maker, planes=planes_for(reduced, dst))
+    *outer, along_last = maker.windows.axes
+    sums = [undivided(runs) for runs in outer]
+    calls = pixel_calls(first, [*sums, single_runs(src.dims[-1])])
+    add_calls(assembly, calls, PLAIN, {"dst": View(REDUCED)})
+    calls = pixel_calls(second, [*map(reduced_runs, sums if maker.windows.is_max else outer), along_last])
+    add_calls(assembly, calls, PLAIN, {"src": View(REDUCED)})
+    assembly.scratch[REDUCED] = reduced.size_bytes
+
+
+def add_indexed_steps(assembly: Assembly, maker: Maker, tensors: Tensors) -> None:
+    """Along the last axis into scratch, with places, and then over the others: of equal numbers the first one stays."""
+    src, dst = tensors["src"], tensors["dst"]
+    reduced = format_like(src, MemoryDesc((*src.dims[:-1], dst.dims[-1]), f32, "any"))
+    first = replace(maker, planes=planes_for(src, reduced), streams=False)
+    second = replace(maker, planes=planes_for(reduced, dst))
+    *outer, along_last = maker.windows.axes
+    calls = index_calls(first, [*map(single_runs, src.dims[2:-1]), along_last])
+    add_calls(assembly, calls, (*OWN, "first"), {"dst": View(REDUCED), "indices": View(PLACES)})
+    calls = index_calls(second, [*outer, single_runs(dst.dims[-1])], carries=True)
+    add_calls(assembly, calls, (*OWN, "carried"), {"src": View(REDUCED), "carried": View(PLACES)})
+    assembly.scratch |= {REDUCED: reduced.size_bytes, PLACES: reduced.size_bytes}
+
+
+STRATEGIES = (
+    PoolStrategy("bytes_in_two_steps", words, check_overlap, add_two_steps, as_bits=True),
+    PoolStrategy("bytes", words, any_windows, add_pixels, as_bits=True),
+    PoolStrategy("narrow_pixels", narrow_channels, check_apart, add_pixels),
+    PoolStrategy("planes", dense_rows, check_planes, add_planes),
+    PoolStrategy("rows", dense_rows, check_rows, add_rows),
+    PoolStrategy("two_steps", channels_alone, check_overlap, add_two_steps),
+    PoolStrategy("pixels", channels_alone, any_windows, add_pixels),
+    PoolStrategy("indexed_two_steps", channels_with_indices, check_indexed_overlap, add_indexed_steps),
+    PoolStrategy("indexed", channels_with_indices, any_windows, add_indexed),
+)

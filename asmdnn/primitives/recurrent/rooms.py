@@ -1,0 +1,37 @@
+"""Rows that a plan keeps for itself: in scratch, or in the workspace, which the backward pass reads."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from asmdnn.planning.assembly import Assembly
+from asmdnn.primitives.recurrent.rows import BufferRows, Time, dense_rows
+from asmdnn.primitives.recurrent.workspace import Region
+
+
+@dataclass(frozen=True, eq=False)
+class Rooms:
+    """assembly: gets the scratch.  regions: of the workspace, by name."""
+
+    assembly: Assembly
+    time: Time
+    regions: Mapping[str, Region]
+
+    def all_steps(self, name: str, columns: int) -> BufferRows:
+        """Scratch with rows of every step."""
+        rows = self.time.dense(name, columns)
+        self.assembly.scratch[name] = self.time.sizes.rows * rows.row_bytes
+        return rows
+
+    def one_step(self, name: str, columns: int) -> BufferRows:
+        """Scratch that every step overwrites.  Where sequences end at different ones, each has its own rows: what a
+        sequence has not written stays so."""
+        if not self.time.is_even:
+            return self.all_steps(name, columns)
+        rows = dense_rows(name, columns)
+        self.assembly.scratch[name] = self.time.sizes.sequences * rows.row_bytes
+        return rows
+
+    def kept(self, name: str, number: int, direction: int = 0) -> BufferRows:
+        """A region of the workspace."""
+        region = self.regions[name]
+        return self.time.dense("workspace", region.columns, region.at(number, direction))
