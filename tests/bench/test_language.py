@@ -133,7 +133,7 @@ def test_words_of_a_case_repeat_its_numbers(words: str) -> None:
         (f"--conv --attr-scales=wei:per_oc:f32:1x32 {CONV}", "and only plain f32 is built yet"),
         (f"--conv --attr-scales=wei:per_ocic:f16:2x1 {CONV}", "has 'wei:per_ocic:f16:2x1'"),
         (f"--conv --attr-scales=msrc0:common:2 {CONV}", "and only src, wei, dst is built yet"),
-        (f"--conv --attr-zero-points=src:common:1+dst:common:2 {CONV}", "--attr-zero-points=src:common:1+dst:common:2"),
+        (f"--conv --attr-zero-points=wei:common:1 {CONV}", "has 'wei:common:1', and only src, dst is built yet"),
         ("--reorder --attr-oscale=per_oc:2.25 2x4", "--attr-oscale=per_oc:2.25: not built yet"),
         ("--reorder --attr=irmode=down;oscale= 2x4", "--attr-irmode=down: not built yet"),
         (f"--conv --attr-acc-mode=s32 {CONV}", "--attr-acc-mode=s32: not built yet"),
