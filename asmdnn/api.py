@@ -80,7 +80,7 @@ from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.primitives.sum.sum import SumForward
 from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
-from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
+from asmdnn.types import Algorithm, DataType, PropKind, bf16, f8_e4m3, f8_e5m2, f16, f32, s8, s32, u8
 
 __all__ = [
     "AdaptivePooling",
@@ -155,6 +155,8 @@ __all__ = [
     "clip",
     "cos",
     "exp",
+    "f8_e4m3",
+    "f8_e5m2",
     "f16",
     "f32",
     "floor",

@@ -28,12 +28,14 @@ class DataType:
 
 f32 = DataType("f32", 4, "<f4")
 bf16 = DataType("bf16", 2, "<u2", "bfloat16", dlpack=4)
+f8_e5m2 = DataType("f8_e5m2", 1, "|u1", "float8_e5m2", dlpack=12)
+f8_e4m3 = DataType("f8_e4m3", 1, "|u1", "float8_e4m3fn", dlpack=10)
 f16 = DataType("f16", 2, "<f2")
 s32 = DataType("s32", 4, "<i4")
 s8 = DataType("s8", 1, "|i1")
 u8 = DataType("u8", 1, "|u1")
 
-DATA_TYPES = {t.name: t for t in (f32, bf16, f16, s32, s8, u8)}
+DATA_TYPES = {t.name: t for t in (f32, bf16, f16, s32, s8, u8, f8_e5m2, f8_e4m3)}
 
 
 class PropKind(Enum):

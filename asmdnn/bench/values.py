@@ -10,6 +10,7 @@ from asmdnn.types import DataType, bf16
 
 Array = npt.NDArray[Any]
 
+TYPES = ("f32", "bf16", "f16", "s32", "s8", "u8")  # that data are made of here
 POISON_BYTE = 0x5A
 INTEGER_KINDS = "iu"
 LARGEST_S32 = 2147483520  # of f32 numbers, as docs/reorder.md has it

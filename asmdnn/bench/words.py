@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from asmdnn.bench.values import TYPES
 from asmdnn.bench.vocabulary import ALL_DATA_TYPES, DIRECTIONS
 from asmdnn.errors import InvalidArguments, Unimplemented
-from asmdnn.types import DATA_TYPES
 
 LARGEST_NUMBER = 2**31 - 1
 LARGEST_STRIDE = 2**46
@@ -108,7 +108,7 @@ def boolean(word: str) -> bool:
 def data_type(*names: str) -> Callable[[str], str]:
     """One of these data types, of all if none is named, or twice the same, of src and dst; oneDNN's others, and two
     different ones, raise Unimplemented."""
-    built = names or tuple(DATA_TYPES)
+    built = names or TYPES
 
     def parse(word: str) -> str:
         given = word.lower().split(":")
@@ -180,7 +180,7 @@ def show_strides(found: Strides) -> str:
 # Options that many drivers have.
 LAYOUT = Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True)
 INPLACE = Option("inplace", boolean, "true: the result replaces src; false (default)", True)
-DATA = f"{', '.join(DATA_TYPES)}"
+DATA = f"{', '.join(TYPES)}"
 FROM_TO = {  # one tensor to another
     "sdt": Option("sdt", data_type(), f"data type of src, f32 by default: {DATA}", True),
     "ddt": Option("ddt", data_type(), "data type of dst, likewise", True),

@@ -8,6 +8,7 @@ from asmdnn.generators.functions.quotient import QuotientSpec
 from asmdnn.generators.move.compensation import CompensationSpec
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.convert import ConvertSpec
+from asmdnn.generators.move.convert_block import ConvertBlock
 from asmdnn.generators.move.convert_narrow import ConvertNarrowSpec
 from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
@@ -184,6 +185,22 @@ def pixel_specs() -> Iterator[ConvertInterleaveSpec | ConvertDeinterleaveSpec]:
             yield ConvertDeinterleaveSpec(REORDER_ISA, back, pixels, channels, (channels, 1), planes[::-1], scales)
 
 
+def float8_specs(isa: str) -> Iterator[ConvertBlock]:
+    """Each kernel of conversions once, to f8 and back; of rows with everything, where fewest registers are left."""
+    for kind, other in (("f8_e5m2", "f32"), ("f8_e4m3", "bf16")):
+        size, columns = size_of(other), 2 * lanes_of(isa) + 5
+        wide, narrow = (size * columns, size), (columns, 1)
+        across, along = (size, 4 * size), (1, 4)
+        everything = (True, True, True, 0.5)
+        yield ConvertSpec(isa, Conversion(other, kind, *everything), 2, columns, wide, narrow, (0, 4))
+        yield ConvertSpec(isa, Conversion(kind, other, *everything), 2, columns, narrow, wide, (4, 0))
+        yield ConvertNarrowSpec(isa, Conversion(other, kind), 4, columns, wide, along)
+        yield ConvertTransposeSpec(isa, Conversion(kind, other), 4, columns, narrow, across)
+        if isa == REORDER_ISA:
+            yield ConvertInterleaveSpec(isa, Conversion(other, kind), 3, columns, wide, (1, 3))
+            yield ConvertDeinterleaveSpec(isa, Conversion(kind, other), columns, 3, (3, 1), (size, wide[0]))
+
+
 def quotient_specs() -> Iterator[QuotientSpec]:
     """One scale and several of src and dst, with and without a sum."""
     for src_step in (None, 0, 4):
@@ -232,6 +249,8 @@ FAMILIES = {
     f"convert-transpose-{WIDE_ISA}": wide_convert_transpose_specs,
     f"narrow-{REORDER_ISA}": partial(narrow_specs, REORDER_ISA),
     f"narrow-{WIDE_ISA}": partial(narrow_specs, WIDE_ISA),
+    f"float8-{REORDER_ISA}": partial(float8_specs, REORDER_ISA),
+    f"float8-{WIDE_ISA}": partial(float8_specs, WIDE_ISA),
     f"pixels-{REORDER_ISA}": pixel_specs,
     f"quotient-{REORDER_ISA}": quotient_specs,
     f"compensation-{REORDER_ISA}": compensation_specs,

@@ -30,7 +30,7 @@ from asmdnn.generators.functions.postops import (
     SelectOp,
     SumOp,
 )
-from asmdnn.isa.elements import size_of
+from asmdnn.isa.elements import NUMBERS, size_of
 
 PARAMETERS: dict[str, tuple[float, float]] = {
     "relu": (0.25, 0.0), "elu": (0.5, 0.0), "linear": (0.5, -0.25), "clip": (-0.5, 0.75), "clip_v2": (-0.5, 0.75),
@@ -86,7 +86,7 @@ def typed(isa: str) -> Iterator[TypedElementwiseSpec]:
         src, dst = (size_of(kind) * (elements + 3) for kind in types[:2])
         return TypedElementwiseSpec(isa, rows, elements, Operand(0, src, 0, False), dst, chain, types=types)
 
-    for kind in ("bf16", "f16", "s32", "s8", "u8"):
+    for kind in NUMBERS[1:]:
         yield spec((kind, kind), lanes * (INTERLEAVED + 1) + 3, (linear,))
         yield spec((kind, "f32"), lanes + 1, (linear,), 2)
         yield spec(("f32", kind), lanes + 2, (linear, SUM), 2)

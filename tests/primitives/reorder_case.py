@@ -11,7 +11,7 @@ from tests.primitives.guarded import guarded_memory
 from tests.primitives.raw import Bits, bits_of, elements_of, fill
 
 NO_ATTR = dnn.Attr()
-TYPES = {t.name: t for t in (dnn.f32, dnn.bf16, dnn.f16, dnn.s32, dnn.s8, dnn.u8)}
+TYPES = {t.name: t for t in (dnn.f32, dnn.bf16, dnn.f16, dnn.s32, dnn.s8, dnn.u8, dnn.f8_e5m2, dnn.f8_e4m3)}
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 
 Numbers = Mapping[str, npt.NDArray[np.float32] | npt.NDArray[np.int32]]

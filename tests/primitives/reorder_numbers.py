@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -12,7 +13,8 @@ Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 
 LIMITS = {"s32": (-(2**31), 2147483520), "s8": (-128, 127), "u8": (0, 255)}
-FEW_BITS = ("bf16", "f16", "s8", "u8")  # all of them can be tried
+FLOAT8 = {dnn.f8_e5m2: ml_dtypes.float8_e5m2, dnn.f8_e4m3: ml_dtypes.float8_e4m3fn}
+FEW_BITS = ("bf16", "f16", "s8", "u8", "f8_e5m2", "f8_e4m3")  # all of them can be tried
 
 
 def bits(values: npt.NDArray[Any]) -> Bits:
@@ -22,6 +24,8 @@ def bits(values: npt.NDArray[Any]) -> Bits:
 
 def decoded(storage: Bits, dtype: dnn.DataType) -> Floats:
     """As f32; s32 is rounded to it."""
+    if dtype in FLOAT8:
+        return storage.view(FLOAT8[dtype]).astype(np.float32)
     if dtype == dnn.bf16:
         return (storage.astype(np.uint32) << np.uint32(16)).view(np.float32)
     return storage.view(dtype.numpy).astype(np.float32)
@@ -35,6 +39,8 @@ def encoded(values: Doubles | Floats, dtype: dnn.DataType) -> Bits:
             word = values.view(np.uint32)
             nearest = (word.astype(np.uint64) + 0x7FFF + (word >> 16 & 1)) >> 16
             return np.where(np.isnan(values), word >> 16 | 0x40, nearest).astype(np.uint16)
+        if dtype in FLOAT8:
+            return bits(values.astype(FLOAT8[dtype]))
         if dtype.name in LIMITS:
             low, high = LIMITS[dtype.name]
             whole = np.clip(np.rint(values.astype(np.float64)), low, high)

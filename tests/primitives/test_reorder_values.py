@@ -18,7 +18,7 @@ from asmdnn.errors import AsmdnnError
 from asmdnn.planning.host import effective_isa
 from tests.primitives.raw import Bits
 from tests.primitives.reorder_case import TYPES, prepared, run
-from tests.primitives.reorder_numbers import bits, decoded, encoded, telling
+from tests.primitives.reorder_numbers import FLOAT8, bits, decoded, encoded, telling
 
 PAIRS = [pytest.param(a, b, id=f"{a}-{b}") for a, b in product(TYPES.values(), repeat=2)]
 ROW = 73  # a multiple of no vector
@@ -61,6 +61,10 @@ def test_every_pair_of_types(sdt: dnn.DataType, ddt: dnn.DataType) -> None:
         (dnn.f16, [65504, 65519, 65520, -np.inf, 2**-24, 2**-25, 2**-25 * 1.5],
          [0x7BFF, 0x7BFF, 0x7C00, 0xFC00, 1, 0, 1]),
         (dnn.bf16, [1, 1.00390625, 1.01171875, 3.4e38, np.inf, -0.0], [0x3F80, 0x3F80, 0x3F82, 0x7F80, 0x7F80, 0x8000]),
+        (dnn.f8_e5m2, [57344, 61439, 61440, 1e9, -np.inf, 2**-16, 2**-17, 2**-17 * 1.5, 1.125, 1.375, -0.0],
+         [0x7B, 0x7B, 0x7C, 0x7C, 0xFC, 1, 0, 1, 0x3C, 0x3E, 0x80]),
+        (dnn.f8_e4m3, [448, 464, 464.0001, 1e9, -np.inf, 2**-9, 2**-10, 2**-10 * 1.5, 1.0625, 1.1875, -0.0],
+         [0x7E, 0x7E, 0x7F, 0x7F, 0xFF, 1, 0, 1, 0x38, 0x3A, 0x80]),
     ],
     ids=lambda value: str(value) if isinstance(value, dnn.DataType) else "",
 )  # fmt: skip
@@ -68,7 +72,7 @@ def test_the_documented_values(ddt: dnn.DataType, values: list[float], wanted: l
     numbers = np.array(values, np.float32)
     src, dst = (dnn.MemoryDesc(numbers.shape, t, "a") for t in (dnn.f32, ddt))
     found = run(prepared(dnn.Reorder(src, dst)), bits(numbers))
-    stored = found if ddt in (dnn.f16, dnn.bf16) else found.view(ddt.numpy)
+    stored = found if ddt in (dnn.f16, dnn.bf16, *FLOAT8) else found.view(ddt.numpy)
     assert stored.tolist() == wanted
 
 
@@ -83,7 +87,7 @@ def peer() -> Iterator[onednn_library.Onednn]:
 
 @pytest.mark.isa("avx2")
 @pytest.mark.usefixtures("peer")
-@pytest.mark.parametrize(("sdt", "ddt"), PAIRS)
+@pytest.mark.parametrize(("sdt", "ddt"), [pair for pair in PAIRS if not FLOAT8.keys() & pair.values])
 def test_the_values_are_onednns(sdt: dnn.DataType, ddt: dnn.DataType) -> None:
     """Where it has the pair on this CPU.  But NaN as an integer is the largest, or 0, there, as the kernel has it, and
     bf16 loses its denormals."""

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.types import DataType, bf16, f32, s8, s32, u8
+from asmdnn.types import DataType, bf16, f8_e4m3, f8_e5m2, f32, s8, s32, u8
 
 POISON, DST_POISON = np.uint32(0x7FC0DEAD), np.uint32(0x7FC0BEEF)  # NaN that no arithmetic makes; told apart if copied
 SMALL_POISON = {2: np.uint16(0x7FDE), 1: np.uint8(0xA5)}  # of elements of 2 bytes, NaN in bf16, and of 1
+FLOAT8 = {f8_e5m2: ml_dtypes.float8_e5m2, f8_e4m3: ml_dtypes.float8_e4m3fn}
 BF16_SHIFT = np.uint32(16)
 REACH_BYTES = 1 << 16  # on either side of a pointer
 
@@ -25,6 +27,8 @@ Doubles = npt.NDArray[np.float64]
 
 def encode(values: Doubles, kind: DataType) -> Bytes:
     """The bytes of numbers that the type has."""
+    if kind in FLOAT8:
+        return values.astype(FLOAT8[kind]).view(np.uint8)
     if kind == bf16:
         return (values.astype(np.float32).view(np.uint32) >> BF16_SHIFT).astype(np.uint16).view(np.uint8)
     return values.astype(kind.numpy).view(np.uint8)
@@ -32,6 +36,8 @@ def encode(values: Doubles, kind: DataType) -> Bytes:
 
 def decode(data: Bytes, kind: DataType) -> npt.NDArray[Any]:
     """The numbers of such bytes."""
+    if kind in FLOAT8:
+        return data.view(FLOAT8[kind]).astype(np.float32)
     if kind == bf16:
         return (data.view(np.uint16).astype(np.uint32) << BF16_SHIFT).view(np.float32)
     return data.view(kind.numpy)

@@ -11,11 +11,10 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import Quantity, joined, quantities
-from asmdnn.bench.values import decoded, poison, random_values, rounded
+from asmdnn.bench.values import TYPES, decoded, poison, random_values, rounded
 from asmdnn.bench.words import Option, Settings, data_type, number, tag
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory.tags import MAX_NDIMS
-from asmdnn.types import DATA_TYPES
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
@@ -120,7 +119,7 @@ DRIVER = Driver(
     "concat",
     ConcatSettings(),
     {
-        "sdt": Option("sdt", data_type(), f"data type of the sources: {', '.join(DATA_TYPES)}", True),
+        "sdt": Option("sdt", data_type(), f"data type of the sources: {', '.join(TYPES)}", True),
         "ddt": Option("ddt", data_type(), "data type of dst", True),
         "stag": Option("stag", _tags, "layouts of the sources: abx (default), or one for each, axb:abx", True),
         "dtag": Option("dtag", tag, "layout of dst: any (default) is that of the first source", True),

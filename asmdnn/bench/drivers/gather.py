@@ -9,10 +9,9 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
-from asmdnn.bench.values import decoded, random_values
+from asmdnn.bench.values import TYPES, decoded, random_values
 from asmdnn.bench.words import Option, Settings, data_type, number, tag
 from asmdnn.memory.tags import MAX_NDIMS
-from asmdnn.types import DATA_TYPES
 
 LARGEST_VALUE = 100  # integers to this are numbers of all types
 
@@ -61,7 +60,7 @@ DRIVER = Driver(
     "gather",
     GatherSettings(),
     {
-        "dt": Option("dt", data_type(), f"data type of src and dst: {', '.join(DATA_TYPES)}", True),
+        "dt": Option("dt", data_type(), f"data type of src and dst: {', '.join(TYPES)}", True),
         "stag": Option("stag", tag, "layout of src: abx (default), axb, nchw, nChw8c, ...", True),
         "axis": Option("axis", number(-MAX_NDIMS, MAX_NDIMS - 1), "the axis of src that indices count along (0)", True),
     },

@@ -18,14 +18,13 @@ from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.post_ops import chain
 from asmdnn.bench.quantization import Quantity, joined, quantities
-from asmdnn.bench.values import decoded, poison, random_values, rounded
+from asmdnn.bench.values import TYPES, decoded, poison, random_values, rounded
 from asmdnn.bench.values import joined as in_a_row
 from asmdnn.bench.words import Option, Settings, Strides, data_type, number, show_strides, strides, tag
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.reorder.compensation import compensation_desc
-from asmdnn.types import DATA_TYPES
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
@@ -189,7 +188,7 @@ DRIVER = Driver(
     "reorder",
     ReorderSettings(),
     {
-        "sdt": Option("sdt", data_type(), f"data type of src: {', '.join(DATA_TYPES)}", True),
+        "sdt": Option("sdt", data_type(), f"data type of src: {', '.join(TYPES)}", True),
         "ddt": Option("ddt", data_type(), "data type of dst", True),
         "stag": Option("stag", tag, "layout of src: abx (default), axb, aBx16b, nchw, oihw, ...", True),
         "dtag": Option("dtag", tag, "layout of dst, as --stag", True),

@@ -11,10 +11,9 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
 from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, TensorWork
-from asmdnn.bench.values import decoded, random_values
+from asmdnn.bench.values import TYPES, decoded, random_values
 from asmdnn.bench.words import LAYOUT, Option, Settings, data_type, direction, number
 from asmdnn.memory.tags import MAX_NDIMS
-from asmdnn.types import DATA_TYPES
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
@@ -87,7 +86,7 @@ DRIVER = Driver(
     {
         "dir": Option("dir", direction(*KINDS),
                       "FWD_D training (default), FWD_I inference, BWD_D backward", True),
-        "dt": Option("dt", data_type(), f"data type: {', '.join(DATA_TYPES)}", True),
+        "dt": Option("dt", data_type(), f"data type: {', '.join(TYPES)}", True),
         "tag": LAYOUT,
         "axis": Option("axis", number(-MAX_NDIMS, MAX_NDIMS - 1), "the axis to shuffle (1)", True),
         "group": Option("group", number(1), "oneDNN's group_size (1), which divides the axis", True),

@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any, get_args
 from zlib import crc32
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -25,7 +26,9 @@ Converting = ConvertSpec | ConvertTransposeSpec | ConvertNarrowSpec | ConvertInt
 Float32 = npt.NDArray[np.float32]
 TAP_SPREAD_BYTES = 4096  # sources of taps begin within so many bytes of the pointer, on either side
 BITS = {"b8": np.uint8, "b16": np.uint16, "b32": np.uint32}
-TYPES: dict[str, Any] = {"f32": np.float32, "f16": np.float16, "s32": np.int32, "s8": np.int8, "u8": np.uint8} | BITS
+FLOAT8 = {"f8_e5m2": ml_dtypes.float8_e5m2, "f8_e4m3": ml_dtypes.float8_e4m3fn}
+TYPES: dict[str, Any] = {"f32": np.float32, "f16": np.float16, "s32": np.int32, "s8": np.int8, "u8": np.uint8}
+TYPES |= BITS | FLOAT8
 LIMITS = {"s32": (-(2**31), 2147483520), "s8": (-128, 127), "u8": (0, 255)}
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40, 2147483520.0, 2147483648.0, 0.5, 1.5, 2.5, 127.5)
 
@@ -87,7 +90,10 @@ def numbers(kind: str) -> Bytes:
     count = size // encode(np.zeros(1, np.float32), kind).itemsize
     values = (random.standard_normal(count) * 10.0 ** random.integers(-2, 5, count)).astype(np.float32)
     values[::8] = np.resize(np.array(SPECIAL, np.float32), len(values[::8]))
-    return encode(values, kind).view(np.uint8)
+    stored = encode(values, kind)
+    if kind in FLOAT8:
+        stored[np.isnan(stored.astype(np.float32))] = 1  # which NaN they become is not said
+    return stored.view(np.uint8)
 
 
 def decode(raw: Bytes, kind: str) -> Float32:

@@ -10,7 +10,7 @@ from asmdnn.generators.functions.elementwise import (
     TypedResultsSpec,
 )
 from asmdnn.generators.functions.postops import OLD_DST, BinaryOp, EltwiseOp, GradientOp
-from asmdnn.types import DATA_TYPES, bf16
+from asmdnn.types import DATA_TYPES
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import Memory, operand
 from tests.support import functions
@@ -53,7 +53,7 @@ def typed_case(spec: TypedElementwiseSpec, random: np.random.Generator, _: bool)
     memory = {name: elements(random, True, kind) for name, kind in zip(spec.frame, kinds, strict=True)}
     mapped(spec, memory)
     dst = memory["dst"]
-    if kinds[1].numpy[1] in "iu" and kinds[1] != bf16:
+    if kinds[1].numpy[1] in "iu" and not kinds[1].extension:
         limits = np.iinfo(kinds[1].numpy)
         dst.values[dst.written] = dst.values[dst.written].clip(limits.min, limits.max)
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {})
