@@ -11,13 +11,29 @@ GAP = 3  # elements between rows
 def along(isa: str) -> Iterator[CumulativeSumSpec]:
     for elements in (3, LANES[isa], 2 * LANES[isa] + 1):
         for reverse in (False, True):
-            yield CumulativeSumSpec(isa, "rows", 2, elements, 4 * (elements + GAP), 4 * elements, reverse)
+            yield CumulativeSumSpec(
+                isa=isa,
+                along="rows",
+                rows=2,
+                elements=elements,
+                src_row_bytes=4 * (elements + GAP),
+                dst_row_bytes=4 * elements,
+                reverse=reverse,
+            )
 
 
 def down(isa: str) -> Iterator[CumulativeSumSpec]:
     for rows, elements in ((1, 3), (5, 2 * AT_ONCE * LANES[isa] + LANES[isa] + 2)):
         for reverse in (False, True):
-            yield CumulativeSumSpec(isa, "lanes", rows, elements, 4 * (elements + GAP), 4 * elements, reverse)
+            yield CumulativeSumSpec(
+                isa=isa,
+                along="lanes",
+                rows=rows,
+                elements=elements,
+                src_row_bytes=4 * (elements + GAP),
+                dst_row_bytes=4 * elements,
+                reverse=reverse,
+            )
 
 
 FAMILIES = of_levels("cumsum", along=along, down=down)

@@ -20,9 +20,20 @@ def of_rows(
     has_workspace: bool = False,
 ) -> LrnSpec:
     """Rows of src a gap apart, those of dst dense."""
+    k, factor, beta = numbers
     return LrnSpec(
-        isa, rows, elements, 4 * (elements + GAP), 4 * elements, taps, piece or elements, *numbers, has_workspace
-    )  # fmt: skip
+        isa=isa,
+        rows=rows,
+        elements=elements,
+        src_row_bytes=4 * (elements + GAP),
+        dst_row_bytes=4 * elements,
+        taps=taps,
+        piece=piece or elements,
+        k=k,
+        factor=factor,
+        beta=beta,
+        has_workspace=has_workspace,
+    )
 
 
 def clipped(reach: int, elements: int, row_bytes: int = 0) -> tuple[Tap, ...]:

@@ -18,8 +18,23 @@ def rows(isa: str) -> Iterator[LayerNormSpec]:
     lanes = LANES[isa]
     for elements in (1, lanes - 1, lanes, 4 * lanes + 1, SHORT * lanes + lanes + 2):
         for count in (1, 3):
-            yield LayerNormSpec(isa, count, elements, 4 * elements, 4 * (elements + GAP), EPSILON)
-    yield LayerNormSpec(isa, 3, 4 * lanes + 2, 4 * (4 * lanes + 2), 32 * lanes, EPSILON, streams=True)
+            yield LayerNormSpec(
+                isa=isa,
+                rows=count,
+                elements=elements,
+                src_row_bytes=4 * elements,
+                dst_row_bytes=4 * (elements + GAP),
+                epsilon=EPSILON,
+            )
+    yield LayerNormSpec(
+        isa=isa,
+        rows=3,
+        elements=4 * lanes + 2,
+        src_row_bytes=4 * (4 * lanes + 2),
+        dst_row_bytes=32 * lanes,
+        epsilon=EPSILON,
+        streams=True,
+    )
 
 
 def statistics(isa: str) -> Iterator[LayerNormSpec]:
@@ -33,8 +48,26 @@ def statistics(isa: str) -> Iterator[LayerNormSpec]:
                 first = 2 + len(kept.names)
                 scale, each = Operand(first, 0, 0, False), Operand(first + 1, 12, 0, True)
                 after = (BinaryOp("mul", scale), BinaryOp("add", each))
-                yield LayerNormSpec(isa, 3, elements, row_bytes, row_bytes, EPSILON, centred, kept, after)
-        yield LayerNormSpec(isa, 2, elements, row_bytes, row_bytes, EPSILON, False)
+                yield LayerNormSpec(
+                    isa=isa,
+                    rows=3,
+                    elements=elements,
+                    src_row_bytes=row_bytes,
+                    dst_row_bytes=row_bytes,
+                    epsilon=EPSILON,
+                    centred=centred,
+                    statistics=kept,
+                    after=after,
+                )
+        yield LayerNormSpec(
+            isa=isa,
+            rows=2,
+            elements=elements,
+            src_row_bytes=row_bytes,
+            dst_row_bytes=row_bytes,
+            epsilon=EPSILON,
+            centred=False,
+        )
 
 
 def chunks(isa: str) -> Iterator[MomentsSpec | MergeMomentsSpec]:

@@ -38,12 +38,30 @@ def down(isa: str) -> Iterator[TopKSpec]:
         (1, 4, 3 * lanes, {}), (2, 5, 2 * lanes + 1, {"has_values": True}), (3, 3, lanes, {"order": SMALLEST}),
     ):  # fmt: skip
         row_bytes = 4 * (elements + GAP)
-        yield TopKSpec(isa, "lanes", k, rows, elements, row_bytes, row_bytes, **more)
+        yield TopKSpec(
+            isa=isa,
+            along="lanes",
+            k=k,
+            rows=rows,
+            elements=elements,
+            src_row_bytes=row_bytes,
+            dst_row_bytes=row_bytes,
+            **more,
+        )
 
 
 def of_rows(isa: str, k: int, rows: int, elements: int, **more: Any) -> TopKSpec:
     step = more.get("dst_step_bytes", 4)
-    return TopKSpec(isa, "rows", k, rows, elements, 4 * (elements + GAP), step * (k + 1), **more)
+    return TopKSpec(
+        isa=isa,
+        along="rows",
+        k=k,
+        rows=rows,
+        elements=elements,
+        src_row_bytes=4 * (elements + GAP),
+        dst_row_bytes=step * (k + 1),
+        **more,
+    )
 
 
 FAMILIES = of_levels("topk", one=one, several=several, down=down)

@@ -26,7 +26,7 @@ SRC, DST = range(2)
 AT_ONCE = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CumulativeSumSpec:
     """Everything that the bytes of such a kernel depend on.  along: "rows" or "lanes", see above."""
 

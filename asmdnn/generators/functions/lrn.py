@@ -53,7 +53,7 @@ class Tap(NamedTuple):
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LrnSpec:
     """Everything that the bytes of such a kernel depend on.  piece: elements of the pieces that a row consists of."""
 

@@ -36,7 +36,7 @@ AT_ONCE: Final = 4
 NAN: Final = 0x7FC00000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TopKSpec:
     """Everything that the bytes of such a kernel depend on.  along: "rows" or "lanes", see above."""
 

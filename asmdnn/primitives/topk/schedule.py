@@ -112,7 +112,20 @@ def down_rows(
 
 def spec_of(desc: TopKForward, isa: str, along: str, size: tuple[int, int], strides: tuple[int, int, int]) -> TopKSpec:
     order = Order(desc.alg == "max", desc.select_last, desc.nan_last)
-    return TopKSpec(isa, along, desc.k, *size, *strides, order, desc.values is not None)
+    rows, elements = size
+    src_row_bytes, dst_row_bytes, dst_step_bytes = strides
+    return TopKSpec(
+        isa=isa,
+        along=along,
+        k=desc.k,
+        rows=rows,
+        elements=elements,
+        src_row_bytes=src_row_bytes,
+        dst_row_bytes=dst_row_bytes,
+        dst_step_bytes=dst_step_bytes,
+        order=order,
+        has_values=desc.values is not None,
+    )
 
 
 def cost(spec: TopKSpec, tuning: TopKTuning) -> int:
