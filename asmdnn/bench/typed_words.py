@@ -7,6 +7,7 @@ from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.types import DATA_TYPES, DataType
 
 TENSORS = ("src", "weights", "dst")
+BUILT = ("f32", "bf16", "f16", "s32", "s8", "u8")
 
 
 def types_of_tensors(word: str) -> str:
@@ -42,6 +43,6 @@ def typed(word: str) -> dict[str, DataType]:
 
 def _joined(names: list[str]) -> str:
     for name in names:
-        if name not in DATA_TYPES:
-            raise Unimplemented(f"{name} is not built yet, only {', '.join(DATA_TYPES)}")
+        if name not in BUILT:
+            raise Unimplemented(f"{name} is not built yet, only {', '.join(BUILT)}")
     return names[0] if len({*names}) == 1 else ":".join(names)

@@ -14,9 +14,10 @@ from asmdnn.isa.dot import BF16, DOTS, F32, U8S8, Types, dot_class
 from asmdnn.isa.dot_widened import WidenedDot, WordsDot
 from asmdnn.isa.levels import AVX2, AVX512_CORE
 from asmdnn.isa.vectors import f32_level, lanes_of
-from asmdnn.types import DATA_TYPES, DataType, f32, s32
+from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
 
 EVERY = 5  # of the cases of f32
+RESULTS = (f32, bf16, f16, s32, s8, u8)
 LEVELS_OF_TYPES = tuple((types, level.name) for types, level in DOTS)
 ENDS = tuple(of for of in LEVELS_OF_TYPES if of[0] in (F32, U8S8, BF16))  # what is stored depends on sums and level
 SHIFTED = tuple(of for of in LEVELS_OF_TYPES if dot_class(*of).shift)
@@ -37,7 +38,7 @@ def of_types(spec: ConvTileSpec, isa: str, types: Types, dst: DataType, cut: int
 def results(isa: str, types: Types) -> Iterator[ConvTileSpec]:
     """Every type of dst, of a bias that waits for the sums, and of what dst held; vectors and tails."""
     level, lanes, first = f32_level(isa), lanes_of(isa), len(ARGUMENTS)
-    for cut, dst in enumerate(DATA_TYPES.values()):
+    for cut, dst in enumerate(RESULTS):
         operands = (Operand(first, 0, lanes * dst.size_bytes, False), Operand(first + 1, 0, 0, True))
         post_ops = (BinaryOp("add", operands[0]), BinaryOp("mul", operands[1]), SumOp(0.5), ReluOp(0.0))
         chained: dict[str, Any] = {"post_ops": post_ops, "operand_types": (dst, f32)}
