@@ -10,9 +10,11 @@ from pathlib import Path
 
 from asmdnn import __version__, environment
 from asmdnn.errors import AsmdnnError, InvalidArguments
+from asmdnn.isa.dot import dot_class, multiplied
 from asmdnn.jit.store import default_directory, enabled
 from asmdnn.planning.host import detected, effective_isa, executable_isas, host
 from asmdnn.runtime import threads
+from asmdnn.types import bf16, f16, f32, s8, u8
 
 CPUINFO_TIMEOUT_S = 3.0  # it takes 1.3 s, most of it for what is not asked here
 NAME_WIDTH = 18
@@ -40,6 +42,7 @@ def _rows() -> Iterator[tuple[str, str]]:
     yield "ISA levels", ", ".join(str(isa) for isa in machine.isas) or "none"
     yield "executable", ", ".join(map(str, executable_isas())) or "none"
     yield "ISA in use", _effective_isa()
+    yield "products", _products()
     sizes = machine.caches
     levels = {"L1d": sizes.l1d_bytes, "L2": sizes.l2_bytes, "L3": sizes.l3_bytes}
     yield "caches", ", ".join(f"{name} {size >> 10} KiB" for name, size in levels.items())
@@ -54,6 +57,20 @@ def _effective_isa() -> str:
         return f"{effective_isa()}{f', capped by {environment.shown(environment.MAX_CPU_ISA)}' if cap else ''}"
     except AsmdnnError as error:
         return f"none: {error}"
+
+
+def _products() -> str:
+    """The types of src and weights of products, by what the level in use does with them."""
+    found: dict[str, list[str]] = {"native": [], "widened": []}
+    try:
+        isa = str(effective_isa())
+    except AsmdnnError:
+        return "none"
+    for src, weights in ((f32, f32), (bf16, bf16), (f16, f16), (u8, s8), (s8, s8)):
+        types = multiplied(src, weights, isa)
+        is_native = types.src == src and dot_class(types, isa).is_native
+        found["native" if is_native else "widened"].append(str(src) if src == weights != s8 else f"{src} x {weights}")
+    return "; ".join(f"{how}: {', '.join(pairs)}" for how, pairs in found.items() if pairs)
 
 
 def cpu_brand() -> str:

@@ -66,6 +66,13 @@ def levels_of(types: Types, isa: str) -> list[Isa]:
 
 
 @cache
+def unshifted_level(types: Types, isa: str) -> IsaName:
+    """As `dot_level`, of those that take src as it is."""
+    levels = [level for level in levels_of(types, isa) if not DOTS[types, level].shift]
+    return max(levels, key=lambda level: level.rank).name if levels else dot_level(types, isa)
+
+
+@cache
 def multiplied(src: DataType, weights: DataType, isa: str) -> Types:
     """What a level multiplies of src and weights: these types, or f32 for a src that it widens.
 

@@ -68,13 +68,15 @@ class Dot:
     """The dot product of one triple of types, emitted with the registers of `v`.
 
     blocks: the most rows for each number of vectors, by the registers of a level: accumulators, a row of weights, a
-    group of src that is broadcast, and the mask of a tail must fit.  shift: what is added to every element of src; sums
-    have to start that many times the sums of weights' columns lower.
+    group of src that is broadcast, and the mask of a tail must fit.  is_native: whether an instruction multiplies these
+    types as they are.  shift: what is added to every element of src; sums have to start that many times the sums of
+    weights' columns lower.
     """
 
     row_registers: ClassVar[int] = 1  # of a vector of weights
     spare_registers: ClassVar[int] = 1  # at least: of a group of src, and what `ready` keeps
     shift: ClassVar[int] = 0
+    is_native: ClassVar[bool] = True
     blocks: ClassVar[Mapping[int, Blocks]] = MappingProxyType(
         {16: {1: 12, 2: 6, 4: 2, 8: 1}, 32: {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
     )

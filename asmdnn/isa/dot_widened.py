@@ -23,6 +23,8 @@ LOW_BYTES: Final = 0x00FF00FF
 class WidenedDot(F32Dot):
     """f32 times weights of fewer bytes."""
 
+    is_native: ClassVar[bool] = False
+
     def load(self, row: Row, part: Lanes, at: Pointer) -> None:
         element_of(self.types.weights).load(self.v, row[0], at, part)
 
@@ -37,6 +39,7 @@ class WordsDot(Dot):
     A register of weights becomes two, which all rows share; so does a group of src, which all vectors share.
     """
 
+    is_native: ClassVar[bool] = False
     row_registers: ClassVar[int] = 2
     spare_registers: ClassVar[int] = 3
     blocks: ClassVar[Mapping[int, Blocks]] = MappingProxyType(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.errors import InvalidArguments, shown
-from asmdnn.memory import Memory
+from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.foreign import as_array
 from asmdnn.memory.sequences import items
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
@@ -111,3 +111,14 @@ def packed_or_plain(name: str, value: Any) -> tuple[AnyArray, object]:
         return value.array, value.desc
     array = value if type(value) is np.ndarray and value.dtype is F32 else as_f32(name, value)
     return array, (array.shape, array.strides)
+
+
+def widened(name: str, desc: MemoryDesc, ndim: int) -> MemoryDesc:
+    """The same with so many dims, the new ones in front and of size 1."""
+    new = ndim - desc.ndims
+    if new == 0:
+        return desc
+    if new < 0:
+        raise InvalidArguments(f"{name} has {desc.ndims} dims, the result has {ndim}")
+    blocks = [(dim + new, size) for dim, size in desc.inner_blocks]
+    return MemoryDesc((1,) * new + desc.dims, desc.dtype, strides=(0,) * new + desc.strides, inner_blocks=blocks)

@@ -1,6 +1,7 @@
 """Matrix products of arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -8,18 +9,27 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS, MAX_NDIMS
-from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output, packed_or_plain
+from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output, packed_or_plain, widened
 from asmdnn.ops.calls import ArrayCall, calls, layout_of
 from asmdnn.ops.packed import pack
+from asmdnn.ops.typed_matmul import ProductRequest, packed_typed, typed_matmul
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine, engine_key
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.types import f32
+from asmdnn.types import DataType, f32
 
 find = calls.entries.get
+TYPED = frozenset(("float16", "bfloat16", "int8", "uint8", "f16", "bf16", "s8", "u8"))  # names of numpy, and ours
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def is_typed(x: Any) -> bool:
+    """Whether these are numbers of another type than f32 that products take."""
+    kind = x.desc.dtype if type(x) is Memory else getattr(x, "dtype", F32)
+    return kind is not F32 and str(getattr(kind, "name", kind)) in TYPED
 
 
 def matmul(
@@ -28,16 +38,23 @@ def matmul(
     bias: Any = None,
     *,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
+    scales: Mapping[str, Any] = NOTHING,
+    zero_points: Mapping[str, Any] = NOTHING,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
-    """The matrix product of f32 arrays of 2 to 12 dims, batch dims broadcast as numpy.matmul does.
+) -> Any:
+    """The matrix product of arrays of 2 to 12 dims, batch dims broadcast as numpy.matmul does.
 
     a: (.., m, k); b: (.., k, n), or what `pack_weights` made of a matrix; bias: broadcast to the result.  Arrays may
     have any strides that are not negative; others are copied.  post_ops run in order on the result; `Sum` adds what
     `out` held.  Returns a new array, or `out`: anything that exports memory of the result's dims, strided too.
+    Of other types than f32, and with scales and zero points of "a", "b" and "out", see docs/low-precision.md: bf16 or
+    f16 both, or u8 or s8 times s8.  The result has `dtype`; without it a's type, but s32 of integers, f32 with scales.
     Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
     """
+    if dtype is not None or scales or zero_points or is_typed(a) or is_typed(b):
+        return typed_matmul(a, b, bias, out, ProductRequest(post_ops, dtype, scales, zero_points, engine))
     x = a if type(a) is np.ndarray and a.dtype is F32 else as_f32("a", a)
     y, second = packed_or_plain("b", b)
     arrays: list[AnyArray] = [x, y]
@@ -112,23 +129,15 @@ def checked_rank(name: str, array: Array, least: int) -> Array:
     return array if array.ndim else array.reshape(1)
 
 
-def widened(name: str, desc: MemoryDesc, ndim: int) -> MemoryDesc:
-    """The same with so many dims, the new ones in front and of size 1."""
-    new = ndim - desc.ndims
-    if new == 0:
-        return desc
-    if new < 0:
-        raise InvalidArguments(f"{name} has {desc.ndims} dims, the result has {ndim}")
-    blocks = [(dim + new, size) for dim, size in desc.inner_blocks]
-    return MemoryDesc((1,) * new + desc.dims, f32, strides=(0,) * new + desc.strides, inner_blocks=blocks)
-
-
 def pack_weights(b: Any, engine: Engine | None = None) -> Memory:
     """A matrix (k, n) in the format that `matmul` reads fastest, for any number of rows of the other operand.
 
     The result's `array` can be saved, `packed.array.tofile(path)`, and mapped back: Memory(packed.desc,
-    numpy.memmap(path, numpy.float32, "r"), padding_is_zero=True).  Raises InvalidArguments.
+    numpy.memmap(path, numpy.float32, "r"), padding_is_zero=True).  Of bf16 and f16 it is for an `a` of that type, of
+    s8 for u8 and s8.  Raises InvalidArguments.
     """
+    if is_typed(b):
+        return packed_typed(b, engine)
     plain = b if type(b) is np.ndarray and b.dtype is F32 else as_f32("b", b)
     key = ("pack_weights", plain.shape, plain.strides, engine_key(engine))
     return pack("b", plain, key, lambda: weights_desc(plain.shape, engine), engine)

@@ -142,6 +142,14 @@ def test_every_level_plans_every_type(isa: str, types: str) -> None:
     assert C(30, 50, 70, types, "ab").planned(isa).implementation
 
 
+def test_one_row_of_s8_reads_weights_once() -> None:
+    """Multiplied as words, without a shift that sums of columns would have to undo; in the same panels."""
+    one, more = (C(m, 64, 96, "s8:s8:s32").planned("avx512_core_vnni") for m in (1, 2))
+    assert one.implementation == "tiles:avx512_core" and len(one.plan.phases) == 1
+    assert more.implementation == "tiles:avx512_core_vnni" and len(more.plan.phases) == 2
+    assert one.weights_desc == more.weights_desc
+
+
 REFUSED = [
     (C(2, 3, 4, "s8:u8:s32"), "does not multiply s8 by u8"),
     (C(2, 3, 4, "f32:f32:f32", zero_points=(1, None)), "zero points are for integers, and src is f32: leave them out"),

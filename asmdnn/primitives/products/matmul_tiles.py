@@ -2,9 +2,10 @@
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 
 from asmdnn.errors import Unimplemented
-from asmdnn.isa.dot import Types, dot_class, dot_level, multiplied
+from asmdnn.isa.dot import Types, dot_class, dot_level, multiplied, unshifted_level
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
@@ -52,7 +53,14 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types) -> Job:
     passed = resolve(desc, tiles)
     check_overlap(passed.tensors(), ("dst",))
     desc = resolve(passed.with_formats(unreadable(passed, tiles)), tiles)
-    chain = chain_of(attr, desc.tensors(), scaled_dims(desc.dst.ndims), desc.bias, types.sums, types.sums == s32)
+    chain = chain_of(
+        attr,
+        desc.tensors() | {"src": passed.src},
+        scaled_dims(desc.dst.ndims),
+        desc.bias,
+        types.sums,
+        types.sums == s32,
+    )
     others = chain.operands(passed.dst, DATA_TYPES.values())
     read = {operand: plain(tensor) for operand, tensor in others.items()}
     p = product_of(replace(desc, bias=None) if chain.adds_bias else desc, types)
@@ -60,7 +68,10 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types) -> Job:
     tensors, as_passed = desc.tensors() | chain.arguments(read), passed.tensors() | chain.arguments(others)
     target, assembly = target_of(engine, Ending(chain), types), Assembly(engine.tuning, engine.isa)
     if types.sums == s32:
-        shift, has_zero_point = dot_class(types, engine.isa).shift, "src" in dict(attr.zero_points)
+        has_zero_point = "src" in dict(attr.zero_points)
+        if prod(desc.dst.dims[:-1]) == 1 and not has_zero_point:  # sums of columns would read all weights once more
+            target = replace(target, isa=unshifted_level(types, engine.isa))
+        shift = dot_class(types, target.isa).shift
         p = replace(p, bias=add_start(assembly, desc.weights, target.isa, shift, has_zero_point))
         points = {ZERO_POINT: MemoryDesc((1,), s32, "a")} if has_zero_point else {}
         tensors, as_passed = tensors | points, as_passed | points

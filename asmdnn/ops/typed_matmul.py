@@ -1,0 +1,138 @@
+"""Matrix products of arrays of other types than f32, and quantised ones; kept calls of f32 are in matmul.py."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory.arrays import data_type_of
+from asmdnn.memory.foreign import as_array
+from asmdnn.ops.arguments import AnyArray, chain_of, widened
+from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
+from asmdnn.primitives.descriptor import primitive_desc
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.products.matmul import MatMul
+from asmdnn.primitives.reordering import reorder
+from asmdnn.types import DATA_TYPES, DataType, f32, s32
+
+TENSORS = {"a": "src", "b": "weights", "out": "dst"}  # and what the primitive calls them
+INTEGERS = "iu"
+
+
+@dataclass(frozen=True, slots=True)
+class ProductRequest:
+    """What a product is asked to do beside multiplying; see `matmul`."""
+
+    post_ops: Sequence[AnyPostOp]
+    dtype: DataType | None
+    scales: Mapping[str, Any]
+    zero_points: Mapping[str, Any]
+    engine: Engine | None
+
+
+def typed_matmul(a: Any, b: Any, bias: Any, out: Any, request: ProductRequest) -> AnyArray:
+    """The product of arrays of any types that a level multiplies.  Raises InvalidArguments, Unimplemented."""
+    given = {"src": as_array("a", a), "weights": b if isinstance(b, Memory) else as_array("b", b)}
+    ndim = max(x.ndim if isinstance(x, np.ndarray) else x.desc.ndims for x in given.values())
+    memories = {name: memory_of(name, x, ndim) for name, x in given.items()}
+    if bias is not None:
+        memories["bias"] = memory_of("bias", as_array("bias", bias), ndim)
+    quantities = {
+        **quantities_of("scales", request.scales, np.float32, memories["weights"].desc.dims[-1]),
+        **quantities_of("zero_points", request.zero_points, np.int32, 1),
+    }
+    result = out if out is not None else np.empty(*new_result(memories, request, given))
+    memories["dst"] = memory_of("out", result, ndim)
+    attr = Attr(
+        chain_of(request.post_ops),
+        scales={TENSORS[x]: mask(x, q, ndim) for x, q in quantities_in("scales", quantities).items()},
+        zero_points={TENSORS[x]: 0 for x in quantities_in("zero_points", quantities)},
+    )
+    pd = primitive_desc(MatMul(**{name: memory.desc for name, memory in memories.items()}), attr, request.engine)
+    arguments = {f"{TENSORS[x]}_{kind}": Memory.from_array(values) for (x, kind), values in quantities.items()}
+    run: Callable[..., None] = Primitive(pd).execute
+    run(**memories, **arguments, **attr.data())
+    return result
+
+
+def memory_of(name: str, x: AnyArray | Memory, ndim: int) -> Memory:
+    """An array in so many dims, the new ones in front; copied where its strides are none that kernels take."""
+    if isinstance(x, Memory):
+        return Memory(widened("b", x.desc, ndim), x.array, padding_is_zero=True)
+    if x.ndim < 2 and name != "bias":
+        raise InvalidArguments(f"{name} has {x.ndim} dims, it must have at least 2")
+    wide = x.reshape((1,) * (ndim - x.ndim) + x.shape)
+    if name == "out":
+        return Memory.from_array(wide)
+    try:
+        return Memory.from_array(wide)
+    except InvalidArguments:
+        data_type_of(x.dtype)  # or it is the type
+        return Memory.from_array(np.ascontiguousarray(wide))
+
+
+def new_result(
+    memories: Mapping[str, Memory], request: ProductRequest, given: Mapping[str, Any]
+) -> tuple[tuple[int, ...], Any]:
+    """Dims and numpy type: f32 where scales are given, else integers' sums, and the type of equal floats."""
+    src, weights = memories["src"].desc, memories["weights"].desc
+    try:
+        batch = np.broadcast_shapes(src.dims[:-2], weights.dims[:-2])
+    except ValueError:
+        raise InvalidArguments(f"a has dims {src.dims}, b {weights.dims}: batch dims must be equal or 1") from None
+    dtype = request.dtype
+    if dtype is None:
+        of_integers = np.dtype(src.dtype.numpy).kind in INTEGERS and not src.dtype.extension
+        dtype = f32 if request.scales else s32 if of_integers else src.dtype
+    return (*batch, src.dims[-2], weights.dims[-1]), numpy_type(dtype, given)
+
+
+def numpy_type(dtype: DataType, given: Mapping[str, Any]) -> Any:
+    """That of an argument with these elements, which may be of ml_dtypes; else integers that hold the bits."""
+    if not isinstance(dtype, DataType):
+        raise InvalidArguments(f"dtype must be one of {', '.join(DATA_TYPES)} of asmdnn, not {shown(dtype)}")
+    own = (x.dtype for x in given.values() if isinstance(x, np.ndarray))
+    return next((kind for kind in own if dtype.extension and kind.name == dtype.extension), np.dtype(dtype.numpy))
+
+
+def quantities_of(kind: str, given: Mapping[str, Any], numpy: Any, columns: int) -> dict[tuple[str, str], AnyArray]:
+    """Scales or zero points as vectors, by tensor and kind: of one number, or of b's columns."""
+    if not isinstance(given, Mapping):
+        raise InvalidArguments(f"{kind} must map a, b or out to numbers, such as {{'a': 2}}, not {shown(given)}")
+    found = {}
+    for name, value in given.items():
+        if name not in TENSORS:
+            raise InvalidArguments(f"{kind} has {shown(name)}, it must be one of {', '.join(TENSORS)}")
+        values = np.asarray(value)
+        if values.dtype.kind not in ("iuf" if kind == "scales" else INTEGERS):
+            raise InvalidArguments(f"{kind}[{name!r}] must be {'' if kind == 'scales' else 'whole '}numbers: {values}")
+        if values.size not in ((1, columns) if name == "b" else (1,)):
+            most = f", or {columns} for the columns of b" if name == "b" and columns > 1 else ""
+            raise InvalidArguments(f"{kind}[{name!r}] has {values.size} elements, it must have 1{most}")
+        found[name, kind] = np.ascontiguousarray(values.reshape(-1), numpy)
+    return found
+
+
+def quantities_in(kind: str, found: Mapping[tuple[str, str], AnyArray]) -> dict[str, AnyArray]:
+    return {name: values for (name, of), values in found.items() if of == kind}
+
+
+def mask(name: str, values: AnyArray, ndim: int) -> int:
+    """Of b's last dim where columns have scales of their own."""
+    return 1 << ndim - 1 if name == "b" and values.size > 1 else 0
+
+
+def packed_typed(b: AnyArray, engine: Engine | None) -> Memory:
+    """A matrix (k, n) of other types than f32 in the format that products read fastest: of src of its own type, or,
+    if it is s8, of u8 or s8."""
+    weights = Memory.from_array(np.ascontiguousarray(b))
+    kind = weights.desc.dtype
+    src = DATA_TYPES["u8"] if kind.name == "s8" else kind
+    (k, n) = weights.desc.dims
+    tensors = MemoryDesc((1, k), src, "ab"), MemoryDesc((k, n), kind, "any"), MemoryDesc((1, n), f32, "ab")
+    pd = primitive_desc(MatMul(*tensors), engine=engine)
+    return reorder(weights, pd.plan.tensors["weights"], engine=engine)

@@ -1,0 +1,92 @@
+"""dnn.ops.matmul of f16, bf16 and bytes, with scales and zero points."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+
+RANDOM = np.random.default_rng(5)
+BF16 = np.dtype(ml_dtypes.bfloat16)
+ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24}
+
+
+def floats(*dims: int, kind: Any = np.float16) -> Any:
+    return RANDOM.uniform(-1, 1, dims).astype(kind)
+
+
+def integers(kind: Any, *dims: int) -> Any:
+    limits = np.iinfo(kind)
+    return RANDOM.integers(limits.min, limits.max, dims, endpoint=True).astype(kind)
+
+
+@pytest.mark.parametrize("kind", [np.float16, BF16], ids=["f16", "bf16"])
+@pytest.mark.parametrize("dtype", [None, dnn.f32], ids=["own", "f32"])
+def test_floats_of_16_bits(kind: Any, dtype: dnn.DataType | None) -> None:
+    a, b, bias = floats(2, 7, 30, kind=kind), floats(30, 19, kind=kind), floats(19, kind=np.float32)
+    for columns in (b, np.ascontiguousarray(b.T).T, dnn.ops.pack_weights(b)):
+        result = dnn.ops.matmul(a, columns, bias, dtype=dtype, post_ops=[dnn.Eltwise("relu")])
+        assert result.dtype == (kind if dtype is None else np.float32) and result.shape == (2, 7, 19)
+        wanted = np.maximum(a.astype(np.float64) @ b.astype(np.float64) + bias, 0)
+        size = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64)) + 1
+        assert (np.abs(result - wanted) <= 64 * 2.0**-24 * size + wanted * ROUNDOFF[result.dtype.name]).all()
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+def test_sums_of_bytes(kind: Any) -> None:
+    a, b = integers(kind, 6, 50), integers(np.int8, 50, 21)
+    wanted = a.astype(np.int64) @ b.astype(np.int64)
+    for columns in (b, dnn.ops.pack_weights(b)):
+        result = dnn.ops.matmul(a, columns)
+        assert result.dtype == np.int32
+        np.testing.assert_array_equal(result, wanted)
+    np.testing.assert_array_equal(dnn.ops.matmul(a[::2, ::-1], b[::-1]), wanted[::2])
+    shifted = dnn.ops.matmul(a, b, zero_points={"a": -3})
+    np.testing.assert_array_equal(shifted, (a.astype(np.int64) + 3) @ b.astype(np.int64))
+
+
+def test_quantised_to_bytes() -> None:
+    """By columns of b, with a bias, and zero points on both sides."""
+    a, b, bias = integers(np.uint8, 9, 40), integers(np.int8, 40, 17), floats(17, kind=np.float32)
+    columns = (2.0 ** RANDOM.integers(-9, -5, 17)).astype(np.float32)
+    scales = {"a": 0.5, "b": columns, "out": 0.25}
+    out = np.zeros((9, 17), np.uint8)
+    result = dnn.ops.matmul(a, b, bias, scales=scales, zero_points={"a": 77, "out": 128}, out=out)
+    assert result is out
+    exact = (0.5 * columns * ((a.astype(np.int64) - 77) @ b.astype(np.int64)) + bias) / 0.25 + 128
+    doubt = np.abs(exact - np.rint(exact)) > 0.499  # f32 may round these either way
+    assert (np.abs(out - np.clip(np.rint(exact), 0, 255)) <= doubt).all()
+    floating = dnn.ops.matmul(a, b, scales={"b": columns})
+    np.testing.assert_array_equal(floating, columns * (a.astype(np.int64) @ b.astype(np.int64)))
+
+
+A, B = integers(np.uint8, 4, 8), integers(np.int8, 8, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scales": {"c": 1.0}}, "scales has 'c', it must be one of a, b, out"),
+        ({"scales": {"b": [1.0, 2.0]}}, r"scales\['b'\] has 2 elements, it must have 1, or 3 for the columns of b"),
+        ({"scales": {"a": "x"}}, r"scales\['a'\] must be numbers"),
+        ({"zero_points": {"a": 0.5}}, r"zero_points\['a'\] must be whole numbers"),
+        ({"zero_points": [1]}, "zero_points must map a, b or out to numbers"),
+        ({"dtype": np.float32}, "dtype must be one of f32"),
+        ({"bias": np.zeros((3, 1, 1, 5), np.float32)}, "bias"),
+    ],
+)
+def test_bad_input(options: Mapping[str, Any], message: str) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        dnn.ops.matmul(A, B, **options)
+
+
+def test_types_that_nothing_multiplies() -> None:
+    with pytest.raises(dnn.Unimplemented, match="does not multiply s8 by u8"):
+        dnn.ops.matmul(B, integers(np.uint8, 3, 4))
+    with pytest.raises(dnn.Unimplemented, match="zero points are for integers, and src is f16"):
+        dnn.ops.matmul(floats(3, 4), floats(4, 5), zero_points={"a": 1})
+    with pytest.raises(dnn.InvalidArguments, match="batch dims must be equal or 1"):
+        dnn.ops.matmul(floats(2, 3, 4), floats(3, 4, 5))
