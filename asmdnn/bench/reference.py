@@ -27,10 +27,16 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.post_ops import dims_behind
 from asmdnn.bench.problems import ConvProblem
 from asmdnn.bench.taps import taps_of
+from asmdnn.bench.typed import narrowed
+from asmdnn.bench.values import encoded, rounded
+from asmdnn.types import DataType
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 
+INTEGERS = (dnn.s32, dnn.s8, dnn.u8)
+LARGEST_F16_INTEGER = 2**11
+SEED = 1
 UNIT_ROUNDOFF = 2.0**-24
 EXACT_SUM = 2**24  # f32 holds every integer up to here
 LARGEST_SRC_INTEGER = 4
@@ -38,8 +44,49 @@ LARGEST_INTEGER = EXACT_SUM // 16  # bias and old dst may add two of these
 
 
 @dataclass(frozen=True, slots=True)
+class ConvNumbers:
+    """The types of tensors by their names, and zero points by those of their arguments."""
+
+    types: Mapping[str, DataType] = field(default_factory=dict)
+    zero_points: Mapping[str, npt.NDArray[np.int32]] = field(default_factory=dict)
+
+    def of(self, name: str) -> DataType:
+        return self.types.get(name, dnn.f32)
+
+    @property
+    def are_f32(self) -> bool:
+        return {*self.types.values()} <= {dnn.f32}
+
+    def zero_point(self, tensor: str) -> int:
+        return int(self.zero_points.get(f"{tensor}_zero_points", np.zeros(1))[0])
+
+    def fill(self, random: np.random.Generator, name: str, dims: tuple[int, ...], largest: int, exact: bool) -> Floats:
+        """Numbers that the tensor's type has: integers up to `largest`, or reals up to 1, or all integers of it."""
+        dtype = self.of(name)
+        if dtype == dnn.f32 and not exact:
+            values = random.random(dims, np.float32)
+            values *= 2
+            values -= 1
+            return values
+        if dtype in INTEGERS:
+            limits = np.iinfo(np.dtype(dtype.numpy))
+            largest = largest if exact else min(limits.max, LARGEST_INTEGER)
+            least, largest = max(-largest, limits.min), min(largest, limits.max)
+        elif not exact:
+            return rounded(random.uniform(-1, 1, dims), dtype).astype(np.float32)
+        else:
+            largest = min(largest, LARGEST_F16_INTEGER) if dtype == dnn.f16 else largest
+            least = -largest
+        return rounded(random.integers(least, largest, dims, np.int32, endpoint=True), dtype).astype(np.float32)
+
+
+ALL_F32 = ConvNumbers()
+
+
+@dataclass(frozen=True, slots=True)
 class ConvData:
-    """Arguments in plain layouts: src (n, c, ...), weights (o, i, ...), bias (o) or None, dst before the call.
+    """Arguments in plain layouts: src (n, c, ...), weights (o, i, ...), bias (o) or None, dst before the call; as f32,
+    numbers that their types have.
 
     operands: the tensors of post-ops, and scales, by name.
     """
@@ -51,54 +98,65 @@ class ConvData:
     exact: bool
     winograd: bool = False  # whether results may be those of Winograd's convolution
     operands: Mapping[str, Floats] = field(default_factory=dict)
+    numbers: ConvNumbers = ALL_F32
 
     @property
-    def arrays(self) -> dict[str, Floats]:
-        """By the name of the argument."""
+    def values(self) -> dict[str, Floats]:
+        """Numbers by the name of the argument."""
         found = {"src": self.src, "weights": self.weights, "bias": self.bias, "dst": self.dst}
         return {name: array for name, array in found.items() if array is not None} | dict(self.operands)
 
+    @property
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The same as they are stored, and zero points."""
+        stored = {name: encoded(array, self.numbers.of(name)) for name, array in self.values.items()}
+        return {**stored, **self.numbers.zero_points}
+
 
 def make_data(
-    problem: ConvProblem, has_bias: bool, attr: dnn.Attr, exact: bool, scales: ScaleWords = UNSCALED, seed: int = 1
+    problem: ConvProblem,
+    has_bias: bool,
+    attr: dnn.Attr,
+    exact: bool,
+    scales: ScaleWords = UNSCALED,
+    numbers: ConvNumbers = ALL_F32,
 ) -> ConvData:
-    """Arguments filled with data.  Without a sum, dst starts as NaN: an element that is not written shows."""
-    random = np.random.default_rng(seed)
+    """Arguments filled with data.  Without a sum, dst starts as NaN, or 0: an element that is not written shows."""
+    random = np.random.default_rng(SEED)
     dst_dims = dims_behind(attr.post_ops, problem.dst_dims)
     src_bound = max(1, min(LARGEST_SRC_INTEGER, EXACT_SUM // 2 // problem.reduction))
     bound = max(1, min(LARGEST_INTEGER, EXACT_SUM // 2 // (problem.reduction * src_bound)))
 
-    def fill(dims: tuple[int, ...], largest: int = bound) -> Floats:
-        if exact:
-            return random.integers(-largest, largest, dims, dtype=np.int32, endpoint=True).astype(np.float32)
-        values = random.random(dims, np.float32)
-        values *= 2
-        values -= 1
-        return values
+    def fill(name: str, dims: tuple[int, ...], largest: int = bound) -> Floats:
+        return numbers.fill(random, name, dims, largest, exact)
 
+    unwritten = np.float32(0 if numbers.of("dst") in INTEGERS else np.nan)
     return ConvData(
-        fill(problem.src_dims, src_bound),
-        fill(problem.weights_dims),
-        fill((problem.oc,)) if has_bias else None,
-        fill(dst_dims) if attr.reads_dst() else np.full(dst_dims, np.nan, np.float32),
+        fill("src", problem.src_dims, src_bound),
+        fill("weights", problem.weights_dims),
+        fill("bias", (problem.oc,)) if has_bias else None,
+        fill("dst", dst_dims) if attr.reads_dst() else np.full(dst_dims, unwritten),
         exact,
         operands=chains.operands(attr, exact) | dict(scales.arrays),
+        numbers=numbers,
     )
 
 
 def numpy_answer(problem: ConvProblem, data: ConvData, attr: dnn.Attr, scales: ScaleWords = UNSCALED) -> Answer:
     """The convolution of `data`, and its tolerance as the module says."""
-    values = np.empty(problem.dst_dims)
+    values, numbers = np.empty(problem.dst_dims), data.numbers
     weights = np.asarray(data.weights, np.float64)
     for image, src in zip(values, data.src, strict=True):
-        image[...] = _convolve(problem, src.astype(np.float64), weights)
+        image[...] = _convolve(problem, src.astype(np.float64) - numbers.zero_point("src"), weights)
     values *= scales.factor
     if data.bias is not None:
         values += by_channel(problem, data.bias)
     exact = data.exact and chains.is_exact(attr)
     error: Doubles | float = 0.0 if exact else rounding_of_sums(problem, data, scales)
     if attr.post_ops or attr.scales:
-        values, error = chains.apply(attr, values, error, data.arrays, scales.divisor)
+        values, error = chains.apply(attr, values, error, data.values, scales.divisor)
+    if not numbers.are_f32:
+        values, error = narrowed(values + numbers.zero_point("dst"), np.asarray(error), numbers.of("dst"))
     return Answer(values, 0.0 if exact else error, "numpy")
 
 
@@ -158,6 +216,7 @@ def rounding_of_sums(
 def size_of_patches(problem: ConvProblem, data: ConvData) -> Doubles:
     """The norm of what each result's window reads."""
     mb, _, *pixels = problem.src_dims
-    squares = np.square(data.src, dtype=np.float64).reshape(mb, problem.groups, -1, *pixels).sum(axis=2)
+    squares = np.square(data.src - data.numbers.zero_point("src"), dtype=np.float64)
+    squares = squares.reshape(mb, problem.groups, -1, *pixels).sum(axis=2)
     patches = np.stack([sum(view for _, view in taps_of(problem, image)) for image in squares])
     return np.asarray(np.sqrt(np.repeat(patches, problem.oc // problem.groups, axis=1)))

@@ -7,14 +7,15 @@ from itertools import product
 from typing import Any, TypeVar
 
 from asmdnn.generators.dot.conv import ConvTileSpec
-from asmdnn.generators.dot.conv_shape import BLOCKS, TapGroup
+from asmdnn.generators.dot.conv_shape import TapGroup, blocks_of
 from asmdnn.generators.functions.postops import PostOp, ReluOp, SumOp
+from asmdnn.isa.dot import F32
 from asmdnn.isa.levels import AVX2, AVX512_CORE
 
 LANES: dict[str, int] = {level.name: level.vector_bytes // 4 for level in (AVX2, AVX512_CORE)}
 CONV_LEVELS = tuple(LANES)
 REGISTERS = {"avx2": 16, "avx512_core": 32}
-MOST_VECTORS = {isa: max(blocks) for isa, blocks in BLOCKS.items()}
+MOST_VECTORS = {isa: max(blocks_of(F32, isa)) for isa in CONV_LEVELS}
 Family = TypeVar("Family")
 
 RELU, LEAKY, SUM, SUM_HALF = ReluOp(0.0), ReluOp(0.25), SumOp(1.0), SumOp(0.5)

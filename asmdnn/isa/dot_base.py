@@ -74,6 +74,7 @@ class Dot:
     """
 
     row_registers: ClassVar[int] = 1  # of a vector of weights
+    spare_registers: ClassVar[int] = 1  # at least: of a group of src, and what `ready` keeps
     shift: ClassVar[int] = 0
     is_native: ClassVar[bool] = True
     blocks: ClassVar[Mapping[int, Blocks]] = MappingProxyType(

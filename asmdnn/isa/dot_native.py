@@ -57,6 +57,7 @@ class Shifted(Dot):
     """
 
     shift: ClassVar[int] = SHIFT
+    spare_registers: ClassVar[int] = 2
 
     @contextmanager
     def ready(self) -> Iterator[None]:

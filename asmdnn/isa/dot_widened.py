@@ -41,6 +41,7 @@ class WordsDot(Dot):
 
     is_native: ClassVar[bool] = False
     row_registers: ClassVar[int] = 2
+    spare_registers: ClassVar[int] = 3
     blocks: ClassVar[Mapping[int, Blocks]] = MappingProxyType(
         {16: {1: 9, 2: 4, 4: 1, 8: 1}, 32: {1: 22, 2: 12, 4: 5, 8: 1, 16: 1}}
     )

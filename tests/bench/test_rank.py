@@ -11,7 +11,8 @@ from asmdnn.bench.drivers import driver_names
 from asmdnn.bench.options import Mistake, Reader
 from asmdnn.bench.timing import Times
 from asmdnn.cli.main import main
-from asmdnn.generators.dot.conv_shape import BLOCKS
+from asmdnn.generators.dot.conv_shape import blocks_of
+from asmdnn.isa.dot import F32
 
 PROBLEM = "mb1ic16ih9oc24oh9kh3ph1"
 
@@ -104,7 +105,7 @@ def test_candidates_of_deconvolutions(isa: str) -> None:
     assert plans[0][0] == f"few:{isa}"  # no reorder, which is an implementation of its own
     panels = {int(name.rpartition(" ")[2]) for name, _ in plans if "panels of" in name}
     lanes = {"avx2": 8, "avx512_core": 16}[isa]
-    assert panels == {lanes * vectors for vectors in BLOCKS[isa]}
+    assert panels == {lanes * vectors for vectors in blocks_of(F32, isa)}
     for _, plan in plans:
         plan.check()
 

@@ -175,7 +175,7 @@ def test_products_and_others(clock: list[float], capsys: pytest.CaptureFixture[s
 
 def test_what_cannot_be_tuned(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["tune", "--conv"]) == 2
-    assert main(["tune", "--conv", "--isa=avx2", "--dt=u8:s8:s32", PROBLEM]) == 0
+    assert main(["tune", "--conv", "--isa=avx2", "--dt=f8_e5m2", PROBLEM]) == 0
     assert "0 of 1 problems tuned" in capsys.readouterr().out
     assert main(["tune", "--help"]) == 0
     monkeypatch.setenv(environment.CACHE, "0")

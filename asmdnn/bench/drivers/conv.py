@@ -1,4 +1,4 @@
-"""`--conv`: forward convolutions in f32, of 1, 2 and 3 spatial axes; and what `--deconv` has in common with it."""
+"""`--conv`: forward convolutions, of 1, 2 and 3 spatial axes; and what `--deconv` has in common with it."""
 
 import math
 from collections.abc import Mapping
@@ -10,21 +10,20 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench import chains
-from asmdnn.bench.attributes import ScaleWords, WeightsSettings, scaled_options, scales_of
+from asmdnn.bench.attributes import WORDS, ScaleWords, WeightsSettings, scaled_options, scales_of
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.pairs import TwoPrimitives, depthwise_of, second_problem
 from asmdnn.bench.post_ops import dims_behind
 from asmdnn.bench.problems import FLOAT_BYTES, ConvProblem, parse_problem
-from asmdnn.bench.reference import ConvData, make_data, numpy_answer, rounding_tolerance
+from asmdnn.bench.quantization import Quantity, joined, quantities
+from asmdnn.bench.reference import ConvData, ConvNumbers, make_data, numpy_answer, rounding_tolerance
+from asmdnn.bench.typed_words import any_bias_type, older_types_of_tensors, typed, types_of_tensors
 from asmdnn.bench.words import (
     IMAGES,
     Option,
     Strides,
-    bias_type,
-    configuration,
-    data_types,
     direction,
     one_of,
     show_strides,
@@ -33,6 +32,7 @@ from asmdnn.bench.words import (
 )
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.types import DATA_TYPES, DataType
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
@@ -55,10 +55,17 @@ class ConvSettings(WeightsSettings):
     bia_dt: str = "undef"
     strides: Strides = ()
     peer_dw: str = "two"
+    zero_points: tuple[Quantity, ...] = ()
 
     @property
     def has_bias(self) -> bool:
         return self.dir == "FWD_B" or self.bia_dt != "undef"
+
+    @property
+    def types(self) -> dict[str, DataType]:
+        """Of the tensors, by their names; a bias that is not said is f32."""
+        bias = "f32" if self.bia_dt == "undef" else self.bia_dt
+        return {**typed(self.dt), "bias": DATA_TYPES[bias]}
 
 
 ConvCase = Case[ConvSettings, ConvProblem]
@@ -77,13 +84,14 @@ class ConvLayouts:
 def layouts(case: ConvCase) -> ConvLayouts:
     """Raises InvalidArguments for a tag that does not exist or does not fit."""
     problem, settings = case.problem, case.settings
-    bias = dnn.MemoryDesc((problem.oc,), dnn.f32, "a") if settings.has_bias else None
+    types = settings.types
+    bias = dnn.MemoryDesc((problem.oc,), types["bias"], "a") if settings.has_bias else None
     src, weights, dst = settings.strides or ((), (), ())
     return ConvLayouts(
-        desc_of(problem.src_dims, "f32", settings.stag, src),
-        desc_of(problem.weights_dims, "f32", settings.wtag, weights),
+        desc_of(problem.src_dims, types["src"].name, settings.stag, src),
+        desc_of(problem.weights_dims, types["weights"].name, settings.wtag, weights),
         bias,
-        desc_of(problem.dst_dims, "f32", settings.dtag, dst),
+        desc_of(problem.dst_dims, types["dst"].name, settings.dtag, dst),
     )
 
 
@@ -106,7 +114,11 @@ class ConvWork(Work[ConvData]):
         self.problem, self.settings, self.layouts = case.problem, case.settings, layouts(case)
         dims = {"src": self.problem.src_dims, "weights": self.problem.filter_dims, "dst": self.problem.dst_dims}
         self.scales = of_groups(self.problem, scales_of(self.settings.scales, dims, {"src": 1, "weights": 0, "dst": 1}))
-        self.attr = self.settings.attr(dims["dst"], scales=self.scales.masks)
+        points = {WORDS[found.argument]: found for found in self.settings.zero_points}
+        masks = {name: found.mask() for name, found in points.items()}
+        self.attr = self.settings.attr(dims["dst"], scales=self.scales.masks, zero_points=masks)
+        arrays = {f"{name}_zero_points": found.zero_points(dims[name]).ravel() for name, found in points.items()}
+        self.numbers = ConvNumbers(self.settings.types, arrays)
         self.may_round = self.settings.alg != "direct"
         rounds = self.may_round or isinstance(self.scales.source, np.ndarray)
         self.exactness = (False,) if rounds else chains.exactness(self.attr)
@@ -138,7 +150,7 @@ class ConvWork(Work[ConvData]):
         return desc, self.attr
 
     def data(self, exact: bool) -> ConvData:
-        data = make_data(self.problem, self.settings.has_bias, self.attr, exact, self.scales)
+        data = make_data(self.problem, self.settings.has_bias, self.attr, exact, self.scales, self.numbers)
         return replace(data, winograd=self.may_round and self.problem.is_dense_3x3)
 
     def answer(self, data: ConvData) -> Answer:
@@ -148,7 +160,7 @@ class ConvWork(Work[ConvData]):
     def tolerance(self, data: ConvData) -> Array | float:
         if data.exact and chains.is_exact(self.attr):
             return 0.0
-        cheap = rounding_tolerance(self.problem, data, self.attr)
+        cheap = rounding_tolerance(self.problem, data, self.attr) if self.numbers.are_f32 else None
         return self.answer(data).tolerance if cheap is None else cheap
 
     def peer(self, isa: str, threads: int) -> PeerSide:
@@ -180,9 +192,11 @@ class ConvWork(Work[ConvData]):
         tensors = {"src": Tensor(SRC, wanted.src), "weights": Tensor(WEIGHTS, wanted.weights)}
         if wanted.bias:
             tensors["bias"] = Tensor(BIAS, wanted.bias)
-        result = desc_of(dims_behind(self.attr.post_ops, wanted.dst.dims), "f32", self.settings.dtag)
+        dims, name = dims_behind(self.attr.post_ops, wanted.dst.dims), wanted.dst.dtype.name
+        result = desc_of(dims, name, self.settings.dtag)
         dst = result if depthwise_of(self.settings.post_ops) else wanted.dst
-        tensors |= {"dst": Tensor(DST, dst)} | tensors_of(self.attr) | quantities_of(self.scales.arrays)
+        given = {**self.scales.arrays, **self.numbers.zero_points}
+        tensors |= {"dst": Tensor(DST, dst)} | tensors_of(self.attr) | quantities_of(given)
         return OnednnPrimitive(self._of_onednn, tensors, isa, threads, storage=Storage(shared=shared))
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
@@ -214,13 +228,15 @@ def _alg(word: str) -> str:
 OPTIONS = {
     "dir": Option("dir", direction("FWD_B", "FWD_D", "FWD_I"),
                   "FWD_B training with bias (default), FWD_D training, FWD_I inference, both without", True),
-    "dt": Option("dt", data_types, "data types of src, weights and dst: f32, or f32:f32:f32", True),
-    "cfg": Option("dt", configuration, "the same in older words", True, describes=False),
-    "bia-dt": Option("bia_dt", bias_type, "f32: a bias in every direction; undef (default)", True),
+    "dt": Option("dt", types_of_tensors, "data types of src, weights and dst: f32 (default), u8:s8:f32, ...", True),
+    "cfg": Option("dt", older_types_of_tensors, "the same in older words", True, describes=False),
+    "bia-dt": Option("bia_dt", any_bias_type, "f32, s32, ...: a bias in every direction; undef (default)", True),
     "stag": Option("stag", tag, "layout of src: any (default), nchw, nhwc, nChw8c, ncw, ndhwc, axb, ...", True),
     "wtag": Option("wtag", tag, "layout of weights: any (default), oihw, hwio, abx, xba, ...", True),
     "dtag": Option("dtag", tag, "layout of dst, as --stag", True),
     **scaled_options(),
+    "attr-zero-points": Option("zero_points", quantities(("src", "dst"), whole=True), "src:common:3+dst:common:-2",
+                               True, joined),
     "mb": IMAGES,
     "alg": Option("alg", _alg, "direct (default), wino, or auto: the one that is expected to be faster", True),
     "peer-dw": Option("peer_dw", one_of("two", "fused"),

@@ -7,14 +7,15 @@
 | src     | src[...]                | pixel p's source starts src_pixel_bytes[p] behind the pointer; never written |
 | weights | weights[.., vectors] | a panel: a row for each tap and group of channels, zero padded; 4-byte aligned |
 | bias    | sums[channels]          | the panel's channels; nothing past them is read |
+|         | sums[.., vectors]       | with `starts`: whole vectors, pixel p's at starts[p] bytes |
 | dst     | dst[...]                | pixel p at p * dst_pixel_bytes, channel vector j at j * dst_vector_bytes |
 | taps    | int64[...]              | for each group a count, then (src, weights) byte offsets, one pair a tap |
 | ahead   | bytes                   | weights that will be needed soon; only prefetched |
-| 6, 7 .. | f32[...]                | operands of post-ops, laid out as each Operand says; of the real channels |
+| 6, 7 .. | operand_types, f32      | operands of post-ops, laid out as each Operand says; of the real channels |
 
 The types of src, weights and sums are the spec's `types`; input channels go in groups (isa/dot.py), single ones in f32.
 Of a last group that is not whole src is read as far as the channels, weights are zero there.  dst has the type of the
-sums, but f32 if there are post-ops; a start from dst takes sums.
+sums, but f32 if there are post-ops, unless it is said; a start from dst takes sums.
 
 A tap is one kernel position and a run of input channels.  Taps are grouped by the pixels that they reach: a pixel for
 which a tap lies in the padding is not in that tap's group, so padding costs no instruction and is never read.
@@ -29,9 +30,9 @@ from typing import Any
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import AHEAD, ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, TapGroup
-from asmdnn.generators.dot.ending import TileEnding, operand_ranges
+from asmdnn.generators.dot.ending import EndingTypes, TileEnding, operand_ranges
 from asmdnn.generators.dot.matmul_shape import Bias
-from asmdnn.generators.dot.start import load_bias, start_tile
+from asmdnn.generators.dot.start import load_bias, load_starts, start_tile
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, mem
@@ -68,11 +69,28 @@ class ConvTileSpec:
     ahead_lines: int = 0  # cache lines to prefetch for every tap
     types: Types = F32
     src_ahead_bytes: int = 0  # prefetch the source so far ahead: that of the next tile
+    dst: DataType | None = None  # that of the sums, or f32 where something is computed from them
+    operand_types: tuple[DataType, ...] = ()  # of what post-ops read, argument by argument; () if all are f32
+    starts: tuple[int, ...] = ()  # of every pixel, in bias
 
     @property
     def dst_type(self) -> DataType:
-        """Post-ops take f32, and leave it."""
-        return f32 if self.post_ops else self.types.sums
+        """Post-ops leave f32."""
+        return self.dst or (f32 if self.post_ops else self.types.sums)
+
+    @property
+    def works_in_f32(self) -> bool:
+        """Whether something is computed from the sums: post-ops and other types of dst take f32."""
+        return bool(self.post_ops) or self.dst not in (None, self.types.sums)
+
+    @property
+    def has_halves(self) -> bool:
+        """Whether half a register may hold the last vector of dst and of what post-ops read beside it."""
+        return all(x.size_bytes == f32.size_bytes for x in (self.dst_type, *self.operand_types))
+
+    def ending_types(self) -> EndingTypes:
+        dst = self.dst_type if self.works_in_f32 else f32  # sums are stored as they are
+        return EndingTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))))
 
     @property
     def name(self) -> str:
@@ -100,11 +118,16 @@ class ConvTileSpec:
         )
         operands = operands_read(self.post_ops)
         reads_dst = self.accumulate or OLD_DST in operands
-        bias = Range(BIAS, 0, self.types.sums.size_bytes * self.channels)
         taps = TapList(TAPS, (SRC, WEIGHTS), tuple(self.tap_ranges(group, lanes) for group in self.groups))
         tensors = (operand for operand in operands if operand is not OLD_DST)
-        others = tuple(r for x in tensors for r in operand_ranges(x, len(pixels), self.channels, lanes))
-        return Footprint((bias,) * self.bias + dst * reads_dst + others, dst, taps)
+        types = self.ending_types()
+        others = tuple(r for x in tensors for r in operand_ranges(x, len(pixels), self.channels, lanes, types.of(x)))
+        return Footprint(self.bias_ranges(lanes) + dst * reads_dst + others, dst, taps)
+
+    def bias_ranges(self, lanes: int) -> tuple[Range, ...]:
+        size, room = self.types.sums.size_bytes, self.vectors * lanes
+        places = sorted({(x, size * room) for x in self.starts}) or [(0, size * self.channels)]
+        return tuple(Range(BIAS, begin, begin + width) for begin, width in places) * self.bias
 
     def tap_ranges(self, group: TapGroup, lanes: int) -> tuple[Range, ...]:
         """What one tap of a group reads, from its source pixel and its weights row."""
@@ -114,7 +137,7 @@ class ConvTileSpec:
             places = [(0, sum(sizes))]
         src = [(self.src_pixel_bytes[p] + at, size) for p in group.pixels for at, size in places]
         rows = [c * self.weights_row_bytes for c in range(len(sizes))]
-        row_bytes = GROUP_BYTES * lanes * self.vectors
+        row_bytes = self.types.weights_bytes * lanes * self.vectors
         return (*(Range(SRC, b, b + size) for b, size in src), *(Range(WEIGHTS, b, b + row_bytes) for b in rows))
 
     def generate(self, asm: Assembler) -> None:
@@ -123,7 +146,8 @@ class ConvTileSpec:
         acc = v.registers.take("acc", len(self.src_pixel_bytes), self.vectors)
         start_accumulators(self, v, acc)
         dot = dot_of(self.types, self.isa, v)
-        TapCode(self, dot, acc).multiply()
+        with dot.ready():
+            TapCode(self, dot, acc).multiply()
         finish_tile(self, dot, acc)
         asm.ret()
 
@@ -137,7 +161,10 @@ def start_accumulators(spec: ConvTileSpec, v: Vector, acc: list[list[Any]]) -> N
     def load_channels() -> None:
         bias = v.asm.gp.take("bias")
         v.asm.MOV(bias, mem(v.asm.frame, 8 * BIAS))
-        load_bias(v, acc, ONE_ROW, bias, spec.channels, spec.types.sums.size_bytes)
+        if spec.starts:
+            load_starts(v, acc, spec.starts, bias)
+        else:
+            load_bias(v, acc, ONE_ROW, bias, spec.channels, spec.types.sums.size_bytes)
         v.asm.gp.free(bias)
 
     start_tile(v, acc, load_dst if spec.accumulate else None, load_channels if spec.bias else None)
@@ -154,10 +181,11 @@ def walk_dst(spec: ConvTileSpec, v: Vector, visit: Visit) -> None:
     # Real lanes are output channels; `part` has those of a vector: all lanes (v itself), the first few (TailLanes), or,
     # in vectors that are padding alone, none (Nothing: a load is zeros, a store is none).  Stored lanes are those
     # that dst has room for: with whole vectors all of them, so that zeros of the padding are written too.
-    with v.parts(spec.vectors, spec.channels, halves=True) as parts:
+    vector_bytes = v.lanes * spec.dst_type.size_bytes
+    with v.parts(spec.vectors, spec.channels, halves=spec.has_halves) as parts:
         for j, part in enumerate(parts):
             for p in range(len(spec.src_pixel_bytes)):
-                at = mem(dst, p * spec.dst_pixel_bytes, size=v.bytes)
+                at = mem(dst, p * spec.dst_pixel_bytes, size=vector_bytes)
                 asm.call_it(at, f"dst[{p}, {j}]")
                 visit(p, j, at, v if spec.whole_vectors else part, part)
             if j + 1 < spec.vectors:
@@ -175,7 +203,7 @@ class TapCode:
     def __init__(self, spec: ConvTileSpec, dot: Dot, acc: list[list[Any]]) -> None:
         self.spec, self.dot, self.acc = spec, dot, acc
         registers, gp = dot.v.registers, dot.asm.gp
-        self.row = registers.take("row", spec.vectors)
+        self.row = registers.take("row", spec.vectors * dot.row_registers)
         self.spare = registers.take("broadcast source", min(BROADCASTS, registers.available))
         self.src, self.weights, self.taps, self.ahead = (gp.take(name) for name in ("src", "weights", "taps", "ahead"))
         self.left, self.tap_src, self.tap_weights = (gp.take(x) for x in ("taps left", "tap's src", "tap's weights"))
@@ -215,17 +243,17 @@ class TapCode:
 
     def multiply_tap(self, group: TapGroup) -> None:
         """acc[p][j] += src[p, c] * weights[c, j] for the channels of one tap, a group of them a step, unrolled."""
-        spec, asm, v = self.spec, self.dot.asm, self.dot.v
+        spec, asm, dot = self.spec, self.dot.asm, self.dot
         sizes = spec.types.groups_of(group.channels)
         acc = [self.acc[p] for p in group.pixels]
         for c, group_bytes in enumerate(sizes):
             asm.role(f"channel {c}")
             # The row first: all pixels of the group use it, so its loads are under way before the first multiply needs
             # them; a step has vectors + pixels loads for vectors x pixels multiplies.
-            for j, factor in enumerate(self.row):
-                at = mem(self.tap_weights, c * spec.weights_row_bytes + j * v.bytes, size=v.bytes)
+            for j in range(spec.vectors):
+                at = mem(self.tap_weights, c * spec.weights_row_bytes + j * dot.row_bytes, size=dot.row_bytes)
                 asm.call_it(at, f"weights[{c}, {j}]")
-                v.load(factor, at)
+                dot.load(self.row[j * dot.row_registers : (j + 1) * dot.row_registers], dot.v, at)
             for line in range(c, spec.ahead_lines, len(sizes)):
                 asm.PREFETCHT1(mem(self.ahead, line * LINE_BYTES))
             for place in self.places_ahead(group)[c :: len(sizes)]:
@@ -234,7 +262,7 @@ class TapCode:
             column = [mem(self.tap_src, place, size=GROUP_BYTES) for place in places]
             for p, element in zip(group.pixels, column, strict=True):
                 asm.call_it(element, f"src[{p}, {c}]")
-            self.dot.outer_product(acc, self.row, column, self.spare, group_bytes)
+            dot.outer_product(acc, self.row, column, self.spare, group_bytes)
         if spec.ahead_lines:
             asm.ADD(self.ahead, spec.ahead_lines * LINE_BYTES)
 
@@ -242,10 +270,10 @@ class TapCode:
 def finish_tile(spec: ConvTileSpec, dot: Dot, acc: list[list[Any]]) -> None:
     """Post-ops and stores."""
     dot.asm.role("finish")
-    ending = TileEnding(dot.v, spec.post_ops)
+    ending = TileEnding(dot.v, spec.post_ops, types=spec.ending_types())
 
     def finish(p: int, j: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
-        if spec.post_ops:
+        if spec.works_in_f32:
             dot.to_f32(acc[p][j])
         ending.finish(acc[p][j], p, j, at, stored, real)
 

@@ -26,6 +26,17 @@ def start_tile(v: Vector, acc: Accumulators, old: Load | None, bias: Load | None
             v.zero(x)
 
 
+def load_starts(v: Vector, acc: Accumulators, starts: Sequence[int], at: Register) -> None:
+    """acc[r] = the vectors that lie starts[r] bytes behind the pointer; copied where rows share them."""
+    first = {start: r for r, start in reversed(list(enumerate(starts)))}
+    for r, (row, start) in enumerate(zip(acc, starts, strict=True)):
+        for j, x in enumerate(row):
+            if r > first[start]:
+                v.move(x, acc[first[start]][j])
+            else:
+                v.load(x, mem(at, start + j * v.bytes, size=v.bytes))
+
+
 def load_bias(v: Vector, acc: Accumulators, bias: Bias, at: Register, columns: int, element_bytes: int) -> None:
     """acc[r][j] = bias vector j of row r, of which nothing past the columns is read; copied where rows share one, or
     all columns do.  at: the pointer; element_bytes: of a sum."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from asmdnn.generators.dot.conv_shape import BLOCKS
+from asmdnn.generators.dot.conv_shape import blocks_of
 from asmdnn.generators.winograd.forms import FORMS
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
@@ -40,7 +40,7 @@ def of_direct(
     desc: Desc, attr: Attr, engine: Engine, planned: Callable[[Desc, Attr, Engine], Plan]
 ) -> Iterator[Candidate]:
     """What `planned` makes of weights in panels of every width, if their format is open."""
-    for vectors in BLOCKS[engine.isa] if desc.weights.is_any else ():
+    for vectors in blocks_of(F32, engine.isa) if desc.weights.is_any else ():
         panel = vectors * lanes_of(engine.isa)
         weights = direct.panels_desc(desc, panel)
         try:

@@ -1,12 +1,12 @@
-"""Direct convolution, f32, forward: tiles of the output, each a sum over taps, from and to the user's own layout."""
+"""Direct convolution, forward: tiles of the output, each a sum over taps, from and to the user's own layout."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from asmdnn.generators.dot.conv_shape import ARGUMENTS, BLOCKS
-from asmdnn.isa.dot import F32, dot_level
+from asmdnn.generators.dot.conv_shape import ARGUMENTS, blocks_of
+from asmdnn.isa.dot import F32, Types, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
@@ -20,15 +20,17 @@ from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.joining import joined
+from asmdnn.primitives.convolution.multiplied import level_of, types_of
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
-from asmdnn.primitives.convolution.schedule import schedule_tiles
+from asmdnn.primitives.convolution.schedule import TileEnds, schedule_tiles
+from asmdnn.primitives.convolution.starts import starts_of, zero_points_of
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS, weights_rows
 from asmdnn.primitives.convolution.tiling import choose_tiling
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.reorder.copies import between_reorders
-from asmdnn.types import f32
+from asmdnn.types import DATA_TYPES, s32
 
 NAME = "direct"
 Parts = Callable[[Desc, ImageLayout, ImageLayout], list[ConvGeometry]]
@@ -57,7 +59,8 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], we
 
     weights_of_images: every image has weights of its own, of the format in the plan's tensors, one behind the other.
     """
-    engine = replace(engine, isa=dot_level(F32, engine.isa))
+    types = types_of(desc)
+    engine = level_of(types, engine)
     name = f"{NAME}:{engine.isa}"
     lanes = lanes_of(engine.isa)
     resolved = resolve_activations(desc, lanes)
@@ -67,6 +70,7 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], we
     if src is None or dst is None:
         raise Refused("src and dst must be plain, or blocked once and by channels")
     check_tensors(resolved, src, dst, engine)
+    check_steps(resolved, src, types)
     check_groups(resolved, lanes)
     geometries = parts(resolved, src, dst)
     first = choose_tiling(geometries[0], engine.isa, panel_widths(resolved, engine.isa), engine.tuning)
@@ -74,30 +78,34 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], we
     width = first.vectors * lanes
     weights = panels_desc(resolved, width)
     check_weights(desc, weights)
-    chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), channels_of_dst(resolved))
-    others = chain.operands(resolved.dst)
-    for operand, tensor in others.items():
-        if tensor.dtype != f32:
-            raise Refused(f"{operand} is {tensor.dtype}, only f32 is implemented")
+    bias, sums = channels_of_dst(resolved), types.sums
+    chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), bias, sums, sums == s32)
+    starts = starts_of(geometries[0], width, attr, engine)
+    others = chain.operands(resolved.dst, DATA_TYPES.values())
     group = channels_of_group(resolved, "dst")
     read = {operand: readable(tensor, resolved.dst, group, width, lanes) for operand, tensor in others.items()}
-    tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(read)}
+    tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(read), **zero_points_of(attr)}
     plans = []
     for g, tiling in zip(geometries, tilings, strict=True):
         g = replace(g, weights_image_bytes=weights.size_bytes * weights_of_images)
         operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes, g.axes[-1].all_pixels.step)
-        plans.append(schedule_tiles(name, tensors, operands, g, tiling, chain, engine))
-    return between_reorders(joined(plans), chain.arguments(others), engine.tuning, isa=engine.isa)
+        plans.append(schedule_tiles(name, tensors, TileEnds(chain, operands, starts), g, tiling, engine))
+    plan = joined(plans)
+    if starts:
+        plan = starts.planned(plan, weights.dtype.size_bytes * weights.strides[0], engine.tuning.phases)
+    return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
 
 def nothing(desc: ConvolutionDesc, attr: Attr, engine: Engine) -> Plan:
     """The plan for a dst without elements, whatever the formats; weights that are `any` become panels."""
     name, weights = f"nothing:{engine.isa}", desc.weights
-    chain = chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc))
+    sums = types_of(desc).sums
+    chain = chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc), sums, sums == s32)
     if weights.is_any:
         weights = panels_desc(desc, 2 * lanes_of(engine.isa))
     empty = Phase((), views(("dst",)), np.zeros((0, 2), np.int64), np.zeros(0, np.int32))
-    tensors = {**desc.tensors(), "weights": weights, **chain.arguments(chain.operands(desc.dst))}
+    others = chain.arguments(chain.operands(desc.dst, DATA_TYPES.values()))
+    tensors = {**desc.tensors(), "weights": weights, **others, **zero_points_of(attr)}
     return Plan(name, (empty,), tensors, {}, {}, ("dst",))
 
 
@@ -113,11 +121,13 @@ def channels_of_dst(desc: ConvolutionDesc) -> MemoryDesc | None:
 
 def resolve_activations(desc: Desc, lanes: int) -> Desc:
     """`any` becomes what kernels read and write best: channels blocked by the vector, few source channels planar; of
-    groups that are no whole vectors the channels last."""
+    groups that are no whole vectors, and where a multiply takes several channels, the channels last."""
     src = f"aBx{lanes}b" if desc.src.dims[1] >= TAP_CHANNELS else "abx"
     wanted = {"src": src, "bias": "a", "dst": f"aBx{lanes}b"}
     if desc.groups > 1:
         wanted |= {n: "axb" for n in ("src", "dst") if channels_of_group(desc, n) % lanes}
+    if types_of(desc).group > 1:
+        wanted |= {"src": "axb", "dst": "axb"}
     return desc.with_formats(
         {
             name: MemoryDesc(d.dims, d.dtype, wanted[name])
@@ -131,22 +141,30 @@ def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, eng
     """Raise Refused unless a tile kernel can address these tensors."""
     isa, planar = engine.isa, engine.tuning.convolution.planar_channels
     lanes = lanes_of(isa)
-    for name, tensor in desc.tensors().items():
-        if tensor.dtype != f32:
-            raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
-    if desc.bias is not None and desc.bias != MemoryDesc(desc.bias.dims, f32, "a"):
+    if desc.bias is not None and desc.bias != MemoryDesc(desc.bias.dims, desc.bias.dtype, "a"):
         raise Refused("bias must be dense")
     into = channels_of_group(desc, "src")
     if not src.is_dense and into > planar:
         raise Refused(f"src {format_of(desc.src)} has its {into} channels apart, more than {planar}")
     if not dst.is_dense and desc.dst.dims[1] > 1:
         raise Refused(f"dst {format_of(desc.dst)} has its channels apart, a vector of channels cannot be stored")
-    if desc.dst.inner_blocks and (dst.block % lanes or dst.block // lanes not in BLOCKS[isa]):
+    if desc.dst.inner_blocks and (dst.block % lanes or dst.block // lanes not in blocks_of(types_of(desc), isa)):
         raise Refused(
             f"dst {format_of(desc.dst)} has blocks of {dst.block} channels, {isa} stores multiples of {lanes}"
         )
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
+
+
+def check_steps(desc: ConvolutionDesc, src: ImageLayout, types: Types) -> None:
+    """Raise Refused unless the channels that one multiply takes lie side by side in src."""
+    if types.group == 1 or desc.src.dims[1] == 1:
+        return
+    if not src.is_dense:
+        raise Refused(f"src {format_of(desc.src)} has its channels apart, {types.group} are multiplied at once")
+    if desc.src.inner_blocks and src.block % types.group:
+        at_once = f"{types.group} channels are multiplied at once"
+        raise Refused(f"src {format_of(desc.src)} has blocks of {src.block}, {at_once}")
 
 
 def check_groups(desc: ConvolutionDesc, lanes: int) -> None:
@@ -173,9 +191,9 @@ def panel_widths(desc: ConvolutionDesc, isa: str) -> tuple[int, ...]:
     these the one that the weights are packed in, if they are."""
     lanes = lanes_of(isa)
     block = desc.dst.inner_blocks[0][1] if desc.dst.inner_blocks else lanes
-    widths = (block // lanes,) if block > lanes else tuple(BLOCKS[isa])
-    packed = desc.weights.inner_blocks[-1:]
-    given = tuple(width for width in widths if packed == ((int(desc.has_groups), width * lanes),))
+    widths = (block // lanes,) if block > lanes else tuple(blocks_of(types_of(desc), isa))
+    packed = [size for dim, size in desc.weights.inner_blocks if dim == int(desc.has_groups)]
+    given = tuple(width for width in widths if packed == [width * lanes])
     return given or widths
 
 
@@ -186,17 +204,20 @@ def make_geometry(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> 
     )
     axes = tuple(Axis(*axis) for axis in sizes)
     into, out = (channels_of_group(desc, name) for name in ("src", "dst"))
-    if desc.src.dims[1] == 1:  # a single channel may be as far from the next one as is convenient
+    types = types_of(desc)
+    if desc.src.dims[1] == types.group == 1:  # a single channel may be as far from the next one as is convenient
         src = replace(src, channel_bytes=axes[-1].d * src.pixel_bytes)
     stored = desc.dst.padded_dims[1] if desc.groups == 1 else out
-    return ConvGeometry(mb, into, out, stored, axes, src, dst, desc.groups)
+    return ConvGeometry(mb, into, out, stored, axes, src.in_groups(types), dst, desc.groups, types=types)
 
 
 def panels_desc(desc: ConvolutionDesc, panel_channels: int) -> MemoryDesc:
     """The weights in panels of output channels, in each a row of the panel for every input channel, some channels at
-    each kernel position: OIhw8i16o and the like."""
+    each kernel position: OIhw8i16o and the like, and OIhw8i16o4i where a multiply takes four of them."""
     weights, has_groups = desc.weights, desc.has_groups
     group, out, into = ("a", "b", "c") if has_groups else ("", "a", "b")
-    rows = weights_rows(weights.dims[1 + has_groups], desc.parts)
+    at_once = types_of(desc).group
+    rows = weights_rows(-(-weights.dims[1 + has_groups] // at_once), desc.parts)
     tag = f"{group}{out.upper()}{into.upper()}x{rows}{into}{panel_channels}{out}"
+    tag += f"{at_once}{into}" * (at_once > 1)
     return MemoryDesc(weights.dims, weights.dtype, tag)

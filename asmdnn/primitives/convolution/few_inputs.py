@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import fields, replace
 
-from asmdnn.generators.dot.conv_shape import BLOCKS
+from asmdnn.generators.dot.conv_shape import blocks_of
 from asmdnn.generators.dot.few_inputs import MOST_HELD, FewInputsSpec
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS, GroupedRows
 from asmdnn.isa.vectors import f32_level, lanes_of
@@ -109,7 +109,7 @@ def check_worth(g: ConvGeometry, spec: GroupedRows, engine: Engine) -> None:
     """Raises Refused where a direct convolution is expected to be faster."""
     lanes, tuning = lanes_of(engine.isa), engine.tuning
     own = expected_cycles(g, spec, tuning.convolution)
-    tiling = choose_tiling(g, engine.isa, BLOCKS[engine.isa], tuning)
+    tiling = choose_tiling(g, engine.isa, blocks_of(g.types, engine.isa), tuning)
     other = image_cycles(g, tiling, lanes, tuning)
     if own >= other:
         raise Refused(f"{own:.0f} cycles are expected of an image, {other:.0f} of direct convolution")

@@ -27,7 +27,7 @@ def words(desc: ConvolutionForward) -> Words:
     return Words("convolution", f"alg:{desc.algorithm_name}", problem_word(desc), desc.prop_kind.value)
 
 
-BETWEEN = (reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
+BETWEEN = (reordered.plan_widened, reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
 DIRECT = (grouped.plans, few_inputs.plans, few.plans, direct.plan, *BETWEEN)
 SINGLE = (
     *map(with_scales, winograd.PLANNERS),

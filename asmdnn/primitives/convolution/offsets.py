@@ -32,10 +32,14 @@ class ConvPanels:
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
-    """Of a geometry's tensors, and of the operands of post-ops by their arguments' names."""
+    """Of a geometry's tensors, and of the operands of post-ops by their arguments' names.
+
+    bias_channels: from what the sums of a group of channels start with to that of the next one.
+    """
 
     g: ConvGeometry
     operands: Mapping[str, TileOperand]
+    bias_channels: int
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -96,7 +100,7 @@ class Offsets:
         columns = {
             "src": g.src.channels(first // g.types.group) + first % g.types.group * g.types.src.size_bytes,
             "weights": number * group_bytes,
-            "bias": g.types.sums.size_bytes * g.oc * number,
+            "bias": g.types.sums.size_bytes * self.bias_channels * number,
             "dst": g.dst.channels(g.oc * number),
             "ahead": number * group_bytes,
             **{name: place.of_channels(g.oc * number) for name, place in self.operands.items()},

@@ -4,17 +4,21 @@ weights.  Each implementation brings some of the tensors into the formats that d
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from asmdnn.isa.dot import F32, dot_level
+from asmdnn.errors import Unimplemented
+from asmdnn.isa.dot import F32, dot_level, multiplied
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution import direct
-from asmdnn.primitives.convolution.description import ConvolutionForward, Desc
+from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import of_type
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.reorder import copies
+from asmdnn.types import f32
 
+WIDENED = (("widen", ("src",)),)  # what is brought into another type
 BETWEEN_REORDERS = (  # what is brought into the formats that the kernels like, best first
     ("reorder", ("src", "dst")),
     ("pack", ("weights",)),
@@ -29,20 +33,25 @@ def f32_isa(isa: str) -> str:
 @implementation("pack+direct", f32_isa)
 def plan_packed(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Pack the weights into scratch, and convolve."""
-    return between_reorders(name_of("pack+direct", engine), ("weights",), desc, attr, engine, direct.planned)
+    return between_reorders("pack+direct", ("weights",), desc, attr, engine, direct.planned)
+
+
+def plan_widened(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+    """Bring src into scratch as f32, where the level does not multiply its type; nothing for f32."""
+    yield from ways_around("direct", desc, attr, engine, direct.planned, WIDENED)
 
 
 @implementation("reorder+direct", f32_isa)
 def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Bring src (and dst, if a post-op reads it) into blocked scratch, convolve there, and bring the result back."""
-    return between_reorders(name_of("reorder+direct", engine), ("src", "dst"), desc, attr, engine, direct.planned)
+    return between_reorders("reorder+direct", ("src", "dst"), desc, attr, engine, direct.planned)
 
 
 @implementation("pack+reorder+direct", f32_isa)
 def plan_both(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """The same with weights that have to be packed."""
     roles = ("weights", "src", "dst")
-    return between_reorders(name_of("pack+reorder+direct", engine), roles, desc, attr, engine, direct.planned)
+    return between_reorders("pack+reorder+direct", roles, desc, attr, engine, direct.planned)
 
 
 def name_of(name: str, engine: Engine) -> str:
@@ -59,17 +68,24 @@ def between_reorders(
 ) -> Plan:
     """The plan that `planned` makes if it may choose the formats of `roles`, and reorders where the caller's differ.
 
-    Raises Refused.
+    name: without the level, which is that of the plan.  Raises Refused.
     """
     given = desc.tensors()
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
-    inner = planned(desc.with_formats({role: any_format(given[role]) for role in roles}), attr, engine)
+    wanted = {role: multiplied_format(role, desc, engine.isa) for role in roles}
+    inner = planned(desc.with_formats(wanted), attr, engine)
     passed = {role: given[role] for role in roles if not given[role].is_any}
+    if "src" in roles and given["src"].is_any:
+        passed["src"] = of_type(inner.tensors["src"], given["src"].dtype)
+    if roles == ("src",) and given["src"].dtype == inner.tensors["src"].dtype:
+        raise Refused("src is multiplied as it is")
     if "weights" in roles and passed.get("weights", inner.tensors["weights"]) == inner.tensors["weights"]:
         raise Refused("weights need not be packed")
     reads = ("dst",) if attr.reads_dst() else ()
-    return replace(copies.between_reorders(inner, passed, engine.tuning, reads, isa=engine.isa), implementation=name)
+    level = inner.implementation.rpartition(":")[2]
+    between = copies.between_reorders(inner, passed, engine.tuning, reads, isa=engine.isa)
+    return replace(between, implementation=f"{name}:{level}")
 
 
 def ways(
@@ -86,11 +102,36 @@ def ways(
         yield planned(desc, attr, engine)
     except Refused as reason:
         yield Refusal(f"{name}:{isa}", str(reason))
+    yield from ways_around(name, desc, attr, engine, planned, (*WIDENED, *around))
+
+
+def ways_around(
+    name: str,
+    desc: Desc,
+    attr: Attr,
+    engine: Engine,
+    planned: Callable[[Desc, Attr, Engine], Plan],
+    around: Sequence[tuple[str, tuple[str, ...]]],
+) -> Iterator[Plan | Refusal]:
+    """What `planned` answers between reorders; src of f32 is as wide as may be."""
     for word, roles in around:
+        if (word, roles) in WIDENED and desc.src.dtype == f32:
+            continue
         try:
-            yield between_reorders(f"{word}+{name}:{isa}", roles, desc, attr, engine, planned)
+            yield between_reorders(f"{word}+{name}", roles, desc, attr, engine, planned)
         except Refused as reason:
-            yield Refusal(f"{word}+{name}:{isa}", str(reason))
+            yield Refusal(f"{word}+{name}:{f32_isa(engine.isa)}", str(reason))
+
+
+def multiplied_format(role: str, desc: ConvolutionDesc, isa: str) -> MemoryDesc:
+    """Any format; of src, with the type that a level multiplies by these weights.  Raises Refused if there is none."""
+    tensor = desc.tensors()[role]
+    if role != "src":
+        return any_format(tensor)
+    try:
+        return MemoryDesc(tensor.dims, multiplied(tensor.dtype, desc.weights.dtype, isa).src, "any")
+    except Unimplemented as reason:
+        raise Refused(str(reason)) from None
 
 
 def any_format(desc: MemoryDesc) -> MemoryDesc:

@@ -4,14 +4,14 @@ Input channels are summed in one phase, or, where a weights panel would crowd L2
 starts from the bias, the others continue from dst.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.generators.dot.conv_shape import AHEAD, TAPS
+from asmdnn.generators.dot.conv_shape import AHEAD, ARGUMENTS, TAPS
 from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
@@ -24,30 +24,52 @@ from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.offsets import ConvPanels, Offsets
 from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.rounds import TileCut, TilePiece, cut_image, rounds_of, rounds_of_cut
+from asmdnn.primitives.convolution.starts import STARTS, Starts
 from asmdnn.primitives.convolution.taps import make_tap_lists, rows_of_panel, taps_of_ranges
-from asmdnn.primitives.convolution.tile_kernels import Table, TileKernels
+from asmdnn.primitives.convolution.tile_kernels import Table, TileKernels, TileTypes
 from asmdnn.primitives.convolution.tiles import Tiles, make_tiles
 from asmdnn.primitives.convolution.tiling import Tiling, ahead_lines, choose_depths
 from asmdnn.primitives.engine import Engine
+from asmdnn.types import DataType, f32
 
-PREFETCHED = {"ahead": "weights"}  # what the argument points into
 Cycles = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class TileEnds:
+    """What the sums of tiles start from, if not from a bias or from zero, and what happens to them."""
+
+    chain: Chain
+    operands: Mapping[str, TileOperand]
+    starts: Starts | None = None
+
+    def may_split(self, g: ConvGeometry, dst: DataType) -> bool:
+        """Whether dst may hold partial sums, which it has room for, and which nothing has to be added to."""
+        sums, adds = g.types.sums, self.chain.reads_dst
+        return self.chain.may_split and dst.size_bytes == sums.size_bytes and (dst == sums == f32 or not adds)
+
+    def buffers(self, tensors: Mapping[str, MemoryDesc]) -> dict[str, str]:
+        """What arguments point into, by their names."""
+        bias = STARTS if self.starts else "" if self.chain.adds_bias else "bias"
+        places = {**{name: name for name in tensors}, "taps": "taps", "ahead": "weights", "bias": bias}
+        return {name: buffer for name, buffer in places.items() if buffer in (*tensors, "taps", STARTS)}
 
 
 def schedule_tiles(
     name: str,
     tensors: Mapping[str, MemoryDesc],
-    operands: Mapping[str, TileOperand],
+    ends: TileEnds,
     g: ConvGeometry,
     tiling: Tiling,
-    chain: Chain,
     engine: Engine,
 ) -> Plan:
     """The plan for resolved tensors, those of the chain among them; `g` may be the flattened geometry."""
     width, tuning = tiling.vectors * lanes_of(engine.isa), engine.tuning
-    offsets = Offsets(g, {f"operand {i}": place for i, place in enumerate(operands.values())})  # a bias may be one, too
-    row_bytes = GROUP_BYTES * width
-    ranges = choose_depths(g, row_bytes, engine.l2_bytes, tuning) if chain.may_split else [(0, g.steps)]
+    operands, dst = ends.operands, tensors["dst"].dtype
+    places = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
+    offsets = Offsets(g, places, ends.starts.group_columns if ends.starts else g.oc)
+    row_bytes = g.types.weights_bytes * width
+    ranges = choose_depths(g, row_bytes, engine.l2_bytes, tuning) if ends.may_split(g, dst) else [(0, g.steps)]
     panels = panels_of(g, width, ranges[0])
     each, by = panels.count * g.groups, tuning.convolution
     cut = cut_image(g, tiling, by.written_out // each, by.round_records // each)
@@ -57,16 +79,17 @@ def schedule_tiles(
     tap_lists, starts = make_tap_lists(g, taps, row_bytes)
 
     chunks = chunks_of(g, cut, images, panels, engine)
-    kernels = TileKernels(g, tiling, engine, ahead_lines(row_bytes, chunks.chunk, tuning.phases))
-    bias = "bias" in tensors and not chain.adds_bias
-    post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
-    depths = list(make_depths(ranges, bias, post_ops))
+    lines = ahead_lines(row_bytes, chunks.chunk, tuning.phases)
+    kernels = TileKernels(g, tiling, engine, lines, TileTypes(dst, types_of_operands(operands, tensors)), ends.starts)
+    buffers = ends.buffers(tensors)
+    post_ops = ends.chain.on_registers({operand: place.operand for operand, place in operands.items()})
+    depths = list(make_depths(ranges, "bias" in buffers, post_ops))
     tables = kernels.of_depths(depths, tiles.patterns, taps, panels.count)
     weights = tensors["weights"]
     of_groups = offsets.of_groups(weights.dtype.size_bytes * weights.strides[0])
     layout = RecordLayout(offsets, tiles, panels, of_groups, chunks)
-    buffers = [PREFETCHED.get(argument, argument) for argument in (*offsets.arguments[: AHEAD + 1], *operands)]
-    views = tuple(View(buffer) if buffer in tensors or buffer == "taps" else NOTHING for buffer in buffers)
+    of_chain = [View(operand) for operand in operands]
+    views = (*(View(buffers[x]) if x in buffers else NOTHING for x in ARGUMENTS), *of_chain)
     phase_of = partial(Phase, tuple(kernels.specs), views)
     phases: list[Phase] = []
     for begin, end, repeats in rounds_of(g.mb, images, rounds, offsets.image_steps()):
@@ -81,8 +104,14 @@ def schedule_tiles(
     return Plan(name, flushing(phases), tensors, {"taps": tap_lists}, {}, ("dst",))
 
 
+def types_of_operands(operands: Iterable[str], tensors: Mapping[str, MemoryDesc]) -> tuple[DataType, ...]:
+    """As kernels name them: of all operands, or none if all are f32."""
+    found = tuple(tensors[operand].dtype for operand in operands)
+    return () if {*found} <= {f32} else found
+
+
 def panels_of(g: ConvGeometry, width: int, first_depth: tuple[int, int]) -> ConvPanels:
-    panel_bytes, (begin, end) = rows_of_panel(g) * GROUP_BYTES * width, first_depth
+    panel_bytes, (begin, end) = rows_of_panel(g) * g.types.weights_bytes * width, first_depth
     depth_share = (end - begin) / g.steps  # ranges are equal but for the last
     return ConvPanels(-(-g.oc_stored // width), width, panel_bytes, int(panel_bytes * depth_share), depth_share)
 

@@ -14,17 +14,17 @@ from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.tiles import Pattern, Position
 
 NEAR_BYTES = 2**30 - 1  # twice as far, from pixel to pixel and then from channel to channel, fits a displacement
-TAP_CHANNELS = 8  # input channels unrolled in a tap: code of a 28-register block stays below 3 KiB a group
+TAP_CHANNELS = 8  # steps of input channels unrolled in a tap: code of a 28-register block stays below 3 KiB a group
 PART_CHANNELS = 128  # at most in a block of a deconvolution's weights: 8 KiB with 16 output channels
 
 
-def weights_rows(channels: int, parts: int) -> int:
-    """Input channels in an inner block of the weights: those of a tap; or, as every part of a deconvolution reads some
-    kernel positions of each block, so many that it reads long runs, which all sets of L1 hold."""
-    if parts == 1 or channels <= TAP_CHANNELS:
-        return min(TAP_CHANNELS, channels)
-    blocks = -(-channels // PART_CHANNELS)
-    return -(-channels // blocks // TAP_CHANNELS) * TAP_CHANNELS
+def weights_rows(steps: int, parts: int) -> int:
+    """Steps of input channels in an inner block of the weights: those of a tap; or, as every part of a deconvolution
+    reads some kernel positions of each block, so many that it reads long runs, which all sets of L1 hold."""
+    if parts == 1 or steps <= TAP_CHANNELS:
+        return min(TAP_CHANNELS, steps)
+    blocks = -(-steps // PART_CHANNELS)
+    return -(-steps // blocks // TAP_CHANNELS) * TAP_CHANNELS
 
 
 def rows_of_panel(g: ConvGeometry) -> int:
@@ -34,17 +34,18 @@ def rows_of_panel(g: ConvGeometry) -> int:
 
 
 def channel_runs(g: ConvGeometry, begin: int, end: int) -> list[tuple[int, int]]:
-    """(first, count) of the channels in [begin, end) that one tap takes: dense in a block of source and of weights, and
-    near enough for displacements in code."""
+    """(first step, channels) of the runs in steps [begin, end) that one tap takes: dense in a block of source and of
+    weights, and near enough for displacements in code."""
     near = 1 + NEAR_BYTES // max(1, g.src.channel_bytes)
     steps = (min(TAP_CHANNELS, near), TAP_CHANNELS, g.src.block)
     cuts = sorted({begin, end}.union(*(range((begin // step + 1) * step, end, step) for step in steps)))
-    return [(first, stop - first) for first, stop in pairwise(cuts)]
+    group = g.types.group
+    return [(first, min(g.ic, stop * group) - first * group) for first, stop in pairwise(cuts)]
 
 
 @dataclass(frozen=True, slots=True)
 class Taps:
-    """The taps of a group: runs of channels that start at `first`, each at every one of the kernel positions."""
+    """The taps of a group: runs of channels that start at steps `first`, each at every one of the kernel positions."""
 
     group: TapGroup
     first: tuple[int, ...]
@@ -56,7 +57,7 @@ class Taps:
 
 
 def taps_of(g: ConvGeometry, patterns: Sequence[Pattern], begin: int, end: int) -> list[list[Taps]]:
-    """For every pattern, the groups of its kernel for the channels [begin, end), with their taps."""
+    """For every pattern, the groups of its kernel for the steps [begin, end), with their taps."""
     first_of_size: dict[int, list[int]] = {}
     for first, size in channel_runs(g, begin, end):
         first_of_size.setdefault(size, []).append(first)
@@ -74,7 +75,7 @@ def taps_of(g: ConvGeometry, patterns: Sequence[Pattern], begin: int, end: int) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DepthTaps:
-    """The taps of a range of channels from `begin` on.
+    """The taps of a range of steps from `begin` on.
 
     patterns: for every pattern, the taps of its groups; those of the first range that is like this one, the same object
     for all of them, since ranges that differ by their place alone have the same kernels and lists.
@@ -85,7 +86,7 @@ class DepthTaps:
 
 
 def taps_of_ranges(g: ConvGeometry, patterns: Sequence[Pattern], ranges: Sequence[tuple[int, int]]) -> list[DepthTaps]:
-    """The taps of all ranges of channels."""
+    """The taps of all ranges of steps."""
     found: dict[object, list[list[Taps]]] = {}
     depths = []
     unit = lcm(g.src.block, weights_rows(g.steps, g.parts))  # as far as blocks of src and weights come again
@@ -166,7 +167,7 @@ def lists_of(offsets: "TapOffsets", depth: DepthTaps) -> TapLists:
 class TapOffsets:
     """Where taps lie; patterns have many runs of channels and many kernel positions in common.
 
-    rows: input channels in an inner block of the weights.
+    rows: steps in an inner block of the weights.
     """
 
     def __init__(self, g: ConvGeometry, row_bytes: int, rows: int) -> None:
@@ -189,7 +190,7 @@ class TapOffsets:
         return (channels[:, None] + positions).ravel()
 
     def of_channels(self, c: Int64) -> Int64:
-        """int64[channel runs, 2]: what the first channel of a run adds."""
+        """int64[channel runs, 2]: what the first step of a run adds."""
         row = c // self.rows * self.packed_positions * self.rows + c % self.rows
         return np.stack((self.g.src.channels(c), self.row_bytes * row), 1)
 

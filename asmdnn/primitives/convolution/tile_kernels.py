@@ -1,30 +1,46 @@
 """The kernels of a tiled convolution, one for every pattern, range of channels and kind of panel; and their cycles."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from asmdnn.generators.dot.conv import ConvTileSpec
-from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.depths import Depth
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.primitives.convolution.starts import Starts
 from asmdnn.primitives.convolution.taps import DepthTaps, Taps
 from asmdnn.primitives.convolution.tiles import Pattern
 from asmdnn.primitives.convolution.tiling import Tiling
 from asmdnn.primitives.engine import Engine
+from asmdnn.types import DataType, f32
 
 Table = tuple[Int64, Int64]  # int64[panels, patterns]: numbers of kernels, and their cycles
 
 
-class TileKernels:
-    """The kernels of a tiled convolution, numbered as they come."""
+@dataclass(frozen=True, slots=True)
+class TileTypes:
+    """Of dst, and of the operands of post-ops, () if all are f32."""
 
-    def __init__(self, g: ConvGeometry, tiling: Tiling, engine: Engine, lines: int) -> None:
+    dst: DataType
+    operands: tuple[DataType, ...]
+
+
+class TileKernels:
+    """The kernels of a tiled convolution, numbered as they come.
+
+    lines: to prefetch for every tap.  starts: where the sums of pixels start, if not all alike.
+    """
+
+    def __init__(
+        self, g: ConvGeometry, tiling: Tiling, engine: Engine, lines: int, types: TileTypes, starts: Starts | None
+    ) -> None:
         self.g, self.tiling, self.engine, self.lines = g, tiling, engine, lines
+        self.types, self.starts = types, starts
         self.lanes = lanes_of(engine.isa)
         self.specs: dict[ConvTileSpec, int] = {}
 
@@ -35,7 +51,7 @@ class TileKernels:
         found: dict[tuple[Any, ...], Table] = {}
         tables = []
         for depth, of_depth in zip(depths, taps, strict=True):
-            key = depth.bias, depth.accumulate, depth.post_ops, id(of_depth.patterns)
+            key = depth.bias, depth.accumulate, depth.post_ops, depth.end == self.g.steps, id(of_depth.patterns)
             if key not in found:
                 found[key] = self.of(depth, patterns, of_depth.patterns, panels)
             tables.append(found[key])
@@ -53,7 +69,9 @@ class TileKernels:
                 spec = self.spec(depth, pattern, groups, first)
                 numbers[users, p] = self.specs.setdefault(spec, len(self.specs))
                 steps = (
-                    t.count * t.group.channels * step_cycles(len(t.group.pixels), spec.vectors, lanes, tuning)
+                    t.count
+                    * len(self.g.types.groups_of(t.group.channels))
+                    * step_cycles(len(t.group.pixels), spec.vectors, lanes, tuning)
                     for t in groups
                 )
                 cycles[users, p] = tuning.call_cycles + sum(steps)
@@ -70,7 +88,7 @@ class TileKernels:
             channels=real,
             src_pixel_bytes=pattern.src_pixel_bytes,
             src_channel_bytes=g.src.channel_bytes,
-            weights_row_bytes=GROUP_BYTES * self.tiling.vectors * lanes,
+            weights_row_bytes=g.types.weights_bytes * self.tiling.vectors * lanes,
             dst_pixel_bytes=g.dst.pixel_bytes,
             dst_vector_bytes=g.dst.channel(lanes),
             whole_vectors=g.oc_stored % lanes == 0 or real == vectors * lanes,
@@ -80,7 +98,20 @@ class TileKernels:
             post_ops=depth.post_ops,
             ahead_lines=self.lines,
             src_ahead_bytes=self.src_ahead(pattern),
+            types=g.types,
+            **self.of_end(depth, pattern),
         )
+
+    def of_end(self, depth: Depth, pattern: Pattern) -> dict[str, Any]:
+        """What differs from a tile of f32: partial sums are stored as they are, and others start from a bias."""
+        found: dict[str, Any] = {}
+        if depth.end == self.g.steps and self.types.dst != (f32 if depth.post_ops else self.g.types.sums):
+            found["dst"] = self.types.dst
+        if depth.post_ops and self.types.operands:
+            found["operand_types"] = self.types.operands
+        if depth.bias and self.starts:
+            found["starts"] = self.starts.of_pixels(self.g, pattern)
+        return found
 
     def src_ahead(self, pattern: Pattern) -> int:
         """How far behind a tile the source of the next one lies, if it is worth to be prefetched: where channels are in

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from asmdnn.generators.dot.conv import LINE_BYTES
-from asmdnn.generators.dot.conv_shape import BLOCKS
-from asmdnn.isa.dot import GROUP_BYTES
+from asmdnn.generators.dot.conv_shape import blocks_of
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import ranges_of, runs_of
@@ -35,7 +34,7 @@ def choose_tiling(g: ConvGeometry, isa: str, widths: Collection[int], tuning: Tu
     pixel_bytes = max(g.src.pixel_bytes * g.axes[-1].s, g.dst.pixel_bytes, 1)
     candidates = [
         Tiling(min(pixels, 1 + NEAR_BYTES // pixel_bytes), vectors, rows)
-        for vectors, pixels in BLOCKS[isa].items()
+        for vectors, pixels in blocks_of(g.types, isa).items()
         if vectors in widths and (vectors == 1 or g.dst.channel(lanes) <= NEAR_BYTES)
         for rows in strip_heights(g, tuning.convolution.strip_pixels)
     ]
@@ -64,7 +63,7 @@ def image_cycles(g: ConvGeometry, t: Tiling, lanes: int, tuning: Tuning) -> floa
     panels, last = divmod(-(-g.oc_stored // lanes), t.vectors)
     strips, rest = divmod(g.rows, t.strip_rows)
     streamed = tuning.phases
-    if GROUP_BYTES * depth * t.vectors * lanes <= by.near_panel_bytes:
+    if g.types.weights_bytes * depth * t.vectors * lanes <= by.near_panel_bytes:
         streamed = replace(streamed, weights_stream_cycles=0)
     total = 0.0
     for times, rows in ((strips, t.strip_rows), (1, rest)):

@@ -4,9 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from asmdnn.bench.typed import narrowed
 from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.generators.dot.conv_shape import ARGUMENTS
+from asmdnn.generators.dot.starts import StartsSpec
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, SumOp
+from asmdnn.isa.dot import dot_class
 from asmdnn.types import DataType, f32, s32
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory, keeps_integers, operand
@@ -32,7 +36,8 @@ def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -
     tap_list = constant_buffer(words) if len(words) else None
     tolerance: Doubles | float = 0.0
     is_exact = keeps_integers(spec.post_ops)
-    if spec.dst_type != s32 and not (integers and is_exact):
+    of_integers = spec.dst_type == s32 and not spec.works_in_f32
+    if not of_integers and not (integers and is_exact):
         sizes = magnitudes(memory)
         conv_tile(spec if is_exact else replace(spec, post_ops=(SumOp(1.0),)), taps, sizes)
         terms = sum(g.channels * len(t) for g, t in zip(spec.groups, taps, strict=True)) + 1 + 2 * len(spec.post_ops)
@@ -43,14 +48,19 @@ def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -
             dst = buffers["dst"]
             assert dst is not None
             tolerance = MOST_SLOPE * (np.resize(tolerance, dst.wanted.shape).max() + UNIT_ROUNDOFF * np.abs(dst.wanted))
+    dst = buffers["dst"]
+    if dst is not None and dst.kind != f32 and not of_integers:
+        wanted, tolerance = narrowed(dst.wanted, np.asarray(tolerance), dst.kind)
+        buffers["dst"] = replace(dst, wanted=wanted)
     return Case(spec, {**buffers, "taps": tap_list, "ahead": None}, {"dst": tolerance}, words)
 
 
 def kinds_of_conv(spec: ConvTileSpec) -> dict[str, tuple[DataType, ...]]:
     """The element types of arguments that need not be f32; of dst what a start from it takes, and what is left."""
-    types, result = spec.types, f32 if spec.post_ops else spec.types.sums
+    types, result = spec.types, spec.dst_type
     dst = (types.sums if spec.accumulate else result, result)
-    return {"src": (types.src,), "weights": (types.weights,), "bias": (types.sums,), "dst": dst}
+    operands = {f"operand{len(ARGUMENTS) + i}": (kind,) for i, kind in enumerate(spec.operand_types)}
+    return {"src": (types.src,), "weights": (types.weights,), "bias": (types.sums,), "dst": dst, **operands}
 
 
 def make_taps(spec: ConvTileSpec, random: np.random.Generator) -> Taps:
@@ -77,9 +87,9 @@ def zero_padding(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
         for _, weights in offsets:
             for step in range(-(-group.channels // together)):
                 row, count = weights + step * spec.weights_row_bytes, min(together, group.channels - step * together)
-                memory["weights"].clear(row + 4 * spec.channels, padding * together)
+                memory["weights"].clear(row + together * size * spec.channels, padding * together)
                 for c in range(spec.channels if count < together else 0):
-                    memory["weights"].clear(row + 4 * c + count * size, together - count)
+                    memory["weights"].clear(row + (together * c + count) * size, together - count)
     for at_bytes in padding_of_dst(spec):
         memory["dst"].clear(at_bytes, 1)
 
@@ -89,7 +99,7 @@ def padding_of_dst(spec: ConvTileSpec) -> list[int]:
     lanes = LANES[spec.isa]
     behind = range(spec.channels, spec.vectors * lanes if spec.whole_vectors else spec.channels)
     return [
-        p * spec.dst_pixel_bytes + lane // lanes * spec.dst_vector_bytes + 4 * (lane % lanes)
+        p * spec.dst_pixel_bytes + lane // lanes * spec.dst_vector_bytes + spec.dst_type.size_bytes * (lane % lanes)
         for p in range(len(spec.src_pixel_bytes))
         for lane in behind
     ]
@@ -101,7 +111,7 @@ def conv_tile(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
     Where dst has room for all lanes, those behind the last channel become zero.
     """
     lanes, together = LANES[spec.isa], spec.types.group  # so many channels lie side by side for each output channel
-    sums = start(spec, lanes, memory)
+    sums, shift = start(spec, lanes, memory), dot_class(spec.types, spec.isa).shift
     for group, offsets in zip(spec.groups, taps, strict=True):
         for src, weights in offsets:
             for step in range(-(-group.channels // together)):
@@ -110,7 +120,7 @@ def conv_tile(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
                 row = memory["weights"].load(weights + step * spec.weights_row_bytes, elements).reshape(-1, together)
                 for p in group.pixels:
                     at = spec.src_pixel_bytes[p] + src + step * spec.src_channel_bytes
-                    sums[p] += row[:, :count] @ memory["src"].load(at, count)
+                    sums[p] += row[:, :count] @ (memory["src"].load(at, count) + shift)
     for p, pixel in enumerate(sums):
         for j, (at, count) in enumerate(pieces_of_dst(spec, lanes, p)):
             real = max(0, min(count, spec.channels - j * lanes))
@@ -129,6 +139,9 @@ def start(spec: ConvTileSpec, lanes: int, memory: Memory) -> Doubles:
         for p, pixel in enumerate(sums):
             for j, (at, count) in enumerate(pieces_of_dst(spec, lanes, p)):
                 pixel[j * lanes :][:count] = memory["dst"].load(at, count)
+    elif spec.starts:
+        for p, at in enumerate(spec.starts):
+            sums[p] = memory["bias"].load(at, spec.vectors * lanes)
     elif spec.bias:
         sums[:, : spec.channels] = memory["bias"].load(0, spec.channels)
     return sums
@@ -144,4 +157,16 @@ def pieces_of_dst(spec: ConvTileSpec, lanes: int, p: int) -> list[tuple[int, int
     ]
 
 
-REFERENCES = {ConvTileSpec: Reference(conv_case, rounds=True)}
+def starts_case(spec: StartsSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Rows of sums, some of them twice; any integers, and products of them modulo 2^32."""
+    lanes, rows = LANES[spec.isa] * spec.vectors, [0, 3, 1, 3]
+    memory = {name: elements(random, True, s32) for name in ("sums", "zero_point", "starts")}
+    offsets = [row * 4 * lanes for row in rows]
+    total = sum((memory["sums"].load(at, lanes) for at in offsets), np.zeros(lanes))
+    zero_point = memory["zero_point"].load(0, 1)[0] if spec.has_zero_point else 0
+    memory["starts"].store(0, -(spec.shift + zero_point) * total)
+    words = np.array([len(rows), *offsets], np.int64)
+    return Case(spec, {**{n: buffer_of(x) for n, x in memory.items()}, "rows": constant_buffer(words)}, {}, words)
+
+
+REFERENCES = {ConvTileSpec: Reference(conv_case, rounds=True), StartsSpec: Reference(starts_case, rounds=False)}

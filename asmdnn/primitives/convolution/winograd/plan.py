@@ -86,7 +86,7 @@ def around(name: str, roles: tuple[str, ...], desc: ConvolutionForward, attr: At
     if isinstance(desc.weights, WinogradDesc) and "weights" in roles:
         raise Refused("weights need not be packed")
     inner = partial(planned, packs="weights" in roles)
-    return between_reorders(name_of(name, engine), roles, desc, attr, engine, inner)
+    return between_reorders(name, roles, desc, attr, engine, inner)
 
 
 PLANNERS = (

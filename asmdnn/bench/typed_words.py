@@ -1,0 +1,48 @@
+"""Words for the types of src, weights and dst together: `--dt=u8:s8:f32`, or `--cfg=u8s8f32` in older words."""
+
+import re
+
+from asmdnn.bench.vocabulary import ALL_DATA_TYPES
+from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.types import DATA_TYPES, DataType
+
+TENSORS = ("src", "weights", "dst")
+BUILT = ("f32", "bf16", "f16", "s32", "s8", "u8")
+
+
+def types_of_tensors(word: str) -> str:
+    """One type for all, or three: as short as it may be written."""
+    names = word.lower().split(":")
+    if len(names) not in (1, len(TENSORS)) or not ALL_DATA_TYPES.issuperset(names):
+        known = ", ".join(sorted(ALL_DATA_TYPES))
+        raise InvalidArguments(f"must be f32, or the types of src, weights and dst, of {known}")
+    return _joined(names)
+
+
+def older_types_of_tensors(word: str) -> str:
+    """The same without colons, such as f32, u8s8f32 and bf16bf16f32."""
+    types = "|".join(sorted(ALL_DATA_TYPES, key=len, reverse=True))
+    match = re.fullmatch(f"((?:{types})+)(_wino|_no_limits|_full)?", word.lower())
+    names = re.findall(types, match[1]) if match else []
+    if len(names) not in (1, len(TENSORS)):
+        raise InvalidArguments("must be f32, or the types of src, weights and dst in a row, such as u8s8f32")
+    return _joined(names)
+
+
+def any_bias_type(word: str) -> str:
+    """`undef`, which is no bias, or a type."""
+    name = word.lower()
+    return name if name == "undef" else _joined([types_of_tensors(name)])
+
+
+def typed(word: str) -> dict[str, DataType]:
+    """The types by tensors, of a word as `types_of_tensors` leaves it."""
+    names = word.split(":")
+    return dict(zip(TENSORS, (DATA_TYPES[name] for name in names * (len(TENSORS) // len(names))), strict=True))
+
+
+def _joined(names: list[str]) -> str:
+    for name in names:
+        if name not in BUILT:
+            raise Unimplemented(f"{name} is not built yet, only {', '.join(BUILT)}")
+    return names[0] if len({*names}) == 1 else ":".join(names)

@@ -1,0 +1,32 @@
+"""What a convolution multiplies: the types of its tensors, and the ISA level whose code does it."""
+
+from dataclasses import replace
+
+from asmdnn.errors import Unimplemented
+from asmdnn.isa.dot import Types, dot_level
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.convolution.description import ConvolutionDesc
+from asmdnn.primitives.engine import Engine
+from asmdnn.types import f32, s8, s32, u8
+
+
+def types_of(desc: ConvolutionDesc) -> Types:
+    """Products of bytes are summed as s32, all others as f32."""
+    src, weights = desc.src.dtype, desc.weights.dtype
+    return Types(src, weights, s32 if src in (u8, s8) else f32)
+
+
+def level_of(types: Types, engine: Engine) -> Engine:
+    """The engine with the ISA level that multiplies these types.  Raises Refused if none of its levels does."""
+    try:
+        return replace(engine, isa=dot_level(types, engine.isa))
+    except Unimplemented as reason:
+        raise Refused(str(reason)) from None
+
+
+def check_f32(tensors: dict[str, MemoryDesc]) -> None:
+    """Raises Refused unless all are f32."""
+    for name, tensor in tensors.items():
+        if tensor.dtype != f32:
+            raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")

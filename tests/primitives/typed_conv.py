@@ -1,0 +1,134 @@
+"""Convolutions of other types than f32: data that types have, and what the documentation says in exact arithmetic.
+
+Sums of bytes are int64 here and have to be equal.  Sums of bf16 and f16 may differ by rounding: at most gamma(K) times
+the sum of absolute products (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1).
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import asmdnn as dnn
+from asmdnn.bench.problems import ConvProblem, parse_problem
+from tests.support.plans import emulate_plan
+
+UNIT_ROUNDOFF = 2.0**-24
+HALF_ULP = {dnn.f32: 2.0**-24, dnn.bf16: 2.0**-8, dnn.f16: 2.0**-11}  # of 1, at most that share of a number
+LIMITS = {dnn.u8: (0, 255), dnn.s8: (-128, 127), dnn.s32: (-(2**31), 2**31 - 1)}
+POISON_BYTE = 0x5A
+SEED = 11
+
+Array = npt.NDArray[Any]
+
+
+def stored(values: Array, dtype: dnn.DataType) -> Array:
+    """Numbers that the type has, as its elements."""
+    if dtype == dnn.bf16:
+        return (values.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+    return values.astype(dtype.numpy)
+
+
+def numbers(elements: Array, dtype: dnn.DataType) -> Array:
+    """What elements are: int64 or float64."""
+    if dtype in LIMITS:
+        return elements.astype(np.int64)
+    if dtype == dnn.bf16:
+        return (elements.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+    return elements.astype(np.float64)
+
+
+def random_numbers(random: np.random.Generator, dims: tuple[int, ...], dtype: dnn.DataType) -> Array:
+    """All that bytes have, s32 up to 1000, floats in [-1, 1) that the type has."""
+    if dtype in (dnn.u8, dnn.s8):
+        return random.integers(*LIMITS[dtype], dims, np.int64, endpoint=True)
+    if dtype == dnn.s32:
+        return random.integers(-1000, 1000, dims)
+    values = random.uniform(-1, 1, dims).astype(np.float32)
+    return numbers(stored(values, dtype), dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class TypedConv:
+    """A problem in benchdnn's words, types of src, weights and dst, and of the bias if there is one; formats."""
+
+    text: str
+    types: tuple[dnn.DataType, dnn.DataType, dnn.DataType]
+    bias: dnn.DataType | None = None
+    tags: tuple[str, str, str] = ("any", "any", "any")
+    attr: dnn.Attr = field(default_factory=dnn.Attr)
+
+    @property
+    def problem(self) -> ConvProblem:
+        return parse_problem(self.text)
+
+    def desc(self) -> dnn.ConvolutionForward:
+        p = self.problem
+        dims = (p.src_dims, p.weights_dims, p.dst_dims)
+        src, weights, dst = map(dnn.MemoryDesc, dims, self.types, self.tags)
+        bias = dnn.MemoryDesc((p.oc,), self.bias, "a") if self.bias else None
+        window = (p.strides, p.dilations, p.padding_l, p.padding_r)
+        return dnn.ConvolutionForward(src, weights, dst, bias, *window)
+
+    def planned(self, isa: str) -> dnn.PrimitiveDesc:
+        """Its plan, which is checked."""
+        pd = dnn.primitive_desc(self.desc(), self.attr, dnn.Engine(isa=isa, threads=1, l2_bytes=512 << 10))
+        pd.plan.check()
+        return pd
+
+    def data(self) -> dict[str, Array]:
+        random, p = np.random.default_rng(SEED), self.problem
+        dims = {"src": p.src_dims, "weights": p.weights_dims, "dst": p.dst_dims}
+        found = {n: random_numbers(random, d, t) for (n, d), t in zip(dims.items(), self.types, strict=True)}
+        return found | ({"bias": random_numbers(random, (p.oc,), self.bias)} if self.bias else {})
+
+
+def holding(desc: dnn.MemoryDesc, values: Array) -> dnn.Memory:
+    """A memory with these numbers, zero padding, and poison in gaps."""
+    memory = dnn.Memory(desc)
+    memory.array.view(np.uint8)[:] = POISON_BYTE
+    memory.array[desc.offsets(with_padding=True)] = 0
+    memory.array[desc.offsets()] = stored(values, desc.dtype)
+    return memory
+
+
+def computed(pd: dnn.PrimitiveDesc, data: dict[str, Array], emulated: bool = False) -> Array:
+    """dst's numbers; its padding must be zero, and what lies between its elements untouched."""
+    memories = {name: holding(desc, data[name]) for name, desc in pd.plan.tensors.items()}
+    if emulated:
+        emulate_plan(pd.plan, memories)
+    else:
+        dnn.Primitive(pd).execute(**memories)
+    dst = memories["dst"]
+    inside = np.zeros(dst.array.size, bool)
+    inside[dst.desc.offsets(with_padding=True)] = True
+    assert (dst.array.view(np.uint8).reshape(dst.array.size, -1)[~inside] == POISON_BYTE).all()
+    inside[dst.desc.offsets()] = False
+    assert not dst.array[inside & np.isin(np.arange(dst.array.size), dst.desc.offsets(with_padding=True))].any()
+    return numbers(dst.array[dst.desc.offsets()], dst.desc.dtype)
+
+
+def sums(p: ConvProblem, src: Array, weights: Array) -> Array:
+    """Of products, in the arithmetic of the arrays; padding counts as zero."""
+    behind = [max(0, (axis.o - 1) * axis.s + axis.kernel_extent - axis.i - axis.p) for axis in p.axes]
+    padded = np.pad(src, ((0, 0), (0, 0), *zip((axis.p for axis in p.axes), behind, strict=True)))
+    weights = weights.reshape(p.groups, p.oc // p.groups, *weights.shape[-1 - len(p.axes) :])
+    total = np.zeros((p.mb, p.groups, p.oc // p.groups, *p.dst_dims[2:]), src.dtype)
+    for tap in np.ndindex(*(axis.k for axis in p.axes)):
+        moved = padded
+        for number, (at, axis) in enumerate(zip(tap, p.axes, strict=True), 2):
+            moved = np.take(moved, at * (axis.d + 1) + axis.s * np.arange(axis.o), axis=number)
+        total += np.einsum(
+            "ngc...,goc->ngo...", moved.reshape(p.mb, p.groups, -1, *moved.shape[2:]), weights[(..., *tap)]
+        )
+    return total.reshape(p.dst_dims)
+
+
+def by_channel(p: ConvProblem, values: Array) -> Array:
+    return values.reshape(-1, *[1] * len(p.axes))
+
+
+def rounded(values: Array, dtype: dnn.DataType) -> Array:
+    """To nearest even and saturated, of an integer type."""
+    return np.clip(np.rint(values), *LIMITS[dtype])
