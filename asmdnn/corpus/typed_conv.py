@@ -8,16 +8,16 @@ from typing import Any
 from asmdnn.corpus import conv
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import ARGUMENTS, blocks_of
+from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.generators.dot.starts import StartsSpec
 from asmdnn.generators.functions.postops import BinaryOp, Operand, ReluOp, SumOp
 from asmdnn.isa.dot import BF16, DOTS, F32, U8S8, Types, dot_class
 from asmdnn.isa.dot_widened import WidenedDot, WordsDot
 from asmdnn.isa.levels import AVX2, AVX512_CORE
 from asmdnn.isa.vectors import f32_level, lanes_of
-from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
+from asmdnn.types import DataType, f32, s32
 
 EVERY = 5  # of the cases of f32
-RESULTS = (f32, bf16, f16, s32, s8, u8)
 LEVELS_OF_TYPES = tuple((types, level.name) for types, level in DOTS)
 ENDS = tuple(of for of in LEVELS_OF_TYPES if of[0] in (F32, U8S8, BF16))  # what is stored depends on sums and level
 SHIFTED = tuple(of for of in LEVELS_OF_TYPES if dot_class(*of).shift)

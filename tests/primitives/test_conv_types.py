@@ -204,3 +204,18 @@ def test_formats_that_are_open() -> None:
     assert pd.plan.tensors["weights"].inner_blocks == ((1, 8), (0, 32), (1, 4))
     again = replace(case, tags=("axb", "OIhw8i32o4i", "axb")).planned("avx512_core_vnni")
     assert again.plan.tensors == pd.plan.tensors and again.implementation == "direct:avx512_core_vnni"
+
+
+@pytest.mark.parametrize("name", ["dst", "bias"])
+def test_a_type_that_no_tile_stores_is_refused(name: str) -> None:
+    types = {"dst": dnn.bf16, "bias": dnn.f32, name: dnn.f8_e5m2}
+    desc = dnn.ConvolutionForward(
+        src=dnn.MemoryDesc((1, 16, 8, 8), dnn.bf16, "any"),
+        weights=dnn.MemoryDesc((16, 16, 3, 3), dnn.bf16, "any"),
+        bias=dnn.MemoryDesc((16,), types["bias"], "a"),
+        dst=dnn.MemoryDesc((1, 16, 8, 8), types["dst"], "any"),
+        padding_l=(1, 1),
+        padding_r=(1, 1),
+    )
+    with pytest.raises(dnn.Unimplemented, match=f"{name} is f8_e5m2, it must be one of f32, bf16, f16, s32, s8, u8"):
+        dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core_bf16", threads=1))

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from asmdnn.generators.dot.conv_shape import ARGUMENTS, blocks_of
+from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.isa.dot import F32, Types, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
@@ -30,7 +31,7 @@ from asmdnn.primitives.convolution.tiling import choose_tiling
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.reorder.copies import between_reorders
-from asmdnn.types import DATA_TYPES, s32
+from asmdnn.types import s32
 
 NAME = "direct"
 Parts = Callable[[Desc, ImageLayout, ImageLayout], list[ConvGeometry]]
@@ -81,7 +82,7 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], we
     bias, sums = channels_of_dst(resolved), types.sums
     chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), bias, sums, sums == s32)
     starts = starts_of(geometries[0], width, attr, engine)
-    others = chain.operands(resolved.dst, DATA_TYPES.values())
+    others = chain.operands(resolved.dst, RESULTS)
     group = channels_of_group(resolved, "dst")
     read = {operand: readable(tensor, resolved.dst, group, width, lanes) for operand, tensor in others.items()}
     tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(read), **zero_points_of(attr)}
@@ -104,7 +105,7 @@ def nothing(desc: ConvolutionDesc, attr: Attr, engine: Engine) -> Plan:
     if weights.is_any:
         weights = panels_desc(desc, 2 * lanes_of(engine.isa))
     empty = Phase((), views(("dst",)), np.zeros((0, 2), np.int64), np.zeros(0, np.int32))
-    others = chain.arguments(chain.operands(desc.dst, DATA_TYPES.values()))
+    others = chain.arguments(chain.operands(desc.dst, RESULTS))
     tensors = {**desc.tensors(), "weights": weights, **others, **zero_points_of(attr)}
     return Plan(name, (empty,), tensors, {}, {}, ("dst",))
 
@@ -141,6 +142,9 @@ def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, eng
     """Raise Refused unless a tile kernel can address these tensors."""
     isa, planar = engine.isa, engine.tuning.convolution.planar_channels
     lanes = lanes_of(isa)
+    for name in desc.tensors().keys() & {"dst", "bias"}:
+        if (dtype := desc.tensors()[name].dtype) not in RESULTS:
+            raise Refused(f"{name} is {dtype}, it must be one of {', '.join(map(str, RESULTS))}")
     if desc.bias is not None and desc.bias != MemoryDesc(desc.bias.dims, desc.bias.dtype, "a"):
         raise Refused("bias must be dense")
     into = channels_of_group(desc, "src")
