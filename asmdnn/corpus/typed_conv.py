@@ -80,5 +80,5 @@ FAMILIES = {
     **{f"conv-results-{types}-{isa}": partial(results, isa, types) for types, isa in ENDS},
     **{f"conv-starts-{types}-{isa}": partial(starts_of_pixels, isa, types) for types, isa in SHIFTED},
     **{f"conv-dots-{types}-{isa}": partial(other_dots, isa, types) for types, isa in (*OTHERS, *SHIFTED)},
-    **{f"starts-{level}": partial(starts, level.name) for level in (AVX2, AVX512_CORE)},
+    **{f"conv-start-vectors-{level}": partial(starts, level.name) for level in (AVX2, AVX512_CORE)},
 }

@@ -84,8 +84,10 @@ def multiplied(src: DataType, weights: DataType, isa: str) -> Types:
     for types in found:
         if levels_of(types, isa):
             return types
-    pairs = ", ".join(dict.fromkeys(f"{of.src} x {of.weights}" for of, _ in DOTS if levels_of(of, isa)))
-    raise Unimplemented(f"isa {isa} does not multiply {src} by {weights}: it has {pairs}, and bf16 and f16 for f32")
+    pairs = dict.fromkeys((str(of.src), str(of.weights)) for of, _ in DOTS if levels_of(of, isa))
+    factors = (f"{x} x {'/'.join(y for of, y in pairs if of == x)}" for x in dict.fromkeys(of for of, _ in pairs))
+    words = ", ".join(factors)
+    raise Unimplemented(f"isa {isa} does not multiply {src} by {weights}: it has {words}, bf16, f16 as f32")
 
 
 def blocks_of(types: Types, isa: str) -> Blocks:

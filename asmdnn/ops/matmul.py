@@ -53,7 +53,8 @@ def matmul(
     f16 both, or u8 or s8 times s8.  The result has `dtype`; without it a's type, but s32 of integers, f32 with scales.
     Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
     """
-    if dtype is not None or scales or zero_points or is_typed(a) or is_typed(b):
+    is_plain = dtype is None and isinstance(scales, Mapping) and isinstance(zero_points, Mapping)
+    if not is_plain or len(scales) or len(zero_points) or is_typed(a) or is_typed(b):
         return typed_matmul(a, b, bias, out, ProductRequest(post_ops, dtype, scales, zero_points, engine))
     x = a if type(a) is np.ndarray and a.dtype is F32 else as_f32("a", a)
     y, second = packed_or_plain("b", b)

@@ -8,6 +8,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory.allocation import allocated
 from asmdnn.memory.arrays import data_type_of
 from asmdnn.memory.foreign import as_array
 from asmdnn.ops.arguments import AnyArray, chain_of, widened
@@ -45,7 +46,7 @@ def typed_matmul(a: Any, b: Any, bias: Any, out: Any, request: ProductRequest) -
         **quantities_of("scales", request.scales, np.float32, memories["weights"].desc.dims[-1]),
         **quantities_of("zero_points", request.zero_points, np.int32, 1),
     }
-    result = out if out is not None else np.empty(*new_result(memories, request, given))
+    result = out if out is not None else allocated(np.empty, *new_result(memories, request, given))
     memories["dst"] = memory_of("out", result, ndim)
     attr = Attr(
         chain_of(request.post_ops),
@@ -72,7 +73,7 @@ def memory_of(name: str, x: AnyArray | Memory, ndim: int) -> Memory:
         return Memory.from_array(wide)
     except InvalidArguments:
         data_type_of(x.dtype)  # or it is the type
-        return Memory.from_array(np.ascontiguousarray(wide))
+        return Memory.from_array(allocated(np.ascontiguousarray, wide))
 
 
 def new_result(
@@ -107,13 +108,17 @@ def quantities_of(kind: str, given: Mapping[str, Any], numpy: Any, columns: int)
     for name, value in given.items():
         if name not in TENSORS:
             raise InvalidArguments(f"{kind} has {shown(name)}, it must be one of {', '.join(TENSORS)}")
-        values = np.asarray(value)
+        try:
+            values = np.asarray(value)
+        except Exception:  # whatever the caller's object does
+            raise InvalidArguments(f"{kind}[{name!r}] must be numbers, not {shown(value)}") from None
         if values.dtype.kind not in ("iuf" if kind == "scales" else INTEGERS):
-            raise InvalidArguments(f"{kind}[{name!r}] must be {'' if kind == 'scales' else 'whole '}numbers: {values}")
+            whole = "" if kind == "scales" else "whole "
+            raise InvalidArguments(f"{kind}[{name!r}] must be {whole}numbers, not {shown(value)}")
         if values.size not in ((1, columns) if name == "b" else (1,)):
             most = f", or {columns} for the columns of b" if name == "b" and columns > 1 else ""
             raise InvalidArguments(f"{kind}[{name!r}] has {values.size} elements, it must have 1{most}")
-        found[name, kind] = np.ascontiguousarray(values.reshape(-1), numpy)
+        found[name, kind] = allocated(np.ascontiguousarray, values.reshape(-1), numpy)
     return found
 
 
@@ -129,7 +134,7 @@ def mask(name: str, values: AnyArray, ndim: int) -> int:
 def packed_typed(b: AnyArray, engine: Engine | None) -> Memory:
     """A matrix (k, n) of other types than f32 in the format that products read fastest: of src of its own type, or,
     if it is s8, of u8 or s8."""
-    weights = Memory.from_array(np.ascontiguousarray(b))
+    weights = Memory.from_array(allocated(np.ascontiguousarray, b))
     kind = weights.desc.dtype
     src = DATA_TYPES["u8"] if kind.name == "s8" else kind
     (k, n) = weights.desc.dims

@@ -100,12 +100,12 @@ def convolution(**formats: dnn.MemoryDesc) -> dnn.ConvolutionForward:
 
 REFUSED: dict[str, tuple[Callable[[], dnn.ConvolutionForward], str]] = {
     "weights type": (
-        lambda: convolution(weights=dnn.MemoryDesc((33, 17, 3, 3), dnn.f16, "oihw")),
-        "weights is f16, only f32",
+        lambda: convolution(weights=dnn.MemoryDesc((33, 17, 3, 3), dnn.f8_e5m2, "oihw")),
+        "does not multiply f32 by f8_e5m2: it has f32 x f32/",
     ),
-    "src type": (lambda: convolution(src=dnn.MemoryDesc((2, 17, 7, 7), dnn.bf16, "any")), "src is bf16, only f32"),
-    "dst type": (lambda: convolution(dst=dnn.MemoryDesc((2, 33, 7, 7), dnn.s8, "nhwc")), "dst is s8, only f32"),
-    "bias type": (lambda: convolution(bias=dnn.MemoryDesc((33,), dnn.s32, "a")), "bias is s32, only f32"),
+    "src type": (lambda: convolution(src=dnn.MemoryDesc((2, 17, 7, 7), dnn.s32, "any")), "not multiply s32 by"),
+    "dst type": (lambda: convolution(dst=dnn.MemoryDesc((2, 33, 7, 7), dnn.f8_e4m3, "nhwc")), "dst is f8_e4m3, it m"),
+    "bias type": (lambda: convolution(bias=dnn.MemoryDesc((33,), dnn.f8_e5m2, "a")), "bias is f8_e5m2, it must be one"),
     "bias": (lambda: convolution(bias=dnn.MemoryDesc((33,), dnn.f32, strides=(2,))), "bias must be dense"),
     "dst overlaps": (
         lambda: convolution(dst=dnn.MemoryDesc((2, 33, 7, 7), dnn.f32, strides=(49 * 33, 1, 33, 33))),
@@ -122,7 +122,7 @@ def test_unimplemented_lists_every_implementation(planned_isa: str, what: str) -
     for name in ("direct", "reorder+direct", "product", "pack+direct", "pack+reorder+direct"):
         assert re.search(rf" {re.escape(name)}:{planned_isa}[:,] ", str(error.value))
     answers = dnn.implementations(make(), engine=dnn.Engine(isa=planned_isa))
-    assert [type(answer) for answer in answers] == [dnn.Refusal] * 5
+    assert len(answers) >= 5 and {type(answer) for answer in answers} == {dnn.Refusal}
 
 
 def test_weights_in_the_format_of_the_plan_are_accepted(planned_isa: str) -> None:

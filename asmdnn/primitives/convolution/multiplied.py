@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from asmdnn.errors import Unimplemented
-from asmdnn.isa.dot import Types, dot_level
+from asmdnn.isa.dot import Types, dot_level, multiplied
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution.description import ConvolutionDesc
@@ -20,6 +20,7 @@ def types_of(desc: ConvolutionDesc) -> Types:
 def level_of(types: Types, engine: Engine) -> Engine:
     """The engine with the ISA level that multiplies these types.  Raises Refused if none of its levels does."""
     try:
+        multiplied(types.src, types.weights, engine.isa)  # the same reason as from implementations that widen
         return replace(engine, isa=dot_level(types, engine.isa))
     except Unimplemented as reason:
         raise Refused(str(reason)) from None

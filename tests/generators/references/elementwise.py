@@ -14,7 +14,7 @@ from asmdnn.types import DATA_TYPES
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import Memory, operand
 from tests.support import functions
-from tests.support.arena import buffer_of, elements
+from tests.support.arena import buffer_of, decode, elements, encode
 
 ONLY_POSITIVE = ("log", "sqrt", "pow", "div", "reciprocal", "rsqrt", "fmod", "mod")
 
@@ -53,7 +53,9 @@ def typed_case(spec: TypedElementwiseSpec, random: np.random.Generator, _: bool)
     memory = {name: elements(random, True, kind) for name, kind in zip(spec.frame, kinds, strict=True)}
     mapped(spec, memory)
     dst = memory["dst"]
-    if kinds[1].numpy[1] in "iu" and not kinds[1].extension:
+    if kinds[1].extension:  # of few bits, which do not hold all of these integers
+        dst.values[dst.written] = decode(encode(dst.values[dst.written], kinds[1]), kinds[1])
+    elif kinds[1].numpy[1] in "iu":
         limits = np.iinfo(kinds[1].numpy)
         dst.values[dst.written] = dst.values[dst.written].clip(limits.min, limits.max)
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {})
