@@ -29,7 +29,7 @@ from tests.support.levels import kernel_level
 
 PLANNED_LEVELS = {"avx2": "AVX2", "avx512_core": "AVX-512"}
 TILE_LEVELS = {"avx2_vnni": "AVX-VNNI", "avx512_core_vnni": "AVX512_VNNI", "avx512_core_bf16": "AVX512_BF16"}
-KERNEL_LEVELS = PLANNED_LEVELS | TILE_LEVELS  # the latter have kernels that no plan uses
+KERNEL_LEVELS = PLANNED_LEVELS | TILE_LEVELS  # the latter have kernels for other types than f32
 REQUIRED = environment.REQUIRE_ISA
 REAL, EMULATED = "isa", "emulated"  # markers of the CPU that a test needs
 RAN = "ran"  # the level of a primitive that a test has executed
