@@ -10,7 +10,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.sequences import items
 from asmdnn.network.arrays import Array
 from asmdnn.network.dims import AnyDim, OpenDims, Shapes, open_dims
-from asmdnn.network.graph import Model
+from asmdnn.network.graph import LARGEST_DIM, Model
 from asmdnn.network.network import Network
 from asmdnn.network.planned import Planned, mapping, plan
 from asmdnn.network.running import Runnable
@@ -61,11 +61,7 @@ class OpenNetwork(Network):
         self._own_engine = engine
         self._plan = None
         self._last: HeldNetwork | None = None
-        weakref.finalize(self, forget, self._token)
-
-    @property
-    def _token(self) -> Model:
-        return self._given_model
+        weakref.finalize(self, forget, model)
 
     @property
     def is_open(self) -> bool:
@@ -99,7 +95,7 @@ class OpenNetwork(Network):
     @property
     def shapes(self) -> list[Shapes]:
         """The dims of open inputs that are held, by name."""
-        held = [key for model, key in list(networks.entries) if model is self._token]
+        held = [key for model, key in list(networks.entries) if model is self._given_model]
         return [dict(zip(self._open, key, strict=True)) for key in held]
 
     @property
@@ -122,6 +118,9 @@ class OpenNetwork(Network):
             asked = {name: tuple(int(n) for n in items(shape)) for name, shape in shapes.items()}
         except Exception:  # whatever the caller's objects do
             raise InvalidArguments(f"shapes must be dims, tuples of integers, not {shown(shapes)}") from None
+        if not all(0 <= n <= LARGEST_DIM for shape in asked.values() for n in shape):
+            raise InvalidArguments(f"shapes must have dims from 0 to 2**63 - 1, not {shown(shapes)}")
+        self._dims.check(asked)  # those of fixed inputs, too, which are no part of the key
         return self._found(tuple(asked[name] for name in self._open), asked)
 
     def prepare(self, shapes: Iterable[Mapping[str, Any]]) -> None:
@@ -178,21 +177,23 @@ class OpenNetwork(Network):
         if last is not None and last.key == key:
             last.used = True
             return last.network
-        return self._found(key, dict(zip(self._open, key, strict=True)))
+        shapes = dict(zip(self._open, key, strict=True))
+        if (self._given_model, key) not in networks.entries:
+            self._dims.check(shapes)
+        return self._found(key, shapes)
 
     def _shapes_in(self, feeds: Mapping[str, Any]) -> Iterator[tuple[int, ...]]:
         for name in self._open:
             array = feeds[name]
             try:
-                yield array.shape if type(array) is np.ndarray else np.shape(array)
+                yield array.shape if type(array) is np.ndarray else tuple(int(n) for n in np.shape(array))
             except Exception:  # whatever the caller's object does
                 raise InvalidArguments(f"{name} must be an array, not {shown(array)}") from None
 
     def _found(self, key: Key, shapes: Shapes) -> Network:
-        held = networks.get((self._token, key))
+        held = networks.get((self._given_model, key))
         if held is None:
-            self._dims.check(shapes)
-            held = networks.put((self._token, key), HeldNetwork(key, self._make(shapes)))
+            held = networks.put((self._given_model, key), HeldNetwork(key, self._make(shapes)))
         assert isinstance(held, HeldNetwork)
         self._last = held
         return held.network

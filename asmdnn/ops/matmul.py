@@ -28,8 +28,11 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 def is_typed(x: Any) -> bool:
     """Whether these are numbers of another type than f32 that products take."""
-    kind = x.desc.dtype if type(x) is Memory else getattr(x, "dtype", F32)
-    return kind is not F32 and str(getattr(kind, "name", kind)) in TYPED
+    try:
+        kind = x.desc.dtype if type(x) is Memory else getattr(x, "dtype", F32)
+        return kind is not F32 and str(getattr(kind, "name", kind)) in TYPED
+    except Exception:  # whatever the caller's object does: who reads it as f32 says what is wrong with it
+        return False
 
 
 def matmul(

@@ -46,6 +46,8 @@ def typed_matmul(a: Any, b: Any, bias: Any, out: Any, request: ProductRequest) -
         **quantities_of("scales", request.scales, np.float32, memories["weights"].desc.dims[-1]),
         **quantities_of("zero_points", request.zero_points, np.int32, 1),
     }
+    if out is not None and not isinstance(out, np.ndarray):
+        raise InvalidArguments(f"out must be an array of numpy, where types are not f32 alone, not {shown(out)}")
     result = out if out is not None else allocated(np.empty, *new_result(memories, request, given))
     memories["dst"] = memory_of("out", result, ndim)
     attr = Attr(
@@ -134,7 +136,10 @@ def mask(name: str, values: AnyArray, ndim: int) -> int:
 def packed_typed(b: AnyArray, engine: Engine | None) -> Memory:
     """A matrix (k, n) of other types than f32 in the format that products read fastest: of src of its own type, or,
     if it is s8, of u8 or s8."""
-    weights = Memory.from_array(allocated(np.ascontiguousarray, b))
+    plain = as_array("b", b)
+    if plain.ndim != 2:
+        raise InvalidArguments(f"b has {plain.ndim} dims, weights that are packed have 2")
+    weights = Memory.from_array(allocated(np.ascontiguousarray, plain))
     kind = weights.desc.dtype
     src = DATA_TYPES["u8"] if kind.name == "s8" else kind
     (k, n) = weights.desc.dims

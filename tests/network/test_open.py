@@ -167,6 +167,15 @@ def test_dims_that_are_none(make: Any) -> None:
         make()
 
 
+def test_dims_of_fixed_inputs_are_checked_at_known_shapes_too() -> None:
+    g = dnn.Graph()
+    net = open_network(g, {"y": g.input("x", ("n", 4)) + g.input("bias", (4,))})
+    for _ in range(2):
+        assert net.at({"x": (2, 4), "bias": (4,)}) is net.at({"x": (2, 4)})
+        with pytest.raises(dnn.InvalidArguments, match=r"input bias is \[5\], the network takes float32\[4\]"):
+            net.at({"x": (2, 4), "bias": (5,)})
+
+
 @pytest.mark.parametrize("feeds", [{}, {"x": 3}, {"y": random(1, 3, 4, 4)}, 5, {"x": [[1], [2, 3]]}])
 def test_feeds_that_do_not_fit(feeds: Any) -> None:
     net = open_network(*recogniser())
