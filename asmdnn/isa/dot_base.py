@@ -11,6 +11,7 @@ all: an element of k there is a group here.  dot_native.py has those that are an
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar, Final
 
@@ -26,7 +27,7 @@ Row = Sequence[Register]  # a vector of weights as it is multiplied, in one regi
 Blocks = Mapping[int, int]  # the most rows for each number of vectors of accumulators
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Types:
     """Of the elements that are multiplied, and of their sums."""
 
@@ -34,7 +35,7 @@ class Types:
     weights: DataType
     sums: DataType
 
-    @property
+    @cached_property  # planning asks hundreds of times
     def group(self) -> int:
         """Elements of k in a group."""
         return GROUP_BYTES // self.src.size_bytes

@@ -71,7 +71,8 @@ def reads_along(axis: Axis, m: int) -> list[Range]:
 def pairs(along: Sequence[Sequence[T]]) -> tuple[tuple[tuple[T, T], ...], Int64]:
     """The different pairs of a value of each axis, and for every tile the number of its pair."""
     different = [list(dict.fromkeys(values)) for values in along]
-    numbers = [np.array([of.index(x) for x in values]) for of, values in zip(different, along, strict=True)]
+    numbered = [{value: number for number, value in enumerate(values)} for values in different]
+    numbers = [np.array([of[x] for x in values]) for of, values in zip(numbered, along, strict=True)]
     down, across = different
     every = (numbers[0][:, None] * len(across) + numbers[1]).ravel().astype(np.int64)
     return tuple((first, second) for first in down for second in across), every
