@@ -5,9 +5,10 @@ from typing import Protocol
 
 from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.row_code import OTHER_REGISTERS, SRC, Computation, Rows
-from asmdnn.generators.functions.rows import F32_BYTES, Vectors, Walk
+from asmdnn.generators.functions.rows import Vectors, Walk
 from asmdnn.isa.assembler import Register, mem
 from asmdnn.isa.vector import Vector
+from asmdnn.types import F32_BYTES
 
 MEAN, M2 = 1, 2
 AT_ONCE = 4  # vectors of a long row

@@ -10,8 +10,7 @@ from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
-
-F32_BYTES = 4
+from asmdnn.types import F32_BYTES
 
 
 @dataclass(frozen=True, slots=True)
