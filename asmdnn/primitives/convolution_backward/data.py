@@ -99,9 +99,7 @@ def by_planners(
 def refusal_of(attr: Attr, engine: Engine) -> Refusal | None:
     """For attributes that change anything."""
     if attr.post_ops or attr.quantizes:
-        return Refusal(
-            f"adjoint:{dot_level(F32, engine.isa)}", "a backward pass has no post-ops, scales or zero points"
-        )
+        return Refusal(f"adjoint:{dot_level(F32, engine.isa)}", "a gradient has no post-ops, scales or zero points")
     return None
 
 
