@@ -19,6 +19,9 @@ class DataType:
     extension: str = ""
     dlpack: int = 0
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # a spec's hash, which planning takes hundreds of times, has several types in it
+
     def __str__(self) -> str:
         return self.name
 

@@ -108,8 +108,9 @@ class Rows(Computation):
         found = [source for r in range(rows) for source in self.operand(operand, vectors, r)]
         return [Source(source.locate, source.lanes or Broadcast(self.v)) for source in found] if rows > 1 else found
 
-    def src_of_rows(self, vectors: Vectors, rows: int) -> list[Source]:
-        return [x for r in range(rows) for x in vectors.sources(lambda: self.src, further_bytes=r * self.src_row_bytes)]
+    def src_of_rows(self, vectors: Vectors, rows: int, kind: str = "f32") -> list[Source]:
+        steps = [r * self.src_row_bytes for r in range(rows)]
+        return [x for step in steps for x in vectors.sources(lambda: self.src, further_bytes=step, kind=kind)]
 
     def prefetch(self, vectors: Vectors) -> None:
         """What vectors of src further on will be, if they are those of a loop."""
