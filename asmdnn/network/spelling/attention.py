@@ -5,13 +5,13 @@ from math import sqrt
 import numpy as np
 
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.spelling.heads import Scores, attended, by_heads, by_rows, hidden_behind, summed
-from asmdnn.network.spelling.words import FLOAT, Words
+from asmdnn.network.spelling.heads import ScoreRules, attended, by_heads, by_rows, hidden_behind, summed
+from asmdnn.network.spelling.words import FLOAT, Speller
 
 SCORES = 0  # qk_matmul_output_mode
 
 
-def attention(w: Words, node: Node, q: str, k: str, v: str, *more: str) -> tuple[str, ...] | None:
+def attention(w: Speller, node: Node, q: str, k: str, v: str, *more: str) -> tuple[str, ...] | None:
     mask, past_key, past_value, lengths = more + (NOTHING,) * (4 - len(more))
     if node.get("softmax_precision", FLOAT) != FLOAT or 0 in (*w.shape(q), *w.shape(k), *w.shape(v)):
         return None
@@ -25,13 +25,13 @@ def attention(w: Words, node: Node, q: str, k: str, v: str, *more: str) -> tuple
     scale = node.get("scale", 1 / sqrt(w.shape(q)[3]))
     sizes = (w.shape(q)[2], w.shape(k)[2])
     bias = summed(w, [*masks(w, mask, sizes[1]), *places(w, node, sizes, past, lengths)])
-    made = attended(w, q, k, v, Scores(scale, bias, node.get("softcap", 0.0), hides=True))
+    made = attended(w, q, k, v, ScoreRules(scale, bias, node.get("softcap", 0.0), hides=True))
     result = by_rows(w, made.result) if is_flat else made.result
     shown = (made.raw, made.capped, made.biased, made.weights)[node.get("qk_matmul_output_mode", SCORES)]
     return result, k, v, shown
 
 
-def masks(w: Words, mask: str, keys: int) -> list[str]:
+def masks(w: Speller, mask: str, keys: int) -> list[str]:
     """The mask as what is added; keys that it lacks are hidden."""
     if mask == NOTHING:
         return []
@@ -41,7 +41,7 @@ def masks(w: Words, mask: str, keys: int) -> list[str]:
     return [w.joined(len(shape) - 1, added, w.constant(np.full(missing, -np.inf))) if missing[-1] else added]
 
 
-def places(w: Words, node: Node, sizes: tuple[int, int], past: int, lengths: str) -> list[str]:
+def places(w: Speller, node: Node, sizes: tuple[int, int], past: int, lengths: str) -> list[str]:
     """What hides keys by their place: causal order, windows, and padding behind `lengths`."""
     rows, keys = sizes
     left = node.get("left_window_size", -1)
@@ -58,7 +58,7 @@ def places(w: Words, node: Node, sizes: tuple[int, int], past: int, lengths: str
     return found
 
 
-def rotary(w: Words, node: Node, x: str, cos: str, sin: str, place: str = NOTHING) -> tuple[str, ...]:
+def rotary(w: Speller, node: Node, x: str, cos: str, sin: str, place: str = NOTHING) -> tuple[str, ...]:
     heads = by_heads(w, x, node.get("num_heads", 0))
     tables = [w.lifted(t if place == NOTHING else w("Gather", t, place, axis=0), 1) for t in (cos, sin)]
     size = node.get("rotary_embedding_dim", 0) or w.shape(heads)[3]
@@ -66,7 +66,7 @@ def rotary(w: Words, node: Node, x: str, cos: str, sin: str, place: str = NOTHIN
     return (result if len(w.shape(x)) == 4 else by_rows(w, result),)
 
 
-def rotated(w: Words, heads: str, cos: str, sin: str, size: int, near: bool) -> str:
+def rotated(w: Speller, heads: str, cos: str, sin: str, size: int, near: bool) -> str:
     """The first `size` elements of rows (n, heads, rows, d) turned, pairs being halves, or neighbours (near)."""
     n, h, rows, d = w.shape(heads)
     turned, half = w.part(heads, 3, 0, size), size // 2

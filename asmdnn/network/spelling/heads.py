@@ -6,13 +6,13 @@ import numpy as np
 
 from asmdnn.network.graph import NOTHING, Array
 from asmdnn.network.operators.definition import bounded
-from asmdnn.network.spelling.words import Words
+from asmdnn.network.spelling.words import Speller
 
 ROWS_FIRST = (0, 2, 1, 3)  # (n, heads, rows, d) as (n, rows, heads, d), and back
 
 
 @dataclass(frozen=True)
-class Scores:
+class ScoreRules:
     """scale: of the products of queries and keys; bias: what is added to them, broadcast to (n, heads, rows, keys), or
     NOTHING; softcap: what they are bounded by before, 0 being nothing; hides: whether a row of which the bias hides all
     keys, by minus infinity, is to be 0."""
@@ -24,7 +24,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Attended:
+class AttendedHeads:
     """The result (n, heads, rows, d), and the scores (n, heads, rows, keys) as they come and go."""
 
     result: str
@@ -34,7 +34,7 @@ class Attended:
     weights: str
 
 
-def by_heads(w: Words, x: str, heads: int) -> str:
+def by_heads(w: Speller, x: str, heads: int) -> str:
     """(n, heads, rows, d) of it, or of (n, rows, heads d)."""
     dims = w.shape(x)
     if len(dims) == 4:
@@ -42,13 +42,13 @@ def by_heads(w: Words, x: str, heads: int) -> str:
     return w.turned(w.reshaped(x, dims[0], dims[1], heads, dims[2] // heads), *ROWS_FIRST)
 
 
-def by_rows(w: Words, x: str) -> str:
+def by_rows(w: Speller, x: str) -> str:
     """(n, rows, heads d) of (n, heads, rows, d)."""
     n, heads, rows, d = w.shape(x)
     return w.reshaped(w.turned(x, *ROWS_FIRST), n, rows, heads * d)
 
 
-def attended(w: Words, q: str, k: str, v: str, how: Scores) -> Attended:
+def attended(w: Speller, q: str, k: str, v: str, how: ScoreRules) -> AttendedHeads:
     """Of queries (n, heads, rows, d), keys and values (n, groups, keys, .): heads of a group are rows of one, so that
     keys and values are read where they lie."""
     (n, heads, rows, d), (_, groups, keys, _) = w.shape(q), w.shape(k)
@@ -66,14 +66,14 @@ def attended(w: Words, q: str, k: str, v: str, how: Scores) -> Attended:
         if known is None or known.any():
             result, weights = w.where(lost, 0.0, result), w.where(lost, 0.0, weights)
     scores = (w.reshaped(x, n, heads, rows, keys) for x in (raw, capped, biased, weights))
-    return Attended(w.reshaped(result, n, heads, rows, w.shape(v)[3]), *scores)
+    return AttendedHeads(w.reshaped(result, n, heads, rows, w.shape(v)[3]), *scores)
 
 
-def row_maxima(w: Words, bias: str) -> str:
+def row_maxima(w: Speller, bias: str) -> str:
     return w.reduced("ReduceMax", bias, len(w.shape(bias)) - 1)
 
 
-def in_groups(w: Words, bias: str, groups: int, per_group: int, rows: int) -> str:
+def in_groups(w: Speller, bias: str, groups: int, per_group: int, rows: int) -> str:
     """A bias as rows of groups see it."""
     shape = w.shape(bias)
     n, heads, many, keys = (1,) * (4 - len(shape)) + shape
@@ -93,7 +93,7 @@ def hidden_behind(rows: int, keys: int, first: int, left: int, right: int, numbe
     return np.where(hidden, np.float32(number), np.float32(0))
 
 
-def summed(w: Words, parts: list[str]) -> str:
+def summed(w: Speller, parts: list[str]) -> str:
     """The sum of biases, NOTHING of none."""
     total = NOTHING
     for part in parts:

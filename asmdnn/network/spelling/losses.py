@@ -6,13 +6,13 @@ A target that is no class and not ignored makes its loss NaN.
 import numpy as np
 
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.spelling.words import Words
+from asmdnn.network.spelling.words import Speller
 
 Spelt = tuple[str, ...] | None
 MOST_CLASSES = 1 << 24  # whose numbers f32 has
 
 
-def likelihood_loss(w: Words, node: Node, x: str, target: str, weight: str = NOTHING) -> Spelt:
+def likelihood_loss(w: Speller, node: Node, x: str, target: str, weight: str = NOTHING) -> Spelt:
     dims, ignored = w.shape(x), node.get("ignore_index")
     if 0 in dims or dims[1] > MOST_CLASSES:
         return None
@@ -39,12 +39,12 @@ def likelihood_loss(w: Words, node: Node, x: str, target: str, weight: str = NOT
     return (w.div(whole, w.reduced("ReduceSum", total(w, hit, w.expanded(each, *dims)), *axes, keepdims=False)),)
 
 
-def total(w: Words, hit: str, values: str) -> str:
+def total(w: Speller, hit: str, values: str) -> str:
     """Over classes, of what is chosen."""
     return w.reduced("ReduceSum", w.where(hit, values, 0.0), 1, keepdims=False)
 
 
-def cross_entropy(w: Words, node: Node, x: str, target: str, weight: str = NOTHING) -> Spelt:
+def cross_entropy(w: Speller, node: Node, x: str, target: str, weight: str = NOTHING) -> Spelt:
     if 0 in w.shape(x) or w.shape(x)[1] > MOST_CLASSES:
         return None
     logs = w("LogSoftmax", x, axis=1)

@@ -1,12 +1,12 @@
 """Products of vectors, and of two matrices that are data."""
 
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.spelling.words import Words
+from asmdnn.network.spelling.words import Speller
 
 Spelt = tuple[str, ...] | None
 
 
-def matmul(w: Words, node: Node, a: str, b: str) -> Spelt:
+def matmul(w: Speller, node: Node, a: str, b: str) -> Spelt:
     """Of a vector, which is a row in front and a column behind."""
     left, right = w.shape(a), w.shape(b)
     if len(left) > 1 and len(right) > 1:
@@ -21,7 +21,7 @@ def matmul(w: Words, node: Node, a: str, b: str) -> Spelt:
     return (w.reshaped(product, *dims),)
 
 
-def gemm(w: Words, node: Node, a: str, b: str, c: str = NOTHING) -> Spelt:
+def gemm(w: Speller, node: Node, a: str, b: str, c: str = NOTHING) -> Spelt:
     """With b or c that are data."""
     if w.data(b) is not None and (c == NOTHING or w.data(c) is not None):
         return None

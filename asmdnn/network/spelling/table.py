@@ -7,7 +7,7 @@ from importlib import import_module
 import numpy as np
 
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.spelling.words import F32, Sentences, Words
+from asmdnn.network.spelling.words import F32, Sentences, Speller
 
 MODULES = ("attention", "norms", "products", "losses", "rows")
 KINDS = "ib"  # of types that may stand beside f32: indices, lengths, masks
@@ -31,7 +31,7 @@ def spelt(folding: Sentences, node: Node) -> dict[str, str] | None:
     spelling = spellings().get(node.op) if not node.domain else None
     if spelling is None or not is_f32(folding, node):
         return None
-    results = spelling(Words(folding, node), node, *node.inputs)
+    results = spelling(Speller(folding, node), node, *node.inputs)
     if results is None:
         return None
     return {name: result for name, result in zip(node.outputs, results, strict=False) if name != NOTHING}

@@ -23,7 +23,7 @@ class Sentences(Protocol):
     def constant(self, name: str, data: Array) -> str: ...
 
 
-class Words:
+class Speller:
     """Nodes in the place of `node`; each method returns the name of a value."""
 
     def __init__(self, folding: Sentences, node: Node) -> None:
