@@ -11,6 +11,7 @@ from asmdnn.ops.conv import (
     pack_conv_transpose_weights,
     pack_conv_weights,
 )
+from asmdnn.ops.conv_gradients import conv_input_gradient, conv_transpose_input_gradient
 from asmdnn.ops.dropout import dropout
 from asmdnn.ops.elementwise import binary, eltwise, select
 from asmdnn.ops.gather import embedding, gather
@@ -39,9 +40,11 @@ __all__ = [
     "conv1d",
     "conv2d",
     "conv3d",
+    "conv_input_gradient",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
+    "conv_transpose_input_gradient",
     "cumsum",
     "dropout",
     "eltwise",
