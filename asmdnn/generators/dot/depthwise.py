@@ -158,7 +158,7 @@ class DepthwiseRowsCode(RowsCode):
         self.start([x for of_row in acc for x in of_row], 0)
         uses = spec.uses(segment)
         if any(band.count for band in bands) and uses and spec.planes:
-            self.multiply(bands, uses, acc)
+            self.add_products(bands, uses, acc)
         asm.role("finish")
         pixels = [(x, j, p) for j, of_row in enumerate(acc) for p, x in enumerate(of_row)]
         first = 0
@@ -180,7 +180,7 @@ class DepthwiseRowsCode(RowsCode):
         self.ending.finish_rows(xs, rows, places, (v if spec.dst_whole else self.real, self.real))
         v.registers.free(*xs)
 
-    def multiply(self, bands: Sequence[Band], uses: Uses, acc: list[list[Register]]) -> None:
+    def add_products(self, bands: Sequence[Band], uses: Uses, acc: list[list[Register]]) -> None:
         """acc[j][p] += the products of all kernel rows of output row j."""
         spec, asm, v = self.spec, self.asm, self.v
         factors: Factors = v.registers.take("weights", len(acc), spec.kernel)

@@ -22,7 +22,7 @@ from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.element import Element
 from asmdnn.isa.elements import element_of, native_element
 from asmdnn.isa.levels import AVX2
-from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vector import Broadcast, Lanes, Vector
 from asmdnn.types import DataType, f32
 
 Part = tuple[Lanes, Lanes]  # of a vector, those that are stored, and those that are real
@@ -144,6 +144,8 @@ class TileEnding:
             element = element_of(self.types.of(operand))
             size = element.size_bytes * (1 if operand.element else self.v.lanes)
             lanes = element.repeated(self.v) if operand.element else element.lanes(self.v, real)
+            if operand.row_bytes and lanes is None:
+                lanes = Broadcast(self.v)  # of each row its own
             return Source(lambda: mem(pointers.register(operand.argument), place, size=size), lanes)
 
         def of_rows(operand: Operand | None) -> Sequence[Source]:
