@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from asmdnn.ops.applied import apply, same_dims
-from asmdnn.ops.arguments import Array
+from asmdnn.ops.arguments import AnyArray
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.normalization.lrn_description import LRNAlgorithm, LRNForward
-from asmdnn.types import PropKind
+from asmdnn.types import DataType, PropKind
 
 INFERENCE = PropKind.forward_inference
 
@@ -22,10 +22,11 @@ def layer_norm(
     *,
     epsilon: float = 1e-5,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
-    """(x - mean) / sqrt(variance + epsilon) * scale + shift over the last dim of an f32 array, of c elements.
+) -> AnyArray:
+    """(x - mean) / sqrt(variance + epsilon) * scale + shift over the last dim of an array, of c elements.
 
     scale, shift: (c,) or None.  out: anything that exports memory of x's dims; x itself, for a dense x.  post_ops run
     in order on the result, but for Sum.  Raises InvalidArguments, Unimplemented.
@@ -41,6 +42,7 @@ def layer_norm(
         post_ops,
         out,
         engine,
+        dtype,
     )
 
 
@@ -50,9 +52,10 @@ def rms_norm(
     *,
     epsilon: float = 1e-5,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
+) -> AnyArray:
     """x / sqrt(mean of x^2 + epsilon) * scale over the last dim; the same arguments as `layer_norm`."""
     return apply(
         ("rms_norm", epsilon),
@@ -62,6 +65,7 @@ def rms_norm(
         post_ops,
         out,
         engine,
+        dtype,
     )
 
 
@@ -74,10 +78,11 @@ def batch_norm(
     *,
     epsilon: float = 1e-5,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
-    """(x - mean) / sqrt(variance + epsilon) * scale + shift for every channel of an f32 array (n, c, ..).
+) -> AnyArray:
+    """(x - mean) / sqrt(variance + epsilon) * scale + shift for every channel of an array (n, c, ..).
 
     scale, shift: (c,) or None.  mean, variance: (c,); if both are None, they are those of x.  out: anything that
     exports memory of x's dims; x itself, for a dense x.  post_ops run in order on the result, such as
@@ -104,6 +109,7 @@ def batch_norm(
         post_ops,
         out,
         engine,
+        dtype,
     )
 
 
@@ -115,9 +121,10 @@ def group_norm(
     *,
     epsilon: float = 1e-5,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
+) -> AnyArray:
     """As `batch_norm`, by the mean and the variance of every image and group of channels of x.
 
     groups: how many, 1 to c; c of them are instance normalization.
@@ -132,6 +139,7 @@ def group_norm(
         post_ops,
         out,
         engine,
+        dtype,
     )
 
 
@@ -143,10 +151,11 @@ def lrn(
     beta: float = 0.75,
     k: float = 1.0,
     alg: LRNAlgorithm = "lrn_across_channels",
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
-    """x * (k + alpha / n * sum of x^2 over a window)^-beta of an f32 array (n, c, ..); see `LRNForward`.
+) -> AnyArray:
+    """x * (k + alpha / n * sum of x^2 over a window)^-beta of an array (n, c, ..); see `LRNForward`.
 
     The window is of `size` channels, of which n is the number; with "lrn_within_channel" of so many positions along
     each spatial axis.  As torch's local_response_norm for an odd size, as ONNX's LRN for any.
@@ -159,4 +168,5 @@ def lrn(
         (),
         out,
         engine,
+        dtype,
     )
