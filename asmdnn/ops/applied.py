@@ -18,7 +18,7 @@ from asmdnn.primitives.primitive import Primitive
 from asmdnn.types import DataType
 
 Descs = dict[str, MemoryDesc]
-Ending = tuple[Sequence[AnyPostOp], Any, Engine | None, DataType | None]  # what `apply` takes last
+Ending = tuple[Sequence[AnyPostOp], Any, Engine | None, DataType | None]  # post_ops, out, engine, dtype
 find = calls.entries.get
 
 
@@ -27,10 +27,7 @@ def apply(
     inputs: Mapping[str, tuple[str, Any]],
     describe: Callable[[Descs, MemoryDesc], Description],
     result_dims: Callable[[Descs], tuple[int, ...]],
-    post_ops: Sequence[AnyPostOp],
-    out: Any,
-    engine: Engine | None,
-    dtype: DataType | None = None,
+    ending: Ending,
 ) -> AnyArray:
     """Compute into `out`, or into a new array of `dtype`, or else of the first input's type; returns it.
 
@@ -44,7 +41,7 @@ def apply(
         for i, (name, (label, value)) in enumerate(inputs.items())
         if value is not None or not i
     }
-    return compute(key, given, describe, result_dims, post_ops, out, engine, dtype)
+    return compute(key, given, describe, result_dims, ending)
 
 
 def compute(
@@ -52,12 +49,10 @@ def compute(
     given: Mapping[str, tuple[str, AnyArray]],
     describe: Callable[[Descs, MemoryDesc], Description],
     result_dims: Callable[[Descs], tuple[int, ...]],
-    post_ops: Sequence[AnyPostOp],
-    out: Any,
-    engine: Engine | None,
-    dtype: DataType | None = None,
+    ending: Ending,
 ) -> AnyArray:
     """`apply` on arrays that have been read."""
+    post_ops, out, engine, dtype = ending
     arrays: list[AnyArray] = [array for _, array in given.values()]
     target = None if out is None else typed_output("out", out)
     chain = chain_of(post_ops)
@@ -73,7 +68,9 @@ def compute(
     if chain:
         arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
     result = call(arrays, target)
-    return result if out is None else out
+    if out is not None or result.dtype is F32:
+        return result if out is None else out
+    return result.view(numpy_type(call.target.dtype, (array.dtype for _, array in given.values())))
 
 
 def layout_key(array: AnyArray) -> tuple[Hashable, ...]:
@@ -118,7 +115,6 @@ def prepare(
         [*descs.values(), *(memory.desc for memory in data.values()), dst],
         [i for i, (_, is_copied) in enumerate(layouts.values()) if is_copied],
         in_place=[i for i, name in enumerate(layouts) if name in primitive.pd.plan.in_place],
-        result=numpy_type(kind, (array.dtype for _, array in given.values())),
     )
 
 

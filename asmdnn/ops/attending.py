@@ -45,8 +45,5 @@ def attention(
             0.0 if scale is None else scale, causal,
         ),
         lambda descs: (*descs["query"].dims[:3], descs["value"].dims[3]),
-        (),
-        out,
-        engine,
-        dtype,
+        ((), out, engine, dtype),
     )  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated, no_memory
-from asmdnn.ops.arguments import F32, AnyArray
+from asmdnn.ops.arguments import AnyArray
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.runtime.addresses import address_reader
 from asmdnn.runtime.caches import Cache
@@ -41,8 +41,7 @@ class ArrayCall:
 
     names, labels: what the arrays are to the primitive, and to the user; the destination is last.  copied: positions of
     arrays whose strides no kernel takes, and that are made dense first.  packer: packs an argument first.  in_place:
-    positions of arrays that may be the destination.  target: the destination; dims: its dims.  result: the numpy type
-    of new destinations.
+    positions of arrays that may be the destination.  target: the destination; dims: its dims.
     """
 
     __slots__ = (
@@ -73,7 +72,6 @@ class ArrayCall:
         copied: Sequence[int] = (),
         packer: ArgumentPacker | None = None,
         in_place: Sequence[int] = (),
-        result: np.dtype[Any] = F32,
     ) -> None:
         program = primitive.program
         position = {name: i for i, name in enumerate(names)}
@@ -87,7 +85,7 @@ class ArrayCall:
         self._last, self._written_bytes = len(inputs), target.size_bytes
         self._read = tuple((i, desc.size_bytes) for i, desc in enumerate(inputs) if desc.size_bytes)
         self._in_place = frozenset(in_place)
-        self._result, self._sizes = result, tuple(desc.dtype.size_bytes for desc in descs)
+        self._result, self._sizes = np.dtype(target.dtype.numpy), tuple(desc.dtype.size_bytes for desc in descs)
         self.target, self.dims, self.used = target, target.dims, False
 
     @property

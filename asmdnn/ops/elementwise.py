@@ -39,7 +39,7 @@ def eltwise(
         return EltwiseForward(PropKind.forward_inference, alg, descs["src"], dst, alpha, beta)
 
     key = ("eltwise", alg, alpha, beta)
-    return apply(key, {"src": ("x", x)}, describe, same_dims("src"), post_ops, out, engine, dtype)
+    return apply(key, {"src": ("x", x)}, describe, same_dims("src"), (post_ops, out, engine, dtype))
 
 
 def binary(
@@ -97,7 +97,7 @@ def broadcast(alg: Any, given: dict[str, tuple[str, Any]], ending: Ending) -> An
     def describe(descs: Descs, dst: MemoryDesc) -> BinaryForward:
         return BinaryForward(alg, descs["src0"], descs["src1"], dst, descs.get("src2"))
 
-    return compute(("binary", alg), wide, describe, lambda _: dims, *ending)
+    return compute(("binary", alg), wide, describe, lambda _: dims, ending)
 
 
 def numbers(label: str, value: Any) -> AnyArray:

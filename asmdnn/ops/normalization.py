@@ -39,10 +39,7 @@ def layer_norm(
             INFERENCE, descs["src"], dst, epsilon, descs.get("scale"), descs.get("shift")
         ),
         same_dims("src"),
-        post_ops,
-        out,
-        engine,
-        dtype,
+        (post_ops, out, engine, dtype),
     )
 
 
@@ -62,10 +59,7 @@ def rms_norm(
         {"src": ("x", x), "scale": ("scale", scale)},
         lambda descs, dst: LayerNormForward(INFERENCE, descs["src"], dst, epsilon, descs.get("scale"), rms=True),
         same_dims("src"),
-        post_ops,
-        out,
-        engine,
-        dtype,
+        (post_ops, out, engine, dtype),
     )
 
 
@@ -106,10 +100,7 @@ def batch_norm(
             given,
         ),
         same_dims("src"),
-        post_ops,
-        out,
-        engine,
-        dtype,
+        (post_ops, out, engine, dtype),
     )
 
 
@@ -136,10 +127,7 @@ def group_norm(
             INFERENCE, descs["src"], dst, groups, epsilon, descs.get("scale"), descs.get("shift")
         ),
         same_dims("src"),
-        post_ops,
-        out,
-        engine,
-        dtype,
+        (post_ops, out, engine, dtype),
     )
 
 
@@ -165,8 +153,5 @@ def lrn(
         {"src": ("x", x)},
         lambda descs, dst: LRNForward(INFERENCE, alg, descs["src"], dst, size, alpha, beta, k),
         same_dims("src"),
-        (),
-        out,
-        engine,
-        dtype,
+        ((), out, engine, dtype),
     )

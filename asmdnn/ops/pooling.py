@@ -196,5 +196,5 @@ def pool(
         return describe(descs["src"], dst, places)
 
     inputs = {"src": ("x", x), "indices": ("indices", indices)}
-    values = apply(key, inputs, described, lambda _: dims, *ending)
+    values = apply(key, inputs, described, lambda _: dims, ending)
     return values if indices is None else (values, allocated(indices.astype, np.int64))

@@ -134,5 +134,5 @@ def best(
         return TopKForward(alg, descs["src"], indices, axis, descs.get("values"), *flags)
 
     inputs = {"src": ("x", x), "values": ("values", values)}
-    found = apply(("topk", alg, dims, axis, flags), inputs, described, lambda _: dims, (), None, engine, s32)
+    found = apply(("topk", alg, dims, axis, flags), inputs, described, lambda _: dims, ((), None, engine, s32))
     return allocated(found.astype, np.int64)

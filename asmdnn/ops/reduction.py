@@ -44,10 +44,7 @@ def reduce(
         {"src": ("x", array)},
         lambda descs, dst: ReductionForward(alg, descs["src"], dst, p, eps),
         lambda descs: tuple(1 if dim in axes else n for dim, n in enumerate(descs["src"].dims)),
-        post_ops,
-        target,
-        engine,
-        fractions(dtype, target, array),
+        (post_ops, target, engine, fractions(dtype, target, array)),
     )
     if out is not None:
         return out  # type: ignore[no-any-return]
@@ -74,10 +71,7 @@ def cumsum(
         {"src": ("x", x)},
         lambda descs, dst: CumulativeSum(descs["src"], dst, axis, exclusive, reverse),
         same_dims("src"),
-        (),
-        out,
-        engine,
-        dtype,
+        ((), out, engine, dtype),
     )
 
 

@@ -58,4 +58,4 @@ def resize(
         return ResamplingForward(mode, descs["src"], dst, factors, coordinates, rounding)
 
     key = ("resize", made, factors, mode, coordinates, rounding)
-    return apply(key, {"src": ("x", array)}, describe, lambda _: dims, (), out, engine, dtype)
+    return apply(key, {"src": ("x", array)}, describe, lambda _: dims, ((), out, engine, dtype))

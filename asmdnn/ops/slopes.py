@@ -34,8 +34,5 @@ def prelu(
         {"src": ("x", array), "weights": ("weights", vector)},
         lambda descs, dst: PReLUForward(PropKind.forward_inference, descs["src"], descs["weights"], dst),
         same_dims("src"),
-        post_ops,
-        out,
-        engine,
-        dtype,
+        (post_ops, out, engine, dtype),
     )

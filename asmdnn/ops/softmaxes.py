@@ -57,8 +57,5 @@ def _softmax(alg: SoftmaxAlgorithm, x: Any, axis: int, mask: Any, scale: float, 
             PropKind.forward_inference, alg, descs["src"], dst, axis, descs.get("mask"), scale
         ),
         same_dims("src"),
-        post_ops,
-        out,
-        engine,
-        fractions(dtype, out, array),
+        (post_ops, out, engine, fractions(dtype, out, array)),
     )

@@ -40,8 +40,5 @@ def weighted_sum(
         inputs,
         lambda descs, dst: SumForward(tuple(descs.values()), dst, factors),
         same_dims("src0"),
-        post_ops,
-        out,
-        engine,
-        dtype,
+        (post_ops, out, engine, dtype),
     )
