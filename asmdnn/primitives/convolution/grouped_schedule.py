@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.depthwise import LONGEST_KERNEL as LONGEST_OF_LANES
 from asmdnn.generators.dot.depthwise import MOST_ROWS, DepthwiseRowsSpec
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS, BIAS, Band, GroupedRows, Segment
 from asmdnn.isa.dot import Types
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.rows_in_lanes import rows_in_lanes
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
@@ -25,7 +25,7 @@ from asmdnn.planning.rounds import Loop, apart, in_loops
 from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.geometry import ConvGeometry
-from asmdnn.primitives.convolution.multiplied import types_between
+from asmdnn.primitives.convolution.multiplied import summed
 from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.row_pieces import ChunkRounds, RowChunk, planes_of, row_pieces
 from asmdnn.primitives.convolution.starts import ZERO_POINTS
@@ -188,7 +188,7 @@ def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, is
     (deep, down, across), src, dst = g.axes, g.src, g.dst
     positions = [axis.all_positions.step for axis in g.axes]
     by_rows = partial(DepthwiseRowsSpec, has_zero_point=ZERO_POINTS in tensors)
-    types = types_between(tensors["src"].dtype, weights.dtype)
+    types = summed(tensors["src"].dtype, weights.dtype)
     form = by_rows if group == 1 and takes_rows(types, (down.k, across.k), isa) else GroupedRowsSpec
     return form(
         isa=isa,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 
 from asmdnn.errors import Unimplemented
 from asmdnn.generators.dot.matmul_shape import RESULTS
@@ -14,11 +15,12 @@ from asmdnn.types import DataType, f32, s8, s32, u8
 
 
 def types_of(desc: ConvolutionDesc) -> Types:
-    """Of its factors, and of the sums of their products."""
-    return types_between(desc.src.dtype, desc.weights.dtype)
+    """What is multiplied, and summed as what."""
+    return summed(desc.src.dtype, desc.weights.dtype)
 
 
-def types_between(src: DataType, weights: DataType) -> Types:
+@cache  # planning asks many times
+def summed(src: DataType, weights: DataType) -> Types:
     """Products of bytes are summed as s32, all others as f32."""
     return Types(src, weights, s32 if src in (u8, s8) else f32)
 
