@@ -29,11 +29,9 @@ class HeadPart:
     past: int = 0
 
 
-def embedded(
-    w: Speller, node: Node, ids: str, segments: str, words: str, places: str, kinds: str, scale: str, shift: str,
-    mask: str, place: str,
-) -> tuple[str, ...]:  # fmt: skip
+def embedded(w: Speller, node: Node, *inputs: str) -> tuple[str, ...]:
     """Rows of words, places and kinds of segments, summed and normalised; how many words a mask leaves."""
+    ids, segments, words, places, kinds, scale, shift, mask, place = inputs
     n, count = w.shape(ids)
     at = w.ints(*range(count)) if place == NOTHING else place
     total = w.add(w("Gather", words, ids, axis=0), w("Gather", places, at, axis=0))
@@ -45,10 +43,9 @@ def embedded(
     return y, w("Cast", w.reduced("ReduceSum", w.number(mask), 1, keepdims=False), to=INT32), total
 
 
-def packed_attention(
-    w: Speller, node: Node, x: str, weights: str, bias: str, mask: str, past: str, added: str, length: str
-) -> tuple[str, ...]:
+def packed_attention(w: Speller, node: Node, *inputs: str) -> tuple[str, ...]:
     """Attention: its product makes queries, keys and values."""
+    x, weights, bias, mask, past, added, length = inputs
     if node.get("do_rotary", 0) or length != NOTHING:
         raise Unimplemented(f"{node} has do_rotary or past_sequence_length, which are not known here")
     heads, width = node.get("num_heads"), w.shape(weights)[1]
@@ -95,11 +92,9 @@ def masked(w: Speller, node: Node, mask: str, n: int, rows: int, keys: int) -> s
     return w.mul(w.sub(w.constant(1.0), w.reshaped(number, *forms[dims])), hidden)
 
 
-def multi_head(
-    w: Speller, node: Node, query: str, key: str, value: str, bias: str, mask: str, added: str, past_key: str,
-    past_value: str, length: str, beams: str,
-) -> tuple[str, ...]:  # fmt: skip
+def multi_head(w: Speller, node: Node, *inputs: str) -> tuple[str, ...]:
     """MultiHeadAttention: of three tensors, of keys and values in one, or of all in one."""
+    query, key, value, bias, mask, added, past_key, past_value, length, beams = inputs
     if length != NOTHING or beams != NOTHING:
         raise Unimplemented(f"{node} has past_sequence_length or cache_indirection, which are not known here")
     heads = node.get("num_heads")
