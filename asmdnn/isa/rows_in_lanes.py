@@ -82,7 +82,7 @@ class RowsInLanes:
         return found
 
 
-class Words(RowsInLanes):
+class BytesAsWords(RowsInLanes):
     """Bytes of two rows as words, for VPMADDWD."""
 
     rows, one = 2, 0x00010001
@@ -112,7 +112,7 @@ class Words(RowsInLanes):
         self.asm.VPADDD(acc, acc, spare[0])
 
 
-class Pairs(RowsInLanes):
+class Bf16Pairs(RowsInLanes):
     """Two rows of bf16, 32 bytes each, whose elements take turns."""
 
     rows, own_registers = 2, 1
@@ -218,8 +218,8 @@ class AvxVnniQuads(Quads):
 
 ROWS: Final[Mapping[tuple[Types, Isa], type[RowsInLanes]]] = MappingProxyType(
     {
-        (BF16, AVX512_CORE_BF16): Pairs,
-        **{(types, isa): Words for types in (U8S8, S8S8) for isa in (AVX2, AVX512_CORE)},
+        (BF16, AVX512_CORE_BF16): Bf16Pairs,
+        **{(types, isa): BytesAsWords for types in (U8S8, S8S8) for isa in (AVX2, AVX512_CORE)},
         **{(types, AVX2_VNNI): AvxVnniQuads for types in (U8S8, S8S8)},
         **{(types, AVX512_CORE_VNNI): VnniQuads for types in (U8S8, S8S8)},
     }

@@ -23,9 +23,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from asmdnn.generators.contract import Range
+from asmdnn.generators.dot.depthwise_rows import Factors, RowsOfLanes, alike, balanced, rows_of_lanes
 from asmdnn.generators.dot.ending import EndingTypes
 from asmdnn.generators.dot.grouped import RowsCode
 from asmdnn.generators.dot.grouped_shape import BIAS, SRC, TAIL_REGISTERS, Band, GroupedRows, Segment, Uses
@@ -42,8 +43,6 @@ MOST_PIXELS = 14  # of a row of a segment
 LEAST_PIXELS = 3  # for which two rows are computed together
 FINISHED = 5  # pixels whose post-ops share what they read
 CYCLES = 0.2  # of a kernel position of a vector, by and large: some of them are multiplied at once
-
-Factors = list[list[Register]]  # of each output row, weights of a column of the kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +128,6 @@ class DepthwiseRowsSpec(GroupedRows):
         asm.ret()
 
 
-def balanced(total: int, most: int) -> list[int]:
-    """`total` as a sum of the fewest numbers up to `most`, which differ by at most one."""
-    count = -(-total // most)
-    return [total // count + (i < total % count) for i in range(count)]
-
-
 def sources_of(registers: int) -> int:
     """That take turns holding a column of src."""
     return 2 if registers > 16 else 1
@@ -204,9 +197,7 @@ class DepthwiseRowsCode(RowsCode):
         asm.gp.free(src, weights)
         v.registers.free(*more, *(x for of_row in factors for x in of_row))
 
-    def load_weights(
-        self, lanes: "RowsOfLanes", weights: Register, factors: Factors, spare: Sequence[Register]
-    ) -> None:
+    def load_weights(self, lanes: RowsOfLanes, weights: Register, factors: Factors, spare: Sequence[Register]) -> None:
         """The weights of every column of the kernel, zeros where an output row has no part in a row of src."""
         spec = self.spec
         self.asm.role("weights")
@@ -220,7 +211,7 @@ class DepthwiseRowsCode(RowsCode):
                 self.terms.weights(x, at, spare)
 
     def take_shift(
-        self, lanes: "RowsOfLanes", uses: Uses, acc: list[list[Register]], factors: Factors, spare: Sequence[Register]
+        self, lanes: RowsOfLanes, uses: Uses, acc: list[list[Register]], factors: Factors, spare: Sequence[Register]
     ) -> None:
         """acc[j][p] -= (shift + zero point) * the sum of the weights that the pixel meets."""
         spec, asm, v, shift = self.spec, self.asm, self.v, self.terms.shift(self.spec.src_type)
@@ -244,7 +235,7 @@ class DepthwiseRowsCode(RowsCode):
 
     def multiply_columns(
         self,
-        lanes: "RowsOfLanes",
+        lanes: RowsOfLanes,
         src: Register,
         uses: Uses,
         acc: list[list[Register]],
@@ -266,48 +257,3 @@ class DepthwiseRowsCode(RowsCode):
             for of_pixels, (of_row, _) in zip(lanes.having(acc), lanes.pairs(factors), strict=True):
                 for pixel, k in pairs:
                     self.terms.multiply(of_pixels[pixel], source, of_row[k], spare)
-
-
-@dataclass(frozen=True, slots=True)
-class RowsOfLanes:
-    """The rows of a window, and for every output row those of the kernel, whose bytes a lane has; None: no row."""
-
-    src: tuple[int | None, ...]
-    kernel: tuple[tuple[int | None, ...], ...]
-
-    @property
-    def are_a_row_apart(self) -> bool:
-        """Whether the second output row's are the first one's, a row further down."""
-        first, second = self.kernel
-        return second == (None, *first[:-1]) and first[-1] is None
-
-    def having(self, of_rows: Sequence[Any]) -> list[Any]:
-        """Of what is given for every output row, those to which a lane adds something."""
-        return [x for x, rows in zip(of_rows, self.kernel, strict=False) if rows.count(None) < len(rows)]
-
-    def pairs(self, factors: Factors) -> list[tuple[list[Register], tuple[int | None, ...]]]:
-        """The weights of these, with their rows of the kernel."""
-        return list(zip(self.having(factors), self.having(self.kernel), strict=True))
-
-
-def rows_of_lanes(bands: Sequence[Band], size: int) -> Iterator[RowsOfLanes]:
-    """All that output rows read which lie a kernel row apart, as many rows at a time as a lane takes."""
-    reach = [range(j + band.first, j + band.first + band.count) for j, band in enumerate(bands)]
-    ends = [rows for rows in reach if rows]
-    low, high = min(rows.start for rows in ends), max(rows.stop for rows in ends)
-    for first in range(low, high, size):
-        lane = range(first, first + size)
-        kernel = tuple(tuple(r - j if r in rows else None for r in lane) for j, rows in enumerate(reach))
-        yield RowsOfLanes(tuple(r if r < high else None for r in lane), kernel)
-
-
-def alike(uses: Uses) -> dict[tuple[int, ...], list[int]]:
-    """The pixels that each set of kernel positions of a row reaches."""
-    of_pixel: dict[int, list[int]] = {}
-    for pairs in uses.values():
-        for pixel, k in pairs:
-            of_pixel.setdefault(pixel, []).append(k)
-    found: dict[tuple[int, ...], list[int]] = {}
-    for pixel, positions in of_pixel.items():
-        found.setdefault(tuple(positions), []).append(pixel)
-    return found

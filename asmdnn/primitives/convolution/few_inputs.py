@@ -29,7 +29,8 @@ from asmdnn.primitives.convolution.grouped import (
     make_geometry,
     reach_bytes,
 )
-from asmdnn.primitives.convolution.grouped_schedule import RowKernels, base_spec, schedule_rows
+from asmdnn.primitives.convolution.grouped_kernels import base_spec
+from asmdnn.primitives.convolution.grouped_schedule import RowKernels, schedule_rows
 from asmdnn.primitives.convolution.multiplied import is_widened, level_of_rows, types_of
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights

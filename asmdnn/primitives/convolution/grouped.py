@@ -23,13 +23,11 @@ from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
 from asmdnn.primitives.convolution.direct import Parts, channels_of_dst, channels_of_group, nothing, scaled_dims
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
+from asmdnn.primitives.convolution.grouped_kernels import base_spec, position_steps, takes_rows
 from asmdnn.primitives.convolution.grouped_schedule import (
     LONGEST_KERNEL,
     RowKernels,
-    base_spec,
-    position_steps,
     schedule_rows,
-    takes_rows,
 )
 from asmdnn.primitives.convolution.multiplied import check_stored, level_of_rows, types_of
 from asmdnn.primitives.convolution.operands import readable, tile_operands
