@@ -22,6 +22,7 @@ from asmdnn.network.operators.definition import Operator, Value, listed
 from asmdnn.network.operators.evaluation import own_errors
 from asmdnn.network.operators.signatures import check_signature
 from asmdnn.network.operators.table import operator_of
+from asmdnn.network.spelling.table import spelt
 from asmdnn.network.static import StaticGraph, needed
 
 SEE_DIMS = {"Shape", "Size"}
@@ -180,6 +181,11 @@ class Folding:
         types = operator.types(node, *inputs)
         check_room(node, types)
         check_outputs(node, len(types))
+        known = spelt(self, node)
+        if known is not None:
+            for name, value in known.items():
+                self.rename(name, value)
+            return
         for name, (shape, dtype) in zip(node.outputs, types, strict=False):
             self.values[name] = Value(tuple(int(n) for n in shape), np.dtype(dtype))
         self.nodes.append(node)
