@@ -22,6 +22,8 @@ from asmdnn.network.operators.definition import Operator, Value, listed
 from asmdnn.network.operators.evaluation import own_errors
 from asmdnn.network.operators.signatures import check_signature
 from asmdnn.network.operators.table import operator_of
+from asmdnn.network.quantised.spelling import spelt_out
+from asmdnn.network.quantised.weights import weights_of_products
 from asmdnn.network.static import StaticGraph, needed
 
 SEE_DIMS = {"Shape", "Size"}
@@ -99,11 +101,13 @@ class Folding:
         self.renamed: dict[str, str] = {}
         self.branches = self.inlined_nodes = 0
         self.has_loops = False
+        self.kept_integers: set[str] = set()  # floats of constants that stay integers
 
     def add(self, body: Body) -> None:
         """All nodes of the model's body, whose names are known here."""
         for name, data in body.constants.items():
             self.values[name] = Value(data.shape, data.dtype, data)
+        self.kept_integers.update(weights_of_products(body))
         for node in body.nodes:
             self.node(self.with_known_names(node))
 
@@ -122,6 +126,12 @@ class Folding:
             check_node(node)
             for name, known in BODIES[node.op](self, node).items():
                 self.rename(name, known)
+            return
+        others = spelt_out(node, self.values)
+        if others is not None:
+            self.kept_integers.update(weights_of_products(Body("", {}, node.outputs, tuple(others), {})))
+            for other in others:
+                self.node(other)
             return
         operator = operator_of(node)
         if operator is None:
@@ -160,7 +170,8 @@ class Folding:
 
     def compute(self, node: Node, operator: Operator, inputs: list[Value | None]) -> None:
         """The results if they are known, or else their types."""
-        if all(value is None or value.data is not None for value in inputs) or node.op in SEE_DIMS:
+        is_known = all(value is None or value.data is not None for value in inputs)
+        if (is_known and node.outputs[0] not in self.kept_integers) or node.op in SEE_DIMS:
             types = operator.types(node, *inputs) if operator.infer else []
             self.bounds.spend(node, inputs, types)
             arrays = (placeholder(value) if node.op in SEE_DIMS else value and value.data for value in inputs)

@@ -11,9 +11,19 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.network.descriptors import any_format, channels_last, input_desc, is_row_major, layout_of, row_major
+from asmdnn.network.descriptors import (
+    any_format,
+    channels_last,
+    input_desc,
+    is_row_major,
+    layout_of,
+    row_major,
+    stored,
+)
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Value
+from asmdnn.network.operators.evaluation import results_of
+from asmdnn.network.quantised.numbers import numbers_behind
 from asmdnn.network.static import StaticGraph
 from asmdnn.planning.phase import View
 from asmdnn.planning.refusal import Refused
@@ -21,13 +31,15 @@ from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.description import Description
 from asmdnn.primitives.descriptor import PrimitiveDesc, primitive_desc
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import of_type
 from asmdnn.primitives.gather.indices import NO_AXIS
 from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.types import s32
+from asmdnn.types import DataType, f32, s32
 
 CHANNELS_LAST = 3  # axes that a tensor has at least whose channels may lie behind its pixels
 INT32 = (1 << 31, NO_AXIS)  # the limit of integers that choose nothing
-NUMBERS = (np.float32, np.bool_)  # types of values that kernels compute with: truths are brought to them as 1 and 0
+NUMBERS = (np.float32, np.bool_, np.uint8, np.int8)
+# Types of values that kernels compute with: truths are brought to them as 1 and 0, bytes of a caller as f32.
 
 
 class Place(NamedTuple):
@@ -94,6 +106,7 @@ class Steps:
         self.choice = BY_ITSELF
         self.integers: dict[str, Place] = {}  # values that are integers, as f32: for callers and numpy, not for kernels
         self.limits: dict[str, tuple[int, int]] = {}  # of integer inputs: from how many elements, of which axis
+        self.integers_behind: dict[str, Node] = {}  # for floats that nobody has made: the node that would
         self.given = set(graph.inputs)  # and what numpy computes before: values that may be indices
         for name in graph.inputs:
             value = graph.values[name]
@@ -106,8 +119,12 @@ class Steps:
         other.steps = list(self.steps)
         other.weights, other.sizes, other.parts = dict(self.weights), dict(self.sizes), dict(self.parts)
         other.places, other.integers, other.limits = dict(self.places), dict(self.integers), dict(self.limits)
-        other.given = set(self.given)
+        other.given, other.integers_behind = set(self.given), dict(self.integers_behind)
         return other
+
+    def become(self, other: "Steps") -> None:
+        """Go on from where a branch has come."""
+        self.__dict__.update(other.__dict__)
 
     def value(self, name: str) -> Value:
         return self.graph.values[name]
@@ -120,11 +137,13 @@ class Steps:
 
         Raises Refused for values that are not f32.
         """
+        if name not in self.places and name in self.integers_behind:
+            self.make_floats(name)
         if name not in self.places:
             value = self.value(name)
             if value.data is None or value.dtype not in NUMBERS:
                 raise Refused(f"{name} is {value.dtype.name}, only f32 is computed with")
-            return self.weight(name, value.data, wanted or row_major(value.shape))
+            return self.weight(name, value.data, wanted or row_major(value.shape, stored(value)))
         known = self.places[name]
         if wanted is None:
             return known[0]
@@ -132,6 +151,42 @@ class Steps:
             if place.desc == wanted:
                 return place
         return self.copied(name, known[0], wanted)
+
+    def make_floats(self, name: str) -> None:
+        """The step that makes floats of integers, for those who cannot read these.  Raises Refused."""
+        node = self.integers_behind[name]
+        integers = numbers_behind(self.graph.values, node)
+        if not integers.is_common:
+            raise Refused(f"{node} has several scales, one for all has a kernel")
+        source = self.bytes_of(node.inputs[0])
+        desc = Reorder(source.desc, of_type(source.desc, f32))
+        constants, points = {"src_scales": (f"scale of {name}", integers.scale)}, dict[str, int]()
+        if integers.zero.any():
+            constants["src_zero_points"] = (f"zero point of {name}", integers.zero)
+            points = {"src": 0}
+        attr = Attr(scales={"src": 0}, zero_points=points)
+        self.add((node,), str(node), desc, {"src": source}, {"dst": name}, constants, attr)
+
+    def bytes_of(self, name: str) -> Place:
+        """Where integers of 8 bits lie as such: those of a caller come as f32."""
+        found, dtype = self.place(name), stored(self.value(name))
+        return found if found.desc.dtype == dtype else self.place(name, row_major(found.desc.dims, dtype))
+
+    def plain_bytes(self, name: str) -> Place:
+        """Integers of 8 bits in row-major order."""
+        self.bytes_of(name)
+        dtype = stored(self.value(name))
+        for place in self.places.get(name, ()):
+            if is_row_major(place.desc) and place.desc.dtype == dtype:
+                return Place(place.buffer, row_major(place.desc.dims, dtype))
+        return self.place(name, row_major(self.shape(name), dtype))
+
+    def constant(self, name: str) -> Array | None:
+        """The data of a constant, also of one that is integers behind floats; None for other values."""
+        node = self.integers_behind.get(name)
+        if node is None or not all(self.graph.is_constant(x) for x in node.inputs if x):
+            return self.value(name).data
+        return results_of(node, [self.value(x).data if x else None for x in node.inputs])[0]
 
     def indices(self, name: str, limit: int, axis: int) -> Place:
         """Where integers lie that choose from `limit` elements: an input, or what numpy makes of
@@ -171,8 +226,8 @@ class Steps:
         """A value in row-major order, dense or a part of something dense."""
         for place in self.places.get(name, ()):
             if is_row_major(place.desc):
-                return Place(place.buffer, row_major(place.desc.dims))
-        return self.place(name, row_major(self.shape(name)))
+                return Place(place.buffer, row_major(place.desc.dims, place.desc.dtype))
+        return self.place(name, row_major(self.shape(name), stored(self.value(name))))
 
     def viewed(self, name: str, dims: tuple[int, ...]) -> Place:
         """A value with other axes, as many elements in the same order: as it lies where that can be, else copied."""
@@ -262,13 +317,13 @@ class Steps:
             place = Place(place.buffer, place.desc.reshape(self.shape(name) or (1,)))
         self.places[name] = [place]
 
-    def result_format(self, dims: tuple[int, ...]) -> MemoryDesc:
+    def result_format(self, dims: tuple[int, ...], dtype: DataType = f32) -> MemoryDesc:
         """The format of the next step's result."""
         wanted = self.choice.result
         if not wanted:
-            return any_format(dims)
-        plain = row_major(dims)
-        return plain if wanted == PLAIN or len(dims) < CHANNELS_LAST else channels_last(dims)
+            return any_format(dims, dtype)
+        plain = row_major(dims, dtype)
+        return plain if wanted == PLAIN or len(dims) < CHANNELS_LAST else channels_last(dims, dtype)
 
     def chosen(self, desc: Description, argument: str, attr: Attr = NO_ATTR) -> MemoryDesc:
         """The format that a primitive chooses for an argument which is any."""
