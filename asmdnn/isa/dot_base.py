@@ -40,7 +40,7 @@ class Types:
         """Elements of k in a group."""
         return GROUP_BYTES // self.src.size_bytes
 
-    @property
+    @cached_property
     def weights_bytes(self) -> int:
         """Of a group of one column of weights: fewer than of src, if they are widened as they are loaded."""
         return self.group * self.weights.size_bytes

@@ -22,8 +22,9 @@ from asmdnn.network.operators.definition import Operator, Value, listed
 from asmdnn.network.operators.evaluation import own_errors
 from asmdnn.network.operators.signatures import check_signature
 from asmdnn.network.operators.table import operator_of
-from asmdnn.network.quantised.spelling import spelt_out
 from asmdnn.network.quantised.weights import weights_of_products
+from asmdnn.network.spelling.integers import spelt_integers
+from asmdnn.network.spelling.table import spelt
 from asmdnn.network.static import StaticGraph, needed
 
 SEE_DIMS = {"Shape", "Size"}
@@ -127,11 +128,11 @@ class Folding:
             for name, known in BODIES[node.op](self, node).items():
                 self.rename(name, known)
             return
-        others = spelt_out(node, self.values)
-        if others is not None:
-            self.kept_integers.update(weights_of_products(Body("", {}, node.outputs, tuple(others), {})))
-            for other in others:
-                self.node(other)
+        inputs = [self.values[name] if name != NOTHING else None for name in node.inputs]
+        with own_errors(node, inputs):
+            integers = spelt_integers(self, node)
+        if integers is not None:
+            self.rename(node.outputs[0], integers)
             return
         operator = operator_of(node)
         if operator is None:
@@ -191,6 +192,11 @@ class Folding:
         types = operator.types(node, *inputs)
         check_room(node, types)
         check_outputs(node, len(types))
+        known = spelt(self, node)
+        if known is not None:
+            for name, value in known.items():
+                self.rename(name, value)
+            return
         for name, (shape, dtype) in zip(node.outputs, types, strict=False):
             self.values[name] = Value(tuple(int(n) for n in shape), np.dtype(dtype))
         self.nodes.append(node)

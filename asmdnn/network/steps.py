@@ -22,8 +22,8 @@ from asmdnn.network.descriptors import (
 )
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Value
-from asmdnn.network.operators.evaluation import results_of
-from asmdnn.network.quantised.numbers import numbers_behind
+from asmdnn.network.place import Place as Place
+from asmdnn.network.quantised.values import ValuesOfIntegers
 from asmdnn.network.static import StaticGraph
 from asmdnn.planning.phase import View
 from asmdnn.planning.refusal import Refused
@@ -31,7 +31,6 @@ from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.description import Description
 from asmdnn.primitives.descriptor import PrimitiveDesc, primitive_desc
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import of_type
 from asmdnn.primitives.gather.indices import NO_AXIS
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import DataType, f32, s32
@@ -40,13 +39,6 @@ CHANNELS_LAST = 3  # axes that a tensor has at least whose channels may lie behi
 INT32 = (1 << 31, NO_AXIS)  # the limit of integers that choose nothing
 NUMBERS = (np.float32, np.bool_, np.uint8, np.int8)
 # Types of values that kernels compute with: truths are brought to them as 1 and 0, bytes of a caller as f32.
-
-
-class Place(NamedTuple):
-    """Where a value lies: a descriptor, whose offset counts from the start of a buffer."""
-
-    buffer: str
-    desc: MemoryDesc
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +83,7 @@ PLAIN, LAST = "row-major", "channels last"
 BY_ITSELF = FormatChoice()
 
 
-class Steps:
+class Steps(ValuesOfIntegers):
     """What lowering adds to.  inputs and outputs are buffers of their own names, plain and dense.
 
     choice: what the next step is told."""
@@ -151,42 +143,6 @@ class Steps:
             if place.desc == wanted:
                 return place
         return self.copied(name, known[0], wanted)
-
-    def make_floats(self, name: str) -> None:
-        """The step that makes floats of integers, for those who cannot read these.  Raises Refused."""
-        node = self.integers_behind[name]
-        integers = numbers_behind(self.graph.values, node)
-        if not integers.is_common:
-            raise Refused(f"{node} has several scales, one for all has a kernel")
-        source = self.bytes_of(node.inputs[0])
-        desc = Reorder(source.desc, of_type(source.desc, f32))
-        constants, points = {"src_scales": (f"scale of {name}", integers.scale)}, dict[str, int]()
-        if integers.zero.any():
-            constants["src_zero_points"] = (f"zero point of {name}", integers.zero)
-            points = {"src": 0}
-        attr = Attr(scales={"src": 0}, zero_points=points)
-        self.add((node,), str(node), desc, {"src": source}, {"dst": name}, constants, attr)
-
-    def bytes_of(self, name: str) -> Place:
-        """Where integers of 8 bits lie as such: those of a caller come as f32."""
-        found, dtype = self.place(name), stored(self.value(name))
-        return found if found.desc.dtype == dtype else self.place(name, row_major(found.desc.dims, dtype))
-
-    def plain_bytes(self, name: str) -> Place:
-        """Integers of 8 bits in row-major order."""
-        self.bytes_of(name)
-        dtype = stored(self.value(name))
-        for place in self.places.get(name, ()):
-            if is_row_major(place.desc) and place.desc.dtype == dtype:
-                return Place(place.buffer, row_major(place.desc.dims, dtype))
-        return self.place(name, row_major(self.shape(name), dtype))
-
-    def constant(self, name: str) -> Array | None:
-        """The data of a constant, also of one that is integers behind floats; None for other values."""
-        node = self.integers_behind.get(name)
-        if node is None or not all(self.graph.is_constant(x) for x in node.inputs if x):
-            return self.value(name).data
-        return results_of(node, [self.value(x).data if x else None for x in node.inputs])[0]
 
     def indices(self, name: str, limit: int, axis: int) -> Place:
         """Where integers lie that choose from `limit` elements: an input, or what numpy makes of

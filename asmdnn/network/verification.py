@@ -23,14 +23,15 @@ SUMS = ("Conv", "ConvTranspose", "MatMul", "Gemm")  # what sums products
 class Difference:
     """The largest difference of a group's result, the bound that it must keep, and the largest value behind both.
 
-    Of integers both are in steps of their scale.  saturated: the share of results that their type cuts off, above, or
-    below if the least integer stands for less than 0."""
+    Of integers both are in steps of their scale, and `unequal` is how many differ.  saturated: the share that the type
+    cuts off, above, or below if the least integer stands for less than 0."""
 
     label: str
     implementation: str
     difference: float
     bound: float
     largest: float
+    unequal: int = 0
     saturated: float = 0.0
 
     @property
@@ -39,7 +40,8 @@ class Difference:
 
     def __str__(self) -> str:
         words = f"{self.label} ({self.implementation})"
-        cut = f", {self.saturated:.2%} saturated" if self.saturated else ""
+        cut = f", {self.unequal} unequal" if self.unequal else ""
+        cut += f", {self.saturated:.2%} saturated" if self.saturated else ""
         return f"{words}: differs by {self.difference:.2e} of {self.largest:.2e}, bound {self.bound:.2e}{cut}"
 
 
@@ -55,15 +57,14 @@ def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -
         if group.result in made:
             step, array = made[group.result]
             exact = inner[group.result]
-            largest = max(
-                magnitude(group, {**known, **inner}), *(float(np.abs(x).max(initial=0)) for x in inner.values())
-            )
+            largest = max(magnitude(group, {**known, **inner}), *map(largest_number, inner.values()))
             bound = UNIT_ROUNDOFF * (terms(graph, group) + FUNCTIONS) * largest
             bound, saturated = in_steps(graph, group, bound), cut_off(graph, group, {**known, **inner})
             if array.size == exact.size and not is_permuted(group):
                 native = in_order(group, array).reshape(exact.shape).astype(np.float64)
-                worst = float(np.abs(native - exact).max(initial=0))
-                found.append(Difference(group.label, step.pd.implementation, worst, bound, largest, saturated))
+                worst = distance(native, exact)
+                unequal = int((native != exact).sum()) if exact.dtype.kind in "iu" else 0
+                found.append(Difference(group.label, step.pd.implementation, worst, bound, largest, unequal, saturated))
                 inner[group.result] = native.astype(exact.dtype) if exact.dtype.kind in "iu" else native
         known |= inner
     return found
@@ -84,7 +85,20 @@ def magnitude(group: Group, known: Mapping[str, Array]) -> float:
     if node is None or node.op not in SUMS:
         return 0.0
     inputs = [None if x == NOTHING else np.abs(known[x]) for x in node.inputs]
-    return float(max(np.abs(x).max(initial=0) for x in results_of(node, inputs)))
+    return max(map(largest_number, results_of(node, inputs)))
+
+
+def largest_number(x: Array) -> float:
+    """Of the finite ones: minus infinity hides keys in masks."""
+    return float(np.abs(x).max(initial=0, where=np.isfinite(x)))
+
+
+def distance(native: Array, exact: Array) -> float:
+    """The largest difference; equal infinities and NaN in the same places are none, others infinite."""
+    differs = (native != exact) & ~(np.isnan(native) & np.isnan(exact))
+    with np.errstate(invalid="ignore"):
+        off = np.abs(native - exact)[differs]
+    return float(np.where(np.isnan(off), np.inf, off).max(initial=0))
 
 
 def in_steps(graph: StaticGraph, group: Group, bound: float) -> float:

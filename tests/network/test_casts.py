@@ -46,7 +46,8 @@ MOVES: dict[str, tuple[list[tuple[str, tuple[Any, ...], dict[str, Any]]], Callab
     "none": ([], lambda x: x),
     "reshape": ([("Reshape", (np.array([4, 3]),), {})], lambda x: x.reshape(4, 3)),
     "transpose": (
-        [("Transpose", (), {"perm": (1, 0)}), ("Unsqueeze", (np.array([0]),), {})], lambda x: x.transpose()[None]
+        [("Transpose", (), {"perm": (1, 0)}), ("Unsqueeze", (np.array([0]),), {})],
+        lambda x: x.transpose()[None],
     ),
     "slice": (
         [("Slice", tuple(np.array([n]) for n in (1, 5, 1, 2)), {}), ("Flatten", (), {"axis": 0})],

@@ -9,6 +9,7 @@ from asmdnn.isa.dot import GROUP_BYTES
 
 OPERANDS = ("src", "weights", "dst")
 SRC, WEIGHTS, DST = range(len(OPERANDS))
+BROADCASTS = 4  # registers that take turns holding a broadcast source element
 
 
 def src_spans(rows: int, row_bytes: int, depth_bytes: int, groups: Sequence[int]) -> Iterator[tuple[int, int]]:

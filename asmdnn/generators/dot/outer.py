@@ -20,11 +20,11 @@ from typing import Any
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, Bias
 from asmdnn.generators.dot.operands import src_of_f32
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Pointer, mem
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
 

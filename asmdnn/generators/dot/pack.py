@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul_shape import AHEAD, ARGUMENTS, WEIGHTS
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
 

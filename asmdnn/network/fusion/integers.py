@@ -13,10 +13,8 @@ import numpy as np
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.quantised.numbers import common_numbers, numbers_behind
-from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE
+from asmdnn.network.quantised.weights import DEQUANTIZE, MOVES, QUANTIZE
 from asmdnn.network.static import StaticGraph, needed
-
-MOVES = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Slice", "Split", "Gather", "Expand", "MaxPool"}
 
 
 def integers_kept(graph: StaticGraph) -> StaticGraph:

@@ -106,7 +106,7 @@ def scaled(steps: Steps, group: Group, tail: AnyTail) -> tuple[str, dict[str, Pl
 
 
 def constants_of(steps: Steps, node: Node, desc: Description) -> dict[str, tuple[str, Array]]:
-    """Weights, with the description's dims, and bias, with their names.  Raises Refused for what is computed."""
+    """SignedWeights, with the description's dims, and bias, with their names.  Raises Refused for what is computed."""
     names = {"weights": node.inputs[1]}
     if len(node.inputs) > 2 and node.inputs[2] != NOTHING:
         names["bias"] = node.inputs[2]

@@ -6,7 +6,8 @@ from asmdnn.network.graph import NOTHING
 from asmdnn.network.lowering.integer_tail import AS_IT_IS, Start, tail_of
 from asmdnn.network.lowering.integers import source_of
 from asmdnn.network.lowering.maps import SIMPLE, Tail
-from asmdnn.network.steps import CHANNELS_LAST, Steps
+from asmdnn.network.lowering.views import repeated
+from asmdnn.network.steps import CHANNELS_LAST, Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward
@@ -17,9 +18,7 @@ from asmdnn.types import PropKind, f32
 def lower_maps(steps: Steps, group: Group) -> None:
     """Maps with no kernel before them: of a tensor that has the result's dims, or of two that make them."""
     result = group.result
-    shape = steps.shape(result)
-    if not shape:
-        raise Refused("a result without dims is left to numpy")
+    shape = steps.shape(result) or (1,)
     if group.x == NOTHING:
         lower_broadcast(steps, group)
         return
@@ -40,7 +39,7 @@ def lower_maps(steps: Steps, group: Group) -> None:
 def lower_integers(steps: Steps, group: Group) -> None:
     """Integers as they lie, and where all is of one tensor with its channels behind the batch: integers with channels
     last, which kernels of integers read."""
-    dtype, shape, start = stored(steps.value(group.result)), steps.shape(group.result), AS_IT_IS
+    dtype, shape, start = stored(steps.value(group.result)), steps.shape(group.result) or (1,), AS_IT_IS
     if group.x in steps.integers_behind:
         found = source_of(steps, group.x)
         scale, zero = found.numbers.scale.reshape(()), found.numbers.zero.reshape(())
@@ -58,13 +57,20 @@ def lower_integers(steps: Steps, group: Group) -> None:
 
 
 def lower_broadcast(steps: Steps, group: Group) -> None:
-    """The first map is of two tensors, of which none has the result's dims: [n, 1] + [1, m]."""
-    first, *rest = group.maps
+    """The first map is of tensors of which none has the result's dims: [n, 1] + [1, m].
+
+    Of others than sums, products and extremes the first one is read as often as wanted."""
     if group.has_integers:
         raise Refused("integers of two tensors that both are broadcast have no kernel")
-    if first.op not in SIMPLE or len(first.inputs) != 2:
-        raise Refused(f"{first.op} of tensors that both are broadcast has no kernel, Add, Mul, Max and Min have")
+    first, *rest = group.maps
     shape = steps.shape(group.result)
+    if first.op not in SIMPLE or len(first.inputs) != 2:
+        plain, tail = steps.plain(first.inputs[0]), Tail(steps, group.maps, first.inputs[0])
+        source = Place(plain.buffer, repeated(plain.desc, shape))
+        linear = EltwiseForward(PropKind.forward_inference, "linear", source.desc, row_major(shape), 1.0, 0.0)
+        places = {"src": source, **tail.places()}
+        steps.add(group.nodes, group.label, linear, places, {"dst": group.result}, attr=tail.attr())
+        return
     tail = Tail(steps, rest, first.outputs[0])
     ends = Tail(steps, group.maps, NOTHING)
     sources = {f"src{i}": ends.place(name) for i, name in enumerate(first.inputs)}

@@ -38,7 +38,7 @@ def read(name: str) -> Emit:
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class ScaledSum:
     """The sum of scaled terms, and its bounds; numbers are f64 that broadcast to the result."""
 
     terms: tuple[tuple[Emit, Array], ...]
@@ -54,18 +54,18 @@ class Form:
     def is_bounded(self) -> bool:
         return self.least is not None or self.most is not None
 
-    def times(self, factor: Array) -> "Form":
+    def times(self, factor: Array) -> "ScaledSum":
         """factor: above 0 where there are bounds."""
         assert not self.is_bounded or (factor > 0).all()
         terms = tuple((emit, scale * factor) for emit, scale in self.terms)
         bounds = (None if x is None else x * factor for x in (self.least, self.most))
-        return Form(terms, self.shift * factor, *bounds)
+        return ScaledSum(terms, self.shift * factor, *bounds)
 
-    def plus(self, number: Array) -> "Form":
+    def plus(self, number: Array) -> "ScaledSum":
         bounds = (None if x is None else x + number for x in (self.least, self.most))
-        return Form(self.terms, self.shift + number, *bounds)
+        return ScaledSum(self.terms, self.shift + number, *bounds)
 
-    def clipped(self, least: float | None, most: float | None) -> "Form":
+    def clipped(self, least: float | None, most: float | None) -> "ScaledSum":
         """First not below, then not above."""
         low, high = self.least, self.most
         if least is not None:
@@ -76,7 +76,7 @@ class Form:
             high = np.asarray(most, np.float64) if high is None else np.minimum(high, most)
         return replace(self, least=low, most=high)
 
-    def saturated(self, least: int, most: int) -> "Form":
+    def saturated(self, least: int, most: int) -> "ScaledSum":
         """Without bounds that the type of the result keeps by itself."""
         low = None if self.least is None or (self.least <= least).all() else self.least
         high = None if self.most is None or (self.most >= most).all() else self.most
@@ -86,8 +86,8 @@ class Form:
 ONE, ZERO = np.ones(()), np.zeros(())
 
 
-def value_of(emit: Emit) -> Form:
-    return Form(((emit, ONE),), ZERO)
+def value_of(emit: Emit) -> ScaledSum:
+    return ScaledSum(((emit, ONE),), ZERO)
 
 
 class Sealing:
@@ -106,7 +106,7 @@ class Sealing:
         self.arrays.append(array)
         return read(f"c{len(self.arrays) - 1}")
 
-    def expression(self, form: Form) -> Emit:
+    def expression(self, form: ScaledSum) -> Emit:
         """Its value; computed once, however often it is asked for."""
         terms = [(emit, self.number(scale)) for emit, scale in form.terms]
         shift = self.number(form.shift)

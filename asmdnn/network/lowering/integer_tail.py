@@ -10,7 +10,7 @@ from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.expressions import EXPRESSIONS
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array, Node
-from asmdnn.network.lowering.forms import ONE, ZERO, Emit, Form, Reading, Sealing, read, value_of
+from asmdnn.network.lowering.forms import ONE, ZERO, Emit, Reading, ScaledSum, Sealing, read, value_of
 from asmdnn.network.lowering.maps import Adapt, Tail
 from asmdnn.network.operators.activations import CLIP_BY_INPUTS
 from asmdnn.network.quantised.numbers import numbers_behind
@@ -38,25 +38,25 @@ class IntegerTail:
     def __init__(
         self, steps: Steps, group: Group, adapt: Adapt | None, start: Start = AS_IT_IS, reads_bytes: bool = False
     ) -> None:
-        self.steps, self.group, self.reads_bytes = steps, group, reads_bytes
+        self.steps, self.group, self.start, self.reads_bytes = steps, group, start, reads_bytes
         self.adapt = adapt or (lambda dims: dims)
         self.ndim = len(steps.shape(group.result))
         self.tensors: list[str] = []  # the values that are read, then the constants
         self.sealing = Sealing()
-        self.forms = {group.x: Form(((read("x"), start.scale),), start.shift)}
+        self.forms = {group.x: ScaledSum(((read("x"), start.scale),), start.shift)}
         for node in group.maps:
             self.forms[node.outputs[0]] = self.form(node)
         self.is_x = not group.maps and start is AS_IT_IS
         self.emit = self.sealing.expression(self.forms[group.result])
         self.numbers = [self.constant(i, array) for i, array in enumerate(self.sealing.arrays)]
 
-    def operand(self, name: str) -> Form:
+    def operand(self, name: str) -> ScaledSum:
         """A value as it is known or read."""
         if name in self.forms:
             return self.forms[name]
         data = self.steps.value(name).data
         if data is not None:
-            self.forms[name] = Form((), self.spread(np.asarray(data, np.float64)))
+            self.forms[name] = ScaledSum((), self.spread(np.asarray(data, np.float64)))
             return self.forms[name]
         node = self.steps.integers_behind.get(name)
         found = numbers_behind(self.steps.graph.values, node) if node is not None else None
@@ -64,7 +64,7 @@ class IntegerTail:
         term = read(f"t{len(self.tensors) - 1}")
         if found is not None and found.is_common and self.reads_bytes:
             scale, zero = found.scale.reshape(()), found.zero.reshape(())
-            self.forms[name] = Form(((term, scale),), -scale * zero)
+            self.forms[name] = ScaledSum(((term, scale),), -scale * zero)
         else:
             self.forms[name] = value_of(term)
         return self.forms[name]
@@ -72,10 +72,10 @@ class IntegerTail:
     def spread(self, array: Array) -> Array:
         return array.reshape((1,) * (self.ndim - array.ndim) + array.shape) if array.size > 1 else array.reshape(())
 
-    def sealed(self, form: Form) -> Form:
+    def sealed(self, form: ScaledSum) -> ScaledSum:
         return value_of(self.sealing.expression(form))
 
-    def form(self, node: Node) -> Form:
+    def form(self, node: Node) -> ScaledSum:
         """The result of a map."""
         if node.op in (QUANTIZE, DEQUANTIZE):
             return self.converted(node)
@@ -102,16 +102,16 @@ class IntegerTail:
     def bounds(self, node: Node) -> tuple[str, str]:
         return (*node.inputs[1:], NOTHING, NOTHING)[:2]  # type: ignore[return-value]
 
-    def sum(self, a: Form, b: Form, sign: Array) -> Form:
+    def sum(self, a: ScaledSum, b: ScaledSum, sign: Array) -> ScaledSum:
         if b.is_constant:
             return a.plus(sign * b.shift)
         if a.is_constant and sign > 0:
             return b.plus(a.shift)
         a, b = (self.sealed(form) if form.is_bounded else form for form in (a, b))
         b = b.times(sign)
-        return Form((*a.terms, *b.terms), a.shift + b.shift)
+        return ScaledSum((*a.terms, *b.terms), a.shift + b.shift)
 
-    def scaled(self, op: str, a: Form, b: Form) -> Form | None:
+    def scaled(self, op: str, a: ScaledSum, b: ScaledSum) -> ScaledSum | None:
         """A form times or through a constant; None if it is something else."""
         if a.is_constant and op == "Mul":
             a, b = b, a
@@ -120,12 +120,14 @@ class IntegerTail:
         factor = b.shift if op == "Mul" else 1 / b.shift
         return (self.sealed(a) if a.is_bounded and not (factor > 0).all() else a).times(factor)
 
-    def converted(self, node: Node) -> Form:
+    def converted(self, node: Node) -> ScaledSum:
         """Integers of floats, or floats of integers.  Only the last ones are rounded and saturated by the store."""
         form, numbers = self.operand(node.inputs[0]), numbers_behind(self.steps.graph.values, node)
         scale, zero = (x.reshape(()).astype(np.float64) for x in (numbers.scale, numbers.zero))
         if node.op == DEQUANTIZE:
             return form.plus(-zero).times(scale)
+        if len(self.group.maps) == 1 and self.start is AS_IT_IS:
+            return value_of(exactly_quantised(float(scale), float(zero)))
         limits = numbers.limits
         found = form.times(1 / scale).plus(zero).saturated(*limits)
         if node.outputs[0] == self.group.result:
@@ -179,6 +181,16 @@ def applied(node: Node, inputs: list[Emit | None]) -> Emit:
             values = [None if one is None else one(reading) for one in inputs]
             reading.made[id(node)] = EXPRESSIONS[node.op](node, *values)
         return reading.made[id(node)]
+
+    return emit
+
+
+def exactly_quantised(scale: float, zero: float) -> Emit:
+    """x / scale, rounded before the zero point is added: the definition, halves to even."""
+
+    def emit(reading: Reading) -> Any:
+        quotient = reading.tensors["x"] / scale
+        return rint(quotient) + zero if zero else quotient
 
     return emit
 

@@ -19,7 +19,7 @@ SHIFT = 128  # between uint8 and int8
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class IntegerSource:
     """name: of the integers behind an operand; floats: the operand's own."""
 
     name: str
@@ -46,7 +46,7 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class SignedWeights:
     """array: s8, without a zero point; scale: f64, one number or one for each index of an axis."""
 
     name: str
@@ -60,16 +60,16 @@ def is_product_of_integers(steps: Steps, group: Group) -> bool:
     return all(name in steps.integers_behind for name in group.main.inputs[:2])
 
 
-def source_of(steps: Steps, floats: str) -> Source:
+def source_of(steps: Steps, floats: str) -> IntegerSource:
     """Raises Refused."""
     node = steps.integers_behind[floats]
     numbers = numbers_behind(steps.graph.values, node)
     if not numbers.is_common:
         raise Refused(f"its operand {floats} has several scales, one for all has a kernel")
-    return Source(node.inputs[0], floats, numbers)
+    return IntegerSource(node.inputs[0], floats, numbers)
 
 
-def weights_of(steps: Steps, floats: str, axis: int) -> Weights:
+def weights_of(steps: Steps, floats: str, axis: int) -> SignedWeights:
     """Constant integers with scales along an axis; with zero points that are all 0, or 128 if they are unsigned.
     Raises Refused."""
     node = steps.integers_behind[floats]
@@ -82,7 +82,7 @@ def weights_of(steps: Steps, floats: str, axis: int) -> Weights:
     if (numbers.zero != shift).any():
         raise Refused(f"its operand {floats} has zero points, and is not symmetric")
     signed = data if not shift else (data.astype(np.int16) - shift).astype(np.int8)
-    return Weights(f"{node.inputs[0]} signed" if shift else node.inputs[0], signed, numbers.scale)
+    return SignedWeights(f"{node.inputs[0]} signed" if shift else node.inputs[0], signed, numbers.scale)
 
 
 def bias_of(steps: Steps, name: str) -> Array:

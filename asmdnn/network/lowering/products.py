@@ -9,9 +9,9 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.lowering.integer_tail import AnyTail, Start, tail_of
 from asmdnn.network.lowering.integers import (
-    Source,
+    IntegerSource,
+    SignedWeights,
     Way,
-    Weights,
     bias_of,
     cheapest_way,
     is_product_of_integers,
@@ -123,7 +123,7 @@ def multiply_integers(steps: Steps, group: Group) -> None:
     add_product(steps, group, source, weights, src, dst, tail)
 
 
-def multiply_both(steps: Steps, group: Group, source: Source, other: Source) -> None:
+def multiply_both(steps: Steps, group: Group, source: IntegerSource, other: IntegerSource) -> None:
     """Of two tensors of integers, of which the second one is signed and symmetric.  Raises Refused."""
     if other.dtype != s8 or other.has_zero:
         raise Refused(f"its operand {other.floats} is not of signed integers around 0")
@@ -152,7 +152,7 @@ def gemm_of_integers(steps: Steps, group: Group) -> None:
         raise Refused("a first operand of integers that is transposed has no kernel")
     weights = weights_of(steps, b, 0 if is_turned else 1)
     if is_turned:
-        weights = Weights(f"{weights.name} transposed", weights.array.T, weights.scale)
+        weights = SignedWeights(f"{weights.name} transposed", weights.array.T, weights.scale)
     bias = bias_of(steps, more[0] if more else NOTHING) * node.get("beta", 1.0)
     start = Start(source.numbers.scale * weights.scale * node.get("alpha", 1.0), bias)
     tail = tail_of(steps, group, None, start, reads_bytes=True)
@@ -160,7 +160,13 @@ def gemm_of_integers(steps: Steps, group: Group) -> None:
 
 
 def add_product(
-    steps: Steps, group: Group, source: Source, weights: Weights, src: Place, dims: tuple[int, ...], tail: AnyTail
+    steps: Steps,
+    group: Group,
+    source: IntegerSource,
+    weights: SignedWeights,
+    src: Place,
+    dims: tuple[int, ...],
+    tail: AnyTail,
 ) -> None:
     """The primitive of one matrix of weights."""
     dst = row_major(dims, stored(steps.value(group.result)))

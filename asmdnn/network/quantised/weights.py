@@ -6,13 +6,18 @@ from asmdnn.network.graph import NOTHING, Body
 
 DEQUANTIZE, QUANTIZE = "DequantizeLinear", "QuantizeLinear"
 PRODUCTS = {"Conv", "MatMul", "Gemm"}
+MOVES = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Slice", "Split", "Gather", "Expand", "MaxPool"}
+# What makes integers of integers: it moves elements, or takes the largest ones.
 
 
 def weights_of_products(body: Body) -> Collection[str]:
     """Results of DequantizeLinear that only products read, as weights of what was integers, too."""
-    found = {name for node in body.nodes if node.op == DEQUANTIZE for name in node.outputs[:1]}
-    floats = set(body.outputs)
+    made = {name for node in body.nodes if node.op == DEQUANTIZE for name in node.outputs[:1]}
+    moved, others = set(made), set(body.outputs)
     for node in body.nodes:
-        is_product = node.op in PRODUCTS and not node.domain and found.issuperset(node.inputs[:1])
-        floats.update(name for i, name in enumerate(node.inputs) if name != NOTHING and not (is_product and i == 1))
-    return found - floats
+        is_of_integers = not node.domain and moved.issuperset(node.inputs[:1])
+        if is_of_integers and node.op in MOVES:
+            moved.update(node.outputs)
+        weights = 1 if is_of_integers and node.op in PRODUCTS else None
+        others.update(name for i, name in enumerate(node.inputs) if name != NOTHING and i != weights)
+    return made - others

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
-from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.generators.dot.pack import PackSpec
 from asmdnn.isa.dot import F32, blocks_of
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Phase, records_of

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.isa.dot import F32
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.product_tuning import L1_SETS_BYTES, ProductTuning
