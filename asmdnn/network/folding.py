@@ -23,8 +23,7 @@ from asmdnn.network.operators.evaluation import own_errors
 from asmdnn.network.operators.signatures import check_signature
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.quantised.weights import weights_of_products
-from asmdnn.network.spelling.integers import spelt_integers
-from asmdnn.network.spelling.table import spelt
+from asmdnn.network.spelling.table import foreign, spelt, spelt_foreign
 from asmdnn.network.static import StaticGraph, needed
 
 SEE_DIMS = {"Shape", "Size"}
@@ -125,16 +124,12 @@ class Folding:
     def node(self, node: Node) -> None:
         if node.op in BODIES and not node.domain:
             check_node(node)
-            for name, known in BODIES[node.op](self, node).items():
-                self.rename(name, known)
+            self.take(BODIES[node.op](self, node))
             return
-        inputs = [self.values[name] if name != NOTHING else None for name in node.inputs]
-        with own_errors(node, inputs):
-            integers = spelt_integers(self, node)
-        if integers is not None:
-            self.rename(node.outputs[0], integers)
+        operator, other = operator_of(node), foreign(node)
+        if other is not None:
+            self.take(spelt_foreign(self, without_empty_end(node), other))
             return
-        operator = operator_of(node)
         if operator is None:
             domain = f" of domain {node.domain!r}" if node.domain else ""
             raise Unimplemented(f"{node} is an operator{domain} that is not known")
@@ -146,6 +141,11 @@ class Folding:
         inputs = [self.values[name] if name != NOTHING else None for name in node.inputs]
         with own_errors(node, inputs):
             self.compute(node, operator, inputs)
+
+    def take(self, results: Mapping[str, str]) -> None:
+        """Values under other names, too."""
+        for name, known in results.items():
+            self.rename(name, known)
 
     def pass_on(self, node: Node) -> None:
         """The first input as the first result; of Dropout, a mask that keeps all as the second."""
@@ -194,8 +194,7 @@ class Folding:
         check_outputs(node, len(types))
         known = spelt(self, node)
         if known is not None:
-            for name, value in known.items():
-                self.rename(name, value)
+            self.take(known)
             return
         for name, (shape, dtype) in zip(node.outputs, types, strict=False):
             self.values[name] = Value(tuple(int(n) for n in shape), np.dtype(dtype))

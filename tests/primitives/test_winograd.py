@@ -219,4 +219,5 @@ def test_other_types_than_f32_are_for_others(dtype: dnn.DataType) -> None:
     desc = dnn.ConvolutionForward(
         src, wei, dst, padding_l=(1, 1), padding_r=(1, 1), algorithm=dnn.Algorithm.convolution_auto
     )
-    assert dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx2", threads=1)).implementation == "direct:avx2"
+    found = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx2", threads=1)).implementation
+    assert found.endswith("direct:avx2")

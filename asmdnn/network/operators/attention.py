@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.definitions.softmax import softmax
 from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Shape, Type, Value, same_as_first
@@ -73,10 +74,7 @@ def bias_of(
 def softmax_of(x: Array, precision: int | None) -> Array:
     """Over the last axis; rows without anything are 0."""
     x = x if precision is None else x.astype(element_type(precision, "softmax_precision"))
-    most = x.max(-1, keepdims=True)
-    e = np.exp(x - np.where(np.isneginf(most), 0, most))
-    total = e.sum(-1, keepdims=True)
-    return np.asarray(e / np.where(total == 0, 1, total))
+    return np.where(np.isneginf(x.max(-1, keepdims=True)), 0, softmax(x))
 
 
 def attention_types(

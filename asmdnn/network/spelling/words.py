@@ -11,6 +11,7 @@ from asmdnn.network.operators.definition import Shape, Value
 OPSET = 22  # the operator set whose meaning the nodes have
 F32 = np.dtype(np.float32)
 FLOAT = 1  # ONNX's number of f32
+KINDS = "ib"  # of types that may stand beside f32: indices, lengths, masks
 
 
 class Sentences(Protocol):
@@ -110,3 +111,9 @@ class Speller:
     def number(self, x: str) -> str:
         """Integers or truths as f32."""
         return x if self.value(x).dtype == F32 else self("Cast", x, to=FLOAT)
+
+
+def is_f32(folding: Sentences, node: Node) -> bool:
+    """Whether a node has an operand of f32, and none of another floating type."""
+    types = [folding.values[name].dtype for name in node.inputs if name != NOTHING]
+    return F32 in types and all(dtype == F32 or dtype.kind in KINDS for dtype in types)
