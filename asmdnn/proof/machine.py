@@ -14,6 +14,7 @@ from asmdnn.proof.values import (
     STACK,
     AbstractValue,
     Base,
+    Entry,
     add,
     at_entry,
     below,
@@ -25,6 +26,7 @@ from asmdnn.proof.values import (
 WORD_BYTES: Final = 8
 CALLER_SAVED: Final = (0, 1, 2, 6, 7, 8, 9, 10, 11)
 RAX: Final = 0
+_RDI: Final = 7
 MXCSR: Final = AbstractValue(
     Base("mxcsr"), 0
 )  # what is in a stack slot that MXCSR was saved to before anybody changed it
@@ -51,6 +53,15 @@ class State:
         self.mxcsr = False  # MXCSR may differ from what it was at the call
         self.tiles = False  # tiles are configured
         self.in_flight = False  # a kernel was called, whose streaming stores no SFENCE has followed
+
+    def enter(self, entry: Entry | None) -> None:
+        """What a function of C finds in the place of a frame; call it on a new state."""
+        if entry is None:
+            return
+        self.registers[_RDI] = AbstractValue(Base("entry", _RDI), 0)
+        for register, value in entry.registers:
+            self.registers[register] = value
+        self.slots = {WORD_BYTES * (1 + word): value for word, value in enumerate(entry.stack)}
 
     def copy(self) -> "State":
         other = type(self)()

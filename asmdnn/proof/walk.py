@@ -14,9 +14,9 @@ from asmdnn.generators.contract import TapList
 from asmdnn.proof import tap_lists
 from asmdnn.proof.dataflow import blocks_of
 from asmdnn.proof.decoder import Access, Fact
-from asmdnn.proof.kernel import Kernel, PlacedInstruction
+from asmdnn.proof.kernel import Kernel, PlacedInstruction, followers
 from asmdnn.proof.machine import Interpreter, State
-from asmdnn.proof.values import NUMBER, STACK, AbstractValue, Base, subtract
+from asmdnn.proof.values import CODE, NUMBER, STACK, AbstractValue, Base, subtract
 
 RULE: Final = "footprint"
 MOST_STEPS: Final = 5_000_000
@@ -82,7 +82,9 @@ class Walker(Interpreter):
 
     def walk(self) -> None:
         """All paths, lowest offset first, so that what comes before a meeting point is done when it is passed."""
-        self._arrive(0, WalkState())
+        at_call = WalkState()
+        at_call.enter(self.kernel.contract.entry)
+        self._arrive(0, at_call)
         while self._order:
             start = heappop(self._order)
             state = self._pending.pop(start)
@@ -116,6 +118,10 @@ class Walker(Interpreter):
                 raise self.kernel.broken(RULE, f"it is still running after {MOST_STEPS} instructions", last)
             if last.fact.flow == "return":
                 self.leave(state, last)
+                return
+            if last.by_table:
+                for target in followers(last):
+                    self._arrive(target, state.copy())
                 return
             if last.fact.flow == "branch":
                 taken = decide(last.fact.mnemonic, state)
@@ -167,10 +173,11 @@ class Walker(Interpreter):
     def _constant(self, state: WalkState, step: PlacedInstruction, fact: Fact) -> bytes:
         """What a plain load from the constants gives."""
         plain = fact.mnemonic.startswith(("vmovu", "vmova", "vmovdq")) and len(fact.accesses) == 1
-        if not plain or not fact.accesses[0].in_code or not fact.accesses[0].reads or fact.accesses[0].mask:
+        if not plain or not fact.accesses[0].reads or fact.accesses[0].mask:
             return b""
-        at = step.offset + fact.accesses[0].displacement
-        return self.kernel.code.data[at : at + fact.accesses[0].size_bytes]
+        base, at = self.address(state, step, fact.accesses[0])
+        known = base == CODE and at is not None and at >= 0
+        return self.kernel.code.data[at : at + fact.accesses[0].size_bytes] if known and at is not None else b""
 
     def load(self, state: State, where: AbstractValue, size_bytes: int) -> AbstractValue:
         if self.taps and where.base is not None and where.base.kind in ("start", "tuple"):
