@@ -17,10 +17,12 @@
 Nothing here knows of deep learning; docs/asm.md says the rest, examples/asm has functions to start from.
 """
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from asmdnn.asm.builder import Builder
 from asmdnn.asm.function import Function, function
+from asmdnn.asm.timing import Timing
 from asmdnn.isa.assembler import (
     Label,
     OutOfRegisters,
@@ -37,18 +39,20 @@ from asmdnn.isa.assembler import (
     sae,
 )
 
+if TYPE_CHECKING:
+    from asmdnn.asm.comparison import Mismatch, exact, ulp, within
+
 __all__ = [
     "Builder", "Function", "Label", "Mismatch", "OutOfRegisters", "Pointer", "Register", "RegisterFile",
-    "exact", "function", "low32", "mem", "rd_sae", "register", "rn_sae", "ru_sae", "rz_sae", "sae", "ulp", "within",
+    "Timing", "exact", "function", "low32", "mem", "rd_sae", "register", "rn_sae", "ru_sae", "rz_sae", "sae", "ulp",
+    "within",
 ]  # fmt: skip
 
-COMPARISONS = ("Mismatch", "exact", "ulp", "within")
+LATER = {"Mismatch": "comparison", "exact": "comparison", "ulp": "comparison", "within": "comparison"}
 
 
 def __getattr__(name: str) -> Any:
     """The names of comparisons, which need numpy, when they are asked for (PEP 562)."""
-    if name in COMPARISONS:
-        from asmdnn.asm import comparison
-
-        return getattr(comparison, name)
+    if name in LATER:
+        return getattr(importlib.import_module(f"{__name__}.{LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,11 +5,11 @@ from typing import Final
 
 from asmdnn.asm.calls import CallTarget, emit_call
 from asmdnn.asm.function_assembler import FunctionAssembler
+from asmdnn.asm.levels import Level
 from asmdnn.asm.prototype import Prototype
 from asmdnn.asm.structure import Structure
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.assembler import Label, Pointer, Register, RegisterFile, register
-from asmdnn.isa.levels import isa_of
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
 
@@ -31,19 +31,21 @@ class Builder(Structure):
     Callee-saved registers are saved whether taken or named.  A wrong operand raises at the line that wrote it.
     """
 
-    def __init__(self, prototype: Prototype, isa: str, calls: Mapping[str, CallTarget]) -> None:
-        self.isa = isa_of(isa).name
+    def __init__(self, prototype: Prototype, level: Level, calls: Mapping[str, CallTarget]) -> None:
+        self.isa = level.name
         self.prototype = prototype
         self._calls = calls
         self.asm = FunctionAssembler(prototype)
         self.gp, self.masks, self.tiles = self.asm.gp, self.asm.masks, self.asm.tiles
-        self._vector = vector_of(isa, self.asm)
+        self._vector = vector_of(level.base, self.asm)
 
     def arguments(self) -> list[Register]:
         """Their registers, as the body gets them: 64-bit ones, and vectors whose lowest lane is the number."""
+        self.role("arguments")
         found = [self.asm.arrive(argument, self._vector.registers) for argument in self.prototype.arguments]
         for argument, held in zip(self.prototype.arguments, found, strict=True):
             self.asm.extend(argument, held)
+        self.role("")
         return found
 
     def __getattr__(self, name: str) -> Callable[..., None]:

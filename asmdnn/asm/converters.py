@@ -22,7 +22,7 @@ class Converters:
         self._each = [self._pointer(a) if a.type.is_pointer else self._number(a) for _, a in arguments]
         self._integers = [i for i, a in arguments if a.type.is_integer]
         self._sized = [
-            (i, a, extent)
+            (i, a.type.item_bytes, extent.size, extent.text, a.name)
             for i, a in arguments
             for extent in (reads.get(a.name), writes.get(a.name))
             if extent is not None
@@ -34,11 +34,11 @@ class Converters:
             raise InvalidArguments(f"{self._prototype} takes {len(self._each)} arguments, not {len(given)}.")
         made = [convert(value) for convert, value in zip(self._each, given, strict=True)]
         sizes = [made[i] for i in self._integers]
-        for i, argument, extent in self._sized:
-            size, needed = len(made[i]) * argument.type.item_bytes, extent.size(*sizes)
+        for i, item_bytes, extent, text, name in self._sized:
+            size, needed = len(made[i]) * item_bytes, extent(*sizes)
             if needed > size:
-                what = f"{argument.name} of {self._prototype.name} has {size} bytes"
-                raise InvalidArguments(f"{what}, where {extent.text} = {needed} are touched.")
+                what = f"{name} of {self._prototype.name} has {size} bytes"
+                raise InvalidArguments(f"{what}, where {text} = {needed} are touched.")
         return made
 
     def _pointer(self, argument: Argument) -> Callable[[Any], Any]:
@@ -73,6 +73,8 @@ class Converters:
         low, high = (0, 0) if ctype.is_float else ctype.range
 
         def integer(value: Any) -> int:
+            if type(value) is int and low <= value <= high:
+                return value
             if not hasattr(value, "__index__") or not low <= (number := value.__index__()) <= high:
                 raise InvalidArguments(f"{name} of {self._prototype.name} is {value!r}, which is no {ctype}.")
             return int(number)

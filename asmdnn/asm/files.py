@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from asmdnn.asm.levels import IMPLIED, Level
+from asmdnn.asm.machine import Machine
 from asmdnn.asm.prototype import Prototype
 from asmdnn.dump.files import FORMATS
 from asmdnn.dump.kernel import DumpedKernel
@@ -13,9 +14,6 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.files import replace_file
 from asmdnn.generators.contract import NOTHING, Footprint
 from asmdnn.isa.assembler import Assembler
-
-if TYPE_CHECKING:
-    from asmdnn.asm.function import Machine
 
 
 @dataclass(frozen=True)
@@ -40,25 +38,25 @@ class _Exported:
         return self.prototype
 
 
-def save(prototype: Prototype, machine: "Machine", doc: str, paths: Sequence[str | Path]) -> None:
+def save(prototype: Prototype, machine: Machine, doc: str, paths: Sequence[str | Path]) -> None:
     """Writes each path in the format that its suffix says."""
     listing = machine.code.listing
     assert listing is not None
-    spec = _Exported(prototype.name, machine.isa, str(prototype))
+    spec = _Exported(prototype.name, machine.level.base, str(prototype))
     dumped = DumpedKernel(spec, machine.code.data, listing, machine.code.tables)
     for path in map(Path, paths):
         suffix = path.suffix.removeprefix(".")
         if suffix not in FORMATS:
             known = ", ".join(f".{name}" for name in FORMATS)
             raise InvalidArguments(f"save({str(path)!r}) has another suffix than {known}.")
-        data = header(dumped, prototype, doc).encode() if suffix == "h" else FORMATS[suffix](dumped)
+        data = header(machine.level, prototype, doc).encode() if suffix == "h" else FORMATS[suffix](dumped)
         replace_file(path, data)
 
 
-def header(dumped: DumpedKernel, prototype: Prototype, doc: str) -> str:
+def header(level: Level, prototype: Prototype, doc: str) -> str:
     """C99 and C++."""
     guard = f"ASM_{prototype.name.upper()}_H"
-    needs = ", ".join(dumped.features) or "any x86-64 CPU"
+    needs = ", ".join(sorted(level.isa.features - IMPLIED))
     text = re.sub(r"/\*|\*/", "* *", doc.strip())
     lines = "\n".join(f" * {line}".rstrip() for line in [*text.splitlines(), f"Needs {needs}.  System V ABI."] if line)
     return f"""/*

@@ -6,15 +6,13 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from asmdnn.asm.builder import Builder
 from asmdnn.asm.calls import CallTarget, call_target, raise_pending
-from asmdnn.asm.footprint import extents_of
+from asmdnn.asm.footprint import Extents, extents_of
+from asmdnn.asm.levels import Level, best_of, levels_of
+from asmdnn.asm.machine import Body, Machine, written
 from asmdnn.asm.prototype import Prototype, parse_prototype
 from asmdnn.errors import InvalidArguments, Unimplemented
-from asmdnn.isa.code import Code, Line
-from asmdnn.isa.cpu import cpu_features
-from asmdnn.isa.levels import isa_of
-from asmdnn.jit.kernels import Fetched, LoadedKernel, mapped
+from asmdnn.isa.code import Line
 from asmdnn.jit.native import ffi
 
 if TYPE_CHECKING:
@@ -24,31 +22,6 @@ if TYPE_CHECKING:
     from asmdnn.asm.converters import Converters
     from asmdnn.asm.proof import Proof
     from asmdnn.asm.timing import Timing
-
-Body = Callable[..., None]
-
-
-class Machine:
-    """A function at one ISA level: its code, and, on a CPU that has the level, its address."""
-
-    def __init__(self, prototype: Prototype, isa: str, code: Code, keep_alive: object) -> None:
-        self.prototype, self.isa, self.code, self.keep_alive = prototype, isa, code, keep_alive
-        self._lock = threading.Lock()
-        self._loaded: LoadedKernel | None = None
-
-    def load(self) -> LoadedKernel:
-        """In executable memory; profilers are told.  Raises Unimplemented on a CPU that lacks the level."""
-        with self._lock:
-            if self._loaded is None:
-                missing = isa_of(self.isa).features - cpu_features()
-                if missing:
-                    raise Unimplemented(
-                        f"{self.prototype.name} at {self.isa} needs {', '.join(sorted(missing))}, "
-                        "which this CPU lacks: prove it, or read its listing."
-                    )
-                (self._loaded,) = mapped([Fetched(self.prototype.name, self.code.data, "generated")])
-            return self._loaded
-
 
 class Function:
     """A function in machine code: call it with arrays and numbers, or `raw` with addresses.
@@ -60,11 +33,16 @@ class Function:
     """
 
     def __init__(
-        self, body: Body, prototype: Prototype, levels: tuple[str, ...], calls: Mapping[str, CallTarget], **extents: Any
+        self,
+        body: Body,
+        prototype: Prototype,
+        levels: tuple[Level, ...],
+        calls: Mapping[str, CallTarget],
+        extents: Extents,
     ) -> None:
         self._body, self._levels, self._calls = body, levels, calls
         self._prototype = prototype
-        self.reads, self.writes = extents["reads"], extents["writes"]
+        self._extents = extents
         self._made: dict[str, Machine] = {}
         self._lock = threading.RLock()
         functools.update_wrapper(self, body)
@@ -74,52 +52,58 @@ class Function:
         """In C."""
         return str(self._prototype)
 
-    @functools.cached_property
+    @property
     def isa(self) -> str:
-        """The best of the function's levels that this CPU has.  Raises Unimplemented if it has none."""
-        usable = [isa_of(name) for name in self._levels if isa_of(name).features <= cpu_features()]
-        if not usable:
-            raise Unimplemented(f"{self._prototype.name} is for {', '.join(self._levels)}: this CPU has none of them.")
-        return max(usable, key=lambda level: level.rank).name
+        """The level whose code runs here, the best that this CPU has.  Raises Unimplemented if it has none."""
+        return self._level.name
 
-    def machine(self, isa: str | None = None) -> Machine:
-        """The code at a level, by default the best one here; made once."""
-        name = isa or self.isa
-        if name not in self._levels:
-            raise InvalidArguments(f"at({name!r}): {self._prototype.name} is for {', '.join(self._levels)}.")
+    @functools.cached_property
+    def _level(self) -> Level:
+        found = self._levels[0] if len(self._levels) == 1 else best_of(self._levels)
+        if found is None:
+            names = ", ".join(level.name for level in self._levels)
+            raise Unimplemented(f"{self._prototype.name} is for {names}: this CPU has none of them.")
+        return found
+
+    @functools.cached_property
+    def _machine(self) -> Machine:
+        """The code, written by the body once."""
         with self._lock:
-            if name not in self._made:
-                builder = Builder(self._prototype, name, self._calls)
-                self._body(builder, *builder.arguments())
-                keep_alive = [target.keep_alive for target in self._calls.values()]
-                self._made[name] = Machine(self._prototype, name, builder.asm.finish(), keep_alive)
-            return self._made[name]
+            if self._level.name not in self._made:
+                self._made[self._level.name] = written(self._body, self._prototype, self._level, self._calls)
+            return self._made[self._level.name]
 
     def at(self, isa: str) -> "Function":
         """This function at one level, whether the CPU has it or not: for listings, proofs and comparisons."""
-        self.machine(isa)
-        other = Function(
-            self._body, self._prototype, (isa,), self._calls, reads=self.reads, writes=self.writes
-        )
-        other.isa, other._made = isa, self._made
+        found = [level for level in self._levels if level.name == isa]
+        if not found:
+            names = ", ".join(level.name for level in self._levels)
+            raise InvalidArguments(f"at({isa!r}): {self._prototype.name} is for {names}.")
+        other = Function(self._body, self._prototype, (found[0],), self._calls, self._extents)
+        other._made, other._lock = self._made, self._lock
         return other
+
+    @property
+    def runs_here(self) -> bool:
+        """Whether this CPU has one of the function's levels."""
+        return best_of(self._levels) is not None
 
     @property
     def code(self) -> bytes:
         """The bytes of the best level here: instructions, then constants."""
-        return self.machine().code.data
+        return self._machine.code.data
 
     @property
     def listing(self) -> tuple[Line, ...]:
         """Its instructions: offset, bytes, text, role, and the line of Python that wrote each."""
-        found = self.machine().code.listing
+        found = self._machine.code.listing
         assert found is not None
         return found
 
     @functools.cached_property
     def address(self) -> int:
         """Where the code lies, as long as this object lives."""
-        return self.machine().load().address
+        return self._machine.load().address
 
     @functools.cached_property
     def raw(self) -> Any:
@@ -130,7 +114,7 @@ class Function:
     def _converters(self) -> "Converters":
         from asmdnn.asm.converters import Converters  # and with it numpy
 
-        return Converters(self._prototype, self.reads, self.writes)
+        return Converters(self._prototype, *self._extents)
 
     def __call__(self, *arguments: Any) -> Any:
         result = self.raw(*self._converters(arguments))
@@ -146,9 +130,7 @@ class Function:
         """
         from asmdnn.asm.proof import prove
 
-        isa = self._levels[0] if len(self._levels) == 1 else self.isa
-        code = self.machine(isa).code
-        return prove(self._prototype, isa, code, (self.reads, self.writes), values, bool(self._calls))
+        return prove(self._prototype, self._machine, self._extents, values, calls=bool(self._calls))
 
     def compare(
         self,
@@ -169,7 +151,7 @@ class Function:
         """
         from asmdnn.asm.comparison import Cases, compare, exact, well_conditioned
 
-        drawn = Cases(self._prototype, (self.reads, self.writes), ranges, draw or well_conditioned)
+        drawn = Cases(self._prototype, self._extents, ranges, draw or well_conditioned)
         return compare(self, drawn, reference, cases, tolerance or exact, seed)
 
     def bench(self, *arguments: Any) -> "Timing":
@@ -188,10 +170,10 @@ class Function:
 
         if self._calls:
             raise InvalidArguments(f"save of {self._prototype.name!r}: it calls addresses that only this process has.")
-        save(self._prototype, self.machine(), self.__doc__ or "", paths)
+        save(self._prototype, self._machine, self.__doc__ or "", paths)
 
     def __repr__(self) -> str:
-        return f"<asm.function {self.prototype!r} for {', '.join(self._levels)}>"
+        return f"<asm.function {self.prototype!r} for {', '.join(level.name for level in self._levels)}>"
 
 
 def function(
@@ -205,7 +187,7 @@ def function(
     """Decorates `def body(f, x, y, n)`, which writes the instructions of `prototype` to the builder `f`.
 
     prototype: C, "float dot(const float *x, const float *y, size_t n)"; integers, pointers, float, double.
-    isa: the levels that the body is written for, such as ("avx2", "avx512_core"); the best one at hand runs.
+    isa: the levels that the body is written for, such as ("avx2", "avx512_core+popcnt"); the best one at hand runs.
     reads, writes: by pointer argument the bytes behind it that are touched, as an expression of the integer arguments:
     {"x": "4*n"}.  Calls with arrays check them.
     calls: by name what the body may call: a C type for a function of libc or libm, or (type, address or callable).
@@ -213,22 +195,16 @@ def function(
     Raises InvalidArguments for a prototype, level or footprint that cannot be; the body runs at the first use.
     """
     parsed = parse_prototype(prototype)
-    levels = (isa,) if isinstance(isa, str) else tuple(isa)
-    if not levels:
-        raise InvalidArguments(f"isa of {parsed.name!r} is empty: name a level, such as 'avx2'.")
-    for level in levels:
-        isa_of(level)
-    found = {
-        "reads": extents_of(parsed, reads or {}, "reads"),
-        "writes": extents_of(parsed, writes or {}, "writes"),
-    }
+    levels = levels_of(isa, parsed.name)
+    extents = extents_of(parsed, reads or {}, "reads"), extents_of(parsed, writes or {}, "writes")
     targets = {name: call_target(name, stated) for name, stated in (calls or {}).items()}
 
     def decorate(body: Body) -> Function:
-        taken = list(inspect.signature(body).parameters.values())
-        if len(taken) != len(parsed.arguments) + 1:
-            wanted = ", ".join(("f", *(argument.name for argument in parsed.arguments)))
-            raise InvalidArguments(f"the body of {parsed.name!r} takes {len(taken)} parameters: write ({wanted}).")
-        return Function(body, parsed, levels, targets, **found)
+        names = ["f", *(argument.name for argument in parsed.arguments)]
+        try:
+            inspect.signature(body).bind(*names)
+        except TypeError:
+            raise InvalidArguments(f"the body of {parsed.name!r} must take ({', '.join(names)}).") from None
+        return Function(body, parsed, levels, targets, extents)
 
     return decorate

@@ -11,11 +11,10 @@ from math import prod
 from typing import Any, Final
 
 from asmdnn.asm.footprint import Extent, Extents
+from asmdnn.asm.machine import Machine
 from asmdnn.asm.prototype import INTEGER_REGISTERS, Prototype
 from asmdnn.errors import InvalidArguments
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.isa.code import Code
-from asmdnn.isa.levels import isa_of
 from asmdnn.proof import control_flow, cpu_state, features, listing, provenance, saved_registers
 from asmdnn.proof.dataflow import states
 from asmdnn.proof.decoder import Access, require_decoder
@@ -48,12 +47,7 @@ class Proof:
 
 
 def prove(
-    prototype: Prototype,
-    isa: str,
-    code: Code,
-    extents: Extents,
-    values: Mapping[str, Any],
-    calls: bool,
+    prototype: Prototype, machine: Machine, extents: Extents, values: Mapping[str, Any], *, calls: bool
 ) -> Proof:
     """Raises BrokenRule, with the instruction and its line of Python, for the first rule that does not hold;
     InvalidArguments for values that fit no argument; Unimplemented when iced-x86 is missing."""
@@ -68,9 +62,9 @@ def prove(
     for case in product(*ranges.values()):
         known = dict(zip(ranges, case, strict=True))
         footprint = _footprint(prototype, extents, [known[a.name] for a in integers]) if is_bounded else None
-        contract = Contract(isa_of(isa), 0, footprint, calls, _entry(prototype, known))
-        unbounded = max(unbounded, _prove_case(Kernel(prototype.name, contract, code)))
-    return Proof(prototype.name, isa, cases, is_bounded, unbounded)
+        contract = Contract(machine.level.isa, 0, footprint, calls, _entry(prototype, known))
+        unbounded = max(unbounded, _prove_case(Kernel(prototype.name, contract, machine.code)))
+    return Proof(prototype.name, machine.level.name, cases, is_bounded, unbounded)
 
 
 def _values(prototype: Prototype, name: str, stated: Any) -> list[int]:

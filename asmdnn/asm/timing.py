@@ -9,12 +9,18 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final
 
-from asmdnn.asm.prototype import INTEGER_REGISTERS, WORD_BYTES, Prototype
+from asmdnn.asm.builder import Builder
+from asmdnn.asm.levels import level_of
+from asmdnn.asm.machine import written
+from asmdnn.asm.prototype import INTEGER_REGISTERS, VECTOR_ARGUMENTS, WORD_BYTES, Prototype, parse_prototype
 from asmdnn.errors import Unimplemented
+from asmdnn.isa.assembler import Register, mem, register
+from asmdnn.jit.kernels import LoadedKernel
 from asmdnn.jit.native import ffi
 
 ROUND_SECONDS: Final = 2e-3
 ROUNDS: Final = 15
+_RUN: Final = "uint64_t(*)(uint64_t *, double *, void *, size_t)"
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,7 @@ def time_calls(prototype: Prototype, address: int, made: Sequence[Any]) -> Timin
     """Times the function at `address` with arguments as cffi takes them; Unimplemented for those on the stack."""
     if any(argument.on_stack for argument in prototype.arguments):
         raise Unimplemented(f"bench of {prototype.name!r}: arguments on the stack cannot be timed.")
-    integers, floats = ffi.new("uint64_t[]", len(INTEGER_REGISTERS)), ffi.new("double[]", 8)
+    integers, floats = ffi.new("uint64_t[]", len(INTEGER_REGISTERS)), ffi.new("double[]", VECTOR_ARGUMENTS)
     for argument, value in zip(prototype.arguments, made, strict=True):
         if argument.type.is_pointer:
             integers[argument.place] = int(ffi.cast("uintptr_t", value))
@@ -42,7 +48,7 @@ def time_calls(prototype: Prototype, address: int, made: Sequence[Any]) -> Timin
             ffi.cast(f"{argument.type.text} *", floats + argument.place)[0] = value
         else:
             integers[argument.place] = int(ffi.cast("uint64_t", value))
-    run = _repeat().raw
+    run = ffi.cast(_RUN, _repeat().address)
     count = 1
     while (seconds := _timed(run, integers, floats, address, count)[0]) < ROUND_SECONDS and count < 1 << 30:
         count *= 2 if seconds > ROUND_SECONDS / 8 else 8
@@ -59,44 +65,36 @@ def _timed(run: Any, integers: Any, floats: Any, address: int, count: int) -> tu
 
 
 @functools.cache
-def _repeat() -> Any:
-    """uint64_t(registers, numbers, function, times): calls it so often; the ticks that took."""
-    from asmdnn.asm.function import function
-    from asmdnn.isa.assembler import mem, register
-
-    @function("uint64_t repeat(const uint64_t *integers, const double *numbers, void *target, size_t times)")
-    def repeat(f: Any, integers: Any, numbers: Any, target: Any, times: Any) -> None:
-        held = [f.gp.claim(register("r64", number), "held") for number in (12, 13, 14, 15, 3)]
-        for reg, value in zip(held, (integers, numbers, target, times), strict=False):
-            f.MOV(reg, value)
-        words, reals, callee, left, start = held
-        _read_ticks(f, start)
-        with f.steps(left, 1, "calls"):
-            for place in range(8):
-                f.VMOVSD(register("xmm", place), mem(reals, WORD_BYTES * place))
-            for place, number in enumerate(INTEGER_REGISTERS):
-                f.MOV(register("r64", number), mem(words, WORD_BYTES * place))
-            f.asm.call(callee)
-        end = register("r64", 10)
-        _read_ticks(f, end)
-        f.SUB(end, start)
-        f.ret(end)
-
-    return repeat
+def _repeat() -> LoadedKernel:
+    prototype = parse_prototype(
+        "uint64_t repeat(const uint64_t *integers, const double *numbers, void *target, size_t times)"
+    )
+    return written(_repeated, prototype, level_of("avx2"), {}).load()
 
 
-def _read_ticks(f: Any, into: Any) -> None:
+def _repeated(f: Builder, integers: Register, numbers: Register, target: Register, times: Register) -> None:
+    """Calls the target so often, with these registers; the ticks that all calls took."""
+    kept = [f.gp.claim(register("r64", number), "kept over calls") for number in (12, 13, 14, 15, 3)]
+    for reg, value in zip(kept, (integers, numbers, target, times), strict=False):
+        f.MOV(reg, value)
+    words, reals, callee, left, start = kept
+    _read_ticks(f, start)
+    with f.steps(left, 1, "calls"):
+        for place in range(VECTOR_ARGUMENTS):
+            f.VMOVSD(register("xmm", place), mem(reals, WORD_BYTES * place))
+        for place, number in enumerate(INTEGER_REGISTERS):
+            f.MOV(register("r64", number), mem(words, WORD_BYTES * place))
+        f.asm.call(callee)
+    end = register("r64", 10)
+    _read_ticks(f, end)
+    f.SUB(end, start)
+    f.ret(end)
+
+
+def _read_ticks(f: Builder, into: Register) -> None:
     """The time stamp counter, when all before is done."""
-    from asmdnn.isa.assembler import register
-
-    rax, rdx = register("r64", 0), register("r64", 2)
+    low, high = register("r64", 0), register("r64", 2)
     f.LFENCE()
     f.RDTSC()
-    f.SHL(rdx, 32)
-    f.LEA(into, _both(rax, rdx))
-
-
-def _both(rax: Any, rdx: Any) -> Any:
-    from asmdnn.isa.assembler import mem
-
-    return mem(rax, index=rdx)
+    f.SHL(high, 32)
+    f.LEA(into, mem(low, index=high))

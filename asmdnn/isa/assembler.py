@@ -28,7 +28,7 @@ from asmdnn.isa.effects import effect_of_jump
 from asmdnn.isa.encoder import encoder_of, plain_operand, text_of
 from asmdnn.isa.label import Label
 from asmdnn.isa.layout import POOL_ALIGNMENT_BYTES, Align, Item, Jump, Note, Piece, lay_out
-from asmdnn.isa.memory_operand import Pointer, mem, pool_pointer
+from asmdnn.isa.memory_operand import OPERAND_BYTES, Pointer, mem, pool_pointer
 from asmdnn.isa.naming import Naming
 from asmdnn.isa.operands import Register, low32, rd_sae, register, rn_sae, rsp, ru_sae, rz_sae, sae
 from asmdnn.isa.peachpy_forms import branch_encoders, require_peachpy
@@ -164,7 +164,7 @@ class Assembler:
 
     def stack(self, size_bytes: int) -> Pointer:
         """Memory of the kernel's own, aligned to 8 bytes, that lives until it returns; rsp must stay where it is."""
-        slot = mem(rsp, self._stack_bytes, size=size_bytes)
+        slot = mem(rsp, self._stack_bytes, size=size_bytes if size_bytes in OPERAND_BYTES else 0)
         self._stack_bytes += -(-size_bytes // _STACK_ALIGNMENT_BYTES) * _STACK_ALIGNMENT_BYTES
         return slot
 

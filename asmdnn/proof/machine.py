@@ -5,6 +5,7 @@ from typing import Final
 
 from asmdnn.proof.arithmetic import ARITHMETIC, SHIFTS
 from asmdnn.proof.decoder import NO_REGISTER, RSP, Access, DecodedOperand, Fact
+from asmdnn.proof.flags import Compare, decide
 from asmdnn.proof.kernel import Kernel, PlacedInstruction
 from asmdnn.proof.values import (
     ANY_POINTER,
@@ -30,9 +31,6 @@ _RDI: Final = 7
 MXCSR: Final = AbstractValue(
     Base("mxcsr"), 0
 )  # what is in a stack slot that MXCSR was saved to before anybody changed it
-# What the flags tell of: the "difference" of two values, the "unsigned" difference of two of less than 64 bits, or a
-# "result" (and nothing).
-Compare = tuple[str, AbstractValue, AbstractValue]
 
 
 class State:
@@ -161,8 +159,8 @@ class Interpreter:
             value = NUMBER if values[0].base is None else JUNK
         else:
             value = known(values)
-        if fact.mnemonic == "cmovae":
-            value = bounded(state, fact, values) or value
+        if fact.mnemonic.startswith("cmov"):
+            value = moved_if(state, fact, values) or value
         if fact.changes_flags:
             state.compare = compared(fact, values, value) if known is not None else None
             state.compared = fact.operands[0].number if fact.mnemonic == "cmp" and is_word(fact) else NO_REGISTER
@@ -218,6 +216,14 @@ def compared(fact: Fact, values: Sequence[AbstractValue], result: AbstractValue)
 def is_word(fact: Fact) -> bool:
     """Whether the first operand is a whole register."""
     return fact.operands[0].kind == "gp" and fact.operands[0].bits == 64
+
+
+def moved_if(state: State, fact: Fact, values: Sequence[AbstractValue]) -> AbstractValue | None:
+    """What CMOVcc makes, if the flags are known or bound it; else None."""
+    taken = decide("j" + fact.mnemonic.removeprefix("cmov"), state)
+    if taken is not None:
+        return narrowed(values[1 if taken else 0], fact.operands[0].bits)
+    return bounded(state, fact, values) if fact.mnemonic == "cmovae" else None
 
 
 def bounded(state: State, fact: Fact, values: Sequence[AbstractValue]) -> AbstractValue | None:

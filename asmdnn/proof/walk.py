@@ -14,9 +14,10 @@ from asmdnn.generators.contract import TapList
 from asmdnn.proof import tap_lists
 from asmdnn.proof.dataflow import blocks_of
 from asmdnn.proof.decoder import Access, Fact
+from asmdnn.proof.flags import decide, tested_value
 from asmdnn.proof.kernel import Kernel, PlacedInstruction, followers
 from asmdnn.proof.machine import Interpreter, State
-from asmdnn.proof.values import CODE, NUMBER, STACK, AbstractValue, Base, subtract
+from asmdnn.proof.values import CODE, NUMBER, STACK, AbstractValue, Base
 
 RULE: Final = "footprint"
 MOST_STEPS: Final = 5_000_000
@@ -185,28 +186,3 @@ class Walker(Interpreter):
         found = super().load(state, where, size_bytes)
         is_list = self.taps is not None and found == AbstractValue(Base("argument", self.taps.argument), 0)
         return tap_lists.first_position(self.taps) if self.taps is not None and is_list else found
-
-
-def tested_value(state: State) -> AbstractValue | None:
-    """What the flags say is zero or not."""
-    if state.compare is None:
-        return None
-    kind, a, b = state.compare
-    return a if kind == "result" else subtract(a, b)
-
-
-def decide(mnemonic: str, state: State) -> bool | None:
-    """Whether a conditional jump is taken; None when that depends on data."""
-    tested = tested_value(state)
-    if tested is None or tested.base is not None or tested.offset is None:
-        return None
-    if mnemonic in ("je", "jne"):
-        return (tested.offset == 0) == (mnemonic == "je")
-    kind, a, b = state.compare or ("", NUMBER, NUMBER)
-    if kind == "result" or a.base or b.base or a.offset is None or b.offset is None:
-        return None
-    unsigned, signed = a.offset % (1 << 64) - b.offset % (1 << 64), a.offset - b.offset
-    known = {"jb": unsigned < 0, "jae": unsigned >= 0, "ja": unsigned > 0, "jbe": unsigned <= 0}
-    if kind == "difference":
-        known |= {"jl": signed < 0, "jge": signed >= 0, "jg": signed > 0, "jle": signed <= 0}
-    return known.get(mnemonic)
