@@ -43,6 +43,7 @@ from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.concat.concat import Concat
 from asmdnn.primitives.concat.pad import Pad
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
+from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardData, DeconvolutionBackwardData
 from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.dropout.dropout import Dropout
 from asmdnn.primitives.elementwise.binary import BinaryForward
@@ -92,9 +93,11 @@ __all__ = [
     "Binary",
     "BinaryForward",
     "Concat",
+    "ConvolutionBackwardData",
     "ConvolutionForward",
     "CumulativeSum",
     "DataType",
+    "DeconvolutionBackwardData",
     "DeconvolutionForward",
     "Depthwise",
     "Dim",

@@ -19,6 +19,9 @@ class DataType:
     extension: str = ""
     dlpack: int = 0
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # a spec's hash, which planning takes hundreds of times, has several types in it
+
     def __str__(self) -> str:
         return self.name
 
@@ -35,6 +38,7 @@ s32 = DataType("s32", 4, "<i4")
 s8 = DataType("s8", 1, "|i1")
 u8 = DataType("u8", 1, "|u1")
 
+F32_BYTES = f32.size_bytes
 DATA_TYPES = {t.name: t for t in (f32, bf16, f16, s32, s8, u8, f8_e5m2, f8_e4m3)}
 
 

@@ -8,9 +8,11 @@ from asmdnn.generators.functions.merge_moments import MergeMomentsSpec
 from asmdnn.generators.functions.moments import MomentsSpec
 from asmdnn.generators.functions.moments_code import CHAINS, TOGETHER
 from asmdnn.generators.functions.postops import BinaryOp, Operand
+from asmdnn.isa.elements import size_of
 
 GAP = 3  # elements between rows
 EPSILON = 2.0**-10
+TYPES = (("bf16", "bf16"), ("f16", "f16"), ("bf16", "f32"), ("f32", "bf16"))
 
 
 def rows(isa: str) -> Iterator[LayerNormSpec]:
@@ -85,7 +87,38 @@ def chunks(isa: str) -> Iterator[MomentsSpec | MergeMomentsSpec]:
         yield MergeMomentsSpec(isa, count, elements, 4 * (elements + GAP), 8, 5, divides=count == 5)
 
 
+def typed_rows(isa: str) -> Iterator[LayerNormSpec]:
+    """Elements of other types, also of two sizes, in the loop and with a tail; alone, two rows together, a scale."""
+    lanes = LANES[isa]
+    for types in TYPES:
+        of_src, of_dst = map(size_of, types)
+        for elements in (lanes - 3, 2 * lanes, SHORT * lanes + 4 * lanes + 3):
+            yield LayerNormSpec(
+                isa=isa,
+                rows=3,
+                elements=elements,
+                src_row_bytes=of_src * (elements + GAP),
+                dst_row_bytes=of_dst * elements,
+                epsilon=EPSILON,
+                centred=elements > lanes,
+                after=(BinaryOp("mul", Operand(2, 0, 0, False)),),
+                types=types,
+            )
+
+
+def typed_chunks(isa: str) -> Iterator[MomentsSpec]:
+    """Long and short rows, lanes, of other types."""
+    lanes = LANES[isa]
+    for kind in ("bf16", "f16"):
+        for along, count, elements, dst_bytes in (
+            ("rows", 2, 9 * lanes + 2, 8),
+            ("rows", TOGETHER + 3, lanes + 1, 4),
+            ("lanes", 2 * CHAINS + 1, 2 * lanes - 1, 0),
+        ):
+            yield MomentsSpec(isa, along, count, elements, size_of(kind) * (elements + GAP), dst_bytes, kind=kind)
+
+
 FAMILIES = {
-    **of_levels("layernorm", rows=rows, statistics=statistics),
-    **of_levels("moments", chunks=chunks),
+    **of_levels("layernorm", rows=rows, statistics=statistics, typed=typed_rows),
+    **of_levels("moments", chunks=chunks, typed=typed_chunks),
 }

@@ -7,8 +7,10 @@ from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, Po
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.generators.functions.softmax_code import rows_held
 from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
+from asmdnn.isa.elements import size_of
 
 GAP = 3  # elements between rows
+TYPES = (("bf16", "bf16"), ("f16", "f16"), ("u8", "f32"), ("f32", "bf16"))  # of src and dst
 
 
 def chains(elements: int) -> tuple[tuple[PostOp, ...], tuple[PostOp, ...]]:
@@ -51,4 +53,16 @@ def apart(isa: str) -> Iterator[SoftmaxLanesSpec]:
         yield SoftmaxLanesSpec(isa, 3, lanes + 2, 4 * (lanes + 2), 4 * (lanes + 2), *chains(lanes + 2), log=log)
 
 
-FAMILIES = of_levels("softmax", held=held, long=long, lanes=apart)
+def typed(isa: str) -> Iterator[SoftmaxSpec | SoftmaxLanesSpec]:
+    """Elements of other types, also of two sizes: rows that registers hold, long ones, lanes; logarithms, a mask."""
+    lanes, turn = LANES[isa], LANES[isa] * rows_held(isa, 1)
+    for i, types in enumerate(TYPES):
+        of_src, of_dst = map(size_of, types)
+        for elements in (lanes - 1, lanes + 2, 2 * turn + lanes + 2):
+            before = chains(elements)[0] if i % 2 else ()
+            strides = (of_src * (elements + GAP), of_dst * elements)
+            yield SoftmaxSpec(isa, 3, elements, *strides, before, log=elements == lanes + 2 and i == 0, types=types)
+            yield SoftmaxLanesSpec(isa, 3, elements, *strides, before, log=i > 1, types=types)
+
+
+FAMILIES = of_levels("softmax", held=held, long=long, lanes=apart, typed=typed)

@@ -80,10 +80,11 @@ def ends(isa: str) -> Iterator[ProductsTransformSpec]:
 
 
 def weights(isa: str) -> Iterator[WeightsTransformSpec]:
-    """One vector, and several."""
+    """One vector, and several; taps from behind."""
     for m in FORMS:
         for vectors, step in ((1, 64), (3, 256)):
             yield WeightsTransformSpec(isa, m, vectors, step, step + 64)
+        yield WeightsTransformSpec(isa, m, 3, -256, 256)
 
 
 FAMILIES = of_levels("winograd", sources=sources, results=results, ends=ends, weights=weights)

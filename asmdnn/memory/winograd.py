@@ -25,20 +25,23 @@ class WinogradDesc(MemoryDesc):
     `storage` is what lies in memory: (o, c, m + 2, m + 2) in panels of output channels, their number of lanes `panel`,
     frequency by frequency, with a row of the panel for each input channel: "Acdb16a"; group behind group, "aBdec16b".
     It takes 16 / 9 (m = 2) or 4 times (m = 4) the bytes of the weights.  A reorder makes it of any format, none brings
-    it back; there are no elements to be viewed or copied.  Raises InvalidArguments.
+    it back; there are no elements to be viewed or copied.
+    turned: for the gradient of data, a convolution with input and output channels exchanged and taps from behind:
+    panels of input channels, U = G g' G^T of g'[c, o, r, s] = g[o, c, 2 - r, 2 - s].  Raises InvalidArguments.
     """
 
     m: int
     panel: int
+    turned: bool
     _storage: MemoryDesc
 
-    def __init__(self, dims: tuple[int, ...], dtype: DataType, m: int, panel: int) -> None:
+    def __init__(self, dims: tuple[int, ...], dtype: DataType, m: int, panel: int, turned: bool = False) -> None:
         dims = naturals("dims", dims)
         if m not in POINTS or dtype != f32 or len(dims) not in (4, 5) or dims[-2:] != (TAPS, TAPS):
             raise InvalidArguments(
                 f"weights {dtype} {shown(dims)} have no form F({shown(m)}): f32 o x c x 3 x 3 have 2, 4"
             )
-        tag = f"Acdb{panel}a" if len(dims) == 4 else f"aBdec{panel}b"
+        tag = tag_of_panels(len(dims) == 5, panel, turned)
         storage = MemoryDesc((*dims[:-2], m + TAPS - 1, m + TAPS - 1), dtype, tag)
         put = object.__setattr__
         put(self, "dims", dims)
@@ -50,9 +53,16 @@ class WinogradDesc(MemoryDesc):
         put(self, "is_any", False)
         put(self, "m", m)
         put(self, "panel", panel)
+        put(self, "turned", bool(turned))
         put(self, "_storage", storage)
         put(self, "_extent", storage.size_bytes // dtype.size_bytes)
-        put(self, "_key", ("winograd", m, *storage._key))
+        put(self, "_key", ("winograd", m, bool(turned), *storage._key))
+
+    @property
+    def adjoint(self) -> "WinogradDesc":
+        """The same storage as that of weights with input and output channels exchanged and taps turned."""
+        *groups, out, into, rows, columns = self.dims
+        return WinogradDesc((*groups, into, out, rows, columns), self.dtype, self.m, self.panel, not self.turned)
 
     @property
     def storage(self) -> MemoryDesc:
@@ -61,7 +71,7 @@ class WinogradDesc(MemoryDesc):
     @property
     def tag(self) -> str:
         """Of the storage, behind the form."""
-        return f"winograd{self.m}:{self.storage.tag}"
+        return f"winograd{self.m}{'turned' * self.turned}:{self.storage.tag}"
 
     @property
     def alias(self) -> None:
@@ -75,7 +85,7 @@ class WinogradDesc(MemoryDesc):
         """What `storage` holds of weights `array`: computed in float64, rounded once."""
         g = weights_matrix(self.m)
         both, points = np.kron(g, g), len(g)  # vec(G g G^T) = (G x G) vec(g): one product, where einsum is slow
-        taps = np.asarray(array, np.float64).reshape(-1, TAPS * TAPS)
+        taps = np.asarray(array, np.float64).reshape(-1, TAPS * TAPS)[:, :: -1 if self.turned else 1]
         return (taps @ both.T).astype(np.float32).reshape(*array.shape[:-2], points, points)
 
     def permute_axes(self, permutation: Any) -> NoReturn:
@@ -90,6 +100,13 @@ class WinogradDesc(MemoryDesc):
 
     def _no(self, what: str) -> InvalidArguments:
         return InvalidArguments(f"desc {self} has no {what}, its elements are transformed: keep the plain weights")
+
+
+def tag_of_panels(has_groups: bool, panel: int, turned: bool) -> str:
+    """Of a storage: panels of output channels, or of input channels where weights are turned."""
+    if has_groups:
+        return f"aCdeb{panel}c" if turned else f"aBdec{panel}b"
+    return f"Bcda{panel}b" if turned else f"Acdb{panel}a"
 
 
 @cache

@@ -203,14 +203,21 @@ def _class(name: str) -> Any:
 
 def _desc_fields(desc: MemoryDesc) -> dict[str, Any]:
     if isinstance(desc, WinogradDesc):
-        return {"dims": desc.dims, "dtype": desc.dtype.name, "winograd": desc.m, "panel": desc.panel}
+        return {
+            "dims": desc.dims,
+            "dtype": desc.dtype.name,
+            "winograd": desc.m,
+            "panel": desc.panel,
+            "turned": desc.turned,
+        }
     layout = {"tag": "any"} if desc.is_any else {"strides": desc.strides, "inner_blocks": desc.inner_blocks}
     return {"dims": desc.dims, "dtype": desc.dtype.name, "offset0": desc.offset0, **layout}
 
 
 def _desc(text: dict[str, Any]) -> MemoryDesc:
     if "winograd" in text:
-        return WinogradDesc(text["dims"], DATA_TYPES[text["dtype"]], text["winograd"], text["panel"])
+        turned = text.get("turned", False)
+        return WinogradDesc(text["dims"], DATA_TYPES[text["dtype"]], text["winograd"], text["panel"], turned)
     layout = {name: text[name] for name in ("tag", "strides", "inner_blocks") if name in text}
     return MemoryDesc(text["dims"], DATA_TYPES[text["dtype"]], offset0=text["offset0"], **layout)
 

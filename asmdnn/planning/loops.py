@@ -43,6 +43,10 @@ class Loop:
         """Of strides in elements, where all tensors have that type."""
         return self.every(dtype.size_bytes)
 
+    def strides_of(self, dtypes: Sequence[DataType]) -> tuple[int, ...]:
+        """In bytes, of the first tensors, of these types."""
+        return tuple(dtype.size_bytes * stride for dtype, stride in zip(dtypes, self.strides, strict=False))
+
     def every(self, steps: int) -> tuple[int, ...]:
         """The strides of so many steps at a time."""
         return tuple(steps * stride for stride in self.strides)

@@ -1,6 +1,6 @@
 """What all descriptions of primitives have in common."""
 
-from dataclasses import Field, fields
+from dataclasses import Field
 from typing import Any, ClassVar, Protocol
 
 from asmdnn.memory import MemoryDesc
@@ -16,5 +16,5 @@ class Description(Protocol):
 
 def asked(desc: Description) -> dict[str, MemoryDesc]:
     """The tensors of a description, formats as asked for."""
-    values = {field.name: getattr(desc, field.name) for field in fields(desc)}
-    return {name: value for name, value in values.items() if isinstance(value, MemoryDesc)}
+    names = desc.__dataclass_fields__
+    return {name: value for name in names if isinstance(value := getattr(desc, name), MemoryDesc)}

@@ -14,6 +14,8 @@ def row_major(dims: Sequence[int], desc: MemoryDesc) -> MemoryDesc:
 
 def of_type(desc: MemoryDesc, dtype: DataType) -> MemoryDesc:
     """The same layout of elements of another type."""
+    if desc.dtype == dtype and not desc.is_any:
+        return desc
     return MemoryDesc(
         desc.dims, dtype, strides=desc.strides, inner_blocks=desc.inner_blocks, offset0=desc.offset0
     )  # fmt: skip

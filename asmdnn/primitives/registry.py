@@ -14,6 +14,7 @@ from asmdnn.primitives.kind import Kind
 FOLDERS = (
     "convolution",
     "deconvolution",
+    "convolution_backward",
     "products",
     "elementwise",
     "reorder",

@@ -24,7 +24,7 @@ from asmdnn.generators.functions.shifted import ShiftedSpec
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.plan import Plan
-from asmdnn.primitives.attributes.attr import Attr, Sum
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, Sum
 from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.description import Description, asked
 
@@ -39,6 +39,8 @@ def check_uses(plan: Plan, desc: Description, attr: Attr) -> None:
     for name, tensor in asked(desc).items():
         if name in plan.tensors and plan.tensors[name].dtype != tensor.dtype:
             reject(plan, f"has {name} as {plan.tensors[name].dtype}, asked for is {tensor.dtype}")
+    if attr == NO_ATTR:
+        return
     brought = [*run_time_names(attr)]
     for name in brought:
         if name not in plan.tensors:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.definitions.softmax import attention
 from tests.primitives.guarded import in_child
 from tests.primitives.test_guard_pages import run_guarded
 from tests.support.plans import emulate_plan
@@ -28,13 +29,10 @@ def tensors(case: tuple[int, ...]) -> tuple[Any, Any, Any]:
 
 
 def wanted(query: Any, key: Any, value: Any, mask: Any, scale: float, causal: bool) -> Any:
-    together, (rows, keys) = query.shape[1] // key.shape[1], (query.shape[2], key.shape[2])
-    query, key, value = (x.astype(np.float64) for x in (query, key.repeat(together, 1), value.repeat(together, 1)))
-    scores = query @ key.swapaxes(2, 3) * scale + (0 if mask is None else mask)
-    if causal:
-        scores = np.where(np.arange(keys) <= np.arange(rows)[:, None] + keys - rows, scores, -np.inf)
-    powers = np.exp(scores - scores.max(-1, keepdims=True))
-    return powers / powers.sum(-1, keepdims=True) @ value
+    rows, keys = query.shape[2], key.shape[2]
+    hidden = causal & (np.arange(keys) > np.arange(rows)[:, None] + keys - rows)
+    bias = np.where(hidden, -np.inf, 0.0 if mask is None else mask)
+    return attention(*(x.astype(np.float64) for x in (query, key, value)), scale, bias)
 
 
 def plain(array: Any) -> dnn.MemoryDesc:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.bench.drivers.lrn import sums
+from asmdnn.definitions.normalization import local_base
 from tests.primitives.guarded import in_child
 from tests.primitives.test_guard_pages import run_guarded
 from tests.support.plans import emulate_plan
@@ -28,8 +28,7 @@ def numbers(*dims: int) -> Any:
 
 
 def base_of(x: Any, alg: str, size: int, alpha: float, k: float) -> Any:
-    axes = (1,) if alg == ACROSS else tuple(range(2, x.ndim))
-    return k + alpha / size ** len(axes) * sums(x, axes, size)
+    return local_base(x.astype(np.float64), (1,) if alg == ACROSS else tuple(range(2, x.ndim)), size, alpha, k)
 
 
 def described(alg: Any, desc: dnn.MemoryDesc, size: int, numbers: Any = NUMBERS, trains: bool = False) -> Any:
@@ -158,8 +157,8 @@ def test_bad_input() -> None:
         dnn.ops.lrn(numbers(1, 1, 40, 40), 21, alg="lrn_within_channel")
     with pytest.raises(dnn.Unimplemented, match="post-ops"):
         dnn.primitive_desc(described(ACROSS, desc, 5), dnn.Attr([dnn.Sum()]))
-    with pytest.raises(dnn.Unimplemented, match="src is bf16"):
-        dnn.primitive_desc(described(ACROSS, dnn.MemoryDesc((2, 3), dnn.bf16, "ab"), 5))
+    with pytest.raises(dnn.Unimplemented, match="src is s8"):
+        dnn.primitive_desc(described(ACROSS, dnn.MemoryDesc((2, 3), dnn.s8, "ab"), 5))
 
 
 def test_torch(isa: str) -> None:

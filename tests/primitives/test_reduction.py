@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.bench.drivers.reduction import reduced
+from asmdnn.definitions.reduction import reduced
 from asmdnn.primitives.reduction.description import ALGORITHMS
 from tests.primitives.guarded import in_child
 from tests.primitives.test_guard_pages import run_guarded

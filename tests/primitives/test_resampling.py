@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.definitions.resampling import resampled
 from asmdnn.primitives.resampling.description import Coordinates, ResamplingAlgorithm
 from tests.primitives.guarded import in_child
 from tests.primitives.test_guard_pages import run_guarded
@@ -31,40 +32,9 @@ def tagged(tag: str, axes: int) -> str:
     return tag.format("cde"[:axes])
 
 
-def place(o: int, factor: float, size: int, made: int, coordinates: str) -> float:
-    if coordinates == "align_corners":
-        return o * (size - 1) / (made - 1) if made > 1 else 0.0
-    return (o + 0.5) / factor - 0.5 if coordinates == "half_pixel" else o / factor
-
-
-def matrix(alg: str, size: int, made: int, coordinates: str) -> Any:
-    """[made, size]: written from the formulas of ONNX's Resize."""
-    found = np.zeros((made, size))
-    for o in range(made):
-        if size == made:
-            found[o, o] = 1
-            continue
-        x = place(o, made / size, size, made, coordinates)
-        if alg == "nearest":
-            found[o, min(max(int(np.floor(x + 0.5)), 0), size - 1)] = 1
-            continue
-        first = int(np.floor(x))
-        for i in range(first - 1, first + 3):
-            d, a = abs(x - i), -0.75
-            if alg == "linear":
-                w = max(0.0, 1 - d)
-            else:
-                w = (a + 2) * d**3 - (a + 3) * d**2 + 1 if d <= 1 else a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a
-            found[o, min(max(i, 0), size - 1)] += w
-    return found
-
-
 def expected(alg: str, x: Any, sizes: Any, coordinates: str) -> Any:
-    y = x.astype(np.float64)
-    for axis, made in enumerate(sizes):
-        along = matrix(alg, x.shape[2 + axis], made, coordinates)
-        y = np.moveaxis(np.tensordot(along, y, (1, 2 + axis)), 0, 2 + axis)
-    return y
+    factors = tuple(made / size for made, size in zip(sizes, x.shape[2:], strict=True))
+    return resampled(x.astype(np.float64), alg, sizes, factors, coordinates)[0]
 
 
 def described(alg: ResamplingAlgorithm, dims: Any, sizes: Any, tag: str, coordinates: Coordinates) -> Any:

@@ -16,9 +16,22 @@ def sums_of_products() -> dict[str, Call]:
         "strides": (1, 1), "dilations": (0, 0), "padding_l": (1, 1), "padding_r": (1, 1),
         "prop_kind": dnn.PropKind.forward_inference, "algorithm": dnn.Algorithm.convolution_direct,
     }  # fmt: skip
+    transposed = dnn.DeconvolutionForward(desc(1, 2, 3, 3), desc(3, 2, 3, 3), desc(1, 3, 5, 5))
     ip = {"src": desc(2, 3), "weights": desc(4, 3), "dst": desc(2, 4), "bias": desc(4)}
     return {
         "ConvolutionForward": (dnn.ConvolutionForward, lambda: conv),
+        "ConvolutionBackwardData": (dnn.ConvolutionBackwardData, lambda: gradient_of(conv)),
+        "DeconvolutionBackwardData": (
+            dnn.DeconvolutionBackwardData,
+            lambda: gradient_of(conv) | {"algorithm": dnn.Algorithm.deconvolution_direct},
+        ),
+        "ConvolutionBackwardData.of": (
+            dnn.ConvolutionBackwardData.of,
+            lambda: {"forward": dnn.primitive_desc(dnn.ConvolutionForward(**conv)), "diff_src": "nhwc"},
+        ),
+        "DeconvolutionBackwardData.of": (
+            dnn.DeconvolutionBackwardData.of, lambda: {"forward": dnn.primitive_desc(transposed), "weights": "any"}
+        ),
         "MatMul": (
             dnn.MatMul,
             lambda: {"src": desc(2, 3), "weights": desc(3, 4), "dst": desc(2, 4), "bias": desc(1, 4)},
@@ -36,6 +49,12 @@ def sums_of_products() -> dict[str, Call]:
             lambda: {"src": desc(2, 3), "diff_weights": desc(4, 3), "diff_dst": desc(2, 4), "diff_bias": desc(4)},
         ),
     }  # fmt: skip
+
+
+def gradient_of(conv: Arguments) -> Arguments:
+    """The arguments of the gradient of data, from those of the forward pass."""
+    names = {"src": "diff_src", "dst": "diff_dst"}
+    return {names.get(name, name): value for name, value in conv.items() if name not in ("bias", "prop_kind")}
 
 
 def moves() -> dict[str, Call]:

@@ -72,10 +72,19 @@ def array_products() -> dict[str, Call]:
     conv = {"x": array(1, 2, 5, 5), "w": array(3, 2, 3, 3), "b": array(3), "stride": 1, "padding": (1, 1),
             "dilation": 1, "post_ops": [], "out": array(1, 3, 5, 5), "engine": ENGINE}  # fmt: skip
     transposed = {**conv, "w": array(2, 3, 3, 3)}
+    back = {"dy": array(1, 3, 5, 5), "stride": 1, "padding": (1, 1), "dilation": 1, "groups": 1, "engine": ENGINE}
     product = {"a": array(2, 3), "b": array(3, 4), "bias": array(1, 4), "post_ops": [], "out": array(2, 4)}
     return {
         "ops.conv2d": (dnn.ops.conv2d, lambda: {**conv, "groups": 1, "algorithm": "auto"}),
         "ops.conv_transpose2d": (dnn.ops.conv_transpose2d, lambda: {**transposed, "groups": 1, "output_padding": 0}),
+        "ops.conv_input_gradient": (
+            dnn.ops.conv_input_gradient,
+            lambda: {**back, "w": array(3, 2, 3, 3), "image": (1, 2, 5, 5), "out": array(1, 2, 5, 5),
+                     "algorithm": "auto"},
+        ),
+        "ops.conv_transpose_input_gradient": (
+            dnn.ops.conv_transpose_input_gradient, lambda: {**back, "w": array(2, 3, 3, 3), "out": array(1, 2, 5, 5)}
+        ),
         "ops.matmul": (dnn.ops.matmul, lambda: {**product, "engine": ENGINE}),
         "ops.pack_weights": (dnn.ops.pack_weights, lambda: {"b": array(3, 4), "engine": ENGINE}),
         "ops.pack_conv_weights": (

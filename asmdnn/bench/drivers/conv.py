@@ -1,4 +1,4 @@
-"""`--conv`: forward convolutions, of 1, 2 and 3 spatial axes; and what `--deconv` has in common with it."""
+"""`--conv`: convolutions of 1, 2 and 3 spatial axes; and what `--deconv` has in common with it."""
 
 import math
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.bench import chains
 from asmdnn.bench.attributes import WORDS, ScaleWords, WeightsSettings, scaled_options, scales_of
+from asmdnn.bench.conv_gradients import WRITTEN, Gradient, GradientWork
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, Work
 from asmdnn.bench.judge import Answer
@@ -225,9 +226,20 @@ def _alg(word: str) -> str:
     return name
 
 
+GRADIENT = Gradient("convolution", {"BWD_D": dnn.ConvolutionBackwardData}, ALGORITHMS, OF_ONEDNN)
+
+
+def _work(case: ConvCase) -> Work[Any]:
+    settings = case.settings
+    if settings.dir in WRITTEN:
+        return GradientWork(GRADIENT, settings, settings.alg, case.problem)
+    return ConvWork(case)
+
+
 OPTIONS = {
-    "dir": Option("dir", direction("FWD_B", "FWD_D", "FWD_I"),
-                  "FWD_B training with bias (default), FWD_D training, FWD_I inference, both without", True),
+    "dir": Option("dir", direction("FWD_B", "FWD_D", "FWD_I", *WRITTEN),
+                  "FWD_B training with bias (default), FWD_D training, FWD_I inference, both without; BWD_D data",
+                  True),
     "dt": Option("dt", types_of_tensors, "data types of src, weights and dst: f32 (default), u8:s8:f32, ...", True),
     "cfg": Option("dt", older_types_of_tensors, "the same in older words", True, describes=False),
     "bia-dt": Option("bia_dt", any_bias_type, "f32, s32, ...: a bias in every direction; undef (default)", True),
@@ -249,7 +261,7 @@ DRIVER = Driver(
     ConvSettings(),
     OPTIONS,
     parse_problem,
-    ConvWork,
+    _work,
     example="--mode=CP --dir=FWD_I --mb=1 --threads=1 --peer=onednn --batch=resnet_50",
     notation='mb1ic64ih56oc64oh56kh3ph1n"name"',
     bandwidth_bound=False,

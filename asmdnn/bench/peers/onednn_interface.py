@@ -49,6 +49,18 @@ int dnnl_convolution_forward_primitive_desc_create(handle *desc, handle engine, 
 int dnnl_deconvolution_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
     handle weights, handle bias, handle dst, const dim *strides, const dim *dilations, const dim *padding_l,
     const dim *padding_r, handle attr);
+int dnnl_convolution_backward_data_primitive_desc_create(handle *desc, handle engine, int alg, handle diff_src,
+    handle weights, handle diff_dst, const dim *strides, const dim *dilations, const dim *padding_l,
+    const dim *padding_r, handle hint_forward, handle attr);
+int dnnl_convolution_backward_weights_primitive_desc_create(handle *desc, handle engine, int alg, handle src,
+    handle diff_weights, handle diff_bias, handle diff_dst, const dim *strides, const dim *dilations,
+    const dim *padding_l, const dim *padding_r, handle hint_forward, handle attr);
+int dnnl_deconvolution_backward_data_primitive_desc_create(handle *desc, handle engine, int alg, handle diff_src,
+    handle weights, handle diff_dst, const dim *strides, const dim *dilations, const dim *padding_l,
+    const dim *padding_r, handle hint_forward, handle attr);
+int dnnl_deconvolution_backward_weights_primitive_desc_create(handle *desc, handle engine, int alg, handle src,
+    handle diff_weights, handle diff_bias, handle diff_dst, const dim *strides, const dim *dilations,
+    const dim *padding_l, const dim *padding_r, handle hint_forward, handle attr);
 int dnnl_shuffle_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src, handle dst,
     int axis, dim group_size, handle attr);
 int dnnl_shuffle_backward_primitive_desc_create(handle *desc, handle engine, handle diff_src, handle diff_dst,

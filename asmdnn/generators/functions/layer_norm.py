@@ -4,12 +4,13 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src      | f32[rows, elements] | rows src_row_bytes apart, elements dense |
-| dst      | f32[rows, elements] | rows dst_row_bytes apart, elements dense; may be src |
+| src      | kind[rows, elements] | rows src_row_bytes apart, elements dense |
+| dst      | kind[rows, elements] | rows dst_row_bytes apart, elements dense; may be src |
 | mean     | f32[rows]           | statistics.mean_bytes apart; only with statistics |
 | variance | f32[rows]           | statistics.variance_bytes apart; only with statistics |
 | then ..  | f32[rows, elements] | operands of after, such as scale and shift, each laid out as its Operand says |
 
+kind is f32, or what `types` says of src and dst; elements become f32 as they are loaded, and are rounded once.
 The mean is 0, and the variance that of the squares, if not `centred`.  statistics are written, or read if `given`.
 
 A row is read once for both sums, of d = src - k and of d^2, k being the mean of its first vector; the second walk finds
@@ -28,11 +29,20 @@ from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.row_code import DST, SRC, Rows, steps_of
-from asmdnn.generators.functions.rows import Vectors, Walk, operands_touched, rows_touched
+from asmdnn.generators.functions.rows import (
+    F32_TYPES,
+    Vectors,
+    Walk,
+    operands_touched,
+    rows_touched,
+    words_of_types,
+)
+from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
-from asmdnn.isa.vector import Broadcast, Lanes, Vector
+from asmdnn.isa.elements import size_of
+from asmdnn.isa.vector import Broadcast, Vector
 from asmdnn.isa.vectors import vector_of
 
 MEAN, VARIANCE = 2, 3
@@ -61,10 +71,10 @@ class Statistics:
 
 
 @exact
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LayerNormSpec:
     """Everything that the bytes of such a kernel depend on.  streams: results go past the caches if dst is aligned, and
-    src is asked for ahead."""
+    src is asked for ahead; of f32.  types: of src, which converts alone, and dst."""
 
     isa: str
     rows: int
@@ -76,12 +86,13 @@ class LayerNormSpec:
     statistics: Statistics | None = None
     after: tuple[PostOp, ...] = ()
     streams: bool = False
+    types: tuple[str, str] = F32_TYPES
 
     @property
     def name(self) -> str:
         words = [*words_of(self.after), *["streaming"] * self.streams, checksum(self)]
         kind = "layernorm" if self.centred else "rmsnorm"
-        return f"{kind}_f32_{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
+        return f"{kind}_{words_of_types(self.types)}_{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -99,8 +110,9 @@ class LayerNormSpec:
             for argument, step in self.statistics.steps.items():
                 kept += rows_touched(argument, self.rows, step, 1)
         given = bool(self.statistics and self.statistics.given)
-        src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements)
-        dst = rows_touched(DST, self.rows, self.dst_row_bytes, self.elements)
+        of_src, of_dst = map(size_of, self.types)
+        src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements, of_src)
+        dst = rows_touched(DST, self.rows, self.dst_row_bytes, self.elements, of_dst)
         reads = dict.fromkeys((*src, *(kept if given else ()), *operands_touched(self.after, self.rows, self.elements)))
         return Footprint(tuple(reads), dst if given else (*dst, *kept))
 
@@ -135,7 +147,8 @@ class LayerNormCode(Rows):
         is_short = spec.elements <= SHORT * v.lanes
         together = min(spec.rows, 2 if is_short else 1)
         super().__init__(v, spec.rows, together, (spec.src_row_bytes, spec.dst_row_bytes), spec.steps)
-        self.spec, self.walk, self.streams = spec, Walk(v, spec.elements), False
+        self.spec, self.walk, self.streams = spec, Walk(v, spec.elements, min(map(size_of, spec.types))), False
+        self.src_kind, self.dst_kind = spec.types
         self.means, self.factors = ([v.asm.stack(4) for _ in range(together)] for _ in range(2))
 
     def some(self, rows: int) -> None:
@@ -177,7 +190,7 @@ class LayerNormCode(Rows):
             for j, part in enumerate(vectors.parts):
                 for r in range(rows):
                     d = spare[r % 2 if rows > 1 else j % 2]
-                    part.load(d, vectors.at(self.src, j, r * spec.src_row_bytes))
+                    vectors.load(d, self.src, j, r * spec.src_row_bytes, self.src_kind)
                     if spec.centred:
                         v.asm.VSUBPS(d, d, shifts[r])
                         part.clear_rest(d)
@@ -200,8 +213,8 @@ class LayerNormCode(Rows):
 
     def first_mean(self, shift: Register, row: int) -> None:
         """The mean of the row's first vector, in every lane."""
-        first: Lanes = self.walk.parts[0]
-        first.load(shift, mem(self.src, row * self.spec.src_row_bytes, size=self.v.bytes))
+        first = Vectors(self.v, self.walk.parts[:1], 0, None)
+        first.load(shift, self.src, 0, row * self.spec.src_row_bytes, self.src_kind)
         self.combined(shift, [shift], self.v.add)
         self.times(shift, 1 / min(self.v.lanes, self.spec.elements))
 
@@ -242,15 +255,18 @@ class LayerNormCode(Rows):
 
     def results(self, vectors: Vectors, rows: int) -> None:
         spec, v = self.spec, self.v
-        inputs = [self.src_of_rows(vectors, rows), self.numbers(self.factors, vectors, rows)]
+        inputs = [self.src_of_rows(vectors, rows, self.src_kind), self.numbers(self.factors, vectors, rows)]
         if spec.centred:
             inputs.append(self.numbers(self.means, vectors, rows))
         operands = [self.of_rows(operand, vectors, rows) for operand in operands_of(spec.after)]
-        values = self.apply(normalized(spec.centred, spec.after), [*inputs, *operands])
+        program = of_lanes(normalized(spec.centred, spec.after), (self.src_kind,), (self.dst_kind,))
+        values = self.apply(program, [*inputs, *operands])
         for i, value in enumerate(values):
             r, j = divmod(i, vectors.count)
-            store = v.stream if self.streams and vectors.parts[j] is v else vectors.parts[j].store_last
-            store(vectors.at(self.dst, j, r * spec.dst_row_bytes), value)
+            if self.streams and vectors.parts[j] is v:
+                v.stream(vectors.at(self.dst, j, r * spec.dst_row_bytes), value)
+            else:
+                vectors.store_last(self.dst, j, value, r * spec.dst_row_bytes, self.dst_kind)
         v.registers.free(*values)
 
     def numbers(self, places: list[Pointer], vectors: Vectors, rows: int) -> list[Source]:

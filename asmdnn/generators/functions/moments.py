@@ -5,9 +5,11 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src  | f32[rows, elements]   | rows src_row_bytes apart, elements dense |
+| src  | kind[rows, elements]  | rows src_row_bytes apart, elements dense |
 | mean | f32[rows or elements] | those of rows dst_row_bytes apart, those of lanes dense |
 | m2   | f32[rows or elements] | likewise |
+
+kind is f32, or a type that converts alone: elements become f32 as they are loaded.
 
 One read: sums of d = x - k and of d^2, k being the first element of a column or of a short row, or the mean of the
 first vector of a longer one; m2 = sum d^2 - (sum d)^2 / n.  (k - mean)^2 <= m2, and of a longer row
@@ -21,9 +23,11 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint
 from asmdnn.generators.functions.moments_code import M2, MEAN, SHORT, MomentsDown, MomentsOfLongRows, ShortRows
 from asmdnn.generators.functions.row_code import SRC
-from asmdnn.generators.functions.rows import F32_BYTES, rows_touched
+from asmdnn.generators.functions.rows import rows_touched
 from asmdnn.isa.assembler import Assembler
+from asmdnn.isa.elements import size_of
 from asmdnn.isa.vectors import vector_of
+from asmdnn.types import F32_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +41,11 @@ class MomentsSpec:
     src_row_bytes: int
     dst_row_bytes: int
     divides: bool = False
+    kind: str = "f32"
 
     @property
     def name(self) -> str:
-        return f"moments_f32_{self.along}{self.rows}x{self.elements}_{checksum(self)}__{self.isa}"
+        return f"moments_{self.kind}_{self.along}{self.rows}x{self.elements}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -50,7 +55,7 @@ class MomentsSpec:
     def footprint(self) -> Footprint:
         results = (self.rows, self.dst_row_bytes, 1) if self.along == "rows" else (1, 0, self.elements)
         written = (*rows_touched(MEAN, *results), *rows_touched(M2, *results))
-        return Footprint(rows_touched(SRC, self.rows, self.src_row_bytes, self.elements), written)
+        return Footprint(rows_touched(SRC, self.rows, self.src_row_bytes, self.elements, size_of(self.kind)), written)
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[])."""

@@ -5,9 +5,11 @@ from typing import Protocol
 
 from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.row_code import OTHER_REGISTERS, SRC, Computation, Rows
-from asmdnn.generators.functions.rows import F32_BYTES, Vectors, Walk
+from asmdnn.generators.functions.rows import Vectors, Walk
 from asmdnn.isa.assembler import Register, mem
-from asmdnn.isa.vector import Vector
+from asmdnn.isa.elements import element_of, size_of
+from asmdnn.isa.vector import Broadcast, Vector
+from asmdnn.types import F32_BYTES
 
 MEAN, M2 = 1, 2
 AT_ONCE = 4  # vectors of a long row
@@ -29,6 +31,8 @@ class MomentsFields(Protocol):
     def dst_row_bytes(self) -> int: ...
     @property
     def divides(self) -> bool: ...
+    @property
+    def kind(self) -> str: ...
 
 
 class MomentsOfLongRows(Rows):
@@ -36,7 +40,7 @@ class MomentsOfLongRows(Rows):
 
     def __init__(self, spec: MomentsFields, v: Vector) -> None:
         super().__init__(v, spec.rows, 1, (spec.src_row_bytes, spec.dst_row_bytes), {M2: spec.dst_row_bytes})
-        self.spec, self.walk = spec, Walk(v, spec.elements)
+        self.spec, self.walk = spec, walk_of(spec, v)
 
     def some(self, rows: int) -> None:
         v, asm, n = self.v, self.v.asm, self.spec.elements
@@ -44,14 +48,14 @@ class MomentsOfLongRows(Rows):
         count = min(AT_ONCE, len(self.walk.parts))
         sums, squares = v.registers.take("sum d", count), v.registers.take("sum d^2", count)
         shift, d = v.registers.take("k"), v.registers.take("d", 2)
-        self.walk.parts[0].load(shift, mem(self.src, size=v.bytes))
+        Vectors(v, self.walk.parts[:1], 0, None).load(shift, self.src, 0, kind=self.spec.kind)
         self.combined(shift, [shift], v.add)
         self.times(shift, 1 / min(v.lanes, n))
         for total in (*sums, *squares):
             v.zero(total)
 
         def add(vectors: Vectors) -> None:
-            add_distances(vectors, self.src, [shift] * count, (sums, squares), d)
+            add_distances(vectors, (self.src, 0), [shift] * count, (sums, squares), d, self.spec.kind)
 
         self.walk.each(AT_ONCE, "vectors", add)
         asm.role("results")
@@ -69,7 +73,7 @@ class ShortRows(Rows):
     def __init__(self, spec: MomentsFields, v: Vector) -> None:
         row_bytes = (spec.src_row_bytes, spec.dst_row_bytes)
         super().__init__(v, spec.rows, TOGETHER, row_bytes, {M2: spec.dst_row_bytes})
-        self.spec, self.parts = spec, Walk(v, spec.elements).parts
+        self.spec, self.parts = spec, walk_of(spec, v).parts
 
     def some(self, rows: int) -> None:
         """In powers of two."""
@@ -86,11 +90,12 @@ class ShortRows(Rows):
         shifts, sums, squares = (v.registers.take(name, rows) for name in ("k", "sum d", "sum d^2"))
         d = v.registers.take("d", 2)
         for r in range(rows):
-            row = Vectors(v, self.parts, (first + r) * self.src_row_bytes, None)
-            v.broadcast(shifts[r], row.at(self.src, 0).sized(F32_BYTES))
+            row, place = Vectors(v, self.parts, 0, None), (first + r) * self.src_row_bytes
+            self.first_element(shifts[r], place)
             v.zero(sums[r])
             v.zero(squares[r])
-            add_distances(row, self.src, [shifts[r]] * row.count, ([sums[r]] * row.count, [squares[r]] * row.count), d)
+            totals = [sums[r]] * row.count, [squares[r]] * row.count
+            add_distances(row, (self.src, place), [shifts[r]] * row.count, totals, d, self.spec.kind)
         v.registers.free(*d)
         asm.role("results")
         spare = v.registers.take("spare")
@@ -101,6 +106,12 @@ class ShortRows(Rows):
         for pointer, result in ((self.dst, means), (self.operands.register(M2), square)):
             v.store_first(mem(pointer, first * F32_BYTES, size=v.bytes), result, rows)
         v.registers.free(*shifts, *sums, *squares)
+
+    def first_element(self, x: Register, place: int) -> None:
+        """That of a row, in every lane."""
+        of = element_of(self.spec.kind)
+        (of.repeated(self.v) or Broadcast(self.v)).load(x, mem(self.src, place, size=of.size_bytes))
+        of.to_f32(self.v, x)
 
     def beside(self, numbers: Sequence[Register]) -> Register:
         """The first of them, whose lane i becomes that of numbers[i]; of which there are up to four."""
@@ -116,7 +127,7 @@ class MomentsDown(Computation):
 
     def __init__(self, spec: MomentsFields, v: Vector) -> None:
         super().__init__(v)
-        self.spec, self.walk, self.left = spec, Walk(v, spec.elements), v.asm.gp.take("rows left")
+        self.spec, self.walk, self.left = spec, walk_of(spec, v), v.asm.gp.take("rows left")
         self.free = v.registers.available - 2  # but two for d
         self.at_once = 1 << (self.free // 3).bit_length() - 1  # k and both sums of each; whole lines
 
@@ -131,15 +142,14 @@ class MomentsDown(Computation):
         sums, squares = v.registers.take("sum d", chains, count), v.registers.take("sum d^2", chains, count)
         pointers = RowPointers(asm, {SRC: chains * spec.src_row_bytes}, spec.rows, OTHER_REGISTERS)
         src = pointers.register(SRC)
-        for j, part in enumerate(vectors.parts):
-            part.load(shifts[j], vectors.at(src, j))
+        for j in range(count):
+            vectors.load(shifts[j], src, j, kind=spec.kind)
         for total in (total for of_row in (*sums, *squares) for total in of_row):
             v.zero(total)
 
         def add(rows: int) -> None:
             for r in range(rows):
-                row = Vectors(v, vectors.parts, vectors.offset_bytes + r * spec.src_row_bytes, vectors.index)
-                add_distances(row, src, shifts, (sums[r], squares[r]), d)
+                add_distances(vectors, (src, r * spec.src_row_bytes), shifts, (sums[r], squares[r]), d, spec.kind)
 
         asm.MOV(self.left, spec.rows // chains)
         with asm.loop(self.left, "rows"):
@@ -167,18 +177,26 @@ class MomentsDown(Computation):
         self.v.registers.free(*shifts, *sums, *squares)
 
 
+def walk_of(spec: MomentsFields, v: Vector) -> Walk:
+    return Walk(v, spec.elements, size_of(spec.kind))
+
+
 def add_distances(
     vectors: Vectors,
-    src: Register,
+    src: tuple[Register, int],
     shifts: Sequence[Register],
     totals: tuple[Sequence[Register], Sequence[Register]],
     d: Sequence[Register],
+    kind: str,
 ) -> None:
-    """Sums of d = x - k, and of d^2, of every vector to those of its number; the registers of d take turns."""
+    """Sums of d = x - k, and of d^2, of every vector to those of its number; the registers of d take turns.
+
+    src: the pointer of the vectors, and bytes behind it.
+    """
     v, (sums, squares) = vectors.v, totals
     for j, part in enumerate(vectors.parts):
         distance = d[j % len(d)]
-        part.load(distance, vectors.at(src, j))
+        vectors.load(distance, src[0], j, src[1], kind)
         v.asm.VSUBPS(distance, distance, shifts[j])
         part.clear_rest(distance)
         v.add(sums[j], sums[j], distance)

@@ -10,11 +10,12 @@ from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.rows import Vectors
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.isa.assembler import Pointer, Register, mem
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Broadcast, Combine, Vector
 
 SRC, DST = range(2)
 OTHER_REGISTERS = 3  # general-purpose ones: rows left, the place in a row, a tail's bits
-LINE_BYTES, AHEAD_BYTES = 64, 2048
+AHEAD_BYTES = 2048
 
 
 class Computation:
@@ -108,8 +109,9 @@ class Rows(Computation):
         found = [source for r in range(rows) for source in self.operand(operand, vectors, r)]
         return [Source(source.locate, source.lanes or Broadcast(self.v)) for source in found] if rows > 1 else found
 
-    def src_of_rows(self, vectors: Vectors, rows: int) -> list[Source]:
-        return [x for r in range(rows) for x in vectors.sources(lambda: self.src, further_bytes=r * self.src_row_bytes)]
+    def src_of_rows(self, vectors: Vectors, rows: int, kind: str = "f32") -> list[Source]:
+        steps = [r * self.src_row_bytes for r in range(rows)]
+        return [x for step in steps for x in vectors.sources(lambda: self.src, further_bytes=step, kind=kind)]
 
     def prefetch(self, vectors: Vectors) -> None:
         """What vectors of src further on will be, if they are those of a loop."""

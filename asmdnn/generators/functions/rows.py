@@ -10,8 +10,9 @@ from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.types import F32_BYTES
 
-F32_BYTES = 4
+F32_TYPES = ("f32", "f32")  # of src and dst
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,18 @@ class Vectors:
     def at(self, pointer: Register, j: int, further_bytes: int = 0, size: int = F32_BYTES) -> Pointer:
         """Vector j of the row, of elements of so many bytes, that begins so many bytes behind the pointer."""
         offset = (self.offset_bytes + j * self.v.bytes) * size // F32_BYTES + further_bytes
-        return mem(pointer, offset, size=self.v.bytes, index=self.index, scale=size // self.unit)
+        scale = size // self.unit if self.index is not None else 1
+        return mem(pointer, offset, size=self.v.bytes, index=self.index, scale=scale)
+
+    def load(self, x: Register, pointer: Register, j: int, further_bytes: int = 0, kind: str = "f32") -> None:
+        """x = vector j of elements of that type, which convert alone, as f32."""
+        of = element_of(kind)
+        of.load(self.v, x, self.at(pointer, j, further_bytes, of.size_bytes), self.parts[j])
+
+    def store_last(self, pointer: Register, j: int, x: Register, further_bytes: int = 0, kind: str = "f32") -> None:
+        """Lanes of that type to vector j; x may be overwritten."""
+        of = element_of(kind)
+        of.lanes(self.v, self.parts[j]).store_last(self.at(pointer, j, further_bytes, of.size_bytes), x)
 
     def sources(
         self, pointer: Callable[[], Register], element: bool = False, further_bytes: int = 0, kind: str = "f32"
@@ -80,6 +92,11 @@ class Walk:
         parts, done = self.parts, groups * together if groups > 1 else 0
         for first in range(done, len(parts), together):
             body(Vectors(v, parts[first : first + together], first * v.bytes, None, self.unit))
+
+
+def words_of_types(types: Sequence[str]) -> str:
+    """Those of src and dst in a kernel's name."""
+    return "".join(dict.fromkeys(types))
 
 
 def rows_touched(

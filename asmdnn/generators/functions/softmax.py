@@ -4,15 +4,17 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32[rows, elements] | rows src_row_bytes apart, elements dense |
-| dst     | f32[rows, elements] | rows dst_row_bytes apart, elements dense; may be src; holds e^(x - max x) meanwhile |
+| src     | kind[rows, elements] | rows src_row_bytes apart, elements dense |
+| dst     | kind[rows, elements] | rows dst_row_bytes apart, elements dense; may be src; f32 has e^(x - max) meanwhile |
 | 2, 3 .. | f32[rows, elements] | operands of before and after, each laid out as its Operand says |
 
+kind is f32, or what `types` says of src and dst; elements become f32 as they are loaded, and are rounded once.
 e^(x - max x) is 0 below 2^-127.  A row with NaN or +infinity, or with nothing but -infinity, becomes NaN.
 
 Rows of few vectors stay in registers between maximum and product, several rows at a time, so that they share the
 latency of maxima and sums across lanes.  Others are walked three times: the maximum; the exponentials, which are summed
-and stored; the products.  Sums are in an order that depends on the number of elements alone.
+and stored; the products.  Where dst is not f32, the last walk computes exponentials once more.  Sums are in an order
+that depends on the number of elements alone.
 """
 
 from dataclasses import dataclass
@@ -41,7 +43,7 @@ class SoftmaxSpec(SoftmaxShape):
         return 0 if self.log else rows_held(self.isa, self.elements)
 
     def footprint(self) -> Footprint:
-        return self.touched(rereads=not self.log and not self.held)
+        return self.touched(rereads=self.keeps and not self.held)
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[])."""

@@ -10,8 +10,9 @@ from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.row_code import Rows
-from asmdnn.generators.functions.rows import Vectors, Walk
+from asmdnn.generators.functions.rows import F32_TYPES, Vectors, Walk
 from asmdnn.generators.functions.softmax_shape import SoftmaxShape
+from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.vector import Lanes, Vector
@@ -62,6 +63,16 @@ def logarithm(before: tuple[PostOp, ...], after: tuple[PostOp, ...]) -> Program:
 
 
 @lru_cache
+def probability(before: tuple[PostOp, ...], after: tuple[PostOp, ...]) -> Program:
+    """after(e^(before(x, its operands) - most) * factor, its operands)."""
+    own = len(operands_of(before))
+    build = Builder(3 + own + len(operands_of(after)))
+    x, most, factor, *operands = build.inputs
+    result = flushed_exp(build, build.insert(compose(before), [x, *operands[:own]]) - most) * factor
+    return build.finish(build.insert(compose(after), [result, *operands[own:]]))
+
+
+@lru_cache
 def log_program() -> Program:
     build = Builder(1)
     return build.finish(log(build, build.inputs[0]))
@@ -70,15 +81,16 @@ def log_program() -> Program:
 class HeldRows(Rows):
     """A few rows of a few vectors, in registers from the first load to the store.
 
-    The last vector of a row ends where the row does, since masked stores are slow (microcode on Zen).
+    The last vector of a row of f32 ends where the row does, since masked stores are slow (microcode on Zen).
     """
 
     def __init__(self, spec: SoftmaxShape, v: Vector) -> None:
         together = min(spec.rows, rows_held(spec.isa, spec.elements))
         super().__init__(v, spec.rows, together, spec.row_bytes, spec.steps)
-        self.spec = spec
+        self.spec, (self.src_kind, self.dst_kind) = spec, spec.types
         full, rest = divmod(spec.elements, v.lanes)
-        self.last: Lanes = v if not rest else v.end(rest) if full else v.tail(rest)
+        ends = full and spec.types == F32_TYPES
+        self.last: Lanes = v if not rest else v.end(rest) if ends else v.tail(rest)
         self.parts = [*[v] * (full + bool(rest) - 1), self.last]
 
     def some(self, rows: int) -> None:
@@ -95,7 +107,7 @@ class HeldRows(Rows):
                 asm.VSUBPS(value, value, most)
             v.registers.free(most)
         asm.role("exponentials")
-        x = self.powers(x)
+        x = self.in_turn(power(), x)
         asm.role("sum")
         for of_row in by_row(x, rows):
             self.divide_by_sum(of_row)
@@ -104,9 +116,11 @@ class HeldRows(Rows):
             operands = [self.of_rows(operand, row, rows) for operand in operands_of(spec.after)]
             x = self.apply(compose(spec.after), [x, *operands])
         asm.role("store")
+        if self.dst_kind != "f32":
+            x = self.in_turn(of_lanes(compose(()), ("f32",), (self.dst_kind,)), x)
         for r, of_row in enumerate(by_row(x, rows)):
             for j, value in enumerate(of_row):
-                self.parts[j].store_last(row.at(self.dst, j, r * spec.dst_row_bytes), value)
+                row.store_last(self.dst, j, value, r * spec.dst_row_bytes, self.dst_kind)
         v.registers.free(*x)
 
     def loaded(self, row: Vectors, rows: int) -> list[Register]:
@@ -114,19 +128,20 @@ class HeldRows(Rows):
         spec, v = self.spec, self.v
         if spec.before:
             operands = [self.of_rows(operand, row, rows) for operand in operands_of(spec.before)]
-            return self.apply(compose(spec.before), [self.src_of_rows(row, rows), *operands])
+            program = of_lanes(compose(spec.before), (self.src_kind,), ("f32",))
+            return self.apply(program, [self.src_of_rows(row, rows, self.src_kind), *operands])
         x: list[Register] = v.registers.take("x", rows * row.count)
         for i, value in enumerate(x):
             r, j = divmod(i, row.count)
-            row.parts[j].load(value, row.at(self.src, j, r * spec.src_row_bytes))
+            row.load(value, self.src, j, r * spec.src_row_bytes, self.src_kind)
         return x
 
-    def powers(self, x: Sequence[Register]) -> list[Register]:
-        """e^x, as many at a time as there are registers for."""
+    def in_turn(self, program: Program, x: Sequence[Register]) -> list[Register]:
+        """The program of x, as many at a time as there are registers for."""
         together = max(1, self.v.registers.available // REGISTERS_OF_POWER)
         found: list[Register] = []
         for first in range(0, len(x), together):
-            found += self.apply(power(), [x[first : first + together]])
+            found += self.apply(program, [x[first : first + together]])
         return found
 
     def divide_by_sum(self, row: Sequence[Register]) -> None:
@@ -160,10 +175,10 @@ class SoftmaxOfLongRows(Rows):
 
     def __init__(self, spec: SoftmaxShape, v: Vector, prefetches: bool) -> None:
         super().__init__(v, spec.rows, 1, spec.row_bytes, spec.steps)
-        self.spec = spec
+        self.spec, (self.src_kind, self.dst_kind) = spec, spec.types
         self.prefetches = prefetches
         asm = v.asm
-        self.walk = Walk(v, spec.elements)
+        self.walk = Walk(v, spec.elements, spec.unit)
         self.at_once = v.count // REGISTERS_OF_VECTOR
         self.limit, self.last = asm.stack(4), asm.stack(4)  # the maximum; 1 / sum, or its logarithm
 
@@ -208,30 +223,33 @@ class SoftmaxOfLongRows(Rows):
     def loaded(self, vectors: Vectors) -> Sequence[Register | Pointer]:
         """before(src), in registers; whole vectors of src itself where they are."""
         if self.spec.before:
-            return self.apply(compose(self.spec.before), [vectors.sources(lambda: self.src), *self.of_before(vectors)])
+            program = of_lanes(compose(self.spec.before), (self.src_kind,), ("f32",))
+            return self.apply(program, [self.of_src(vectors), *self.of_before(vectors)])
         found: list[Register | Pointer] = []
         for j, part in enumerate(vectors.parts):
-            at = vectors.at(self.src, j)
-            if part is not self.v:
-                x = self.v.registers.take("x")
-                part.load(x, at)
-                found.append(x)
+            if part is self.v and self.src_kind == "f32":
+                found.append(vectors.at(self.src, j))
             else:
-                found.append(at)
+                x = self.v.registers.take("x")
+                vectors.load(x, self.src, j, kind=self.src_kind)
+                found.append(x)
         return found
 
+    def of_src(self, vectors: Vectors) -> list[Source]:
+        return vectors.sources(lambda: self.src, kind=self.src_kind)
+
     def exponentials(self) -> Register:
-        """Their sum in every lane; each is stored unless only logarithms are asked for."""
+        """Their sum in every lane; each is stored if dst keeps them."""
         v = self.v
         total = v.registers.take("sum")
         v.zero(total)
 
         def some(vectors: Vectors) -> None:
-            inputs = [vectors.sources(lambda: self.src), *self.of_before(vectors), self.scalar(self.limit, vectors)]
-            powers = self.apply(exponential(self.spec.before), inputs)
+            inputs = [self.of_src(vectors), *self.of_before(vectors), self.scalar(self.limit, vectors)]
+            powers = self.apply(of_lanes(exponential(self.spec.before), (self.src_kind,), ("f32",)), inputs)
             for j, (part, x) in enumerate(zip(vectors.parts, powers, strict=True)):
                 part.clear_rest(x)
-                if not self.spec.log:
+                if self.spec.keeps:
                     part.store(vectors.at(self.dst, j), x)
             self.add_up(powers)
             v.add(total, total, powers[0])
@@ -252,13 +270,14 @@ class SoftmaxOfLongRows(Rows):
     def results(self, vectors: Vectors) -> None:
         spec = self.spec
         last, after = self.scalar(self.last, vectors), [self.operand(o, vectors) for o in operands_of(spec.after)]
-        if spec.log:
-            inputs = [vectors.sources(lambda: self.src), self.scalar(self.limit, vectors), last]
-            values = self.apply(logarithm(spec.before, spec.after), [*inputs, *self.of_before(vectors), *after])
-        else:
+        if spec.keeps:
             values = self.apply(quotient(spec.after), [vectors.sources(lambda: self.dst), last, *after])
-        for j, (part, x) in enumerate(zip(vectors.parts, values, strict=True)):
-            part.store_last(vectors.at(self.dst, j), x)
+        else:
+            program = (logarithm if spec.log else probability)(spec.before, spec.after)
+            inputs = [self.of_src(vectors), self.scalar(self.limit, vectors), last, *self.of_before(vectors), *after]
+            values = self.apply(of_lanes(program, (self.src_kind,), (self.dst_kind,)), inputs)
+        for j, x in enumerate(values):
+            vectors.store_last(self.dst, j, x, kind=self.dst_kind)
         self.v.registers.free(*values)
 
     def of_before(self, vectors: Vectors) -> list[list[Source]]:

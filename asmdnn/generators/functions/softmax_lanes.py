@@ -4,10 +4,11 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32[rows, elements] | rows src_row_bytes apart, elements dense; maxima and sums are over the rows |
-| dst     | f32[rows, elements] | rows dst_row_bytes apart, elements dense; may be src; holds e^(x - max x) meanwhile |
+| src     | kind[rows, elements] | rows src_row_bytes apart, elements dense; maxima and sums are over the rows |
+| dst     | kind[rows, elements] | rows dst_row_bytes apart, elements dense; may be src; f32 has e^(x - max) meanwhile |
 | 2, 3 .. | f32[rows, elements] | operands of before and after, each laid out as its Operand says |
 
+kind is f32, or what `types` says of src and dst; elements become f32 as they are loaded, and are rounded once.
 A group of vectors goes three times down the rows, with its maxima and sums in registers; e^(x - max x) is 0 below
 2^-127.  A column with NaN or +infinity, or with nothing but -infinity, becomes NaN.
 """
@@ -27,9 +28,11 @@ from asmdnn.generators.functions.softmax_code import (
     exponential,
     log_program,
     logarithm,
+    probability,
     quotient,
 )
 from asmdnn.generators.functions.softmax_shape import DST, SRC, SoftmaxShape
+from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.vector import Vector
@@ -45,7 +48,7 @@ class SoftmaxLanesSpec(SoftmaxShape):
         return self.named(f"lanes{self.rows}x{self.elements}")
 
     def footprint(self) -> Footprint:
-        return self.touched(rereads=not self.log)
+        return self.touched(rereads=self.keeps)
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[])."""
@@ -58,8 +61,9 @@ class LanesCode(Computation):
 
     def __init__(self, spec: SoftmaxLanesSpec, v: Vector) -> None:
         super().__init__(v)
+        (self.src_kind, self.dst_kind), self.before = spec.types, operands_of(spec.before)
         self.spec, self.at_once = spec, v.count // REGISTERS_OF_VECTOR
-        self.walk, self.left = Walk(v, spec.elements), v.asm.gp.take("rows left")
+        self.walk, self.left = Walk(v, spec.elements, spec.unit), v.asm.gp.take("rows left")
         self.limits, self.lasts = ([v.asm.stack(v.bytes) for _ in range(self.at_once)] for _ in range(2))
 
     def emit(self) -> None:
@@ -86,7 +90,7 @@ class LanesCode(Computation):
                 self.inverse(total)
         self.keep(totals, self.lasts)
         asm.role("results")
-        read = (SRC, *arguments(self.spec.before)) if self.spec.log else ()
+        read = () if self.spec.keeps else (SRC, *arguments(self.spec.before))
         self.down(vectors, "results", (*read, DST, *arguments(self.spec.after)), self.results)
 
     def down(self, vectors: Vectors, name: str, used: Sequence[int], body: "Body") -> None:
@@ -103,7 +107,8 @@ class LanesCode(Computation):
 
     def maximum(self, most: Sequence[Register]) -> "Body":
         def in_row(vectors: Vectors, pointers: RowPointers) -> None:
-            values = self.apply(compose(self.spec.before), self.inputs(vectors, pointers))
+            program = of_lanes(compose(self.spec.before), (self.src_kind,), ("f32",))
+            values = self.apply(program, self.inputs(vectors, pointers))
             for x, value in zip(most, values, strict=True):
                 self.v.asm.VMAXPS(x, x, value)
             self.v.registers.free(*values)
@@ -113,9 +118,9 @@ class LanesCode(Computation):
     def exponentials(self, totals: Sequence[Register]) -> "Body":
         def in_row(vectors: Vectors, pointers: RowPointers) -> None:
             inputs = [*self.inputs(vectors, pointers), self.kept(self.limits, vectors)]
-            powers = self.apply(exponential(self.spec.before), inputs)
+            powers = self.apply(of_lanes(exponential(self.spec.before), (self.src_kind,), ("f32",)), inputs)
             for j, (total, x) in enumerate(zip(totals, powers, strict=True)):
-                if not self.spec.log:
+                if self.spec.keeps:
                     vectors.parts[j].store(vectors.at(pointers.register(DST), j), x)
                 self.v.add(total, total, x)
             self.v.registers.free(*powers)
@@ -125,21 +130,22 @@ class LanesCode(Computation):
     def results(self, vectors: Vectors, pointers: RowPointers) -> None:
         spec, lasts = self.spec, self.kept(self.lasts, vectors)
         after = [self.operand(operand, vectors, pointers) for operand in operands_of(spec.after)]
-        if spec.log:
-            x, *before = self.inputs(vectors, pointers)
-            inputs = [x, self.kept(self.limits, vectors), lasts, *before, *after]
-            values = self.apply(logarithm(spec.before, spec.after), inputs)
-        else:
+        if spec.keeps:
             dst = vectors.sources(lambda: pointers.register(DST))
             values = self.apply(quotient(spec.after), [dst, lasts, *after])
-        for j, (part, value) in enumerate(zip(vectors.parts, values, strict=True)):
-            part.store_last(vectors.at(pointers.register(DST), j), value)
+        else:
+            x, *before = self.inputs(vectors, pointers)
+            inputs = [x, self.kept(self.limits, vectors), lasts, *before, *after]
+            program = (logarithm if spec.log else probability)(spec.before, spec.after)
+            values = self.apply(of_lanes(program, (self.src_kind,), (self.dst_kind,)), inputs)
+        for j, value in enumerate(values):
+            vectors.store_last(pointers.register(DST), j, value, kind=self.dst_kind)
         self.v.registers.free(*values)
 
     def inputs(self, vectors: Vectors, pointers: RowPointers) -> list[list[Source]]:
         """src, and the operands of what comes before."""
-        operands = [self.operand(operand, vectors, pointers) for operand in operands_of(self.spec.before)]
-        return [vectors.sources(lambda: pointers.register(SRC)), *operands]
+        operands = [self.operand(operand, vectors, pointers) for operand in self.before]
+        return [vectors.sources(lambda: pointers.register(SRC), kind=self.src_kind), *operands]
 
     def operand(self, operand: Operand | None, vectors: Vectors, pointers: RowPointers) -> list[Source]:
         assert operand is not None, "sums of what dst held are refused"

@@ -7,14 +7,18 @@ from asmdnn.generators.contract import Footprint
 from asmdnn.generators.functions.chain import names_of_operands, operands_of, words_of
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.row_code import steps_of
-from asmdnn.generators.functions.rows import operands_touched, rows_touched
+from asmdnn.generators.functions.rows import F32_TYPES, operands_touched, rows_touched, words_of_types
+from asmdnn.isa.elements import size_of
 
 SRC, DST = range(2)
 
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxShape:
-    """Rows of src and dst, what comes before and after, and whether the logarithm is asked for."""
+    """Rows of src and dst, what comes before and after, and whether the logarithm is asked for.
+
+    types: of src, which converts alone, and dst.
+    """
 
     isa: str
     rows: int
@@ -24,6 +28,17 @@ class SoftmaxShape:
     before: tuple[PostOp, ...] = ()
     after: tuple[PostOp, ...] = ()
     log: bool = False
+    types: tuple[str, str] = F32_TYPES
+
+    @property
+    def keeps(self) -> bool:
+        """Whether dst holds the exponentials meanwhile: else they are computed once more."""
+        return not self.log and self.types[1] == "f32"
+
+    @property
+    def unit(self) -> int:
+        """Bytes of the smaller elements."""
+        return min(map(size_of, self.types))
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -43,12 +58,14 @@ class SoftmaxShape:
     def named(self, size: str) -> str:
         """The name of a kernel of that size."""
         words = [*words_of((*self.before, *self.after)), checksum(self)]
-        return f"{'logsoftmax' if self.log else 'softmax'}_f32_{size}_{'_'.join(words)}__{self.isa}"
+        kind = "logsoftmax" if self.log else "softmax"
+        return f"{kind}_{words_of_types(self.types)}_{size}_{'_'.join(words)}__{self.isa}"
 
     def touched(self, rereads: bool) -> Footprint:
         """All of src, dst and operands."""
-        src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements)
-        dst = rows_touched(DST, self.rows, self.dst_row_bytes, self.elements)
+        of_src, of_dst = map(size_of, self.types)
+        src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements, of_src)
+        dst = rows_touched(DST, self.rows, self.dst_row_bytes, self.elements, of_dst)
         operands = (operands_touched(chain, self.rows, self.elements) for chain in (self.before, self.after))
         read = dict.fromkeys((*src, *(found for ranges in operands for found in ranges)))
         return Footprint(tuple(read), dst, rereads=rereads)

@@ -5,7 +5,7 @@ What that takes of each type is in isa/elements.py.
 
 from functools import lru_cache
 
-from asmdnn.generators.functions.chain import compose_all, operands_of
+from asmdnn.generators.functions.chain import compose_all
 from asmdnn.generators.functions.expression import Builder, Value
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.program import Program
@@ -17,9 +17,17 @@ from asmdnn.isa.formula import float_of
 @lru_cache
 def typed_program(chains: tuple[tuple[PostOp, ...], ...], kinds: tuple[str, ...], results: tuple[str, ...]) -> Program:
     """The chains as functions of lanes: kinds are the types of x and of all operands, results those of the values."""
-    build = Builder(1 + len(operands_of([op for chain in chains for op in chain])))
-    inputs = [element_of(kind).widened(build, x) for x, kind in zip(build.inputs, kinds, strict=True)]
-    values = build.insert_all(compose_all(chains), inputs)
+    return of_lanes(compose_all(chains), kinds, results)
+
+
+@lru_cache
+def of_lanes(program: Program, kinds: tuple[str, ...], results: tuple[str, ...]) -> Program:
+    """The program as a function of lanes: of these types the first inputs, f32 those behind them, and the results."""
+    if {*kinds, *results} == {"f32"}:
+        return program
+    build = Builder(max(program.inputs, len(kinds)))
+    lanes = zip(build.inputs, (*kinds, *["f32"] * (len(build.inputs) - len(kinds))), strict=True)
+    values = build.insert_all(program, [element_of(kind).widened(build, x) for x, kind in lanes])
     return build.finish(*(narrowed(build, value, kind) for value, kind in zip(values, results, strict=True)))
 
 

@@ -31,12 +31,11 @@ from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
 from asmdnn.primitives.softmax.schedule import cost as softmax_cost
-from asmdnn.types import f32
+from asmdnn.types import F32_BYTES, f32
 
 NAME = "attention"
 KEYS, VALUES, SCORES, FUTURE = "packed keys", "packed values", "scores", "causal mask"
 INPUTS = ("query", "key", "value", "dst", "mask")
-F32_BYTES = 4
 PANEL_COLUMNS = 32  # of any level
 
 

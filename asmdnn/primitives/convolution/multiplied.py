@@ -1,6 +1,7 @@
 """What a convolution multiplies: the types of its tensors, and the ISA level whose code does it."""
 
 from dataclasses import replace
+from functools import cache
 
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.dot import Types, dot_level, multiplied
@@ -8,12 +9,17 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution.description import ConvolutionDesc
 from asmdnn.primitives.engine import Engine
-from asmdnn.types import f32, s8, s32, u8
+from asmdnn.types import DataType, f32, s8, s32, u8
 
 
 def types_of(desc: ConvolutionDesc) -> Types:
+    """What is multiplied, and summed as what."""
+    return summed(desc.src.dtype, desc.weights.dtype)
+
+
+@cache  # planning asks many times
+def summed(src: DataType, weights: DataType) -> Types:
     """Products of bytes are summed as s32, all others as f32."""
-    src, weights = desc.src.dtype, desc.weights.dtype
     return Types(src, weights, s32 if src in (u8, s8) else f32)
 
 

@@ -40,7 +40,9 @@ def channel_runs(g: ConvGeometry, begin: int, end: int) -> list[tuple[int, int]]
     steps = (min(TAP_CHANNELS, near), TAP_CHANNELS, g.src.block)
     cuts = sorted({begin, end}.union(*(range((begin // step + 1) * step, end, step) for step in steps)))
     group = g.types.group
-    return [(first, min(g.ic, stop * group) - first * group) for first, stop in pairwise(cuts)]
+    channels = [cut * group for cut in cuts]
+    channels[-1] = min(g.ic, channels[-1])  # the last step may be cut
+    return [(first, stop - start) for first, (start, stop) in zip(cuts, pairwise(channels), strict=False)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +160,10 @@ def lists_of(offsets: "TapOffsets", depth: DepthTaps) -> TapLists:
         starts.append(8 * count)
         for group in groups:
             words += [np.array((group.count,)), offsets.of(group)]
-            kinds += [np.zeros(1, np.int64), np.tile((1, 2), group.count)]
-            count += 1 + 2 * group.count
+            kind = 2 - np.arange(1 + 2 * group.count) % 2  # 1 and 2 in turns
+            kind[0] = 0
+            kinds.append(kind)
+            count += len(kind)
     channel = offsets.of_channels(np.array((depth.begin,)))[0]
     return TapLists(np.concatenate(words), np.concatenate(kinds), np.array(starts, np.int64), channel)
 
@@ -192,7 +196,7 @@ class TapOffsets:
     def of_channels(self, c: Int64) -> Int64:
         """int64[channel runs, 2]: what the first step of a run adds."""
         row = c // self.rows * self.packed_positions * self.rows + c % self.rows
-        return np.stack((self.g.src.channels(c), self.row_bytes * row), 1)
+        return np.array((self.g.src.channels(c), self.row_bytes * row)).T
 
     def of_positions(self, at: Int64) -> Int64:
         """int64[positions, 2]: what a kernel position adds."""
@@ -200,4 +204,4 @@ class TapOffsets:
         src = sum(axis.steps(there) * step for axis, there, step in along)
         steps = [packed.step * size for packed, size in zip(self.packed, self.inner, strict=True)]
         first = sum(packed.first * size for packed, size in zip(self.packed, self.inner, strict=True))
-        return np.stack((src, self.row_bytes * self.rows * (first + at @ steps)), 1)
+        return np.array((src, self.row_bytes * self.rows * (first + at @ steps))).T

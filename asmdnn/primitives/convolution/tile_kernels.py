@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -41,17 +40,17 @@ class TileKernels:
     ) -> None:
         self.g, self.tiling, self.engine, self.lines = g, tiling, engine, lines
         self.types, self.starts = types, starts
-        self.lanes = lanes_of(engine.isa)
+        self.lanes, self.steps = lanes_of(engine.isa), g.steps
         self.specs: dict[ConvTileSpec, int] = {}
 
     def of_depths(
         self, depths: Sequence[Depth], patterns: Sequence[Pattern], taps: Sequence[DepthTaps], panels: int
     ) -> list[Table]:
         """`of` all depths; the same object where depths differ by their channels' places alone, as most of many do."""
-        found: dict[tuple[Any, ...], Table] = {}
+        found: dict[tuple[object, ...], Table] = {}
         tables = []
         for depth, of_depth in zip(depths, taps, strict=True):
-            key = depth.bias, depth.accumulate, depth.post_ops, depth.end == self.g.steps, id(of_depth.patterns)
+            key = depth.bias, depth.accumulate, depth.post_ops, self.result(depth), id(of_depth.patterns)
             if key not in found:
                 found[key] = self.of(depth, patterns, of_depth.patterns, panels)
             tables.append(found[key])
@@ -60,7 +59,7 @@ class TileKernels:
     def of(self, depth: Depth, patterns: Sequence[Pattern], taps: Sequence[Sequence[Taps]], panels: int) -> Table:
         """For every panel and pattern, whose taps are given: the number of the spec, and the cycles that a call is
         expected to take."""
-        lanes, tuning = self.lanes, self.engine.tuning.phases
+        lanes, tuning, group = self.lanes, self.engine.tuning.phases, self.g.types.group
         last = self.tiling.vectors * lanes * (panels - 1)
         numbers, cycles = (np.empty((panels, len(patterns)), np.int64) for _ in range(2))
         variants = [(slice(panels - 1, panels), last)] + [(slice(0, panels - 1), 0)] * (panels > 1)
@@ -70,7 +69,7 @@ class TileKernels:
                 numbers[users, p] = self.specs.setdefault(spec, len(self.specs))
                 steps = (
                     t.count
-                    * len(self.g.types.groups_of(t.group.channels))
+                    * -(-t.group.channels // group)
                     * step_cycles(len(t.group.pixels), spec.vectors, lanes, tuning)
                     for t in groups
                 )
@@ -99,26 +98,22 @@ class TileKernels:
             ahead_lines=self.lines,
             src_ahead_bytes=self.src_ahead(pattern),
             types=g.types,
-            **self.of_end(depth, pattern),
+            dst=self.result(depth),
+            operand_types=self.types.operands if depth.post_ops else (),
+            starts=self.starts.of_pixels(self.g, pattern) if depth.bias and self.starts else (),
         )
 
-    def of_end(self, depth: Depth, pattern: Pattern) -> dict[str, Any]:
-        """What differs from a tile of f32: partial sums are stored as they are, and others start from a bias."""
-        found: dict[str, Any] = {}
-        if depth.end == self.g.steps and self.types.dst != (f32 if depth.post_ops else self.g.types.sums):
-            found["dst"] = self.types.dst
-        if depth.post_ops and self.types.operands:
-            found["operand_types"] = self.types.operands
-        if depth.bias and self.starts:
-            found["starts"] = self.starts.of_pixels(self.g, pattern)
-        return found
+    def result(self, depth: Depth) -> DataType | None:
+        """What a tile stores, where that is not its sums, which partial sums are, nor f32 behind post-ops."""
+        plain = f32 if depth.post_ops else self.g.types.sums
+        return self.types.dst if depth.end == self.steps and self.types.dst != plain else None
 
     def src_ahead(self, pattern: Pattern) -> int:
         """How far behind a tile the source of the next one lies, if it is worth to be prefetched: where channels are in
         blocks, a tile reads a few lines here and there, of which the CPU makes no stream."""
         g, by = self.g, self.engine.tuning.convolution
         beside = all(axis.is_pointwise for axis in g.axes) and g.src.pixel_bytes == g.src.element_bytes * g.src.block
-        few = g.src.block == self.lanes < g.steps
+        few = g.src.block == self.lanes < self.steps
         if not beside or not few or g.mb * g.src.image_bytes <= by.src_ahead_bytes:
             return 0
         return len(pattern.src_pixel_bytes) * g.src.pixel_bytes

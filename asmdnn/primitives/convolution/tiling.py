@@ -4,8 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from math import prod
 
-from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.conv_shape import blocks_of
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import ranges_of, runs_of
@@ -38,8 +38,8 @@ def choose_tiling(g: ConvGeometry, isa: str, widths: Collection[int], tuning: Tu
         if vectors in widths and (vectors == 1 or g.dst.channel(lanes) <= NEAR_BYTES)
         for rows in strip_heights(g, tuning.convolution.strip_pixels)
     ]
-    worth = tuning.convolution.worth_a_kernel
-    return min(candidates, key=lambda t: image_cycles(g, t, lanes, tuning) * (worth if t.strip_rows == 1 else 1))
+    image, worth = ImageModel(g, lanes, tuning), tuning.convolution.worth_a_kernel
+    return min(candidates, key=lambda t: image.cycles(t) * (worth if t.strip_rows == 1 else 1))
 
 
 def strip_heights(g: ConvGeometry, most_pixels: int) -> list[int]:
@@ -57,34 +57,52 @@ def reach_bytes(g: ConvGeometry, rows: int) -> int:
     return across + g.width * last
 
 
-def image_cycles(g: ConvGeometry, t: Tiling, lanes: int, tuning: Tuning) -> float:
-    """Expected cycles of an image, edges counted as if they were inside."""
-    depth, by = g.steps * g.positions, tuning.convolution
-    panels, last = divmod(-(-g.oc_stored // lanes), t.vectors)
-    strips, rest = divmod(g.rows, t.strip_rows)
-    streamed = tuning.phases
-    if g.types.weights_bytes * depth * t.vectors * lanes <= by.near_panel_bytes:
-        streamed = replace(streamed, weights_stream_cycles=0)
-    total = 0.0
-    for times, rows in ((strips, t.strip_rows), (1, rest)):
-        for pixels, tiles in runs_of(rows * g.width, t.pixels):
-            each = streamed.call_cycles + by.source_stream_cycles * source_bytes(g, pixels) / STREAM_BYTES
-            for count, vectors in ((panels, t.vectors), (bool(last), last)):
-                total += times * tiles * count * (depth * step_cycles(pixels, vectors, lanes, streamed) + each)
-    return total
+class ImageModel:
+    """Expected cycles of an image, whatever its tiling; what tilings have in common is found once."""
+
+    def __init__(self, g: ConvGeometry, lanes: int, tuning: Tuning) -> None:
+        self.g, self.lanes, self.by = g, lanes, tuning.convolution
+        self.steps, self.depth = g.steps, g.steps * g.positions
+        self.pixels, self.vectors = (g.rows, g.width), -(-g.oc_stored // lanes)
+        self.streamed = tuning.phases
+        self.near = replace(self.streamed, weights_stream_cycles=0)
+        self.read: dict[int, int] = {}
+
+    def cycles(self, t: Tiling) -> float:
+        """Edges counted as if they were inside."""
+        rows, width = self.pixels
+        panels, last = divmod(self.vectors, t.vectors)
+        strips, rest = divmod(rows, t.strip_rows)
+        panel_bytes = self.g.types.weights_bytes * self.depth * t.vectors * self.lanes
+        streamed = self.near if panel_bytes <= self.by.near_panel_bytes else self.streamed
+        total = 0.0
+        for times, height in ((strips, t.strip_rows), (1, rest)):
+            for pixels, tiles in runs_of(height * width, t.pixels):
+                stream = self.by.source_stream_cycles * self.source_bytes(pixels) / STREAM_BYTES
+                each = streamed.call_cycles + stream
+                for count, vectors in ((panels, t.vectors), (bool(last), last)):
+                    multiplied = self.depth * step_cycles(pixels, vectors, self.lanes, streamed)
+                    total += times * tiles * count * (multiplied + each)
+        return total
+
+    def source_bytes(self, pixels: int) -> int:
+        """Of the lines that a tile inside the image touches; tilings have many sizes of tiles in common."""
+        if pixels not in self.read:
+            self.read[pixels] = source_bytes(self.g, pixels, self.steps)
+        return self.read[pixels]
 
 
-def source_bytes(g: ConvGeometry, pixels: int) -> int:
+def source_bytes(g: ConvGeometry, pixels: int, steps: int) -> int:
     """Of the lines that a tile inside the image touches: stretches of columns, or each column's own where a stride
     skips lines, in every row that the kernel reaches."""
     *outer, last = g.axes
     across, down = min(pixels, g.width), -(-pixels // max(g.width, 1))
     size = g.src.element_bytes
-    dense = size * min(g.src.block, g.steps) if g.src.is_dense else size  # bytes of a pixel
+    dense = size * min(g.src.block, steps) if g.src.is_dense else size  # bytes of a pixel
     stretch = ((across - 1) * last.s + (last.k - 1) * last.d + 1) * dense
     apart = across * last.k * -(-dense // LINE_BYTES) * LINE_BYTES
     rows = prod(axis.k for axis in outer) + (down - 1) * prod(axis.s for axis in outer)
-    return min(stretch, apart) * rows * -(-size * g.steps // dense)
+    return min(stretch, apart) * rows * -(-size * steps // dense)
 
 
 def choose_depths(g: ConvGeometry, row_bytes: int, l2_bytes: int, tuning: Tuning) -> list[tuple[int, int]]:

@@ -29,7 +29,7 @@ from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like
 from asmdnn.primitives.reorder.copies import between_reorders
-from asmdnn.types import DATA_TYPES, f32
+from asmdnn.types import DATA_TYPES, DataType, f32
 
 MAX_STEP = (2**31 - 1) // f32.size_bytes  # elements: steps in code are 32 bits of bytes
 MASK = 2  # the number of its argument
@@ -182,6 +182,11 @@ def cut(box: Box, along: Loop, tuning: ElementwiseTuning) -> Iterator[tuple[Box,
 def repetition(others: Sequence[Loop], row: Loop, least_elements: int) -> Loop:
     """The loop that repeats a row: the nearest in dst, unless it comes to few elements; then one that has more."""
     return max(others, key=lambda x: (min(x.extent * row.extent, least_elements), -x.dst))
+
+
+def types_of(tensors: Mapping[str, MemoryDesc]) -> tuple[DataType, ...]:
+    """Of the tensors of kernels, in the order of their arguments."""
+    return tuple(tensor.dtype for tensor in tensors.values())
 
 
 def operands_along(tensors: Mapping[str, MemoryDesc], row: Loop, rows: Loop) -> dict[str, Operand]:

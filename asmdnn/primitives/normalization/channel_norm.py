@@ -36,6 +36,7 @@ from asmdnn.primitives.elementwise.schedule import Request, check_tensors, phase
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import like, of_type, row_major
 from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.normalization.affine import FLOATS
 from asmdnn.primitives.normalization.channel_description import (
     NONE,
     BatchNormForward,
@@ -45,7 +46,7 @@ from asmdnn.primitives.normalization.channel_description import (
 from asmdnn.primitives.reduction.source import Chunk, TreeKernels, source_of
 from asmdnn.primitives.reduction.tree import Tree, others
 from asmdnn.primitives.reorder.copies import WORD, Reordering, add_reorder, between_reorders
-from asmdnn.types import f32, u8
+from asmdnn.types import DataType, f32, u8
 
 STATISTICS = ("mean", "variance")
 FACTOR, CHANNEL_MEAN = "factor", "mean of channels"
@@ -62,11 +63,18 @@ class Moments(TreeKernels):
     isa: str
     results: tuple[str, ...]
     divides: bool
+    dtype: DataType
     beside: tuple[str, ...] = ()
+
+    @property
+    def src_bytes(self) -> int:
+        """Of an element of src."""
+        return self.dtype.size_bytes
 
     def first(self, chunk: Chunk, is_last: bool) -> KernelSpec:
         rows = (chunk.rows, chunk.elements, chunk.src_row_bytes, chunk.dst_row_bytes)
-        return MomentsSpec(narrowed(self.isa, chunk.elements), chunk.along, *rows, is_last and self.divides)
+        isa = narrowed(self.isa, chunk.elements)
+        return MomentsSpec(isa, chunk.along, *rows, is_last and self.divides, self.dtype.name)
 
     def merge(self, chunk: Chunk, counts: tuple[int, int], is_last: bool) -> KernelSpec:
         size = (chunk.rows, chunk.elements, chunk.src_row_bytes)
@@ -108,9 +116,10 @@ class ChannelPlan:
             self.take_fusion(desc)
         self.assembly = Assembly(engine.tuning, engine.isa)
         optional = {name: getattr(desc, name) for name in (*STATISTICS, "scale", "shift")}
-        # Of vectors any format is a plain one; elements that lie apart are copied, in front or behind.
-        self.given = {name: row_major(t.dims, t) for name, t in optional.items() if t is not None}
-        self.apart = {name: t for name, t in optional.items() if t and not t.is_any and t != self.given[name]}
+        # Of vectors any format is a plain one; elements that lie apart, or are not f32, are copied, in front or behind.
+        passed = {name: row_major(t.dims, t) if t.is_any else t for name, t in optional.items() if t is not None}
+        self.given = {name: of_type(row_major(t.dims, t), f32) for name, t in passed.items()}
+        self.apart = {name: t for name, t in passed.items() if t != self.given[name]}
 
     def take_fusion(self, desc: BatchNormForward) -> None:
         self.fuse = desc.fuse
@@ -126,7 +135,7 @@ class ChannelPlan:
             raise Refused("scales and zero points are not implemented")
         passed = {"src": self.src, "dst": self.dst, **self.added, **self.given}
         passed |= post_ops_of(self.attr).operands(self.dst)
-        check_tensors(passed, "dst")
+        check_tensors(passed | self.apart, "dst", FLOATS)
         passed |= self.mask
         written = () if self.desc.use_global_stats else tuple(name for name in STATISTICS if name in self.given)
         outputs = ("dst", *written, *self.mask)
@@ -189,7 +198,7 @@ class ChannelPlan:
             source = source_of(plain, own, reduced)
             assert source is not None, "a plain tensor is read"
         elements = self.images * self.channels if self.groups else self.channels
-        Tree(self.assembly, Moments(self.isa, results, divides), elements).grow(source, buffer)
+        Tree(self.assembly, Moments(self.isa, results, divides, self.src.dtype), elements).grow(source, buffer)
 
     def merge_channels(self) -> None:
         """Of the channels of every group."""
@@ -202,7 +211,7 @@ class ChannelPlan:
         calls = [
             (self.merging(some.extent, pixels), piece, others(piece, some)) for piece, some in cut_loop(box, row, lanes)
         ]
-        kernels = Moments(self.isa, STATISTICS, divides=True)
+        kernels = Moments(self.isa, STATISTICS, divides=True, dtype=f32)
         tuning = self.engine.tuning
         costs = {spec: kernels.cost(spec, tuning.reduction) for spec in dict.fromkeys(spec for spec, *_ in calls)}
         self.assembly.add(phases_of(calls, costs, views(buffers), tuning.phases))

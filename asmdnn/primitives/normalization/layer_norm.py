@@ -13,17 +13,18 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import NormalizationTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
-from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, phases_of
+from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, phases_of, types_of
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import dense_like, like, row_major
+from asmdnn.primitives.formats import dense_like, like, of_type, row_major
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.nests import Calls, Nest, as_row_of, nest_of, row_calls, with_last, without_last
-from asmdnn.primitives.normalization.affine import affine
+from asmdnn.primitives.normalization.affine import FLOATS, affine
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
 SRC, DST = range(2)
+NATIVE = ("src", "dst")
 STATISTICS = ("mean", "variance")
 
 
@@ -41,18 +42,18 @@ def plan(desc: LayerNormForward, attr: Attr, engine: Engine) -> Plan:
     extra = {name: tensor for name in optional if (tensor := getattr(desc, name)) is not None}
     extra = {name: row_major(tensor.dims, tensor) if tensor.is_any else tensor for name, tensor in extra.items()}
     passed = {"src": src, "dst": dst, **extra, **chain.operands(dst)}
-    check_tensors(passed, "dst")
+    check_tensors(passed, "dst", FLOATS)
     written = () if desc.use_global_stats else tuple(name for name in STATISTICS if name in passed)
     name, outputs = f"layer_norm:{isa}", ("dst", *written)
     if 0 in dst.dims:
         return Assembly(tuning).plan(name, passed, outputs)
-    tensors: Mapping[str, MemoryDesc] = passed
+    tensors: Mapping[str, MemoryDesc] = {n: t if n in NATIVE else of_type(t, f32) for n, t in passed.items()}
     nest = rows_of(tensors, dst)
     if nest is None:
         model = with_last(dst, (dst.ndims - 1,))
-        kept = {name: row_major(tensor.dims, tensor) for name, tensor in extra.items()}
-        others = {name: tensor for name, tensor in passed.items() if name not in kept}
-        tensors = {"src": with_last(dst, (dst.ndims - 1,)), "dst": model, **kept} | {
+        kept = {name: row_major(tensors[name].dims, tensors[name]) for name in extra}
+        others = {name: tensor for name, tensor in tensors.items() if name not in kept}
+        tensors = {"src": of_type(model, src.dtype), "dst": model, **kept} | {
             name: dense_like(model, tensor) for name, tensor in others.items() if name not in ("src", "dst")
         }
         nest = rows_of(tensors, model)
@@ -60,7 +61,8 @@ def plan(desc: LayerNormForward, attr: Attr, engine: Engine) -> Plan:
     calls = RowCalls(desc, chain, isa, tuning).calls(tensors, nest)
     costs = {spec: cost(spec, tuning.normalization) for spec in dict.fromkeys(spec for spec, *_ in calls)}
     in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
-    phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
+    sizes = [dtype.size_bytes for dtype in types_of(tensors)]
+    phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases, sizes)
     return between_reorders(Plan(name, phases, tensors, {}, {}, outputs, in_place), passed, tuning, isa=isa)
 
 
@@ -98,9 +100,11 @@ class RowCalls:
         if desc.variance is not None:
             mean = operands["mean"].row_bytes if desc.mean is not None else None
             statistics = Statistics(mean, operands["variance"].row_bytes, desc.use_global_stats)
-        strides_bytes = rows.strides_bytes(f32)
+        types = types_of(tensors)
+        strides_bytes = rows.strides_of(types)
         aligned = rows.extent == 1 or strides_bytes[DST] % vector_bytes(self.isa) == 0
-        streams = aligned and f32.size_bytes * desc.dst.nelems() >= self.tuning.elementwise.streaming_bytes
+        is_large = f32.size_bytes * desc.dst.nelems() >= self.tuning.elementwise.streaming_bytes
+        streams = aligned and is_large and types[SRC] == types[DST] == f32
         return LayerNormSpec(
             isa=self.isa,
             rows=rows.extent,
@@ -112,6 +116,7 @@ class RowCalls:
             statistics=statistics,
             after=after,
             streams=streams,
+            types=(types[SRC].name, types[DST].name),
         )
 
 

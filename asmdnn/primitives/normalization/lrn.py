@@ -16,9 +16,10 @@ from asmdnn.planning.tuning import NormalizationTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.elementwise.schedule import MAX_STEP, check_tensors, phases_of
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import like, row_major
+from asmdnn.primitives.formats import like, of_type, row_major
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.nests import Nest, row_calls
+from asmdnn.primitives.normalization.affine import FLOATS
 from asmdnn.primitives.normalization.lrn_description import LRNForward
 from asmdnn.primitives.normalization.lrn_layout import LrnLayout, layout_of, runs_of, taps_of
 from asmdnn.primitives.reorder.copies import between_reorders
@@ -39,18 +40,18 @@ def plan(desc: LRNForward, attr: Attr, engine: Engine) -> Plan:
     src = like(desc.dst, desc.src)
     workspace = {} if desc.workspace is None else {"workspace": like(src, desc.workspace)}
     passed = {"src": src, "dst": like(src, desc.dst), **workspace}
-    check_tensors(passed, "dst")
+    check_tensors(passed, "dst", FLOATS)
     if any(tensor.may_overlap for tensor in workspace.values()):
         raise Refused("elements of workspace overlap")
     name, outputs = f"{NAME}:{isa}", ("dst", *workspace)
     if 0 in src.dims:
         return Assembly(tuning).plan(name, passed, outputs)
-    model, layout = src, None if src.may_overlap else layout_of(desc, src)
+    model, layout = of_type(src, f32), None if src.may_overlap else layout_of(desc, src)
     if layout is None:
-        model = row_major(src.dims, src)
+        model = row_major(src.dims, model)
         layout = layout_of(desc, model)
         assert layout is not None, "rows of plain tensors are dense"
-    tensors = {name: tensor if same_places(tensor, model) else model for name, tensor in passed.items()}
+    tensors = {name: of_type(t, f32) if same_places(t, model) else model for name, t in passed.items()}
     calls = list(calls_of(desc, layout, tuple(tensors.values()), isa, tuning))
     costs = {spec: cost(spec, tuning.normalization) for spec in dict.fromkeys(spec for spec, *_ in calls)}
     phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)

@@ -18,15 +18,16 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.elementwise.schedule import MAX_STEP, ZERO_ISA, check_tensors, phases_of
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import like
+from asmdnn.primitives.formats import like, of_type
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.nests import Calls, is_dense, nest_of, row_calls, with_last
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.tensors import check_tensor, checked_axis
-from asmdnn.types import f32
+from asmdnn.types import bf16, f16, f32
 
 NAME = "cumulative_sum"
 SRC, DST = range(2)
+TYPES = (f32.name, bf16.name, f16.name)  # of src and dst
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +65,14 @@ def plan(desc: CumulativeSum, attr: Attr, engine: Engine) -> Plan:
         raise Refused("post-ops, scales and zero points are not implemented")
     src = like(desc.dst, desc.src)
     passed = {"src": src, "dst": like(src, desc.dst)}
-    check_tensors(passed, "dst")
+    check_tensors(passed, "dst", TYPES)
     name = f"{NAME}:{isa}"
     if 0 in src.dims:
         return Assembly(tuning, engine.isa).plan(name, passed, ("dst",))
-    tensors: Mapping[str, MemoryDesc] = passed
-    calls = calls_of(desc, passed, isa, tuning)
+    tensors: Mapping[str, MemoryDesc] = {name: of_type(tensor, f32) for name, tensor in passed.items()}
+    calls = calls_of(desc, tensors, isa, tuning)
     if calls is None:
-        tensors = dict.fromkeys(passed, with_last(src, (desc.axis,)))
+        tensors = dict.fromkeys(passed, with_last(tensors["src"], (desc.axis,)))
         calls = calls_of(desc, tensors, isa, tuning)
         assert calls is not None, "rows along the axis are dense"
     costs = {spec: cost(spec, tuning.reduction) for spec in dict.fromkeys(spec for spec, *_ in calls)}

@@ -62,17 +62,19 @@ def add_transform(assembly: Assembly, source: tuple[str, MemoryDesc], target: tu
 
 def transform_phase(desc: WinogradDesc, buffers: tuple[str, str], tuning: Tuning) -> Phase:
     """Panels in buffers[0], transformed into buffers[1]."""
-    lanes, (*groups, oc, ic) = lanes_of(AVX2.name), desc.dims[:-2]
+    lanes, (*groups, oc, ic) = lanes_of(AVX2.name), (desc.adjoint if desc.turned else desc).dims[:-2]
     vectors, tap_bytes = ic * desc.panel // lanes, desc.dtype.size_bytes * ic * desc.panel  # of one tap of a panel
     frequencies = prod(desc.storage.dims[-2:])
     most = tuning.winograd.weights_vectors
     first = np.arange(0, vectors, most)
     sizes, kernel = np.unique(np.minimum(most, vectors - first), return_inverse=True)
-    specs = tuple(WeightsTransformSpec(AVX2.name, desc.m, int(size), tap_bytes, tap_bytes) for size in sizes)
+    # Turned taps are read from behind, beginning with the last one.
+    step, begin = (-tap_bytes, (TAPS**2 - 1) * tap_bytes) if desc.turned else (tap_bytes, 0)
+    specs = tuple(WeightsTransformSpec(AVX2.name, desc.m, int(size), step, tap_bytes) for size in sizes)
     panel = np.arange(prod(groups) * -(-oc // desc.panel))[:, None]
     inside = vector_bytes(AVX2.name) * first
-    offsets = [(panel * count * tap_bytes + inside).ravel() for count in (TAPS**2, frequencies)]
-    columns = dict(zip(("weights", "transformed"), offsets, strict=True))
+    source, target = ((panel * count * tap_bytes + inside).ravel() for count in (TAPS**2, frequencies))
+    columns = {"weights": begin + source, "transformed": target}
     kernels = np.tile(kernel, len(panel))
     each = {2: tuning.winograd.weights2_cycles, 4: tuning.winograd.weights4_cycles}[desc.m]
     cycles = (tuning.moves.call_cycles + each * sizes[kernels]).astype(np.int32)

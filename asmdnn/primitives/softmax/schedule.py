@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -15,16 +16,17 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import SoftmaxTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, scaled_post_ops
-from asmdnn.primitives.elementwise.schedule import MAX_STEP, check_tensors, operands_along, phases_of
+from asmdnn.primitives.elementwise.schedule import MAX_STEP, check_tensors, operands_along, phases_of, types_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like, like, of_type
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.nests import Calls, Nest, is_dense, nest_of, row_calls, with_last
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.softmax.description import SoftmaxForward
-from asmdnn.types import DATA_TYPES, f32
+from asmdnn.types import DATA_TYPES, DataType, f32
 
 SRC, DST = range(2)
+NATIVE = ("src", "dst")
 
 Spec = SoftmaxSpec | SoftmaxLanesSpec
 
@@ -45,20 +47,29 @@ def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
     if 0 in dst.dims:
         return Assembly(tuning).plan(name, passed, ("dst",))
     request = SoftmaxRequest(desc, chain, isa, tuning)
-    tensors: Mapping[str, MemoryDesc] = {name: of_type(tensor, f32) for name, tensor in passed.items()}
+    tensors: Mapping[str, MemoryDesc] = {
+        name: of_type(tensor, read_as(name, tensor)) for name, tensor in passed.items()
+    }
     calls = request.calls(tensors)
     if calls is None:
         model = with_last(tensors["dst"], (desc.axis,))
         tensors = {
-            name: model if tensor.dims == dst.dims else dense_like(model, tensor) for name, tensor in tensors.items()
+            name: of_type(model, tensor.dtype) if tensor.dims == dst.dims else dense_like(model, tensor)
+            for name, tensor in tensors.items()
         }
         calls = request.calls(tensors)
         assert calls is not None, "rows along the axis are dense"
     costs = {spec: cost(spec, tuning.softmax) for spec in dict.fromkeys(spec for spec, *_ in calls)}
     in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
-    phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
+    sizes = [tensor.dtype.size_bytes for tensor in tensors.values()]
+    phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases, sizes)
     plan = Plan(name, phases, chain.arguments(tensors), {}, {}, ("dst",), in_place)
     return between_reorders(plan, chain.arguments(passed), tuning, isa=isa)
+
+
+def read_as(name: str, tensor: MemoryDesc) -> DataType:
+    """The type that kernels take: src and dst as they are but for f8, which takes registers; of all else f32."""
+    return tensor.dtype if name in NATIVE and element_of(tensor.dtype).converts_alone else f32
 
 
 class SoftmaxRequest:
@@ -83,7 +94,8 @@ class SoftmaxRequest:
         calls: Calls[Spec] = []
         for box, some, outer in row_calls(nest, axis.extent, self.tuning.elementwise):
             before, after = self.chains(tensors, axis, some)
-            strides_bytes = some.strides_bytes(f32)
+            types = types_of(tensors)
+            strides_bytes = some.strides_of(types)
             spec = SoftmaxSpec(
                 isa=self.isa,
                 rows=some.extent,
@@ -93,7 +105,8 @@ class SoftmaxRequest:
                 before=before,
                 after=after,
                 log=self.desc.alg == "log",
-                prefetches=self.desc.src.size_bytes >= self.tuning.softmax.prefetched_bytes,
+                types=(types[SRC].name, types[DST].name),
+                prefetches=self.desc.src.size_bytes >= self.tuning.softmax.prefetched_bytes and types[SRC] == f32,
             )
             calls.append((spec, box, outer))
         return calls
@@ -105,7 +118,8 @@ class SoftmaxRequest:
         whole = max(1, self.tuning.elementwise.record_elements // axis.extent // vector) * vector
         for box, some in cut_loop(nest.box, lanes, whole):
             before, after = self.chains(tensors, some, axis)
-            strides_bytes = axis.strides_bytes(f32)
+            types = types_of(tensors)
+            strides_bytes = axis.strides_of(types)
             spec = SoftmaxLanesSpec(
                 isa=self.isa,
                 rows=axis.extent,
@@ -115,6 +129,7 @@ class SoftmaxRequest:
                 before=before,
                 after=after,
                 log=self.desc.alg == "log",
+                types=(types[SRC].name, types[DST].name),
             )
             calls.append((spec, box, tuple(loop for loop in box.loops if loop is not some)))
         return calls

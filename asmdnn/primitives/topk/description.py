@@ -17,8 +17,8 @@ ALGORITHMS = ("max", "min")
 class TopKForward:
     """dst = the indices of the k largest numbers of src along `axis`, the largest first; values = these numbers.
 
-    alg: "max", or "min" for the smallest.  src: f32; dst: s32, of src's dims but for k along the axis; values: f32 of
-    dst's dims, or None for none; any formats.  With k = 1 it is arg-max or arg-min.
+    alg: "max", or "min" for the smallest.  src: f32, bf16, f16, s8, u8; dst: s32, of src's dims but for k along the
+    axis; values: of src's types and dst's dims, or None for none; any formats.  With k = 1 it is arg-max or arg-min.
     Of equal numbers that with the lowest index comes first, and 0 and -0 are equal, values then 0.  select_last, for
     k = 1: the highest index instead.  NaN comes before every number, as in numpy's and torch's argmax and argmin; with
     nan_last behind all, as in torch.topk of the smallest.

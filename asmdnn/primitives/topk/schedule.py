@@ -16,15 +16,16 @@ from asmdnn.planning.tuning import TopKTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.elementwise.schedule import MAX_STEP, phases_of
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import row_major
+from asmdnn.primitives.formats import of_type, row_major
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.nests import Calls, Nest, is_dense, nest_of, row_calls, with_last, without_axis
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.topk.description import TopKForward
-from asmdnn.types import f32
+from asmdnn.types import bf16, f16, f32, s8, u8
 
 NAME = "topk"
 SRC, DST = range(2)
+TYPES = (f32, bf16, f16, s8, u8)  # of src and values: f32 has all their numbers
 MOST_K = 32  # levels of lists, whose code is unrolled
 
 
@@ -43,11 +44,11 @@ def plan(desc: TopKForward, attr: Attr, engine: Engine) -> Plan:
     name, outputs = f"{NAME}:{isa}", tuple(results)
     if 0 in src.dims:
         return Assembly(tuning).plan(name, passed, outputs)
-    tensors: Mapping[str, MemoryDesc] = passed
+    tensors: Mapping[str, MemoryDesc] = {n: x if n == "dst" else of_type(x, f32) for n, x in passed.items()}
     calls = calls_of(desc, tensors, isa, tuning)
     if calls is None:
-        rows = with_last(src, (desc.axis,))
-        tensors = {name: rows if name == "src" else in_order_of(rows, x, desc.axis) for name, x in passed.items()}
+        rows = with_last(tensors["src"], (desc.axis,))
+        tensors = {name: rows if name == "src" else in_order_of(rows, x, desc.axis) for name, x in tensors.items()}
         calls = calls_of(desc, tensors, isa, tuning)
         assert calls is not None, "rows along the axis are dense"
     costs = {spec: cost(spec, tuning.topk) for spec in dict.fromkeys(spec for spec, *_ in calls)}
@@ -64,8 +65,8 @@ def in_order_of(src: MemoryDesc, desc: MemoryDesc, axis: int) -> MemoryDesc:
 def check_tensors(tensors: Mapping[str, MemoryDesc]) -> None:
     """Raise Refused unless these tensors can be addressed."""
     for name, desc in tensors.items():
-        if name != "dst" and desc.dtype != f32:
-            raise Refused(f"{name} is {desc.dtype}, only f32 is implemented")
+        if name != "dst" and desc.dtype not in TYPES:
+            raise Refused(f"{name} is {desc.dtype}, only {', '.join(x.name for x in TYPES)} is implemented")
         if name != "src" and desc.may_overlap:
             raise Refused(f"elements of {name} overlap")
 

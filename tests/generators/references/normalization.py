@@ -5,8 +5,9 @@ import numpy as np
 from asmdnn.generators.functions.layer_norm import LayerNormSpec
 from asmdnn.generators.functions.merge_moments import MergeMomentsSpec
 from asmdnn.generators.functions.moments import MomentsSpec
+from asmdnn.types import DATA_TYPES, f32
 from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
-from tests.generators.references.softmax import chained
+from tests.generators.references.softmax import ROUNDOFF, chained
 from tests.support.arena import Doubles, buffer_of, elements
 
 ROUNDINGS = 64  # of a result, in the size of the largest number that it is made of
@@ -15,7 +16,8 @@ LEAST_VARIANCE = 1.0
 
 def layer_norm_case(spec: LayerNormSpec, random: np.random.Generator, integers: bool) -> Case:
     """Data of one row may be all alike, but for which epsilon says how far 1 / sqrt magnifies errors."""
-    memory = {name: elements(random, integers) for name in spec.frame}
+    kinds = dict(zip(("src", "dst"), spec.types, strict=True))
+    memory = {name: elements(random, integers, DATA_TYPES[kinds.get(name, "f32")]) for name in spec.frame}
     kept = spec.statistics
     if kept:
         variances = memory["variance"]
@@ -36,13 +38,15 @@ def layer_norm_case(spec: LayerNormSpec, random: np.random.Generator, integers: 
         memory["dst"].store(r * spec.dst_row_bytes, results[-1])
     size = max(np.abs(found.initial).max() for found in memory.values()) + 1
     bound = ROUNDINGS * UNIT_ROUNDOFF * size * size * max(factors) * (1 + size * max(factors))
+    bound += ROUNDOFF[spec.types[1]] * max(np.abs(row).max() for row in results)
     bounds: dict[str, Doubles | float] = {"dst": bound}
     bounds |= {"mean": ROUNDINGS * UNIT_ROUNDOFF * size, "variance": ROUNDINGS * UNIT_ROUNDOFF * size * size}
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, bounds)
 
 
 def moments_case(spec: MomentsSpec, random: np.random.Generator, integers: bool) -> Case:
-    memory = {name: elements(random, integers) for name in spec.frame}
+    kinds = {"src": DATA_TYPES[spec.kind]}
+    memory = {name: elements(random, integers, kinds.get(name, f32)) for name in spec.frame}
     x = np.array([memory["src"].load(r * spec.src_row_bytes, spec.elements) for r in range(spec.rows)])
     axis = 1 if spec.along == "rows" else 0
     squares = x.var(axis) if spec.divides else x.var(axis) * x.shape[axis]

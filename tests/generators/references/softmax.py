@@ -6,17 +6,20 @@ from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
+from asmdnn.types import DATA_TYPES
 from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import Memory, operand
 from tests.support import functions
 from tests.support.arena import Doubles, buffer_of, elements
 
+ROUNDOFF = {"f32": 0.0, "bf16": 2.0**-8, "f16": 2.0**-11}  # of a result that is stored, beside what f32 does
 ROUNDINGS = 32  # of a result of the corpus, beside that of x - max x, which e^x takes over
 
 
 def softmax_case(spec: SoftmaxSpec | SoftmaxLanesSpec, random: np.random.Generator, integers: bool) -> Case:
     """Within the rounding of differences, and some more, of the largest number that a result is made of."""
-    memory = {name: elements(random, integers) for name in spec.frame}
+    kinds = dict(zip(("src", "dst"), spec.types, strict=True))
+    memory = {name: elements(random, integers, DATA_TYPES[kinds.get(name, "f32")]) for name in spec.frame}
     rows = [memory["src"].load(r * spec.src_row_bytes, spec.elements) for r in range(spec.rows)]
     x = np.array([chained(spec.before, row, r, memory) for r, row in enumerate(rows)])
     axis = 0 if isinstance(spec, SoftmaxLanesSpec) else 1
@@ -29,6 +32,7 @@ def softmax_case(spec: SoftmaxSpec | SoftmaxLanesSpec, random: np.random.Generat
         memory["dst"].store(r * spec.dst_row_bytes, row)
     size = np.abs(np.concatenate([found.initial for found in memory.values()])).max()
     bound = UNIT_ROUNDOFF * (ROUNDINGS + 2 * np.abs(differences).max()) * max(1.0, np.abs(results).max(), size)
+    bound += ROUNDOFF[spec.types[1]] * np.abs(results).max()
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
 
 

@@ -1,0 +1,118 @@
+"""Gradients of convolutions of arrays, of 1, 2 and 3 spatial axes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.memory.allocation import allocated
+from asmdnn.ops.arguments import Array, as_f32, pads, per_axis
+from asmdnn.ops.convolving import ConvFunction, ConvWindow, plain_weights
+from asmdnn.ops.gradients import Descs, dims_of, gradient
+from asmdnn.primitives.convolution_backward.description import (
+    BackwardData,
+    ConvolutionBackwardData,
+    DeconvolutionBackwardData,
+)
+from asmdnn.primitives.engine import Engine
+from asmdnn.types import ConvolutionAlgorithm
+
+MOST_AXES = 3
+
+
+def conv_input_gradient(
+    dy: Any,
+    w: Any,
+    image: Sequence[int],
+    *,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    algorithm: ConvolutionAlgorithm = "direct",
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """The gradient of x of conv1d, conv2d or conv3d (the rank says which), for the gradient dy of their result.
+
+    w and the window as they were in the forward pass; image: the dims of x, (n, c, h, w) and so on.  algorithm: as in
+    conv2d.  out: anything that exports memory of x's dims.  Raises InvalidArguments, Unimplemented.
+    """
+    dst, weights = as_f32("dy", dy), allocated(np.ascontiguousarray, as_f32("w", w))
+    kind = function_of("conv", dst)
+    window = ConvWindow(stride, padding, dilation, groups, 0, algorithm)
+    key = (kind.name, "input", window.plain(kind))
+    dims, plain = dims_of("image", image, kind.axes + 2), plain_weights(kind, weights.shape, groups)
+
+    def describe(descs: Descs) -> BackwardData:
+        fields = {**window_of(kind, window), "algorithm": algorithm}
+        return ConvolutionBackwardData(descs["diff_src"], plain, descs["diff_dst"], **fields)
+
+    inputs = {"diff_dst": ("dy", dst), "weights": ("w", weights)}
+    return gradient(key, inputs, ("diff_src", dims), describe, out, engine)
+
+
+def conv_transpose_input_gradient(
+    dy: Any,
+    w: Any,
+    *,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """The gradient of x of conv_transpose1d, 2d or 3d for the gradient dy of their result: a convolution of dy.
+
+    w and the window as they were in the forward pass, but output_padding, which follows from the dims of dy.  Raises
+    InvalidArguments, Unimplemented.
+    """
+    dst, weights = as_f32("dy", dy), allocated(np.ascontiguousarray, as_f32("w", w))
+    kind = function_of("conv_transpose", dst)
+    window = ConvWindow(stride, padding, dilation, groups)
+    key, plain = (kind.name, "input", window.plain(kind)), plain_weights(kind, weights.shape, groups)
+    fields, sizes = transposed_window(kind, window, dst.shape, weights.shape)
+
+    def describe(descs: Descs) -> BackwardData:
+        return DeconvolutionBackwardData(descs["diff_src"], plain, descs["diff_dst"], **fields)
+
+    inputs = {"diff_dst": ("dy", dst), "weights": ("w", weights)}
+    dims = (len(dst), len(weights), *sizes)
+    return gradient(key, inputs, ("diff_src", dims), describe, out, engine)
+
+
+def function_of(name: str, dy: Array) -> ConvFunction:
+    """The function that dy is a result of.  Raises InvalidArguments."""
+    axes = dy.ndim - 2
+    if not 1 <= axes <= MOST_AXES:
+        raise InvalidArguments(f"dy has dims {dy.shape}, 3 to 5 are needed: (n, o, ...)")
+    return ConvFunction(f"{name}{axes}d", axes, transposed=name == "conv_transpose")
+
+
+def window_of(kind: ConvFunction, window: ConvWindow) -> dict[str, Any]:
+    """The window's fields of a description.  Raises InvalidArguments."""
+    numbers = pads(window.padding, kind.axes)
+    return {
+        "strides": per_axis("stride", window.stride, kind.axes, 1),
+        "dilations": tuple(d - 1 for d in per_axis("dilation", window.dilation, kind.axes, 1)),
+        "padding_l": numbers[: kind.axes],
+        "padding_r": numbers[kind.axes :],
+    }
+
+
+def transposed_window(
+    kind: ConvFunction, window: ConvWindow, dst: tuple[int, ...], weights: tuple[int, ...]
+) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """The fields of a transposed convolution with a result of these dims, and the pixels of its source: as many as fit,
+    what is left being output padding.  Raises InvalidArguments."""
+    fields = window_of(kind, window)
+    before, behind = fields["padding_l"], fields["padding_r"]
+    extents = [(k - 1) * (d + 1) + 1 for k, d in zip(weights[2:], fields["dilations"], strict=True)]
+    rooms = [n + p + q - extent for n, p, q, extent in zip(dst[2:], before, behind, extents, strict=True)]
+    if min(rooms) < 0:
+        raise InvalidArguments(f"dy has dims {dst}, a single pixel of x makes more")
+    steps = [divmod(room, stride) for room, stride in zip(rooms, fields["strides"], strict=True)]
+    fields["padding_r"] = tuple(q - more for q, (_, more) in zip(behind, steps, strict=True))
+    return fields, tuple(1 + whole for whole, _ in steps)

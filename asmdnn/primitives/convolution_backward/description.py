@@ -1,0 +1,135 @@
+"""The descriptions of backward convolutions and deconvolutions, validated at once.
+
+With the forward pass dst = convolution(src, weights) + bias of description.py in convolution/, of a loss L:
+
+    backward data       diff_src[n, i, y, x] = dL / dsrc, from diff_dst = dL / ddst and weights
+    backward weights    diff_weights[o, i, r, s] = dL / dweights, from diff_dst and src
+                        diff_bias[o] = dL / dbias = sum over n, v, u of diff_dst[n, o, v, u]
+
+Tensors have the dims of the forward pass, with 1, 2 or 3 spatial axes and groups; every format may be "any".  Names are
+oneDNN's (convolution_backward_data and so on).  `of` makes a description for a forward pass as it was planned.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, TypeVar
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import activations, weights, words_of
+from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, DeconvolutionForward
+from asmdnn.primitives.descriptor import PrimitiveDesc
+from asmdnn.types import Algorithm, ConvolutionAlgorithm, FormatTag
+
+WINDOW = ("strides", "dilations", "padding_l", "padding_r", "algorithm")
+OF_DATA = {"src": "diff_src", "weights": "weights", "dst": "diff_dst"}
+OF_WEIGHTS = {"src": "src", "weights": "diff_weights", "bias": "diff_bias", "dst": "diff_dst"}
+Gradient = TypeVar("Gradient", bound="ConvolutionBackward")
+
+
+@dataclass(frozen=True, slots=True)
+class ConvolutionBackward:
+    """What all of them have in common.  _form: the forward pass; roles: its tensors, by their names there."""
+
+    _form: ClassVar[type[ConvolutionDesc]] = ConvolutionForward
+    roles: ClassVar[Mapping[str, str]] = OF_DATA
+
+    def __post_init__(self) -> None:
+        for name in self.roles.values():
+            if not isinstance(desc := getattr(self, name), MemoryDesc) and not (name == "diff_bias" and desc is None):
+                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
+        try:
+            forward = self.forward()
+        except InvalidArguments as reason:
+            raise InvalidArguments(f"{type(self).__name__}, seen from its forward pass: {reason}") from None
+        for name in WINDOW:
+            object.__setattr__(self, name, getattr(forward, name))
+
+    @classmethod
+    def of(cls: type[Gradient], forward: PrimitiveDesc, **formats: FormatTag) -> Gradient:
+        """The gradient of a planned forward pass: its dims, types and window, and its formats of src and dst.
+
+        formats: tags by names of this description's tensors, which replace them; weights and diff_weights are "any"
+        if none is given.  Raises InvalidArguments.
+        """
+        if not isinstance(forward, PrimitiveDesc) or type(forward.desc) is not cls._form:
+            raise InvalidArguments(f"forward must be a primitive_desc of a {cls._form.__name__}, not {shown(forward)}")
+        if unknown := formats.keys() - {*cls.roles.values()}:
+            raise InvalidArguments(f"{unknown.pop()} is no tensor of a {cls.__name__}: {', '.join(cls.roles.values())}")
+        planned = forward.plan.tensors
+        wanted = {"diff_weights": "any", "weights": "any", **formats}
+        tensors = {
+            name: MemoryDesc(planned[role].dims, planned[role].dtype, wanted[name]) if name in wanted else planned[role]
+            for role, name in cls.roles.items()
+            if role in planned
+        }
+        return cls(**tensors, **{name: getattr(forward.desc, name) for name in WINDOW})
+
+    def forward(self) -> ConvolutionDesc:
+        """The forward pass.  Raises InvalidArguments if sizes do not fit together."""
+        every: dict[str, Any] = {role: getattr(self, name) for role, name in self.roles.items()}
+        return self._form(**every, **{name: getattr(self, name) for name in WINDOW})
+
+    def tensors(self) -> dict[str, MemoryDesc]:
+        """The descriptors by argument name; without diff_bias if there is none."""
+        every = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: desc for name, desc in every.items() if isinstance(desc, MemoryDesc)}
+
+    def with_formats(self: Gradient, tensors: Mapping[str, MemoryDesc]) -> Gradient:
+        """The same with other formats of some tensors."""
+        return replace(self, **dict(tensors))
+
+    def letters(self, name: str, tensor: MemoryDesc) -> str:
+        """What the dims of a tensor are called where its format is printed."""
+        if name.endswith("weights"):
+            return weights(tensor.ndims, self.forward().has_groups)
+        return activations(tensor.ndims) if name.endswith(("src", "dst")) else ""
+
+    def __str__(self) -> str:
+        tensors = ", ".join(
+            f"{name} {words_of(desc, self.letters(name, desc))}" for name, desc in self.tensors().items()
+        )
+        p = self.forward()
+        window = f"strides {p.strides}, dilations {p.dilations}, padding {p.padding_l} {p.padding_r}"
+        return f"{type(self).__name__} of {tensors}, {window}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConvolutionBackwardData(ConvolutionBackward):
+    """diff_src[n, i, y, x] = sum over o, v, u, r, s of weights[o, i, r, s] * diff_dst[n, o, v, u]
+
+    over all v, u, r, s with y = v*sh + r*(dh+1) - pt and x = u*sw + s*(dw+1) - pl; a pixel of src that no window
+    reaches gets 0.  Dims and window are those of ConvolutionForward.
+    algorithm: an Algorithm, or "direct", "auto" or "winograd".  Raises InvalidArguments if sizes do not fit together.
+    """
+
+    diff_src: MemoryDesc
+    weights: MemoryDesc
+    diff_dst: MemoryDesc
+    strides: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    padding_l: tuple[int, ...] = ()
+    padding_r: tuple[int, ...] = ()
+    algorithm: Algorithm | ConvolutionAlgorithm = Algorithm.convolution_direct
+
+
+@dataclass(frozen=True, slots=True)
+class DeconvolutionBackwardData(ConvolutionBackward):
+    """diff_src[n, i, v, u] = sum over o, r, s of weights[o, i, r, s] * diff_dst[n, o, y, x]
+
+    with y = v*sh + r*(dh+1) - pt and x = u*sw + s*(dw+1) - pl: a convolution of diff_dst.  Dims and window are those of
+    DeconvolutionForward.  Raises InvalidArguments if sizes do not fit together.
+    """
+
+    _form: ClassVar[type[ConvolutionDesc]] = DeconvolutionForward
+    diff_src: MemoryDesc
+    weights: MemoryDesc
+    diff_dst: MemoryDesc
+    strides: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    padding_l: tuple[int, ...] = ()
+    padding_r: tuple[int, ...] = ()
+    algorithm: Algorithm | ConvolutionAlgorithm = Algorithm.deconvolution_direct
+
+
+BackwardData = ConvolutionBackwardData | DeconvolutionBackwardData

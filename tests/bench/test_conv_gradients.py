@@ -1,0 +1,63 @@
+"""--conv and --deconv backward: words, answers against the definition, checks against numpy, the peer."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from asmdnn.bench.conv_gradients import GradientWork
+from asmdnn.bench.driver import TensorData
+from asmdnn.bench.peers import onednn_library
+from asmdnn.errors import AsmdnnError, Unimplemented
+from tests.bench.test_command import run
+from tests.bench.test_drivers import read
+from tests.primitives import conv_gradients as reference
+
+PROBLEMS = ["mb2ic6ih7oc4kh3sh2ph1", "g2mb2ic6iw7oc4kw3dw1pw2", "mb1ic2id3ih4iw5oc3kd2kh3kw2ph1pd0pw0"]
+
+
+def work(words: str) -> GradientWork:
+    (case,) = read(words)
+    made = case.driver.work(case)
+    assert isinstance(made, GradientWork)
+    return made
+
+
+@pytest.mark.parametrize("driver", ["--conv", "--deconv"])
+@pytest.mark.parametrize("text", PROBLEMS)
+def test_answers_are_the_definition(driver: str, text: str) -> None:
+    made = work(f"{driver} --dir=BWD_D {text}")
+    p = made.problem
+    weights, diff_dst = reference.integers(1, p.weights_dims), reference.integers(2, p.dst_dims)
+    answer = made.answer(TensorData({"weights": weights, "diff_dst": diff_dst}, exact=True))
+    assert np.array_equal(answer.values, reference.of_data(p, weights, diff_dst))
+
+
+def test_a_case_prints_what_repeats_it() -> None:
+    words = "--conv --dir=BWD_D --stag=nhwc --alg=auto --mb=3 ic16ih9oc24kh3ph1"
+    (case,) = read(words)
+    assert read(str(case)) == [case]
+
+
+def test_cases_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    modes = ("--mode=C", "--stag=any,nchw", "--dtag=any,nhwc")
+    words = ("--conv", "--dir=BWD_D", *modes, *PROBLEMS[:1], "--alg=auto,wino", "mb1ic16ih8oc9kh3ph1")
+    code, records = run(capsys, *words, "--deconv", "--dir=BWD_D", *modes, PROBLEMS[0])
+    assert code == 0
+    assert {record["status"] for record in records} == {"passed"}
+    assert len(records) == 4 + 8 + 4
+
+
+def test_other_types_are_not_built() -> None:
+    with pytest.raises(Unimplemented, match="gradients are built in f32 only"):
+        work("--conv --dir=BWD_D --dt=bf16:bf16:f32 ic16ih9oc24kh3")
+
+
+def test_a_peer_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        onednn_library.load()
+    except AsmdnnError as missing:
+        pytest.skip(str(missing))
+    arguments: Any = ("--mode=C", "--threads=1", "--peer=onednn", "--dir=BWD_D", PROBLEMS[0])
+    code, records = run(capsys, "--conv", *arguments, "--deconv", *arguments)
+    assert code == 0, records

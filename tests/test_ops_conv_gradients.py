@@ -1,0 +1,69 @@
+"""`ops.conv_input_gradient` and its kin, against the definition and against the primitives' adjoints."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn import ops
+from tests.test_ops_convolutions import CONV, SIZES, TRANSPOSE, WINDOWS, integers
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_input_gradients(isa: str, axes: int, window: dict[str, Any]) -> None:
+    """<conv(x), y> = <x, gradient(y)>, exactly, for arrays of any strides."""
+    x, w = integers(1, 2, 8, *SIZES[axes]), integers(2, 12, 8 // window.get("groups", 1), *[3] * axes)
+    with dnn.max_cpu_isa(isa):
+        forward = CONV[axes](x, w, **window)
+        y = integers(3, *forward.shape)
+        back = ops.conv_input_gradient(y, w, x.shape, **window)
+        again = ops.conv_input_gradient(
+            np.asfortranarray(y), np.asfortranarray(w), x.shape, **window, out=np.empty_like(x)
+        )
+    assert np.vdot(forward.astype(np.float64), y) == np.vdot(x.astype(np.float64), back)
+    assert np.array_equal(back, again)
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_transposed_input_gradients(isa: str, axes: int, window: dict[str, Any]) -> None:
+    more = window.get("stride", 1) - 1
+    x, w = integers(1, 2, 8, *SIZES[axes]), integers(2, 8, 12 // window.get("groups", 1), *[3] * axes)
+    with dnn.max_cpu_isa(isa):
+        forward = TRANSPOSE[axes](x, w, **window, output_padding=more)
+        y = integers(3, *forward.shape)
+        back = ops.conv_transpose_input_gradient(y, w, **window)
+    assert back.shape == x.shape
+    assert np.vdot(forward.astype(np.float64), y) == np.vdot(x.astype(np.float64), back)
+
+
+def test_winograd() -> None:
+    x, w = integers(1, 1, 16, 9, 9), integers(2, 24, 16, 3, 3)
+    y = integers(3, 1, 24, 9, 9)
+    direct = ops.conv_input_gradient(y, w, x.shape, padding=1)
+    assert np.allclose(ops.conv_input_gradient(y, w, x.shape, padding=1, algorithm="winograd"), direct, atol=1e-2)
+
+
+Y, W = integers(1, 1, 8, 6, 6), integers(2, 8, 4, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ops.conv_input_gradient(Y, W, (1, 4, 9, 8)), "seen from its forward pass: dst's height is 6"),
+        (lambda: ops.conv_input_gradient(Y, W, (1, 4, 8)), "image must be 4 integers, the dims of an array"),
+        (lambda: ops.conv_input_gradient(Y, W, (1, 4, 8, 8.0)), "image must be 4 integers"),  # type: ignore[arg-type]
+        (lambda: ops.conv_input_gradient(Y, W, (1, 4, 8, 8), groups=0), "groups must be an integer of at least 1"),
+        (lambda: ops.conv_input_gradient(Y[0, 0], W, (1, 4, 8, 8)), "dy has dims .*, 3 to 5 are needed"),
+        (lambda: ops.conv_input_gradient(Y, W[0], (1, 4, 8, 8)), "w has dims"),
+        (lambda: ops.conv_input_gradient(Y, W, (1, 4, 8, 8), out=Y), "out has dims"),
+        (lambda: ops.conv_transpose_input_gradient(Y[..., :2], W), "a single pixel of x makes more"),
+        (lambda: ops.conv_transpose_input_gradient(Y, W[0]), "w has dims"),
+        (lambda: ops.conv_transpose_input_gradient(Y, W), "weights makes 4: they must be equal"),
+    ],
+)
+def test_mistakes(call: Any, message: str) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        call()
