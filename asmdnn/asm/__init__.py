@@ -20,8 +20,8 @@ Nothing here knows of deep learning; docs/asm.md says the rest, examples/asm has
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from asmdnn.asm.builder import Builder
-from asmdnn.asm.function import Function, function
+from asmdnn.asm.builder import FunctionBuilder
+from asmdnn.asm.function import CFunction, function
 from asmdnn.asm.timing import Timing
 from asmdnn.isa.assembler import (
     Label,
@@ -43,8 +43,26 @@ if TYPE_CHECKING:
     from asmdnn.asm.comparison import Mismatch, exact, ulp, within
 
 __all__ = [
-    "Builder", "Function", "Label", "Mismatch", "OutOfRegisters", "Pointer", "Register", "RegisterFile",
-    "Timing", "exact", "function", "low32", "mem", "rd_sae", "register", "rn_sae", "ru_sae", "rz_sae", "sae", "ulp",
+    "CFunction",
+    "FunctionBuilder",
+    "Label",
+    "Mismatch",
+    "OutOfRegisters",
+    "Pointer",
+    "Register",
+    "RegisterFile",
+    "Timing",
+    "exact",
+    "function",
+    "low32",
+    "mem",
+    "rd_sae",
+    "register",
+    "rn_sae",
+    "ru_sae",
+    "rz_sae",
+    "sae",
+    "ulp",
     "within",
 ]  # fmt: skip
 

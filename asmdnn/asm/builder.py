@@ -5,7 +5,7 @@ from typing import Final
 
 from asmdnn.asm.calls import CallTarget, emit_call
 from asmdnn.asm.function_assembler import FunctionAssembler
-from asmdnn.asm.levels import Level
+from asmdnn.asm.levels import FunctionLevel
 from asmdnn.asm.prototype import Prototype
 from asmdnn.asm.structure import Structure
 from asmdnn.errors import InvalidArguments
@@ -23,7 +23,7 @@ INSTEAD: Final[Mapping[str, str]] = {
 }
 
 
-class Builder(Structure):
+class FunctionBuilder(Structure):
     """The `f` of `def dot(f, x, y, n)`.
 
     Every instruction is a method of the Intel manual's name: `f.ADD(x, 32)`, `f.VADDPS(dst, a, mem(x))`.
@@ -31,7 +31,7 @@ class Builder(Structure):
     Callee-saved registers are saved whether taken or named.  A wrong operand raises at the line that wrote it.
     """
 
-    def __init__(self, prototype: Prototype, level: Level, calls: Mapping[str, CallTarget]) -> None:
+    def __init__(self, prototype: Prototype, level: FunctionLevel, calls: Mapping[str, CallTarget]) -> None:
         self.isa = level.name
         self.prototype = prototype
         self._calls = calls

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from asmdnn.asm.function_assembler import FunctionAssembler
-from asmdnn.asm.prototype import WORD_BYTES, Argument, Prototype, parse_type
+from asmdnn.asm.prototype import WORD_BYTES, CArgument, Prototype, parse_type
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.assembler import Register, register
 from asmdnn.isa.memory_operand import Pointer
@@ -95,7 +95,7 @@ def _result(asm: FunctionAssembler, v: Vector, prototype: Prototype) -> Register
     found = asm.gp.take(f"result of {prototype.name}")
     if found is not _RAX:
         asm.MOV(found, _RAX)
-    asm.extend(Argument("result", prototype.result, 0, False), found)
+    asm.extend(CArgument("result", prototype.result, 0, False), found)
     return found
 
 

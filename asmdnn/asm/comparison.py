@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from asmdnn.asm.footprint import Extents
-from asmdnn.asm.prototype import Argument, Prototype
+from asmdnn.asm.footprint import Reaches
+from asmdnn.asm.prototype import CArgument, Prototype
 from asmdnn.errors import InvalidArguments
 
 GUARD_BYTES: Final = 256
@@ -66,10 +66,10 @@ class Mismatch(AssertionError):
         self.arguments = tuple(arguments)
 
 
-class Cases:
+class RandomCases:
     """Random arguments of one function."""
 
-    def __init__(self, prototype: Prototype, extents: Extents, ranges: Mapping[str, Any], draw: Draw) -> None:
+    def __init__(self, prototype: Prototype, extents: Reaches, ranges: Mapping[str, Any], draw: Draw) -> None:
         self.prototype, self._extents, self._draw = prototype, extents, draw
         self._ranges = {name: list(values) for name, values in ranges.items()}
         self._integers = [a for a in prototype.arguments if a.type.is_integer]
@@ -90,7 +90,7 @@ class Cases:
                 given.append(float(self._draw(rng, np.dtype("f8"), 1)[0]) if argument.type.is_float else next(sizes))
         return given, guarded
 
-    def _array(self, rng: np.random.Generator, argument: Argument, numbers: Sequence[int]) -> Any:
+    def _array(self, rng: np.random.Generator, argument: CArgument, numbers: Sequence[int]) -> Any:
         found = [side[argument.name] for side in self._extents if argument.name in side]
         if not found:
             raise InvalidArguments(f"compare of {self.prototype.name!r} needs reads= or writes= of {argument.name}.")
@@ -104,7 +104,12 @@ class Cases:
 
 
 def compare(
-    call: Callable[..., Any], cases: Cases, reference: Callable[..., Any], count: int, tolerance: Tolerance, seed: int
+    call: Callable[..., Any],
+    cases: RandomCases,
+    reference: Callable[..., Any],
+    count: int,
+    tolerance: Tolerance,
+    seed: int,
 ) -> Comparison:
     """Raises Mismatch for the first case that differs, or in which something beside an array was written.
 
@@ -132,7 +137,7 @@ def compare(
 
 
 def _outcomes(
-    cases: Cases, given: Sequence[Any], ours: Sequence[Any], result: Any, wanted: Any
+    cases: RandomCases, given: Sequence[Any], ours: Sequence[Any], result: Any, wanted: Any
 ) -> Iterator[tuple[str, Any, Any]]:
     returned = cases.prototype.result
     if not returned.is_void:

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from asmdnn.asm.footprint import Extent
-from asmdnn.asm.prototype import Argument, CType, Prototype
+from asmdnn.asm.footprint import Reach
+from asmdnn.asm.prototype import CArgument, CType, Prototype
 from asmdnn.errors import InvalidArguments
 from asmdnn.jit.native import ffi
 
@@ -16,7 +16,7 @@ _KINDS: Final = {"float": "f", "double": "f", "_Bool": "b"}
 class Converters:
     """One for each argument of a function."""
 
-    def __init__(self, prototype: Prototype, reads: Mapping[str, Extent], writes: Mapping[str, Extent]) -> None:
+    def __init__(self, prototype: Prototype, reads: Mapping[str, Reach], writes: Mapping[str, Reach]) -> None:
         self._prototype, self._reads, self._writes = prototype, reads, writes
         arguments = list(enumerate(prototype.arguments))
         self._each = [self._pointer(a) if a.type.is_pointer else self._number(a) for _, a in arguments]
@@ -41,7 +41,7 @@ class Converters:
                 raise InvalidArguments(f"{what}, where {text} = {needed} are touched.")
         return made
 
-    def _pointer(self, argument: Argument) -> Callable[[Any], Any]:
+    def _pointer(self, argument: CArgument) -> Callable[[Any], Any]:
         name, ctype = argument.name, argument.type
         if name not in self._reads and name not in self._writes:
             return self._refused(name)
@@ -68,7 +68,7 @@ class Converters:
 
         return refuse
 
-    def _number(self, argument: Argument) -> Callable[[Any], Any]:
+    def _number(self, argument: CArgument) -> Callable[[Any], Any]:
         name, ctype = argument.name, argument.type
         low, high = (0, 0) if ctype.is_float else ctype.range
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from asmdnn.asm.levels import IMPLIED, Level
-from asmdnn.asm.machine import Machine
+from asmdnn.asm.levels import IMPLIED, FunctionLevel
+from asmdnn.asm.machine import MachineCode
 from asmdnn.asm.prototype import Prototype
 from asmdnn.dump.files import FORMATS
 from asmdnn.dump.kernel import DumpedKernel
@@ -38,7 +38,7 @@ class _Exported:
         return self.prototype
 
 
-def save(prototype: Prototype, machine: Machine, doc: str, paths: Sequence[str | Path]) -> None:
+def save(prototype: Prototype, machine: MachineCode, doc: str, paths: Sequence[str | Path]) -> None:
     """Writes each path in the format that its suffix says."""
     listing = machine.code.listing
     assert listing is not None
@@ -53,7 +53,7 @@ def save(prototype: Prototype, machine: Machine, doc: str, paths: Sequence[str |
         replace_file(path, data)
 
 
-def header(level: Level, prototype: Prototype, doc: str) -> str:
+def header(level: FunctionLevel, prototype: Prototype, doc: str) -> str:
     """C99 and C++."""
     guard = f"ASM_{prototype.name.upper()}_H"
     needs = ", ".join(sorted(level.isa.features - IMPLIED))

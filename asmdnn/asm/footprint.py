@@ -16,17 +16,17 @@ _NODES: Final = (
 
 
 @dataclass(frozen=True)
-class Extent:
+class Reach:
     """How many bytes behind a pointer are touched.  size: from all integer arguments, in their order."""
 
     text: str
     size: Callable[..., int] = field(compare=False, repr=False)
 
 
-Extents = tuple[Mapping[str, Extent], Mapping[str, Extent]]  # read and written, by argument
+Reaches = tuple[Mapping[str, Reach], Mapping[str, Reach]]  # read and written, by argument
 
 
-def extents_of(prototype: Prototype, stated: Mapping[str, object], title: str) -> dict[str, Extent]:
+def extents_of(prototype: Prototype, stated: Mapping[str, object], title: str) -> dict[str, Reach]:
     """What `reads=` or `writes=` says, checked against the prototype.  Raises InvalidArguments."""
     types = {argument.name: argument.type for argument in prototype.arguments}
     found = {}
@@ -39,7 +39,7 @@ def extents_of(prototype: Prototype, stated: Mapping[str, object], title: str) -
     return found
 
 
-def _extent(text: str, where: str, prototype: Prototype) -> Extent:
+def _extent(text: str, where: str, prototype: Prototype) -> Reach:
     integers = [a.name for a in prototype.arguments if a.type.is_integer]
     try:
         tree = ast.parse(text, mode="eval")
@@ -55,4 +55,4 @@ def _extent(text: str, where: str, prototype: Prototype) -> Extent:
                 f"{where} is {text!r}, in which {what!r} is neither an integer argument nor + - * // % << >> max min."
             )
     source = f"lambda {', '.join(integers)}: {ast.unparse(tree)}"
-    return Extent(text, eval(source, {"__builtins__": {}, **_FUNCTIONS}))
+    return Reach(text, eval(source, {"__builtins__": {}, **_FUNCTIONS}))

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from asmdnn.asm.calls import CallTarget, call_target, raise_pending
-from asmdnn.asm.footprint import Extents, extents_of
-from asmdnn.asm.levels import Level, best_of, levels_of
-from asmdnn.asm.machine import Body, Machine, written
+from asmdnn.asm.footprint import Reaches, extents_of
+from asmdnn.asm.levels import FunctionLevel, best_of, levels_of
+from asmdnn.asm.machine import Body, MachineCode, written
 from asmdnn.asm.prototype import Prototype, parse_prototype
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.code import Line
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from asmdnn.asm.comparison import Comparison, Draw, Tolerance
     from asmdnn.asm.converters import Converters
-    from asmdnn.asm.proof import Proof
+    from asmdnn.asm.proof import FunctionProof
     from asmdnn.asm.timing import Timing
 
-class Function:
+class CFunction:
     """A function in machine code: call it with arrays and numbers, or `raw` with addresses.
 
     `f(x, y, n)` checks every argument: arrays have the pointer's type, are contiguous, as long as `reads` and `writes`
@@ -36,14 +36,14 @@ class Function:
         self,
         body: Body,
         prototype: Prototype,
-        levels: tuple[Level, ...],
+        levels: tuple[FunctionLevel, ...],
         calls: Mapping[str, CallTarget],
-        extents: Extents,
+        extents: Reaches,
     ) -> None:
         self._body, self._levels, self._calls = body, levels, calls
         self._prototype = prototype
         self._extents = extents
-        self._made: dict[str, Machine] = {}
+        self._made: dict[str, MachineCode] = {}
         self._lock = threading.RLock()
         functools.update_wrapper(self, body)
 
@@ -58,7 +58,7 @@ class Function:
         return self._level.name
 
     @functools.cached_property
-    def _level(self) -> Level:
+    def _level(self) -> FunctionLevel:
         found = self._levels[0] if len(self._levels) == 1 else best_of(self._levels)
         if found is None:
             names = ", ".join(level.name for level in self._levels)
@@ -66,20 +66,20 @@ class Function:
         return found
 
     @functools.cached_property
-    def _machine(self) -> Machine:
+    def _machine(self) -> MachineCode:
         """The code, written by the body once."""
         with self._lock:
             if self._level.name not in self._made:
                 self._made[self._level.name] = written(self._body, self._prototype, self._level, self._calls)
             return self._made[self._level.name]
 
-    def at(self, isa: str) -> "Function":
+    def at(self, isa: str) -> "CFunction":
         """This function at one level, whether the CPU has it or not: for listings, proofs and comparisons."""
         found = [level for level in self._levels if level.name == isa]
         if not found:
             names = ", ".join(level.name for level in self._levels)
             raise InvalidArguments(f"at({isa!r}): {self._prototype.name} is for {names}.")
-        other = Function(self._body, self._prototype, (found[0],), self._calls, self._extents)
+        other = CFunction(self._body, self._prototype, (found[0],), self._calls, self._extents)
         other._made, other._lock = self._made, self._lock
         return other
 
@@ -122,7 +122,7 @@ class Function:
             raise_pending()
         return result
 
-    def prove(self, **values: Any) -> "Proof":
+    def prove(self, **values: Any) -> "FunctionProof":
         """Proves ABI, level, stack and control flow, and, for the stated values of all integers, the footprint.
 
         `dot.prove(n=range(300))`: each combination is walked by itself.  Nothing is run, so any level can be proved.
@@ -149,9 +149,9 @@ class Function:
         draw: makes the data from (generator, dtype, size); by default numbers in [0.5, 2).
         reference: a function of Python takes the same arguments, another callable those that are no integers.
         """
-        from asmdnn.asm.comparison import Cases, compare, exact, well_conditioned
+        from asmdnn.asm.comparison import RandomCases, compare, exact, well_conditioned
 
-        drawn = Cases(self._prototype, self._extents, ranges, draw or well_conditioned)
+        drawn = RandomCases(self._prototype, self._extents, ranges, draw or well_conditioned)
         return compare(self, drawn, reference, cases, tolerance or exact, seed)
 
     def bench(self, *arguments: Any) -> "Timing":
@@ -183,7 +183,7 @@ def function(
     reads: Mapping[str, object] | None = None,
     writes: Mapping[str, object] | None = None,
     calls: Mapping[str, object] | None = None,
-) -> Callable[[Body], Function]:
+) -> Callable[[Body], CFunction]:
     """Decorates `def body(f, x, y, n)`, which writes the instructions of `prototype` to the builder `f`.
 
     prototype: C, "float dot(const float *x, const float *y, size_t n)"; integers, pointers, float, double.
@@ -199,12 +199,12 @@ def function(
     extents = extents_of(parsed, reads or {}, "reads"), extents_of(parsed, writes or {}, "writes")
     targets = {name: call_target(name, stated) for name, stated in (calls or {}).items()}
 
-    def decorate(body: Body) -> Function:
+    def decorate(body: Body) -> CFunction:
         names = ["f", *(argument.name for argument in parsed.arguments)]
         try:
             inspect.signature(body).bind(*names)
         except TypeError:
             raise InvalidArguments(f"the body of {parsed.name!r} must take ({', '.join(names)}).") from None
-        return Function(body, parsed, levels, targets, extents)
+        return CFunction(body, parsed, levels, targets, extents)
 
     return decorate

@@ -3,7 +3,7 @@
 import difflib
 from typing import Any, Final
 
-from asmdnn.asm.prototype import WORD_BYTES, Argument, Prototype
+from asmdnn.asm.prototype import WORD_BYTES, CArgument, Prototype
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.assembler import Assembler, Code, Pointer, Register, low32, mem, register, rsp
 from asmdnn.isa.encoder import mnemonics
@@ -26,7 +26,7 @@ class FunctionAssembler(Assembler):
         self._late: list[tuple[str, Register, int]] = []  # loads of what the caller left on the stack
         self._last = ""
 
-    def arrive(self, argument: Argument, vectors: RegisterFile) -> Register:
+    def arrive(self, argument: CArgument, vectors: RegisterFile) -> Register:
         """The register that holds an argument from now on."""
         if not argument.on_stack:
             file = vectors if argument.type.is_float else self.gp
@@ -38,7 +38,7 @@ class FunctionAssembler(Assembler):
             self._late.append((load, found.xmm if argument.type.is_float else found, argument.place))
         return found.xmm if argument.type.is_float else found
 
-    def extend(self, argument: Argument, held: Register) -> None:
+    def extend(self, argument: CArgument, held: Register) -> None:
         """A narrow integer as the whole register's: of what is above it the ABI says nothing."""
         if argument.type.is_float or argument.type.size_bytes == WORD_BYTES:
             return

@@ -15,7 +15,7 @@ IMPLIED: Final = frozenset(("sse3", "ssse3", "sse4_1", "sse4_2", "tsc"))
 
 
 @dataclass(frozen=True)
-class Level:
+class FunctionLevel:
     """base: whose vectors there are.  isa: with all features that the code may use."""
 
     base: str
@@ -30,7 +30,7 @@ class Level:
         return sorted(self.isa.features - cpu_features() - cpu_extensions() - IMPLIED)
 
 
-def level_of(text: str) -> Level:
+def level_of(text: str) -> FunctionLevel:
     """The level of a text.  Raises InvalidArguments for an unknown level or feature."""
     base, *extra = text.split("+") if isinstance(text, str) else (text,)
     known = isa_of(base)
@@ -38,10 +38,10 @@ def level_of(text: str) -> Level:
         if name not in EXTENSIONS:
             raise InvalidArguments(f"isa {shown(text)} asks for {shown(name)}: known are {', '.join(EXTENSIONS)}.")
     features = known.features | IMPLIED | set(extra)
-    return Level(known.name, Isa(text, known.rank, known.vector_bytes, features))  # type: ignore[arg-type]
+    return FunctionLevel(known.name, Isa(text, known.rank, known.vector_bytes, features))  # type: ignore[arg-type]
 
 
-def levels_of(isa: str | Sequence[str], name: str) -> tuple[Level, ...]:
+def levels_of(isa: str | Sequence[str], name: str) -> tuple[FunctionLevel, ...]:
     """Those that a function is written for.  Raises InvalidArguments for none."""
     found = tuple(level_of(text) for text in ((isa,) if isinstance(isa, str) else isa))
     if not found:
@@ -49,7 +49,7 @@ def levels_of(isa: str | Sequence[str], name: str) -> tuple[Level, ...]:
     return found
 
 
-def check_features(name: str, level: Level, code: Code) -> None:
+def check_features(name: str, level: FunctionLevel, code: Code) -> None:
     """Raises InvalidArguments for an instruction that the level lacks.  Only where iced-x86 is installed."""
     if find_spec("iced_x86") is None:
         return
@@ -63,7 +63,7 @@ def check_features(name: str, level: Level, code: Code) -> None:
             raise InvalidArguments(f'{what}, which {level.name} lacks: ask for it, isa="{level.name}+{missing[0]}".')
 
 
-def best_of(levels: Sequence[Level]) -> Level | None:
+def best_of(levels: Sequence[FunctionLevel]) -> FunctionLevel | None:
     """Of those that this CPU has, the highest, and of equal ones that with most features."""
     usable = [level for level in levels if not level.missing()]
     return max(usable, key=lambda level: (level.isa.rank, len(level.isa.features)), default=None)

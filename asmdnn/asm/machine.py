@@ -3,9 +3,9 @@
 import threading
 from collections.abc import Callable, Mapping
 
-from asmdnn.asm.builder import Builder
+from asmdnn.asm.builder import FunctionBuilder
 from asmdnn.asm.calls import CallTarget
-from asmdnn.asm.levels import Level, check_features
+from asmdnn.asm.levels import FunctionLevel, check_features
 from asmdnn.asm.prototype import Prototype
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.code import Code
@@ -14,10 +14,10 @@ from asmdnn.jit.kernels import Fetched, LoadedKernel, mapped
 Body = Callable[..., None]
 
 
-class Machine:
+class MachineCode:
     """A function at one ISA level: its code, and, on a CPU that has the level, its address."""
 
-    def __init__(self, prototype: Prototype, level: Level, code: Code, keep_alive: object) -> None:
+    def __init__(self, prototype: Prototype, level: FunctionLevel, code: Code, keep_alive: object) -> None:
         self.prototype, self.level, self.code, self.keep_alive = prototype, level, code, keep_alive
         self._lock = threading.Lock()
         self._loaded: LoadedKernel | None = None
@@ -34,10 +34,10 @@ class Machine:
             return self._loaded
 
 
-def written(body: Body, prototype: Prototype, level: Level, calls: Mapping[str, CallTarget]) -> Machine:
+def written(body: Body, prototype: Prototype, level: FunctionLevel, calls: Mapping[str, CallTarget]) -> MachineCode:
     """The code that `body` writes.  Raises what it raises, and InvalidArguments for code that cannot be right."""
-    builder = Builder(prototype, level, calls)
+    builder = FunctionBuilder(prototype, level, calls)
     body(builder, *builder.arguments())
     code = builder.asm.finish()
     check_features(prototype.name, level, code)
-    return Machine(prototype, level, code, [target.keep_alive for target in calls.values()])
+    return MachineCode(prototype, level, code, [target.keep_alive for target in calls.values()])

@@ -10,8 +10,8 @@ from itertools import product
 from math import prod
 from typing import Any, Final
 
-from asmdnn.asm.footprint import Extent, Extents
-from asmdnn.asm.machine import Machine
+from asmdnn.asm.footprint import Reach, Reaches
+from asmdnn.asm.machine import MachineCode
 from asmdnn.asm.prototype import INTEGER_REGISTERS, Prototype
 from asmdnn.errors import InvalidArguments
 from asmdnn.generators.contract import Footprint, Range
@@ -28,7 +28,7 @@ MOST_CASES: Final = 20_000
 
 
 @dataclass(frozen=True)
-class Proof:
+class FunctionProof:
     """What was proved.  cases: how many values of the integers; is_bounded: whether accesses were held to a footprint.
 
     unbounded: the most accesses in one case of which only the pointer is proved, since their distance is data.
@@ -47,8 +47,8 @@ class Proof:
 
 
 def prove(
-    prototype: Prototype, machine: Machine, extents: Extents, values: Mapping[str, Any], *, calls: bool
-) -> Proof:
+    prototype: Prototype, machine: MachineCode, extents: Reaches, values: Mapping[str, Any], *, calls: bool
+) -> FunctionProof:
     """Raises BrokenRule, with the instruction and its line of Python, for the first rule that does not hold;
     InvalidArguments for values that fit no argument; Unimplemented when iced-x86 is missing."""
     require_decoder()
@@ -64,7 +64,7 @@ def prove(
         footprint = _footprint(prototype, extents, [known[a.name] for a in integers]) if is_bounded else None
         contract = Contract(machine.level.isa, 0, footprint, calls, _entry(prototype, known))
         unbounded = max(unbounded, _prove_case(Kernel(prototype.name, contract, machine.code)))
-    return Proof(prototype.name, machine.level.name, cases, is_bounded, unbounded)
+    return FunctionProof(prototype.name, machine.level.name, cases, is_bounded, unbounded)
 
 
 def _values(prototype: Prototype, name: str, stated: Any) -> list[int]:
@@ -78,8 +78,8 @@ def _values(prototype: Prototype, name: str, stated: Any) -> list[int]:
     return values
 
 
-def _footprint(prototype: Prototype, extents: Extents, sizes: list[int]) -> Footprint:
-    def ranges(side: Mapping[str, Extent]) -> Iterator[Range]:
+def _footprint(prototype: Prototype, extents: Reaches, sizes: list[int]) -> Footprint:
+    def ranges(side: Mapping[str, Reach]) -> Iterator[Range]:
         for i, argument in enumerate(prototype.arguments):
             if argument.name in side and (size := side[argument.name].size(*sizes)) > 0:
                 yield Range(i, 0, size)

@@ -75,7 +75,7 @@ class CType:
 
 
 @dataclass(frozen=True)
-class Argument:
+class CArgument:
     """One of a function.  place: the number of its integer or vector register, or, `on_stack`, of its word there."""
 
     name: str
@@ -95,7 +95,7 @@ class Prototype:
 
     name: str
     result: CType
-    arguments: tuple[Argument, ...]
+    arguments: tuple[CArgument, ...]
 
     @cached_property
     def pointer_type(self) -> Any:
@@ -156,14 +156,14 @@ def _ctype(text: str, prototype: str) -> CType:
     return CType(ctype.cname)
 
 
-def _placed(named: "list[tuple[str, CType]]") -> tuple[Argument, ...]:
+def _placed(named: "list[tuple[str, CType]]") -> tuple[CArgument, ...]:
     """In order: the next integer or vector register, or the next word on the stack when these are used up."""
     integers = floats = words = 0
     found = []
     for name, ctype in named:
         taken, limit = (floats, VECTOR_ARGUMENTS) if ctype.is_float else (integers, len(INTEGER_REGISTERS))
         on_stack = taken >= limit
-        found.append(Argument(name, ctype, words if on_stack else taken, on_stack))
+        found.append(CArgument(name, ctype, words if on_stack else taken, on_stack))
         words += on_stack
         floats += ctype.is_float and not on_stack
         integers += not ctype.is_float and not on_stack

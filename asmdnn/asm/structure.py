@@ -17,7 +17,7 @@ OPPOSITES: Final = {**OPPOSITE, **{other: one for one, other in OPPOSITE.items()
 
 
 class Structure:
-    """The part of a Builder that is about control flow.  Counts and conditions are unsigned unless said."""
+    """The part of a FunctionBuilder that is about control flow.  Counts and conditions are unsigned unless said."""
 
     asm: FunctionAssembler
 
@@ -82,7 +82,7 @@ class Structure:
         self.asm.bind(end)
 
     @contextmanager
-    def switch(self, value: Register, cases: Iterable[int], name: str = "switch") -> Iterator["Cases"]:
+    def switch(self, value: Register, cases: Iterable[int], name: str = "switch") -> Iterator["SwitchCases"]:
         """A jump by table: `with f.switch(op, range(3)) as case: with case(0): ...; with case.other: ...`.
 
         value: a 64-bit register, signed.  Cases without a block, and values that are none, go to `case.other`, or on.
@@ -92,7 +92,7 @@ class Structure:
         wanted = sorted(set(cases))
         if not wanted or wanted[-1] - wanted[0] >= MOST_CASES:
             raise InvalidArguments(f"switch over {wanted[:3]}... needs 1 to {MOST_CASES} values from least to largest.")
-        found = Cases(self.asm, wanted, name)
+        found = SwitchCases(self.asm, wanted, name)
         found.dispatch(value)
         yield found
         found.close()
@@ -106,7 +106,7 @@ class Structure:
         getattr(self.asm, "J" + OPPOSITES[suffix])(target)
 
 
-class Cases:
+class SwitchCases:
     """The blocks of a switch: `case(value)`, and `case.other`."""
 
     def __init__(self, asm: FunctionAssembler, values: Sequence[int], name: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final
 
-from asmdnn.asm.builder import Builder
+from asmdnn.asm.builder import FunctionBuilder
 from asmdnn.asm.levels import level_of
 from asmdnn.asm.machine import written
 from asmdnn.asm.prototype import INTEGER_REGISTERS, VECTOR_ARGUMENTS, WORD_BYTES, Prototype, parse_prototype
@@ -72,7 +72,7 @@ def _repeat() -> LoadedKernel:
     return written(_repeated, prototype, level_of("avx2"), {}).load()
 
 
-def _repeated(f: Builder, integers: Register, numbers: Register, target: Register, times: Register) -> None:
+def _repeated(f: FunctionBuilder, integers: Register, numbers: Register, target: Register, times: Register) -> None:
     """Calls the target so often, with these registers; the ticks that all calls took."""
     kept = [f.gp.claim(register("r64", number), "kept over calls") for number in (12, 13, 14, 15, 3)]
     for reg, value in zip(kept, (integers, numbers, target, times), strict=False):
@@ -91,7 +91,7 @@ def _repeated(f: Builder, integers: Register, numbers: Register, target: Registe
     f.ret(end)
 
 
-def _read_ticks(f: Builder, into: Register) -> None:
+def _read_ticks(f: FunctionBuilder, into: Register) -> None:
     """The time stamp counter, when all before is done."""
     low, high = register("r64", 0), register("r64", 2)
     f.LFENCE()

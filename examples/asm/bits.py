@@ -6,14 +6,14 @@ python -m examples.asm.bits
 import numpy as np
 
 from asmdnn import asm
-from asmdnn.asm import Builder, Register, low32, mem
+from asmdnn.asm import FunctionBuilder, Register, low32, mem
 from examples.asm.table import Rows, microseconds, show
 
 PROTOTYPE, READS = "uint64_t bits(const uint64_t *words, size_t n)", {"words": "8*n"}
 
 
 @asm.function(PROTOTYPE, isa="avx2+popcnt", reads=READS)
-def by_popcnt(f: Builder, words: Register, n: Register) -> None:
+def by_popcnt(f: FunctionBuilder, words: Register, n: Register) -> None:
     """A word at a time, in four sums: POPCNT takes 3 cycles, and one starts in each."""
     sums, one = f.gp.take("sums", 4), f.gp.take("bits of a word")
     for total in sums:
@@ -33,7 +33,7 @@ def by_popcnt(f: Builder, words: Register, n: Register) -> None:
 
 
 @asm.function(PROTOTYPE, isa="avx2+popcnt", reads=READS)
-def by_table(f: Builder, words: Register, n: Register) -> None:
+def by_table(f: FunctionBuilder, words: Register, n: Register) -> None:
     """32 bytes at a time: VPSHUFB looks up the bits of 32 half bytes at once.  (Mula, Kurz, Lemire 2016)"""
     names = ("table", "low halves", "0", "total", "low", "high")
     table, mask, zero, total, low, high = (f.vectors().take(name) for name in names)
@@ -67,7 +67,7 @@ def by_table(f: Builder, words: Register, n: Register) -> None:
 
 
 @asm.function(PROTOTYPE, isa="avx512_core+avx512_vpopcntdq", reads=READS)
-def by_vector(f: Builder, words: Register, n: Register) -> None:
+def by_vector(f: FunctionBuilder, words: Register, n: Register) -> None:
     """64 bytes at a time, and a tail under a mask of BZHI's ones."""
     total, one = (f.vectors().take(name) for name in ("total", "bits"))
     f.VPXORD(total, total, total)

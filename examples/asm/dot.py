@@ -8,11 +8,11 @@ python -m examples.asm.dot
 import numpy as np
 
 from asmdnn import asm
-from asmdnn.asm import Builder, Function, Register, mem
+from asmdnn.asm import CFunction, FunctionBuilder, Register, mem
 from examples.asm.table import Rows, microseconds, show
 
 
-def dot_of(accumulators: int) -> Function:
+def dot_of(accumulators: int) -> CFunction:
     """The product with so many sums."""
 
     @asm.function(
@@ -20,7 +20,7 @@ def dot_of(accumulators: int) -> Function:
         isa=("avx2", "avx512_core"),
         reads={"x": "4*n", "y": "4*n"},
     )
-    def dot(f: Builder, x: Register, y: Register, n: Register) -> None:
+    def dot(f: FunctionBuilder, x: Register, y: Register, n: Register) -> None:
         v = f.vector("f32")
         acc, t = v.registers.take("acc", accumulators), v.registers.take("x")
         for a in acc:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from asmdnn import asm
-from asmdnn.asm import Builder, Register, low32, mem
+from asmdnn.asm import FunctionBuilder, Register, low32, mem
 from examples.asm.table import Rows, microseconds, show
 
 LOAD, GET, PUT, ADD, SUB, MUL, JUMP_IF, HALT = range(8)
@@ -25,7 +25,7 @@ def word(operation: int, operand: int = 0) -> int:
     reads={"program": "8*n", "cells": "64"},
     writes={"cells": "64"},
 )
-def run(f: Builder, program: Register, n: Register, cells: Register, fuel: Register) -> None:
+def run(f: FunctionBuilder, program: Register, n: Register, cells: Register, fuel: Register) -> None:
     """Runs until HALT, the end of the program, or `fuel` instructions; the accumulator.
 
     LOAD x; GET, PUT, ADD, SUB, MUL of cell x modulo 8; JUMP_IF x: on to word x if the accumulator is not 0.  No program

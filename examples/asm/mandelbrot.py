@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from asmdnn import asm
-from asmdnn.asm import Builder, Register, low32, mem
+from asmdnn.asm import FunctionBuilder, Register, low32, mem
 from examples.asm.table import Rows, microseconds, show
 
 PICTURE: Final = Path(__file__).resolve().parents[2] / "build" / "examples" / "mandelbrot.pgm"
@@ -20,7 +20,7 @@ PICTURE: Final = Path(__file__).resolve().parents[2] / "build" / "examples" / "m
     reads={"re": "32*vectors"},
     writes={"rounds": "32*vectors"},
 )
-def row(f: Builder, re: Register, im: Register, rounds: Register, vectors: Register, most: Register) -> None:
+def row(f: FunctionBuilder, re: Register, im: Register, rounds: Register, vectors: Register, most: Register) -> None:
     """rounds[i]: how often z = z * z + c stays within |z| < 2, at most `most`, for c = re[i] + i * im; 8 at a time."""
     v = f.vector("f32")
     names = ("c.im", "4", "c.re", "z.re", "z.im", "z.re^2", "z.im^2", "|z|^2", "inside", "rounds")

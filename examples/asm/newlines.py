@@ -6,14 +6,14 @@ python -m examples.asm.newlines
 import numpy as np
 
 from asmdnn import asm
-from asmdnn.asm import Builder, Register, low32, mem
+from asmdnn.asm import FunctionBuilder, Register, low32, mem
 from examples.asm.table import Rows, microseconds, show
 
 MOST_IN_BYTES = 255
 
 
 @asm.function("uint64_t count(const uint8_t *text, size_t n, uint8_t byte)", reads={"text": "n"})
-def count(f: Builder, text: Register, n: Register, byte: Register) -> None:
+def count(f: FunctionBuilder, text: Register, n: Register, byte: Register) -> None:
     """The bytes of text[0:n] that equal `byte`."""
     wanted, sums, zero, total, found = (f.vectors().take(name) for name in ("wanted", "sums", "0", "total", "found"))
     f.VMOVD(wanted.xmm, low32(byte))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn import asm
-from asmdnn.asm import Builder, Register, mem
+from asmdnn.asm import FunctionBuilder, Register, mem
 from examples.asm.table import Rows, microseconds, show
 
 
@@ -18,7 +18,7 @@ from examples.asm.table import Rows, microseconds, show
     reads={"x": "4*n", "y": "4*n"},
     writes={"y": "4*n"},
 )
-def saxpy(f: Builder, a: Register, x: Register, y: Register, n: Register) -> None:
+def saxpy(f: FunctionBuilder, a: Register, x: Register, y: Register, n: Register) -> None:
     """y[i] += a * x[i] for 0 <= i < n, each rounded once."""
     v = f.vector("f32")
     factor, old, new = (v.registers.take(name) for name in ("a in all lanes", "x", "y"))

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from asmdnn import asm
-from asmdnn.asm import Builder, Register, mem
+from asmdnn.asm import FunctionBuilder, Register, mem
 from examples.asm.table import Rows, microseconds, show
 
 
@@ -37,7 +37,7 @@ ROUNDS: Final = np.array(roots(3, 64), np.uint32)
     reads={"state": "32", "blocks": "64*n"},
     writes={"state": "32"},
 )
-def compress(f: Builder, state: Register, blocks: Register, n: Register) -> None:
+def compress(f: FunctionBuilder, state: Register, blocks: Register, n: Register) -> None:
     """Takes n blocks of 64 bytes into the state of 8 words.
 
     The instructions hold the state as (a, b, e, f) and (c, d, g, h), highest word first.  SHA256RNDS2 reads two words
