@@ -55,34 +55,39 @@ def bias(w: Speller, name: str, *scales: str) -> Spelt:
     return (w(DEQUANTIZE, name, unit, axis=0),)
 
 
-def conv(w: Speller, node: Node, x: str, sx: str, zx: str, k: str, sk: str, zk: str, sy: str, zy: str, b: str) -> Spelt:
-    inputs = (floats(w, x, sx, zx), weights(w, k, sk, zk, 0), *bias(w, b, sx, sk))
-    return integers(w, w("Conv", *inputs, **node.attributes), sy, zy)
+def conv(w: Speller, node: Node, *inputs: str) -> Spelt:
+    x, sx, zx, k, sk, zk, sy, zy, b = inputs
+    read = (floats(w, x, sx, zx), weights(w, k, sk, zk, 0), *bias(w, b, sx, sk))
+    return integers(w, w("Conv", *read, **node.attributes), sy, zy)
 
 
-def matmul(w: Speller, node: Node, a: str, sa: str, za: str, b: str, sb: str, zb: str, sy: str, zy: str) -> Spelt:
+def matmul(w: Speller, node: Node, *inputs: str) -> Spelt:
+    a, sa, za, b, sb, zb, sy, zy = inputs
     if w.shape(sa) not in ((), (1,)):
         raise Unimplemented(f"{node} has a scale for each row of its first operand: only one for all is known")
     return integers(w, w("MatMul", floats(w, a, sa, za), weights(w, b, sb, zb, -1)), sy, zy)
 
 
-def gemm(w: Speller, node: Node, a: str, sa: str, za: str, b: str, sb: str, zb: str, c: str, sy: str, zy: str) -> Spelt:
+def gemm(w: Speller, node: Node, *inputs: str) -> Spelt:
     """With floats as the result where it has no scale."""
+    a, sa, za, b, sb, zb, c, sy, zy = inputs
     columns = 0 if node.get("transB", 0) else 1
-    inputs = (floats(w, a, sa, za), weights(w, b, sb, zb, columns), *bias(w, c, sa, sb))
-    y = w("Gemm", *inputs, **node.attributes)
+    read = (floats(w, a, sa, za), weights(w, b, sb, zb, columns), *bias(w, c, sa, sb))
+    y = w("Gemm", *read, **node.attributes)
     return (y,) if sy == NOTHING else integers(w, y, sy, zy)
 
 
 def of_two(op: str) -> Spelling:
-    def spell(w: Speller, node: Node, a: str, sa: str, za: str, b: str, sb: str, zb: str, sy: str, zy: str) -> Spelt:
+    def spell(w: Speller, node: Node, *inputs: str) -> Spelt:
+        a, sa, za, b, sb, zb, sy, zy = inputs
         return integers(w, w(op, floats(w, a, sa, za), floats(w, b, sb, zb)), sy, zy)
 
     return spell
 
 
 def of_one(op: str) -> Spelling:
-    def spell(w: Speller, node: Node, x: str, sx: str, zx: str, sy: str, zy: str) -> Spelt:
+    def spell(w: Speller, node: Node, *inputs: str) -> Spelt:
+        x, sx, zx, sy, zy = inputs
         if node.get("channels_last", 0):
             raise Unimplemented(f"{node} has its channels last: only channels behind the batch are known")
         kept = {name: value for name, value in node.attributes.items() if name not in ("channels_last", "opset")}
