@@ -203,8 +203,17 @@ class MemoryDesc:
 
     @property
     def storage(self) -> "MemoryDesc":
-        """What lies in memory: these very elements, but for a format that transforms them (memory/winograd.py)."""
+        """What lies in memory: these very elements, but for a format that transforms them (memory/winograd.py), or
+        has more beside them (memory/summed.py)."""
         return self
+
+    @property
+    def holds_elements(self) -> bool:
+        """Whether `storage` has them as they are."""
+        return self.storage is self
+
+    def complete(self, array: NDArray[Any], storage: NDArray[Any]) -> None:
+        """Write what a format holds beside the elements `array`, shaped dims: see memory/summed.py."""
 
     def _stored(self, array: NDArray[Any]) -> NDArray[Any]:
         """What `storage` holds of a tensor: `array` itself, unless the format transforms it."""

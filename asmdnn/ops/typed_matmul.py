@@ -18,7 +18,7 @@ from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reordering import reorder
-from asmdnn.types import DATA_TYPES, DataType, f32, s32
+from asmdnn.types import DataType, f32, s32
 
 TENSORS = {"a": "src", "b": "weights", "out": "dst"}  # and what the primitive calls them
 
@@ -127,15 +127,14 @@ def mask(name: str, values: AnyArray, ndim: int) -> int:
 
 
 def packed_typed(b: AnyArray, engine: Engine | None) -> Memory:
-    """A matrix (k, n) of other types than f32 in the format that products read fastest: of src of its own type, or,
-    if it is s8, of u8 or s8."""
+    """A matrix (k, n) of other types than f32 in the format that products read fastest: of src of its own type; that of
+    s8 serves u8, too, and zero points."""
     plain = typed("b", b)
     if plain.ndim != 2:
         raise InvalidArguments(f"b has {plain.ndim} dims, weights that are packed have 2")
     weights = Memory.from_array(allocated(np.ascontiguousarray, plain))
     kind = weights.desc.dtype
-    src = DATA_TYPES["u8"] if kind.name == "s8" else kind
     (k, n) = weights.desc.dims
-    tensors = MemoryDesc((1, k), src, "ab"), MemoryDesc((k, n), kind, "any"), MemoryDesc((1, n), f32, "ab")
+    tensors = MemoryDesc((1, k), kind, "ab"), MemoryDesc((k, n), kind, "any"), MemoryDesc((1, n), f32, "ab")
     pd = primitive_desc(MatMul(*tensors), engine=engine)
     return reorder(weights, pd.plan.tensors["weights"], engine=engine)
