@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -208,10 +208,7 @@ class MemoryDesc:
         """These very elements, but where a format transforms them (winograd.py) or has more beside them (summed.py)."""
         return self
 
-    @property
-    def holds_elements(self) -> bool:
-        """Whether `storage` has them as they are."""
-        return self.storage is self
+    holds_elements: ClassVar[bool] = True  # as they are, in `storage`
 
     def complete(self, array: NDArray[Any], storage: NDArray[Any]) -> None:
         """Write what a format holds beside the elements `array`, shaped dims."""

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.desc import MemoryDesc
+from asmdnn.memory.storage import ALIGNMENT_BYTES
 from asmdnn.memory.tags import LETTERS
 from asmdnn.types import s8, s32
 
 SHIFT: Final = 128  # from s8 to u8
-LINE_BYTES: Final = 64
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -36,7 +36,7 @@ class SummedDesc(MemoryDesc):
             put(self, name, getattr(storage, name))
         *batch, _, n = storage.dims
         sums = MemoryDesc((*batch, n), s32, LETTERS[: len(batch) + 1])
-        first = -(-storage.size_bytes // LINE_BYTES) * LINE_BYTES
+        first = -(-storage.size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         put(self, "sums", sums)
         put(self, "begins", (first, first + sums.size_bytes))
         put(self, "_storage", storage)
@@ -46,10 +46,6 @@ class SummedDesc(MemoryDesc):
     @property
     def storage(self) -> MemoryDesc:
         return self._storage
-
-    @property
-    def holds_elements(self) -> bool:
-        return True
 
     @property
     def tag(self) -> str | None:
