@@ -92,7 +92,9 @@ class Steps:
         self.parts: dict[str, tuple[str, int]] = {}  # buffers inside others: which, and how many bytes behind its start
         self.places: dict[str, list[Place]] = {}  # of a value: the one that it was made in, then copies
         self.choice = BY_ITSELF
-        self.integers: dict[str, Place] = {}  # values that are integers, as f32: for callers and numpy, not for kernels
+        self.integers: dict[str, Place] = {}  # values that are integers, as f32: for callers, numpy and look-ups
+        self.bounds: dict[str, tuple[float, float]] = {}  # of these: what they are from, and up to
+        self.checked: dict[str, tuple[int, int]] = {}  # of these: look-ups' limits that a call has to look at behind it
         self.limits: dict[str, tuple[int, int]] = {}  # of integer inputs: from how many elements, of which axis
         self.given = set(graph.inputs)  # and what numpy computes before: values that may be indices
         for name in graph.inputs:
@@ -106,7 +108,7 @@ class Steps:
         other.steps = list(self.steps)
         other.weights, other.sizes, other.parts = dict(self.weights), dict(self.sizes), dict(self.parts)
         other.places, other.integers, other.limits = dict(self.places), dict(self.integers), dict(self.limits)
-        other.given = set(self.given)
+        other.given, other.bounds, other.checked = set(self.given), dict(self.bounds), dict(self.checked)
         return other
 
     def value(self, name: str) -> Value:
@@ -143,19 +145,33 @@ class Steps:
             if numbers.size and not 0 <= numbers.min() <= numbers.max() < limit:
                 raise Refused(f"its indices {name} are not all from {-limit} to {limit - 1}")
             return self.places_along(f"{name} from {limit}", numbers)
+        if name in self.integers:
+            return self.indices_made(name, (limit, axis))
         if name not in self.given or value.dtype.kind != "i":
             raise Refused(f"its indices {name} are {value.dtype.name} that a kernel makes")
         return self.limited(name, (limit, axis))
 
-    def integers_of(self, name: str) -> Place:
-        """Where integers lie that are to be numbers: an input, or what numpy makes of one, which is checked to have no
-        more than 32 bits before every run.  Raises Refused."""
+    def indices_made(self, name: str, limit: tuple[int, int]) -> Place:
+        """Indices that kernels make as f32.  Those that may be out of range are looked at behind a run."""
+        least, most = self.bounds[name]
+        if least < -limit[0] or most >= limit[0]:
+            self.checked[name] = min(self.checked.get(name, limit), limit)
+        source = self.integers[name]
+        dims = source.desc.dims
+        target = Place(f"{name} as indices", MemoryDesc(dims, s32, LETTERS[: len(dims)]))
+        if target.buffer not in self.sizes:
+            self.reorder(source, Place(self.buffer(*target), target.desc), name)
+        return target
+
+    def integers_of(self, name: str, limit: int = INT32[0]) -> Place:
+        """Where integers lie that are to be numbers from -limit to limit - 1: an input, or what numpy makes of one,
+        which is checked before every run.  Raises Refused."""
         value = self.value(name)
         if name not in self.given or value.dtype.kind != "i":
             raise Refused(f"{name} is {value.dtype.name} that a kernel makes, only f32 is computed with")
         if value.dtype.itemsize < s32.size_bytes:
             raise Refused(f"{name} is {value.dtype.name}, only int32 and int64 are read")
-        return self.limited(name, INT32)
+        return self.limited(name, (limit, NO_AXIS))
 
     def limited(self, name: str, limit: tuple[int, int]) -> Place:
         """An input of integers, of which the least limit holds."""

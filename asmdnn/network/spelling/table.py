@@ -7,10 +7,11 @@ from importlib import import_module
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.evaluation import own_errors
 from asmdnn.network.spelling.foreign import DOMAIN, ForeignOperator, check, results_of
-from asmdnn.network.spelling.words import Sentences, Speller, is_f32
+from asmdnn.network.spelling.words import Sentences, Speller, are_kernels, is_f32
 
 MODULES = ("attention", "norms", "products", "losses", "rows")
 FOREIGN = ("fused", "transformers")
+OF_ANY_TYPE = {"Trilu", "CenterCropPad", "OneHot", "ReverseSequence"}  # which move elements; others are of f32 alone
 EVERYWHERE = {"SimplifiedLayerNormalization"}  # which onnxruntime writes without its domain
 Spelling = Callable[..., tuple[str, ...] | None]  # (words, node, *inputs): the results; None to leave a node as it is
 
@@ -30,7 +31,7 @@ def spelt(folding: Sentences, node: Node) -> dict[str, str] | None:
     What an f32 node of one of these operators means is the same.
     """
     spelling = spellings().get(node.op) if not node.domain else None
-    if spelling is None or not is_f32(folding, node):
+    if spelling is None or not (is_f32 if node.op not in OF_ANY_TYPE else are_kernels)(folding, node):
         return None
     results = spelling(Speller(folding, node), node, *node.inputs)
     if results is None:
