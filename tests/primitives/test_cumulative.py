@@ -34,7 +34,7 @@ def described(desc: dnn.MemoryDesc, axis: int, flags: tuple[bool, bool], engine:
 def test_layouts(isa: str, dims: tuple[int, ...], axis: int, tag: str, flags: tuple[bool, bool]) -> None:
     x, desc = integers(*dims), dnn.MemoryDesc(dims, dnn.f32, tag)
     pd = described(desc, axis, flags, dnn.Engine(isa=isa, threads=2))
-    assert pd.implementation.removeprefix("reorder+") == f"cumulative_sum:{isa}"
+    assert pd.implementation.removeprefix("reorder+") in (f"rows:{isa}", f"lanes:{isa}")
     src, dst = dnn.Memory.from_numpy(x, desc), dnn.Memory(desc)
     dnn.Primitive(pd).execute(src=src, dst=dst)
     assert np.array_equal(dst.numpy(), cumulated("sum", x, axis, *flags))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.network.fusion.integers import (
+from asmdnn.network.fusion.exact import (
     ANYTHING,
     ARITHMETIC,
     COMPARISONS,
