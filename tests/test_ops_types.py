@@ -101,6 +101,7 @@ def test_words_without_ml_dtypes() -> None:
         np.testing.assert_array_equal(result.view(BF16), function(x))
     square = dnn.Memory.from_array(x[0].view(np.uint16), dnn.bf16)
     np.testing.assert_array_equal(ops.matmul(square, square).view(BF16), ops.matmul(x[0], x[0]))
+    assert ops.softmax(X, dtype=dnn.bf16).dtype == BF16  # which this process has
     words = np.zeros(x.shape, np.uint16)
     ops.softmax(memory, out=dnn.Memory.from_array(words, dnn.bf16))
     np.testing.assert_array_equal(words.view(BF16), ops.softmax(x))

@@ -22,7 +22,8 @@ from asmdnn.network.operators.definition import Operator, Value, listed
 from asmdnn.network.operators.evaluation import own_errors
 from asmdnn.network.operators.signatures import check_signature
 from asmdnn.network.operators.table import operator_of
-from asmdnn.network.spelling.table import spelt
+from asmdnn.network.quantised.weights import weights_of_products
+from asmdnn.network.spelling.table import foreign, spelt, spelt_foreign
 from asmdnn.network.static import StaticGraph, needed
 
 SEE_DIMS = {"Shape", "Size"}
@@ -100,11 +101,13 @@ class Folding:
         self.renamed: dict[str, str] = {}
         self.branches = self.inlined_nodes = 0
         self.has_loops = False
+        self.kept_integers: set[str] = set()  # floats of constants that stay integers
 
     def add(self, body: Body) -> None:
         """All nodes of the model's body, whose names are known here."""
         for name, data in body.constants.items():
             self.values[name] = Value(data.shape, data.dtype, data)
+        self.kept_integers.update(weights_of_products(body))
         for node in body.nodes:
             self.node(self.with_known_names(node))
 
@@ -121,10 +124,12 @@ class Folding:
     def node(self, node: Node) -> None:
         if node.op in BODIES and not node.domain:
             check_node(node)
-            for name, known in BODIES[node.op](self, node).items():
-                self.rename(name, known)
+            self.take(BODIES[node.op](self, node))
             return
-        operator = operator_of(node)
+        operator, other = operator_of(node), foreign(node)
+        if other is not None:
+            self.take(spelt_foreign(self, without_empty_end(node), other))
+            return
         if operator is None:
             domain = f" of domain {node.domain!r}" if node.domain else ""
             raise Unimplemented(f"{node} is an operator{domain} that is not known")
@@ -136,6 +141,11 @@ class Folding:
         inputs = [self.values[name] if name != NOTHING else None for name in node.inputs]
         with own_errors(node, inputs):
             self.compute(node, operator, inputs)
+
+    def take(self, results: Mapping[str, str]) -> None:
+        """Values under other names, too."""
+        for name, known in results.items():
+            self.rename(name, known)
 
     def pass_on(self, node: Node) -> None:
         """The first input as the first result; of Dropout, a mask that keeps all as the second."""
@@ -161,7 +171,8 @@ class Folding:
 
     def compute(self, node: Node, operator: Operator, inputs: list[Value | None]) -> None:
         """The results if they are known, or else their types."""
-        if all(value is None or value.data is not None for value in inputs) or node.op in SEE_DIMS:
+        is_known = all(value is None or value.data is not None for value in inputs)
+        if (is_known and node.outputs[0] not in self.kept_integers) or node.op in SEE_DIMS:
             types = operator.types(node, *inputs) if operator.infer else []
             self.bounds.spend(node, inputs, types)
             arrays = (placeholder(value) if node.op in SEE_DIMS else value and value.data for value in inputs)
@@ -183,8 +194,7 @@ class Folding:
         check_outputs(node, len(types))
         known = spelt(self, node)
         if known is not None:
-            for name, value in known.items():
-                self.rename(name, value)
+            self.take(known)
             return
         for name, (shape, dtype) in zip(node.outputs, types, strict=False):
             self.values[name] = Value(tuple(int(n) for n in shape), np.dtype(dtype))

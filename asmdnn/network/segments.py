@@ -14,13 +14,16 @@ from asmdnn.network.fusion.depth import unfolded
 from asmdnn.network.fusion.einsum import products
 from asmdnn.network.fusion.group_norm import grouped_norms
 from asmdnn.network.fusion.idle import without_idle
+from asmdnn.network.fusion.integers import integers_kept
 from asmdnn.network.fusion.layer_norm import layers_normalised
 from asmdnn.network.fusion.maps import Group, groups_of, operands_of
+from asmdnn.network.fusion.numbers import as_numbers
 from asmdnn.network.fusion.one_hot import looked_up
 from asmdnn.network.fusion.padding import padded_within
 from asmdnn.network.fusion.pairs import paired
 from asmdnn.network.fusion.pool_padding import pooled_within
 from asmdnn.network.fusion.recognition import recognised
+from asmdnn.network.fusion.rows import with_batches
 from asmdnn.network.fusion.shuffles import shuffled
 from asmdnn.network.fusion.sinking import sunk
 from asmdnn.network.fusion.taking import taken
@@ -34,6 +37,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.engine import Engine
 
 REWRITES = (
+    integers_kept,
     without_idle,
     casts_first,
     padded_within,
@@ -42,9 +46,11 @@ REWRITES = (
     untiled,
     taken,
     products,
+    with_batches,
     recognised,
     layers_normalised,
     looked_up,
+    as_numbers,
     grouped_norms,
     shuffled,
     attended,

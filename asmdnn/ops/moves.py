@@ -25,6 +25,7 @@ from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.types import DataType
 
 Widths = int | Sequence[Sequence[int]]
 
@@ -91,7 +92,7 @@ def slice(
     ranges = [range(n)[start:stop:step] for start, stop, step, n in places]
     dims = [len(each) for each in ranges]
     if 0 in dims:
-        return allocated(np.empty, dims, numpy_type(desc.dtype, types_of(x)))
+        return allocated(np.empty, dims, own_type(desc.dtype, x))
     forward = [each if each.step > 0 else range(n) for each, n in zip(ranges, desc.dims, strict=True)]
     offset = sum(each.start * stride for each, stride in zip(forward, desc.strides, strict=True))
     strides = [each.step * stride for each, stride in zip(forward, desc.strides, strict=True)]
@@ -189,14 +190,14 @@ def target(dims: Sequence[int], like: MemoryDesc, out: Any) -> Memory:
     return found
 
 
-def types_of(x: Any) -> tuple[np.dtype[Any], ...]:
-    """The numpy type of an argument that is an array."""
-    return (x.dtype,) if isinstance(x, np.ndarray) else ()
+def own_type(dtype: DataType, like: Any) -> np.dtype[Any]:
+    """The numpy type of results that have the elements of an argument."""
+    return numpy_type(dtype, (typed("x", like).dtype,) if dtype.extension else ())
 
 
 def delivered(result: Memory, out: Any, like: Any) -> AnyArray:
     """`out`, or a new array with elements as those of an argument."""
-    return result.view().view(numpy_type(result.desc.dtype, types_of(like))) if out is None else out
+    return result.view().view(own_type(result.desc.dtype, like)) if out is None else out
 
 
 def copied(part: MemoryDesc, memory: Memory, engine: Engine | None, out: Any = None, like: Any = None) -> AnyArray:

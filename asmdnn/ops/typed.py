@@ -4,6 +4,7 @@ Types that numpy lacks are those of ml_dtypes.  Where that is not at hand, they 
 another library: their elements travel as words of one field, which has the type's name, and results are plain words.
 """
 
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -86,5 +87,12 @@ def fractions(dtype: DataType | None, out: Any, *arrays: AnyArray) -> DataType |
 
 
 def numpy_type(dtype: DataType, given: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
-    """That of an argument with these elements, which may be of ml_dtypes; else integers that hold the bits."""
-    return next((kind for kind in given if dtype.extension and kind.name == dtype.extension), np.dtype(dtype.numpy))
+    """Of a type that numpy lacks that of ml_dtypes, if an argument has it or the process has imported it; integers that
+    hold the bits where an argument's elements are such words, too."""
+    if not dtype.extension:
+        return np.dtype(dtype.numpy)
+    kinds = tuple(given)
+    own = next((kind for kind in kinds if kind.name == dtype.extension), None)
+    if own is None and (loaded := sys.modules.get("ml_dtypes")) and not any(kind.names for kind in kinds):
+        own = np.dtype(getattr(loaded, dtype.extension))
+    return np.dtype(dtype.numpy) if own is None else own

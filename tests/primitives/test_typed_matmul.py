@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.memory.summed import SummedDesc
 from tests.primitives.typed_case import TypedCase, check, compare, memories_of
 from tests.support.plans import emulate_plan
 
@@ -142,12 +143,83 @@ def test_every_level_plans_every_type(isa: str, types: str) -> None:
     assert C(30, 50, 70, types, "ab").planned(isa).implementation
 
 
-def test_one_row_of_s8_reads_weights_once() -> None:
-    """Multiplied as words, without a shift that sums of columns would have to undo; in the same panels."""
-    one, more = (C(m, 64, 96, "s8:s8:s32").planned("avx512_core_vnni") for m in (1, 2))
-    assert one.implementation == "tiles:avx512_core" and len(one.plan.phases) == 1
-    assert more.implementation == "tiles:avx512_core_vnni" and len(more.plan.phases) == 2
-    assert one.weights_desc == more.weights_desc
+STREAMED = [
+    (C(1, 300, 150, "bf16:bf16:bf16", "ab"), "rows"),
+    (C(4, 515, 203, "bf16:bf16:f32", "ab", bias="f32"), "rows"),
+    (C(3, 600, 177, "f16:f16:f16", "ab"), "rows"),
+    (C(1, 259, 131, "u8:s8:s32", "ab", zero_points=(7, None)), "rows"),
+    (C(1, 259, 131, "s8:s8:u8", "ab", scaled=True), "rows"),
+    (C(1, 70, 301, "bf16:bf16:bf16", "ba"), "dots"),
+    (C(1, 33, 131, "f16:f16:f32", "ba", bias="f32"), "dots"),
+    (C(1, 70, 301, "u8:s8:s32", "ba", zero_points=(7, None)), "dots"),
+    (C(1, 70, 301, "s8:s8:f32", "ba", scaled=True), "dots"),
+    (C(70, 1, 301, "f16:f16:f32", "ab"), ""),
+]
+
+
+@at_levels()
+@pytest.mark.parametrize(("case", "way"), STREAMED, ids=str)
+def test_few_rows_read_plain_weights_where_they_lie(level: str, case: TypedCase, way: str) -> None:
+    """Nothing packs them: whole rows are interleaved in registers, or lie along k as it is."""
+    implementation = check(case, level).implementation
+    assert way in implementation and "weights" not in implementation
+
+
+@at_levels(("avx512_core", "avx512_core_vnni", "avx512_core_bf16"))
+def test_few_rows_of_bytes(level: str) -> None:
+    """Registers of AVX2 do not hold their sums: a thread packs blocks there."""
+    for m, types in ((2, "u8:s8:s32"), (3, "s8:s8:s32"), (4, "s8:s8:bf16")):
+        assert check(C(m, 259, 131, types, "ab"), level).implementation.startswith("rows")
+        assert C(m, 259, 131, types, "ab").planned("avx2").implementation.startswith("pack_blocks")
+
+
+@at_levels(("avx512_core_vnni", "avx512_core_bf16"))
+def test_blocks_of_plain_weights_and_outer_products(level: str) -> None:
+    """A thread packs what it multiplies with; products of few steps of k write dst along its rows.  What is widened is
+    neither."""
+    for types in ("u8:s8:s32", "s8:s8:u8", "bf16:bf16:f32", "bf16:bf16:bf16"):
+        is_native = "bf16" not in types or level == "avx512_core_bf16"
+        for n, k in ((1100, 401), (520, 1030)):
+            assert ("pack_blocks" in check(C(16, n, k, types, "ab"), level).implementation) == is_native
+        if not types.endswith(("u8", "bf16")):
+            assert check(C(5, 600, 5, types), level).implementation.startswith("outer") == is_native
+
+
+def test_sums_of_columns_are_packed_with_the_weights() -> None:
+    """A shift needs no phase then, and a zero point one that multiplies; u8 without a zero point does without sums."""
+    for m in (1, 2, 50):
+        pd = C(m, 64, 96, "s8:s8:s32").planned("avx512_core_vnni")
+        assert pd.implementation == "tiles:avx512_core_vnni" and len(pd.plan.phases) == 1
+        assert str(pd.weights_desc) == "s8 96x64 sums:BA32b4a"
+        pd = C(m, 64, 96, "u8:s8:s32", zero_points=(3, None)).planned("avx512_core_vnni")
+        assert len(pd.plan.phases) == 2 and isinstance(pd.weights_desc, SummedDesc)
+        assert not isinstance(C(m, 64, 96, "u8:s8:s32").planned("avx512_core_vnni").weights_desc, SummedDesc)
+    plain = C(1, 64, 96, "s8:s8:s32", "ab").planned("avx512_core_vnni")
+    assert plain.implementation.endswith("avx512_core")  # as words, without a shift: weights are read once
+
+
+@at_levels()
+def test_weights_with_sums_serve_every_src(level: str) -> None:
+    """Packed once, for s8, u8, f32, with and without a zero point, by every level."""
+    packed = C(5, 70, 50, "s8:s8:s32").planned("avx512_core_vnni").weights_desc
+    engine = dnn.Engine(isa=level, machine="zen3")
+    random = np.random.default_rng(1)
+    b = random.integers(-128, 128, (50, 70)).astype(np.int8)
+    weights = dnn.Memory.from_numpy(b, packed)
+    for kind, points in product(("s8", "u8", "f32"), ({}, {"src": 0})):
+        if kind == "f32" and points:
+            continue
+        a = random.integers(0, 127, (5, 50)).astype(
+            kind.replace("s8", "int8").replace("u8", "uint8").replace("f32", "f4")
+        )
+        dst = dnn.MemoryDesc((5, 70), dnn.f32 if kind == "f32" else dnn.s32, "ab")
+        src = dnn.Memory.from_array(a)
+        pd = dnn.primitive_desc(dnn.MatMul(src.desc, packed, dst), dnn.Attr(zero_points=points), engine)
+        pd.plan.check()
+        given = {"src_zero_points": dnn.Memory.from_array(np.array([9], np.int32))} if points else {}
+        result = dnn.Memory(dst)
+        dnn.Primitive(pd).execute(src=src, weights=weights, dst=result, **given)
+        assert (result.numpy() == (a.astype(int) - 9 * bool(points)) @ b.astype(int)).all()
 
 
 REFUSED = [

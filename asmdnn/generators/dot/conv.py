@@ -90,7 +90,7 @@ class ConvTileSpec:
 
     def ending_types(self) -> EndingTypes:
         dst = self.dst_type if self.works_in_f32 else f32  # sums are stored as they are
-        return EndingTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))))
+        return EndingTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
 
     @property
     def name(self) -> str:

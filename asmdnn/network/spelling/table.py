@@ -4,13 +4,16 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 
-import numpy as np
-
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.spelling.words import F32, Sentences, Speller
+from asmdnn.network.operators.evaluation import own_errors
+from asmdnn.network.spelling.foreign import DOMAIN, ForeignOperator, check, results_of
+from asmdnn.network.spelling.words import Sentences, Speller, are_kernels, is_f32
 
 MODULES = ("attention", "norms", "products", "losses", "rows")
-KINDS = "ib"  # of types that may stand beside f32: indices, lengths, masks
+FOREIGN = ("fused", "transformers", "integers")
+OF_ANY_TYPE = {"Trilu", "CenterCropPad", "OneHot", "ReverseSequence"}  # which move elements; others are of f32 alone
+EVERYWHERE = {"SimplifiedLayerNormalization"}  # which onnxruntime writes without its domain
+OF_ONNX = {"QLinearConv", "QLinearMatMul"}  # which have no definition either
 Spelling = Callable[..., tuple[str, ...] | None]  # (words, node, *inputs): the results; None to leave a node as it is
 
 
@@ -29,7 +32,8 @@ def spelt(folding: Sentences, node: Node) -> dict[str, str] | None:
     What an f32 node of one of these operators means is the same.
     """
     spelling = spellings().get(node.op) if not node.domain else None
-    if spelling is None or not is_f32(folding, node):
+    fits = are_kernels if node.op in OF_ANY_TYPE else is_f32
+    if spelling is None or not fits(folding, node) or not folding.kept_integers.isdisjoint(node.inputs):
         return None
     results = spelling(Speller(folding, node), node, *node.inputs)
     if results is None:
@@ -37,7 +41,26 @@ def spelt(folding: Sentences, node: Node) -> dict[str, str] | None:
     return {name: result for name, result in zip(node.outputs, results, strict=False) if name != NOTHING}
 
 
-def is_f32(folding: Sentences, node: Node) -> bool:
-    """Whether a node's first operand with numbers is f32, and none has another floating type."""
-    types = [folding.values[name].dtype for name in node.inputs if name != NOTHING]
-    return F32 in types and all(dtype == F32 or np.dtype(dtype).kind in KINDS for dtype in types)
+@cache
+def foreign_spellings() -> Mapping[str, ForeignOperator]:
+    """Of onnxruntime's operators, which have no definitions beside."""
+    found: dict[str, ForeignOperator] = {}
+    for name in FOREIGN:
+        found |= import_module(f"asmdnn.network.spelling.{name}").SPELLINGS
+    return found
+
+
+def foreign(node: Node) -> ForeignOperator | None:
+    """How a node of onnxruntime's operators is spelt; None for others."""
+    is_one = node.domain == DOMAIN or node.op in EVERYWHERE or (node.op in OF_ONNX and not node.domain)
+    return foreign_spellings().get(node.op) if is_one else None
+
+
+def spelt_foreign(folding: Sentences, node: Node, known: ForeignOperator) -> dict[str, str]:
+    """The values behind a node's results, whose nodes are taken in.
+
+    Raises InvalidArguments for a node that is none of its operator; Unimplemented.
+    """
+    check(node, known)
+    with own_errors(node, [folding.values[name] if name != NOTHING else None for name in node.inputs]):
+        return results_of(folding, node, known)
