@@ -46,9 +46,14 @@ class ModelWords:
     def load(self, fallback: str | None = None) -> Network:
         """The network for the dims that were said, and 1 for an open dim in front.  Raises AsmdnnError for what cannot
         be loaded."""
-        precision = self.texts.get("precision", "f32")
-        planned_for = {"engine": self.engine, "fallback": fallback, "precision": precision}
-        load = partial(load_onnx, self.path, constants=self.constants, **planned_for)  # type: ignore[arg-type]
+        load = partial(
+            load_onnx,
+            self.path,
+            constants=self.constants,
+            engine=self.engine,
+            fallback=fallback,
+            precision=self.texts.get("precision", "f32"),
+        )
         net = load(self.shapes)
         return load(said_or_one(net, self.shapes)) if isinstance(net, OpenNetwork) else net
 

@@ -16,9 +16,7 @@ from asmdnn.network.stepwise import Stepwise
 from asmdnn.network.storage import Storage
 
 UNIT_ROUNDOFF = 2.0**-24
-NARROW_ROUNDING = (
-    2.0**-7
-)  # of bf16: an operand, a weight and the result, each by 2^-9 of its value, and what that adds to
+NARROW_ROUNDING = 2.0**-7  # of bf16: an operand, a weight and the result, each by 2^-9 of its value
 FUNCTIONS = 64  # roundings that maps, and transformed convolutions, may add
 SUMS = ("Conv", "ConvTranspose", "MatMul", "Gemm")  # what sums products
 
