@@ -43,7 +43,12 @@ from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.concat.concat import Concat
 from asmdnn.primitives.concat.pad import Pad
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
-from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardData, DeconvolutionBackwardData
+from asmdnn.primitives.convolution_backward.description import (
+    ConvolutionBackwardData,
+    ConvolutionBackwardWeights,
+    DeconvolutionBackwardData,
+    DeconvolutionBackwardWeights,
+)
 from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.dropout.dropout import Dropout
 from asmdnn.primitives.elementwise.binary import BinaryForward
@@ -94,10 +99,12 @@ __all__ = [
     "BinaryForward",
     "Concat",
     "ConvolutionBackwardData",
+    "ConvolutionBackwardWeights",
     "ConvolutionForward",
     "CumulativeSum",
     "DataType",
     "DeconvolutionBackwardData",
+    "DeconvolutionBackwardWeights",
     "DeconvolutionForward",
     "Depthwise",
     "Dim",

@@ -11,7 +11,12 @@ from asmdnn.ops.conv import (
     pack_conv_transpose_weights,
     pack_conv_weights,
 )
-from asmdnn.ops.conv_gradients import conv_input_gradient, conv_transpose_input_gradient
+from asmdnn.ops.conv_gradients import (
+    conv_input_gradient,
+    conv_transpose_input_gradient,
+    conv_transpose_weight_gradient,
+    conv_weight_gradient,
+)
 from asmdnn.ops.dropout import dropout
 from asmdnn.ops.elementwise import binary, eltwise, select
 from asmdnn.ops.gather import embedding, gather
@@ -45,6 +50,8 @@ __all__ = [
     "conv_transpose2d",
     "conv_transpose3d",
     "conv_transpose_input_gradient",
+    "conv_transpose_weight_gradient",
+    "conv_weight_gradient",
     "cumsum",
     "dropout",
     "eltwise",
