@@ -38,6 +38,7 @@ s32 = DataType("s32", 4, "<i4")
 s8 = DataType("s8", 1, "|i1")
 u8 = DataType("u8", 1, "|u1")
 
+F32_BYTES = f32.size_bytes
 DATA_TYPES = {t.name: t for t in (f32, bf16, f16, s32, s8, u8, f8_e5m2, f8_e4m3)}
 
 

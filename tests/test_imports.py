@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from asmdnn import ops
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "asmdnn"
 
@@ -24,6 +26,7 @@ MAY_IMPORT = {
     "notebook": set(),
     "verbose": {"environment"},
     "memory": {"types"},
+    "definitions": set(),
     "show": {"types", "memory", "isa", "primitives"},
     "jit": {"types", "environment", "verbose"},
     "isa": {"types", "jit"},
@@ -47,11 +50,12 @@ MAY_IMPORT = {
     },
     "explain": {"types", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives"},
     "analyze": {"types", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives", "explain"},
-    "bench": {"", "types", "environment", "memory", "isa", "planning", "runtime", "primitives"},
+    "bench": {"", "types", "environment", "definitions", "memory", "isa", "planning", "runtime", "primitives"},
     "setup": {"isa"},
     "ops": {"types", "memory", "jit", "runtime", "primitives"},
     "network": {
         "types",
+        "definitions",
         "version",
         "environment",
         "dump",
@@ -398,3 +402,34 @@ from asmdnn import *
 print(conv2d if "conv2d" in globals() else "no conv2d", MemoryDesc.__name__)
 """
     assert python(script) == "no conv2d MemoryDesc"
+
+
+def test_operations_come_from_where_they_are_said_to() -> None:
+    """Once for type checkers and once for what is run; and no module hides an operation behind its own name."""
+    stated = ast.parse((PACKAGE / "ops" / "__init__.py").read_text())
+    imports = [node for node in ast.walk(stated) if isinstance(node, ast.ImportFrom) and node.level == 0]
+    for_types = {
+        alias.name: (node.module or "").removeprefix("asmdnn.ops.")
+        for node in imports
+        for alias in node.names
+        if (node.module or "").startswith("asmdnn.ops.")
+    }
+    assert for_types == ops.PLACES
+    for name in ops.__all__:
+        function = getattr(ops, name)
+        assert (function.__name__, function.__module__) == (name, f"asmdnn.ops.{ops.PLACES[name]}")
+    assert not {path.stem for path in (PACKAGE / "ops").glob("*.py")} & ops.PLACES.keys()
+    with pytest.raises(AttributeError, match=r"asmdnn\.ops.*conv4d"):
+        ops.conv4d  # noqa: B018
+
+
+def test_a_product_imports_no_other_kinds() -> None:
+    script = """
+import sys
+from asmdnn import ops
+import numpy as np
+ops.matmul(np.ones((4, 4), np.float32), np.ones((4, 4), np.float32))
+print(sorted({name.split(".")[2] for name in sys.modules if name.startswith("asmdnn.primitives.")}))
+"""
+    others = {"convolution", "recurrent", "pooling", "normalization", "softmax", "attention", "resampling", "shuffle"}
+    assert not others & set(ast.literal_eval(python(script)))

@@ -30,6 +30,9 @@ TWICE = {
     "Value": "of an expression, and of a network: what a graph computes with",
 }
 
+# Constants of the machine and of types, and the one file that has each.
+DEFINED_IN = {"LINE_BYTES": "asmdnn/isa/lines.py", "F32_BYTES": "asmdnn/types.py"}
+
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -97,3 +100,12 @@ def test_names_that_stand_twice_meet_in_no_module() -> None:
         names = [alias.name for node in froms for alias in node.names if alias.name in TWICE]
         names += [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name in TWICE]
         assert len(names) == len(set(names)), path
+
+
+def test_constants_of_the_machine_stand_in_one_place() -> None:
+    found = defaultdict(set)
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in DEFINED_IN:
+                found[node.id].add(path.relative_to(ROOT).as_posix())
+    assert found == {name: {path} for name, path in DEFINED_IN.items()}

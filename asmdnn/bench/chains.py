@@ -19,7 +19,8 @@ import numpy.typing as npt
 
 import asmdnn as dnn
 from asmdnn.bench import depthwise
-from asmdnn.bench.elementwise import BINARY, forward
+from asmdnn.definitions.elementwise import BINARY, forward, prelu
+from asmdnn.definitions.rounding import SMALLEST, UNIT, as_f32
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.attributes.numbers import FLOAT32_MAX
 
@@ -27,7 +28,7 @@ Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 Function = Callable[[Doubles], Doubles]
 
-ULP, ULPS, LEAST = 2.0**-23, 8, 2.0**-126
+ULPS = 8
 LARGEST_INTEGER = 8
 EXACT_ELTWISE = ("abs", "round", "floor", "ceil", "trunc", "not")
 POLES = ("reciprocal", "rsqrt")  # of these at 0
@@ -107,19 +108,19 @@ def apply(
                 moved = np.where(np.abs(x) <= e, 1.0, 0.0)
             if isinstance(op, dnn.Eltwise) and (op.alg in POLES or (op.alg == "pow" and op.beta < 0)):
                 moved = np.where(np.abs(x) <= e, np.inf, moved)  # a pole, which neither end of the interval shows
-            e = moved + ULPS * ULP * (np.abs(y) + moved + size(x)) + LEAST
+            e = moved + ULPS * UNIT * (np.abs(y) + moved + size(x)) + SMALLEST
         unknown |= ~(np.abs(y) + e < FLOAT32_MAX)
         x, e = np.where(unknown, 0.0, y), np.where(unknown, 0.0, e)
     if "dst" in dict(attr.scales):
         x = x / divisor
-        e = e / np.abs(divisor) + ULP * np.abs(x) + LEAST
+        e = e / np.abs(divisor) + UNIT * np.abs(x) + SMALLEST
     return np.where(unknown, np.nan, x), np.where(unknown, np.inf, e)
 
 
 def _function(op: AnyPostOp, i: int, arrays: Mapping[str, Floats]) -> tuple[Function, Function]:
     """A post-op as a function, and the size of terms that may cancel in it."""
     if isinstance(op, dnn.Sum):
-        scale, zero_point = _f32(op.scale), _f32(op.zero_point)
+        scale, zero_point = as_f32(op.scale), as_f32(op.zero_point)
         old = arrays["dst"].astype(np.float64)
         added, terms = scale * (old - zero_point), abs(scale) * (np.abs(old) + abs(zero_point))
         return lambda x: x + added, lambda x: np.abs(x) + terms
@@ -128,7 +129,7 @@ def _function(op: AnyPostOp, i: int, arrays: Mapping[str, Floats]) -> tuple[Func
     name = f"{op.kind}_{i}"
     tensor = arrays[name].astype(np.float64)
     if isinstance(op, dnn.PReLU):
-        return lambda x: np.where(x > 0, x, tensor * x), np.zeros_like
+        return lambda x: prelu(x, tensor), np.zeros_like
     assert isinstance(op, dnn.Binary)
     binary = BINARY[op.alg]
     return lambda x: binary(x, tensor).astype(np.float64), np.zeros_like
@@ -136,14 +137,10 @@ def _function(op: AnyPostOp, i: int, arrays: Mapping[str, Floats]) -> tuple[Func
 
 def _eltwise(op: dnn.Eltwise) -> tuple[Function, Function]:
     def function(x: Doubles) -> Doubles:
-        return _f32(op.scale) * forward(op.alg, x, op.alpha, op.beta)
+        return as_f32(op.scale) * forward(op.alg, x, as_f32(op.alpha), as_f32(op.beta))
 
     def terms(x: Doubles) -> Doubles:
         size = abs(op.scale) * (np.abs(op.alpha * x) + abs(op.beta))
         return {"linear": size, "hardsigmoid": size, "hardswish": np.abs(x) * size}.get(op.alg, np.zeros_like(x))
 
     return function, terms
-
-
-def _f32(number: float) -> float:
-    return float(np.float32(number))

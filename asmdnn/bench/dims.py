@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, parse_name
 from asmdnn.bench.problems import LARGEST_TENSOR_BYTES
@@ -33,20 +34,30 @@ class DimsProblem:
     def count(self) -> int:
         return count_in(self.name)
 
+    def with_images(self, mb: int) -> "DimsProblem":
+        """With another first dim of the first tensor."""
+        (_, *others), *tensors = self.tensors
+        return replace(self, tensors=((mb, *others), *tensors))
+
     def __str__(self) -> str:
         name = f'_n"{self.name}"' if self.name else ""
         return dims_words(self) + name
 
 
-def with_first(dim: int, problem: DimsProblem) -> DimsProblem:
-    """The problem with another first dim of its first tensor; 0 leaves it."""
-    (_, *others), *tensors = problem.tensors
-    return replace(problem, tensors=((dim, *others), *tensors)) if dim else problem
-
-
 def dims_words(problem: DimsProblem) -> str:
     """The dims of all tensors, without the name."""
     return ":".join("x".join(map(str, dims)) for dims in problem.tensors)
+
+
+def types_word(*types: str) -> str:
+    """Of a title: types of sources and dst, where they are not all f32."""
+    named = [name for name in types if set(name.split(":")) != {"f32"}]
+    return f"{' to '.join(types)} " if named else ""
+
+
+def completed(settings: Any, problem: Any) -> tuple[Any, Any]:
+    """Settings and problem, which has as many images as --mb says, if it says any."""
+    return replace(settings, mb=0), problem.with_images(settings.mb) if settings.mb else problem
 
 
 def desc_of(dims: tuple[int, ...], dtype: str, tag: str, strides: tuple[int, ...] = ()) -> MemoryDesc:

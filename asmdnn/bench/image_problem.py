@@ -2,12 +2,31 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
-from asmdnn.bench.problem_text import LONGEST_QUOTE, parse_name
+from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, parse_name
 from asmdnn.errors import InvalidArguments
 
 AXES = ("id", "ih", "iw")
 SIZES = ("mb", "ic", *AXES)
+P = TypeVar("P", bound="OfImages")
+
+
+class OfImages:
+    """A problem with `dims`, (n, c) and spatial ones, and a `name`."""
+
+    __slots__ = ()
+    dims: tuple[int, ...]
+    name: str
+
+    @property
+    def count(self) -> int:
+        return count_in(self.name)
+
+    def with_images(self: P, mb: int) -> P:
+        """With another first dim."""
+        return replace(self, dims=(mb, *self.dims[1:]))  # type: ignore[type-var]  # a dataclass
 
 
 def read_image(

@@ -1,19 +1,47 @@
-"""What the drivers of normalizations share: benchdnn's flags, and how far f32 arithmetic may be off."""
+"""What `--lnorm`, `--bnorm` and `--gnorm` share: benchdnn's flags, statistics that are given or written, data."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 import asmdnn as dnn
-from asmdnn.bench.driver import Array
-from asmdnn.bench.values import poison
+from asmdnn.bench.attributes import AttributeSettings, options
+from asmdnn.bench.driver import Array, TensorData
+from asmdnn.bench.judge import Answer
+from asmdnn.bench.tensor_work import FORWARD, FORWARD_DIRECTION, TensorWork
+from asmdnn.bench.values import joined
+from asmdnn.bench.words import FIRST_DIM, INPLACE, Option, data_type
 from asmdnn.errors import InvalidArguments
 
-Doubles = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    from asmdnn.bench.peers.onednn import OnednnPrimitive
+
 FLAG_BITS = {"G": 1, "C": 2, "H": 4, "R": 8, "A": 16}  # oneDNN's numbers; M, without mean, is newer
-UNIT = 2.0**-23
-STATISTICS_ULPS, ULPS = 8, 6
+
+
+@dataclass(frozen=True, slots=True)
+class NormSettings(AttributeSettings):
+    dir: str = "FWD_D"
+    dt: str = "f32"
+    tag: str = "abx"
+    flags: str = ""
+    inplace: bool = False
+    mb: int = 0
+
+
+def norm_options(layout: Mapping[str, Option], letters: str, meanings: str, post_ops: str) -> dict[str, Option]:
+    """Of a driver whose flags have these letters."""
+    return {
+        "dir": FORWARD_DIRECTION,
+        "dt": Option("dt", data_type("f32"), "data type: f32", True),
+        **layout,
+        "flags": Option("flags", flags(letters), meanings, True),
+        **options(post_ops),
+        "inplace": INPLACE,
+        "mb": FIRST_DIM,
+    }
 
 
 def flags(known: str) -> Callable[[str], str]:
@@ -28,22 +56,57 @@ def flags(known: str) -> Callable[[str], str]:
     return parse
 
 
-def arrays_of(
-    descs: Mapping[str, dnn.MemoryDesc], results: Sequence[str], given: bool, random: np.random.Generator
-) -> dict[str, Array]:
-    """Numbers for every argument, a variance that is given being positive; results are poison."""
-    arrays: dict[str, Array] = {name: random.uniform(-1, 2, x.dims).astype(np.float32) for name, x in descs.items()}
-    if given:
-        arrays["variance"] = np.abs(arrays["variance"]) + np.float32(0.5)
-    return arrays | {name: poison(descs[name].dims, dnn.f32) for name in results}
+class NormWork(TensorWork):
+    """given: statistics are read; else they are written in training, and nowhere in inference."""
 
+    exactness = (False,)
+    bounds = (-1, 2)
+    peer_slack = 100.0
 
-def normalized_error(
-    centred: Doubles, factor: Doubles, scale: Doubles | float, shift: Doubles | float, x: Doubles
-) -> Doubles:
-    """Of (x - mean) * factor * scale + shift: the mean is off by some units of x's size, the factor by its own, and by
-    what cancels in the variance of a row."""
-    size = np.abs(x).max(-1, keepdims=True) if x.ndim else np.abs(x)
-    moved = STATISTICS_ULPS * UNIT * size * factor * np.abs(scale)
-    result = np.abs(centred * factor * scale)
-    return np.asarray(moved + ULPS * UNIT * (2 * result + np.abs(shift)) * (1 + (size * factor) / 4))
+    def __init__(self, settings: Any, src: dnn.MemoryDesc, dst: dnn.MemoryDesc) -> None:
+        self.settings, self.descs = settings, {"src": src, "dst": dst}
+        self.given, self.is_training = "G" in settings.flags, settings.dir == "FWD_D"
+        self.attr = settings.attr(src.dims)
+        if settings.inplace:
+            self.replaces("src")
+
+    def add_tensors(self, statistics: dnn.MemoryDesc, vector: dnn.MemoryDesc, names: tuple[str, ...]) -> None:
+        """Statistics of these names, where there are any, and what flags say."""
+        names = names if self.given or self.is_training else ()
+        self.descs = {**self.descs, **dict.fromkeys(names, statistics)}
+        self.descs |= {name: vector for name, flag in (("scale", "C"), ("shift", "H")) if flag in self.settings.flags}
+        self.results = ("dst", *(() if self.given else names))
+
+    @property
+    def optional(self) -> dict[str, dnn.MemoryDesc]:
+        """What the description takes beside src and dst."""
+        return {name: desc for name, desc in self.descs.items() if name not in ("src", "dst")}
+
+    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
+        """A variance is positive."""
+        arrays = dict(super().sources(random, exact))
+        if self.given:
+            arrays["variance"] = np.abs(arrays["variance"]) + np.float32(0.5)
+        return arrays
+
+    def parameter(self, data: TensorData, name: str, default: float, dims: tuple[int, ...]) -> Any:
+        """Scale or shift with dims that broadcast to src."""
+        return self.real(data, name).reshape(dims) if name in data.arrays else default
+
+    def answers(self, dst: Answer, statistics: Mapping[str, tuple[Any, Any]]) -> Answer:
+        """All results and their errors in a row."""
+        found = {"dst": (dst.values, dst.tolerance), **statistics}
+        values = [found[name][0].reshape(self.descs[name].dims) for name in self.results]
+        errors = [np.broadcast_to(found[name][1], found[name][0].shape).reshape(-1) for name in self.results]
+        return Answer(joined(values), np.concatenate(errors).reshape(joined(values).shape), "numpy")
+
+    @property
+    def peer_direction(self) -> int:
+        return FORWARD[self.settings.dir]
+
+    @property
+    def peer_flags(self) -> int:
+        return sum(FLAG_BITS[flag] for flag in self.settings.flags)
+
+    def peer_descs(self, peer: "OnednnPrimitive") -> tuple[Any, Any]:
+        return peer.descs["src"], peer.descs["dst"]

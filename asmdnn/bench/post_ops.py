@@ -22,10 +22,10 @@ from typing import Any, cast
 import asmdnn as dnn
 from asmdnn.bench import older
 from asmdnn.bench.dims import desc_of
-from asmdnn.bench.elementwise import BINARY
 from asmdnn.bench.quantization import real
 from asmdnn.bench.vocabulary import ALL_DATA_TYPES
 from asmdnn.bench.words import show_strides, strides, tag
+from asmdnn.definitions.elementwise import BINARY
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.attributes.attr import MAX_POST_OPS, AnyPostOp

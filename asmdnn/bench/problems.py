@@ -8,13 +8,15 @@ missing padding is half of what the output needs, and the padding behind the las
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from asmdnn.bench.axis import AXES, ProblemAxis
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.convolution.winograd.checks import LEAST_CHANNELS
 
+C = TypeVar("C", bound="ConvProblem")
 DEFAULT_MB = 2  # benchdnn's
 LARGEST_TENSOR_BYTES = 2**63 - 1
 FLOAT_BYTES = 4
@@ -35,6 +37,9 @@ class ConvProblem:
     oc: int
     axes: tuple[ProblemAxis, ...]
     name: str = ""
+
+    def with_images(self: C, mb: int) -> C:
+        return replace(self, mb=mb)
 
     @property
     def src_dims(self) -> tuple[int, ...]:

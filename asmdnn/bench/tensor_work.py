@@ -1,26 +1,27 @@
-"""What most drivers share: a case is a description, attributes, and tensors by name, which oneDNN knows by numbers.
+"""What drivers are tables of: a case is a description, attributes, and tensors by name, which oneDNN knows by numbers.
 
-A driver of that kind says what its tensors are, how sources are filled, and what numpy makes of them; for its peer,
-which function of oneDNN takes them.
+A driver says what its tensors are and which definition they are held to; for its peer, which function of oneDNN takes
+them, in what order.
 """
 
 import math
-from abc import abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 import asmdnn as dnn
 from asmdnn.bench import chains, typed
 from asmdnn.bench.driver import Array, PeerSide, TensorData, Work
-from asmdnn.bench.values import poison
+from asmdnn.bench.judge import Answer
+from asmdnn.bench.values import decoded, poison, random_values
 from asmdnn.bench.words import Option, direction
 from asmdnn.primitives.description import Description
 
 if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
+    from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
 
 PROP_KINDS = MappingProxyType({"FWD_D": dnn.PropKind.forward_training, "FWD_I": dnn.PropKind.forward_inference})
 FORWARD = MappingProxyType({"FWD_D": 64, "FWD_I": 96})  # oneDNN's numbers
@@ -32,12 +33,18 @@ NUMBERS = MappingProxyType(
         "shift": 52, "workspace": 64, "diff_src": 129, "diff_dst": 145,
     }
 )  # fmt: skip
+MULTIPLE_SRC, MOST_SOURCES = 1024, 256
+NUMBERS_OF_MANY = MappingProxyType({"dst": 17} | {f"src{k}": MULTIPLE_SRC + k for k in range(MOST_SOURCES)})
 NOTHING: Mapping[str, Array] = MappingProxyType({})
+LARGEST_OLD = 8  # of integers in a dst that is read
 
 
 class TensorWork(Work[TensorData]):
     """desc, attr: of the primitive.  descs: its tensors by name, results included.  quantities: scales and zero points
-    as arguments, flat.  numbers: oneDNN's of tensors and of what is internal; post_ops: the kinds that it documents.
+    as arguments, flat.  bounds: of the numbers that sources are filled with.
+
+    For oneDNN, function: what makes its primitive, between "dnnl_" and "_primitive_desc_create".  numbers: of tensors
+    and of what is internal; post_ops: the kinds that it documents.
     """
 
     desc: Description
@@ -45,6 +52,8 @@ class TensorWork(Work[TensorData]):
     attr: dnn.Attr = dnn.Attr()
     results: tuple[str, ...] = ("dst",)
     quantities: Mapping[str, Array] = NOTHING
+    bounds: tuple[float, float] = (-1, 1)
+    function = ""
     numbers: Mapping[str, int] = NUMBERS
     post_ops: tuple[str, ...] = ()
 
@@ -55,9 +64,22 @@ class TensorWork(Work[TensorData]):
     def describe(self) -> tuple[Description, dnn.Attr]:
         return self.desc, self.attr
 
-    @abstractmethod
+    def replaces(self, source: str, result: str = "dst") -> None:
+        """Say that a result is to replace a source.  Raises Impossible."""
+        typed.check_in_place(self.descs[source], self.descs[result])
+        self.in_place = {result: source}
+
     def sources(self, random: np.random.Generator, exact: bool) -> Mapping[str, Array]:
         """What the primitive reads, but for the tensors of its attributes."""
+        read = {name: desc for name, desc in self.descs.items() if name not in self.results}
+        return {name: typed.numbers(random, desc.dims, desc.dtype, *self.bounds) for name, desc in read.items()}
+
+    def old(self, random: np.random.Generator, exact: bool) -> Array:
+        """A dst that post-ops read."""
+        dst = self.descs["dst"]
+        if exact:
+            return random_values(random, dst.dims, dst.dtype, LARGEST_OLD, exact)
+        return typed.numbers(random, dst.dims, dst.dtype, -1, 1)
 
     def data(self, exact: bool) -> TensorData:
         """Sources; results are poison, but for a dst that post-ops read."""
@@ -65,21 +87,44 @@ class TensorWork(Work[TensorData]):
         arrays = dict(self.sources(random, exact))
         arrays |= {name: poison(self.descs[name].dims, self.descs[name].dtype) for name in self.results}
         if self.attr.reads_dst():
-            dst, source = self.descs["dst"], self.in_place.get("dst", "")
-            arrays["dst"] = arrays[source] if source else typed.numbers(random, dst.dims, dst.dtype, -1, 1)
+            source = self.in_place.get("dst", "")
+            arrays["dst"] = arrays[source] if source else self.old(random, exact)
         return TensorData({**arrays, **self.quantities, **chains.operands(self.attr, exact)}, exact)
 
+    def real(self, data: TensorData, name: str) -> npt.NDArray[np.float64]:
+        """The numbers of an argument."""
+        found = decoded(data.arrays[name], self.descs[name].dtype) if name in self.descs else data.arrays[name]
+        return found.astype(np.float64)
+
+    def judged(self, data: TensorData, values: Array, error: Array | float, divisor: Array | float = 1.0) -> Answer:
+        """What is off by `error` in front of post-ops, scales and the rounding to dst's type."""
+        error = np.broadcast_to(error, values.shape)
+        return typed.answer(self.attr, values, error, data.arrays, self.descs["dst"].dtype, divisor)
+
+    def peer_tensors(self) -> dict[str, "Tensor"]:
+        """Those of the description, as oneDNN is to have them."""
+        from asmdnn.bench.peers.onednn import Tensor
+
+        return {name: Tensor(self.numbers[name], desc) for name, desc in self.descs.items()}
+
     def peer(self, isa: str, threads: int) -> PeerSide:
-        from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage, Tensor
+        return self.peer_primitive(isa, threads, self.results)
+
+    def peer_primitive(self, isa: str, threads: int, results: tuple[str, ...]) -> "OnednnPrimitive":
+        from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage
         from asmdnn.bench.peers.onednn_attributes import quantities_of, tensors_of
 
-        tensors = {name: Tensor(self.numbers[name], desc) for name, desc in self.descs.items()}
-        tensors |= tensors_of(self.attr) | quantities_of(self.quantities, self.numbers)
+        tensors = self.peer_tensors() | tensors_of(self.attr) | quantities_of(self.quantities, self.numbers)
         internal = Storage({name: self.numbers[name] for name in self.internal})
-        return OnednnPrimitive(self.onednn, tensors, isa, threads, self.results, self.in_place, internal)
+        return OnednnPrimitive(self.onednn, tensors, isa, threads, results, self.in_place, internal)
 
     def onednn(self, peer: "OnednnPrimitive") -> Any:
-        """The handle of oneDNN's primitive descriptor; of drivers with that peer."""
+        """The handle of oneDNN's primitive descriptor."""
+        create = getattr(peer.lib, f"dnnl_{self.function}_primitive_desc_create")
+        return peer.describe(create, *self.peer_arguments(peer), self.attributes_of(peer))
+
+    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+        """What `function` takes, up to the attributes; of drivers with that peer.  Raises Unimplemented."""
         raise NotImplementedError
 
     def attributes_of(self, peer: "OnednnPrimitive") -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 from asmdnn.bench.values import TYPES
 from asmdnn.bench.vocabulary import ALL_DATA_TYPES, DIRECTIONS
 from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.memory.tags import MAX_NDIMS
 
 LARGEST_NUMBER = 2**31 - 1
 LARGEST_STRIDE = 2**46
@@ -157,6 +158,11 @@ def direction(*built: str) -> Callable[[str], str]:
     return parse
 
 
+def each(parse: Callable[[str], str]) -> Callable[[str], str]:
+    """One word for all tensors, or one for each: `axb:abx`."""
+    return lambda word: ":".join(map(parse, word.split(":")))
+
+
 Strides = tuple[tuple[int, ...], ...]  # of each tensor, () where a tag says it
 
 
@@ -177,6 +183,16 @@ def show_strides(found: Strides) -> str:
     return ":".join("x".join(map(str, one)) for one in found)
 
 
+def axis(meaning: str) -> Option:
+    """The option of one axis of a tensor."""
+    return Option("axis", number(-MAX_NDIMS, MAX_NDIMS - 1), meaning, True)
+
+
+def flag(field: str, meaning: str) -> Option:
+    """An option that is true or false."""
+    return Option(field, boolean, meaning, True)
+
+
 # Options that many drivers have.
 LAYOUT = Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True)
 INPLACE = Option("inplace", boolean, "true: the result replaces src; false (default)", True)
@@ -187,5 +203,8 @@ FROM_TO = {  # one tensor to another
     "stag": Option("stag", tag, "layout of src: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
     "dtag": Option("dtag", tag, "layout of dst: any (default) is that of src", True),
 }
+TAGS = Option("stag", each(tag), "layouts of the sources: abx (default), or one for each, axb:abx", True)
+DTAG = Option("dtag", tag, "layout of dst: any (default) is that of the first source", True)
+DDT = Option("ddt", data_type(), "data type of dst: f32 (default), bf16, f16, s32, s8, u8", True)
 IMAGES = Option("mb", number(0), "images, instead of each problem's own (0, the default)", True)
 FIRST_DIM = Option("mb", number(0), "the first dim, instead of each problem's own (0, the default)", True)

@@ -13,8 +13,9 @@ from asmdnn.generators.move.convert_narrow import ConvertNarrowSpec
 from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.rows import RowsSpec
-from asmdnn.generators.move.transpose import LINE_BYTES, UNITS, TransposeSpec
+from asmdnn.generators.move.transpose import UNITS, TransposeSpec
 from asmdnn.isa.elements import size_of
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
 
 REORDER_ISA = "avx2"  # serves every level

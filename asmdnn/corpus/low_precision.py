@@ -3,16 +3,22 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 
 from asmdnn.corpus import conv, matmul
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.generators.dot.dots import DotsSpec
+from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import UNROLL, MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, RESULTS
+from asmdnn.generators.dot.outer import CHUNK, OuterSpec
+from asmdnn.generators.dot.pack import PackSpec
+from asmdnn.generators.dot.skinny import SkinnySpec, vectors_at_once
 from asmdnn.generators.dot.start_vector import StartVectorSpec
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.postops import OLD_DST, BinaryOp, Operand, SumOp
-from asmdnn.isa.dot import DOTS, F32, GROUP_BYTES, Types, blocks_of, dot_class
+from asmdnn.isa.dot import DOTS, F32, GROUP_BYTES, S32, Types, blocks_of, dot_class
 from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F32Dot, VnniDot
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.types import f32
@@ -79,6 +85,52 @@ def results(isa: str, types: Types) -> Iterator[MatmulTileSpec]:
             yield MatmulTileSpec(replace(shape.tile, operand_types=(dst, f32)))
 
 
+def vectors(isa: str, types: Types) -> Iterator[GemvSpec | SkinnySpec]:
+    """Few rows of src and plain weights: columns around a chunk, depths around groups and passes."""
+    lanes, group, passed = lanes_of(isa), types.group, GemvSpec(isa, 1, 1, 0, 0, types).pass_groups * types.group
+    columns = (1, lanes - 1, lanes, 3 * lanes + 1, 4 * lanes, 4 * lanes + 3, 9 * lanes - 1)
+    depths = (1, group, group + 1, passed - 1, 3 * passed + 1)
+    for number, (count, depth) in enumerate(product(columns, depths)):
+        if number % len(columns) % 2:
+            continue
+        size = types.weights.size_bytes
+        row_bytes = size * (count + 2)
+        yield GemvSpec(isa, count, depth, (GROUP_BYTES, 24)[number % 2], row_bytes, types)
+        rows = 2 + number % 3
+        if vectors_at_once(types, isa, rows):
+            dst_bytes = types.sums.size_bytes * (count + 1)
+            src_bytes = GROUP_BYTES * (depth + 3)
+            yield SkinnySpec(isa, rows, count, depth, src_bytes, GROUP_BYTES, row_bytes, dst_bytes, types)
+
+
+def dots(isa: str, types: Types) -> Iterator[DotsSpec]:
+    """Rows around a strip, depths around groups and steps."""
+    lanes, size = lanes_of(isa) * types.group, types.weights.size_bytes
+    for rows in (1, 5):
+        for depth in (1, lanes - 1, lanes, lanes + 1, 2 * lanes, 2 * lanes + 3, 5 * lanes - 1):
+            yield DotsSpec(isa, rows, depth, size * (depth + 3), types)
+
+
+def outers(isa: str, types: Types) -> Iterator[OuterSpec]:
+    """Weights in panels, last groups cut; columns around a chunk; biases; streaming stores."""
+    lanes = lanes_of(isa)
+    chunk, width = CHUNK * lanes, types.weights_bytes * 2 * lanes
+    panels = {"weights_row_bytes": width, "panel_vectors": 2, "panel_bytes": 9 * width, "padded": True, "types": types}
+    for number, columns in enumerate((1, lanes, chunk - 1, chunk, chunk + lanes, 3 * chunk - 2)):
+        depth = 3 * types.group - number % types.group
+        yield replace(matmul.outer(f32_level(isa), 3, columns, depth, **panels), isa=isa)
+        bias = matmul.BIASES[number % len(matmul.BIASES)]
+        yield replace(matmul.outer(f32_level(isa), 2, columns, depth, **panels, bias=bias, streaming=True), isa=isa)
+
+
+def packs(isa: str, types: Types) -> Iterator[PackSpec]:
+    """Columns around vectors, panels, and what is interleaved at a time; every cut of a group."""
+    lanes, size = lanes_of(isa), types.weights.size_bytes
+    for number, columns in enumerate((1, lanes - 1, lanes, 2 * lanes + 1, 6 * lanes, 8 * lanes, 9 * lanes - 2)):
+        depth = 1 + number % (2 * types.group)
+        yield PackSpec(isa, depth, columns, size * (columns + 5), 1 + number % 2, 64 * lanes + 64, number % 3, types)
+
+
 def starts(isa: str) -> Iterator[StartVectorSpec]:
     """Tails, whole vectors, one turn of the loop and several."""
     lanes = lanes_of(isa)
@@ -105,13 +157,20 @@ _PRODUCTS: dict[str, Callable[[str, Types], Iterator[MatmulTileSpec]]] = {
     "results": results,
 }
 OF_ALL = ("groups", "results", "tiles")  # also of dots that differ from f32's by their loads alone
-FAMILIES: dict[str, Callable[[], Iterator[MatmulTileSpec | ConvTileSpec | StartVectorSpec]]] = {
+_STREAMS: tuple[Callable[[str, Types], Iterator[KernelSpec]], ...] = (vectors, dots, outers)
+FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {
     **{f"conv-{types}-{isa}": partial(conv_tiles, isa, types) for types, isa in LEVELS_OF_CONVOLUTIONS},
     **{
         f"matmul-{name}-{types}-{isa}": partial(family, isa, types)
         for types, isa in LEVELS_OF_TYPES
         for name, family in _PRODUCTS.items()
         if name in OF_ALL or not issubclass(dot_class(types, isa), F32Dot)
+    },
+    **{
+        f"matmul-{family.__name__}-{types}-{isa}": partial(family, isa, types)
+        for types, isa in LEVELS_OF_TYPES
+        for family in (*_STREAMS, *[packs] * (types.group > 1))
+        if types != S32
     },
     **{f"matmul-results-{types}-{isa}": partial(results, isa, types) for types, isa in RESULTS_OF_F32},
     **{f"starts-{isa}": partial(starts, isa) for _, isa in RESULTS_OF_F32},

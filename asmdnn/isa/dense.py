@@ -9,7 +9,7 @@ from asmdnn.isa.assembler import Pointer, Register, mem, rsp
 from asmdnn.isa.avx2 import Avx2
 from asmdnn.isa.avx512 import Avx512
 from asmdnn.isa.pieces import HALF_BYTES, load_bytes, store_bytes
-from asmdnn.isa.vector import Vector
+from asmdnn.isa.vector import Lanes, Vector
 
 QUARTER_BYTES: Final = HALF_BYTES
 MASKS_KEPT = 6  # the seventh mask register is set anew for every other count
@@ -211,6 +211,16 @@ class Avx512Dense(Dense):
     def forget(self) -> None:
         self.asm.masks.free(*self.masks.values())
         self.masks.clear()
+
+
+class Run(Lanes):
+    """The first `count` bytes of a vector, with zeros behind them; to be loaded."""
+
+    def __init__(self, dense: Dense, count: int) -> None:
+        self.dense, self.count = dense, count
+
+    def load(self, dst: Register, src: Pointer) -> None:
+        self.dense.load_run(dst, src, self.count)
 
 
 def view_of(x: Register, count: int) -> Register:

@@ -13,19 +13,20 @@ from asmdnn.isa.dot_base import (
     F32_U8,
     GROUP_BYTES,
     S8S8,
+    S32,
     U8S8,
     Blocks,
     Dot,
     Types,
 )
 from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F32Dot, ShiftedAvxVnniDot, ShiftedVnniDot, VnniDot
-from asmdnn.isa.dot_widened import WidenedDot, WordsDot
+from asmdnn.isa.dot_widened import S32Dot, WidenedDot, WordsDot
 from asmdnn.isa.levels import AVX2, AVX2_VNNI, AVX512_CORE, AVX512_CORE_BF16, AVX512_CORE_VNNI, Isa, isa_of
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import VECTORS
 from asmdnn.types import DataType, IsaName, bf16, f16, f32
 
-__all__ = ["BF16", "F32", "GROUP_BYTES", "S8S8", "U8S8", "Dot", "Types"]  # beside what is defined here
+__all__ = ["BF16", "F32", "GROUP_BYTES", "S8S8", "S32", "U8S8", "Dot", "Types"]  # beside what is defined here
 
 FLOATS: Final = (f32, bf16, f16)  # of src, which is widened where a level does not multiply it
 
@@ -41,8 +42,12 @@ DOTS: Final[dict[tuple[Types, Isa], type[Dot]]] = {
     (S8S8, AVX512_CORE): WordsDot,
     (S8S8, AVX512_CORE_VNNI): ShiftedVnniDot,
     (BF16, AVX512_CORE_BF16): Bf16Dot,
+    (S32, AVX2): S32Dot,
+    (S32, AVX512_CORE): S32Dot,
     **{(types, isa): WidenedDot for types in (F32_BF16, F32_F16, F32_S8, F32_U8) for isa in (AVX2, AVX512_CORE)},
 }
+
+OFFERED: Final = tuple(of for of in dict.fromkeys(of for of, _ in DOTS) if of != S32)  # which is for sums of others
 
 
 @cache
@@ -56,7 +61,7 @@ def dot_level(types: Types, isa: str) -> IsaName:
     if known:
         return max(known, key=lambda level: level.rank).name
     reason = f"isa {isa} has no dot product of {types}" if levels else f"no isa has a dot product of {types} here"
-    words = map(str, levels or dict.fromkeys(of for of, _ in DOTS))
+    words = map(str, levels or OFFERED)
     raise Unimplemented(f"{reason}: take {' or '.join(words)}")
 
 
@@ -78,13 +83,13 @@ def multiplied(src: DataType, weights: DataType, isa: str) -> Types:
 
     Raises Unimplemented if it does neither.
     """
-    found = [of for of in dict.fromkeys(of for of, _ in DOTS) if (of.src, of.weights) == (src, weights)]
+    found = [of for of in OFFERED if (of.src, of.weights) == (src, weights)]
     if src in FLOATS:
         found.append(Types(f32, weights, f32))
     for types in found:
         if levels_of(types, isa):
             return types
-    pairs = dict.fromkeys((str(of.src), str(of.weights)) for of, _ in DOTS if levels_of(of, isa))
+    pairs = dict.fromkeys((str(of.src), str(of.weights)) for of in OFFERED if levels_of(of, isa))
     factors = (f"{x} x {'/'.join(y for of, y in pairs if of == x)}" for x in dict.fromkeys(of for of, _ in pairs))
     words = ", ".join(factors)
     raise Unimplemented(f"isa {isa} does not multiply {src} by {weights}: it has {words}, bf16, f16 as f32")

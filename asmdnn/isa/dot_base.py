@@ -63,6 +63,7 @@ F32_BF16: Final = Types(f32, bf16, f32)
 F32_F16: Final = Types(f32, f16, f32)
 F32_S8: Final = Types(f32, s8, f32)
 F32_U8: Final = Types(f32, u8, f32)
+S32: Final = Types(s32, s32, s32)  # of sums that are themselves summed, or multiplied by few numbers
 
 
 class Dot:
@@ -75,9 +76,12 @@ class Dot:
     """
 
     row_registers: ClassVar[int] = 1  # of a vector of weights
+    copy_registers: ClassVar[int] = 1  # of a group of src that is kept for many vectors of weights
     spare_registers: ClassVar[int] = 1  # at least: of a group of src, and what `ready` keeps
+    product_registers: ClassVar[int] = 0  # that `accumulate` overwrites
     shift: ClassVar[int] = 0
     is_native: ClassVar[bool] = True
+    reads_memory: ClassVar[bool] = True  # whether a multiply takes weights from there, as they lie
     blocks: ClassVar[Mapping[int, Blocks]] = MappingProxyType(
         {16: {1: 12, 2: 6, 4: 2, 8: 1}, 32: {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
     )
@@ -106,6 +110,30 @@ class Dot:
     def broadcast(self, copy: Register, group: Pointer, group_bytes: int = GROUP_BYTES) -> None:
         """A group of src in every lane; of the last group of a row maybe `group_bytes` only, with zeros behind."""
         broadcast_bytes(self.v, copy, group, group_bytes)
+
+    def keep(self, copy: Row, group: Pointer, group_bytes: int = GROUP_BYTES) -> None:
+        """A group of src in every lane, as `accumulate` takes it."""
+        self.broadcast(copy[-1], group, group_bytes)
+        self.arrange_src(copy)
+
+    def arrange_src(self, copy: Row) -> None:
+        """Groups of src as memory has them, in the last register, as they are multiplied, in all of them."""
+
+    def arrange(self, row: Row) -> None:
+        """The same for weights."""
+
+    def accumulate(self, acc: Register, copy: Row, row: Row | Sequence[Pointer], spare: Register) -> None:
+        """acc += copy . row, which are arranged.  Only where weights are read as they lie, the row may be memory."""
+        self.multiply(acc, copy[0], row[0])
+
+    def accumulate_first(self, acc: Register, copy: Row, row: Row | Sequence[Pointer], spare: Register) -> None:
+        """acc = copy . row."""
+        self.v.zero(acc)
+        self.accumulate(acc, copy, row, spare)
+
+    def add(self, sums: Register, more: Register) -> None:
+        """sums += more."""
+        (self.v.asm.VPADDD if self.types.sums == s32 else self.v.asm.VADDPS)(sums, sums, more)
 
     def to_f32(self, sums: Register) -> None:
         """The sums as f32, each rounded to nearest even."""
@@ -148,8 +176,11 @@ class Dot:
 
     def multiply_once(self, acc: Register, copy: Register, row: Row, part: Lanes, at: Pointer) -> None:
         """acc += copy . a vector in memory, or a part of one, which goes through `row`."""
-        if part is self.v:
-            self.multiply(acc, copy, at)
-        else:
-            self.load(row, part, at)
-            self.multiply(acc, copy, row[0])
+        self.multiply(acc, copy, self.read(row, part, at)[0])
+
+    def read(self, row: Row, part: Lanes, at: Pointer) -> Row | Sequence[Pointer]:
+        """A vector of weights that is used once: in memory, if it is multiplied from there, else loaded into `row`."""
+        if self.reads_memory and part is self.v:
+            return (at,)
+        self.load(row, part, at)
+        return row

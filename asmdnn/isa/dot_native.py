@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import ClassVar, Final
 
 from asmdnn.isa.assembler import Pointer, Register, mem
-from asmdnn.isa.dot_base import GROUP_BYTES, Blocks, Dot
+from asmdnn.isa.dot_base import GROUP_BYTES, Blocks, Dot, Row
 
 SHIFT: Final = 128  # from s8 to u8
 
@@ -16,6 +16,9 @@ class F32Dot(Dot):
 
     def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
         self.v.fma(acc, copy, row)
+
+    def accumulate_first(self, acc: Register, copy: Row, row: Row | Sequence[Pointer], spare: Register) -> None:
+        self.v.mul(acc, copy[0], row[0])
 
     def outer_product(
         self,
@@ -66,6 +69,12 @@ class Shifted(Dot):
         v.load(self.shifts, self.asm.const(bytes((SHIFT,)) * v.bytes, v.bytes, size=v.bytes))
         yield
         v.registers.free(self.shifts)
+
+    def keep(self, copy: Row, group: Pointer, group_bytes: int = GROUP_BYTES) -> None:
+        self.broadcast(copy[0], group, group_bytes)
+
+    def arrange_src(self, copy: Row) -> None:
+        self.v.asm.VXORPS(copy[0], copy[0], self.shifts)
 
 
 class ShiftedVnniDot(Shifted, VnniDot):

@@ -2,7 +2,7 @@
 
 Floats of 16 bits and bytes become f32 as weights are loaded; src is f32 in memory, since an element of it would be
 widened for every vector of columns.  Pairs of bytes become words, whose products VPMADDWD adds as dwords: exact, where
-VPMADDUBSW would saturate.
+VPMADDUBSW would saturate.  And sums of integers, which other products have left.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,13 +24,54 @@ class WidenedDot(F32Dot):
     """f32 times weights of fewer bytes."""
 
     is_native: ClassVar[bool] = False
+    reads_memory: ClassVar[bool] = False
 
     def load(self, row: Row, part: Lanes, at: Pointer) -> None:
         element_of(self.types.weights).load(self.v, row[0], at, part)
 
-    def multiply_once(self, acc: Register, copy: Register, row: Row, part: Lanes, at: Pointer) -> None:
-        self.load(row, part, at)
-        self.multiply(acc, copy, row[0])
+
+class S32Dot(Dot):
+    """Products and sums modulo 2^32."""
+
+    is_native: ClassVar[bool] = False
+    reads_memory: ClassVar[bool] = False
+    spare_registers: ClassVar[int] = 2
+    product_registers: ClassVar[int] = 1
+    blocks: ClassVar[Mapping[int, Blocks]] = MappingProxyType(
+        {16: {1: 11, 2: 5, 4: 2, 8: 1}, 32: {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
+    )
+
+    def accumulate(self, acc: Register, copy: Row, row: Row | Sequence[Pointer], spare: Register) -> None:
+        self.asm.VPMULLD(spare, copy[0], row[0])
+        self.asm.VPADDD(acc, acc, spare)
+
+    def outer_product(
+        self,
+        acc: Sequence[Sequence[Register]],
+        row: Sequence[Register],
+        column: Sequence[Pointer],
+        spare: Sequence[Register],
+        group_bytes: int = GROUP_BYTES,
+    ) -> None:
+        copy, product = spare[:2]
+        for sums, element in zip(acc, column, strict=True):
+            self.broadcast(copy, element)
+            for x, factor in zip(sums, row, strict=True):
+                self.accumulate(x, (copy,), (factor,), product)
+
+    def one_row(
+        self,
+        acc: Sequence[Register],
+        group: tuple[Pointer, int],
+        weights: Sequence[tuple[Lanes, Pointer]],
+        row: Row,
+        spare: Sequence[Register],
+    ) -> None:
+        copy, product = spare[:2]
+        self.broadcast(copy, *group)
+        for x, (part, at) in zip(acc, weights, strict=True):
+            self.load(row, part, at)
+            self.accumulate(x, (copy,), row, product)
 
 
 class WordsDot(Dot):
@@ -40,8 +81,11 @@ class WordsDot(Dot):
     """
 
     is_native: ClassVar[bool] = False
+    reads_memory: ClassVar[bool] = False
     row_registers: ClassVar[int] = 2
+    copy_registers: ClassVar[int] = 2
     spare_registers: ClassVar[int] = 3
+    product_registers: ClassVar[int] = 1
     blocks: ClassVar[Mapping[int, Blocks]] = MappingProxyType(
         {16: {1: 9, 2: 4, 4: 1, 8: 1}, 32: {1: 22, 2: 12, 4: 5, 8: 1, 16: 1}}
     )
@@ -51,9 +95,19 @@ class WordsDot(Dot):
         self.of_src = self.signed if types.src == s8 else self.unsigned
 
     def load(self, row: Row, part: Lanes, at: Pointer) -> None:
-        even, odd = row
-        part.load(odd, at)
-        self.signed(even, odd)
+        part.load(row[1], at)
+        self.arrange(row)
+
+    def arrange_src(self, copy: Row) -> None:
+        self.of_src(*copy)
+
+    def arrange(self, row: Row) -> None:
+        self.signed(*row)
+
+    def accumulate(self, acc: Register, copy: Row, row: Row | Sequence[Pointer], spare: Register) -> None:
+        for words, factor in zip(copy, row, strict=True):
+            self.asm.VPMADDWD(spare, words, factor)
+            self.asm.VPADDD(acc, acc, spare)
 
     def signed(self, even: Register, x: Register) -> None:
         """even, x = the even and the odd bytes of x."""
@@ -95,6 +149,4 @@ class WordsDot(Dot):
         self.of_src(even, odd)
         for x, (part, at) in zip(acc, weights, strict=True):
             self.load(row, part, at)
-            for copy, factor in zip((even, odd), row, strict=True):
-                self.asm.VPMADDWD(product, copy, factor)
-                self.asm.VPADDD(x, x, product)
+            self.accumulate(x, (even, odd), row, product)

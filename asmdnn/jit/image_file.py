@@ -33,7 +33,7 @@ _HEADER_BYTES = _PREFIX.size + _DIGEST_BYTES
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Image:
     """A mapped file: its text, its sections by name, all of its bytes; the mapping lives as long as any of them.
 

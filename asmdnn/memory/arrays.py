@@ -31,14 +31,17 @@ def element_strides(array: Array) -> tuple[int, ...]:
 def is_stored_as(found: np.dtype[Any], wanted: DataType) -> bool:
     """Whether elements of this numpy type are those of `wanted`; integers hold those of a type that numpy lacks."""
     if wanted.extension and found.itemsize == wanted.size_bytes and found.isnative:
-        return found.name == wanted.extension or found.kind in "iu"
+        return found.name == wanted.extension or found.names == (wanted.name,) or found.kind in "iu"
     return found == np.dtype(wanted.numpy)
 
 
 @lru_cache(maxsize=64)
 def data_type_of(found: np.dtype[Any]) -> DataType:
-    """The element type that a numpy type is, those of ml_dtypes included.  Raises InvalidArguments."""
+    """The element type that a numpy type is, those of ml_dtypes included, and words of one field that has the name of
+    a type that numpy lacks.  Raises InvalidArguments."""
     for dtype in DATA_TYPES.values():
+        if found == np.dtype([(dtype.name, dtype.numpy)]) and dtype.extension:
+            return dtype
         if found.name == dtype.extension or (not dtype.extension and found == np.dtype(dtype.numpy)):
             return dtype
     held = " or ".join(dtype.name for dtype in DATA_TYPES.values() if dtype.extension)

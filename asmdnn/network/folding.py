@@ -22,6 +22,7 @@ from asmdnn.network.operators.definition import Operator, Value, listed
 from asmdnn.network.operators.evaluation import own_errors
 from asmdnn.network.operators.signatures import check_signature
 from asmdnn.network.operators.table import operator_of
+from asmdnn.network.spelling.table import foreign, spelt, spelt_foreign
 from asmdnn.network.static import StaticGraph, needed
 
 SEE_DIMS = {"Shape", "Size"}
@@ -120,10 +121,12 @@ class Folding:
     def node(self, node: Node) -> None:
         if node.op in BODIES and not node.domain:
             check_node(node)
-            for name, known in BODIES[node.op](self, node).items():
-                self.rename(name, known)
+            self.take(BODIES[node.op](self, node))
             return
-        operator = operator_of(node)
+        operator, other = operator_of(node), foreign(node)
+        if other is not None:
+            self.take(spelt_foreign(self, without_empty_end(node), other))
+            return
         if operator is None:
             domain = f" of domain {node.domain!r}" if node.domain else ""
             raise Unimplemented(f"{node} is an operator{domain} that is not known")
@@ -135,6 +138,11 @@ class Folding:
         inputs = [self.values[name] if name != NOTHING else None for name in node.inputs]
         with own_errors(node, inputs):
             self.compute(node, operator, inputs)
+
+    def take(self, results: Mapping[str, str]) -> None:
+        """Values under other names, too."""
+        for name, known in results.items():
+            self.rename(name, known)
 
     def pass_on(self, node: Node) -> None:
         """The first input as the first result; of Dropout, a mask that keeps all as the second."""
@@ -180,6 +188,10 @@ class Folding:
         types = operator.types(node, *inputs)
         check_room(node, types)
         check_outputs(node, len(types))
+        known = spelt(self, node)
+        if known is not None:
+            self.take(known)
+            return
         for name, (shape, dtype) in zip(node.outputs, types, strict=False):
             self.values[name] = Value(tuple(int(n) for n in shape), np.dtype(dtype))
         self.nodes.append(node)

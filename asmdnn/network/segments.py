@@ -21,6 +21,7 @@ from asmdnn.network.fusion.padding import padded_within
 from asmdnn.network.fusion.pairs import paired
 from asmdnn.network.fusion.pool_padding import pooled_within
 from asmdnn.network.fusion.recognition import recognised
+from asmdnn.network.fusion.rows import with_batches
 from asmdnn.network.fusion.shuffles import shuffled
 from asmdnn.network.fusion.sinking import sunk
 from asmdnn.network.fusion.taking import taken
@@ -42,6 +43,7 @@ REWRITES = (
     untiled,
     taken,
     products,
+    with_batches,
     recognised,
     layers_normalised,
     looked_up,

@@ -48,13 +48,11 @@ def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -
         if group.result in made:
             step, array = made[group.result]
             exact = inner[group.result]
-            largest = max(
-                magnitude(group, {**known, **inner}), *(float(np.abs(x).max(initial=0)) for x in inner.values())
-            )
+            largest = max(magnitude(group, {**known, **inner}), *map(largest_number, inner.values()))
             bound = UNIT_ROUNDOFF * (terms(graph, group) + FUNCTIONS) * largest
             if array.size == exact.size and not is_permuted(group):
                 native = in_order(group, array).reshape(exact.shape).astype(np.float64)
-                worst = float(np.abs(native - exact).max(initial=0))
+                worst = distance(native, exact)
                 found.append(Difference(group.label, step.pd.implementation, worst, bound, largest))
                 inner[group.result] = native
         known |= inner
@@ -76,7 +74,20 @@ def magnitude(group: Group, known: Mapping[str, Array]) -> float:
     if node is None or node.op not in SUMS:
         return 0.0
     inputs = [None if x == NOTHING else np.abs(known[x]) for x in node.inputs]
-    return float(max(np.abs(x).max(initial=0) for x in results_of(node, inputs)))
+    return max(map(largest_number, results_of(node, inputs)))
+
+
+def largest_number(x: Array) -> float:
+    """Of the finite ones: minus infinity hides keys in masks."""
+    return float(np.abs(x).max(initial=0, where=np.isfinite(x)))
+
+
+def distance(native: Array, exact: Array) -> float:
+    """The largest difference; equal infinities and NaN in the same places are none, others infinite."""
+    differs = (native != exact) & ~(np.isnan(native) & np.isnan(exact))
+    with np.errstate(invalid="ignore"):
+        off = np.abs(native - exact)[differs]
+    return float(np.where(np.isnan(off), np.inf, off).max(initial=0))
 
 
 def terms(graph: StaticGraph, group: Group) -> int:

@@ -1,85 +1,112 @@
-"""Operations on arrays, for callers who do not care for formats: planned once for every shape, then only executed."""
+"""Operations on arrays, for callers who do not care for formats: planned once for every shape, then only executed.
 
-from asmdnn.ops.attention import attention
-from asmdnn.ops.conv import (
-    conv1d,
-    conv2d,
-    conv3d,
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
-    pack_conv_transpose_weights,
-    pack_conv_weights,
-)
-from asmdnn.ops.conv_gradients import (
-    conv_input_gradient,
-    conv_transpose_input_gradient,
-    conv_transpose_weight_gradient,
-    conv_weight_gradient,
-)
-from asmdnn.ops.dropout import dropout
-from asmdnn.ops.elementwise import binary, eltwise, select
-from asmdnn.ops.gather import embedding, gather
-from asmdnn.ops.matmul import matmul, pack_weights
-from asmdnn.ops.moves import concat, expand, pad, slice, split
-from asmdnn.ops.normalization import batch_norm, group_norm, layer_norm, lrn, rms_norm
-from asmdnn.ops.pooling import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
-from asmdnn.ops.prelu import prelu
-from asmdnn.ops.recurrent import gru, lstm, pack_recurrent, rnn
-from asmdnn.ops.reduction import cumsum, reduce
-from asmdnn.ops.resampling import resize
-from asmdnn.ops.softmax import log_softmax, softmax
-from asmdnn.ops.sum import weighted_sum
-from asmdnn.ops.topk import argmax, argmin, topk
+An operation is imported when it is first asked for, with what it needs: all of them take three times as long.
+No module has the name of an operation, which importing the module would hide.
+"""
 
-__all__ = [
-    "adaptive_avg_pool",
-    "adaptive_max_pool",
-    "argmax",
-    "argmin",
-    "attention",
-    "avg_pool",
-    "batch_norm",
-    "binary",
-    "concat",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_input_gradient",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-    "conv_transpose_input_gradient",
-    "conv_transpose_weight_gradient",
-    "conv_weight_gradient",
-    "cumsum",
-    "dropout",
-    "eltwise",
-    "embedding",
-    "expand",
-    "gather",
-    "group_norm",
-    "gru",
-    "layer_norm",
-    "log_softmax",
-    "lrn",
-    "lstm",
-    "matmul",
-    "max_pool",
-    "pack_conv_transpose_weights",
-    "pack_conv_weights",
-    "pack_recurrent",
-    "pack_weights",
-    "pad",
-    "prelu",
-    "reduce",
-    "resize",
-    "rms_norm",
-    "rnn",
-    "select",
-    "slice",
-    "softmax",
-    "split",
-    "topk",
-    "weighted_sum",
-]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from asmdnn.forking import importing
+
+if TYPE_CHECKING:
+    from asmdnn.ops.attending import attention as attention
+    from asmdnn.ops.conv import conv1d as conv1d
+    from asmdnn.ops.conv import conv2d as conv2d
+    from asmdnn.ops.conv import conv3d as conv3d
+    from asmdnn.ops.conv import conv_transpose1d as conv_transpose1d
+    from asmdnn.ops.conv import conv_transpose2d as conv_transpose2d
+    from asmdnn.ops.conv import conv_transpose3d as conv_transpose3d
+    from asmdnn.ops.conv import pack_conv_transpose_weights as pack_conv_transpose_weights
+    from asmdnn.ops.conv import pack_conv_weights as pack_conv_weights
+    from asmdnn.ops.conv_gradients import conv_input_gradient as conv_input_gradient
+    from asmdnn.ops.conv_gradients import conv_transpose_input_gradient as conv_transpose_input_gradient
+    from asmdnn.ops.conv_gradients import conv_transpose_weight_gradient as conv_transpose_weight_gradient
+    from asmdnn.ops.conv_gradients import conv_weight_gradient as conv_weight_gradient
+    from asmdnn.ops.elementwise import binary as binary
+    from asmdnn.ops.elementwise import eltwise as eltwise
+    from asmdnn.ops.elementwise import select as select
+    from asmdnn.ops.lookup import embedding as embedding
+    from asmdnn.ops.lookup import gather as gather
+    from asmdnn.ops.masking import dropout as dropout
+    from asmdnn.ops.moves import concat as concat
+    from asmdnn.ops.moves import expand as expand
+    from asmdnn.ops.moves import pad as pad
+    from asmdnn.ops.moves import slice as slice
+    from asmdnn.ops.moves import split as split
+    from asmdnn.ops.normalization import batch_norm as batch_norm
+    from asmdnn.ops.normalization import group_norm as group_norm
+    from asmdnn.ops.normalization import layer_norm as layer_norm
+    from asmdnn.ops.normalization import lrn as lrn
+    from asmdnn.ops.normalization import rms_norm as rms_norm
+    from asmdnn.ops.pooling import adaptive_avg_pool as adaptive_avg_pool
+    from asmdnn.ops.pooling import adaptive_max_pool as adaptive_max_pool
+    from asmdnn.ops.pooling import avg_pool as avg_pool
+    from asmdnn.ops.pooling import max_pool as max_pool
+    from asmdnn.ops.products import matmul as matmul
+    from asmdnn.ops.products import pack_weights as pack_weights
+    from asmdnn.ops.ranking import argmax as argmax
+    from asmdnn.ops.ranking import argmin as argmin
+    from asmdnn.ops.ranking import topk as topk
+    from asmdnn.ops.recurrent import gru as gru
+    from asmdnn.ops.recurrent import lstm as lstm
+    from asmdnn.ops.recurrent import pack_recurrent as pack_recurrent
+    from asmdnn.ops.recurrent import rnn as rnn
+    from asmdnn.ops.reduction import cumsum as cumsum
+    from asmdnn.ops.reduction import reduce as reduce
+    from asmdnn.ops.resampling import resize as resize
+    from asmdnn.ops.slopes import prelu as prelu
+    from asmdnn.ops.softmaxes import log_softmax as log_softmax
+    from asmdnn.ops.softmaxes import softmax as softmax
+    from asmdnn.ops.sum import weighted_sum as weighted_sum
+
+MODULES = {
+    "attending": ("attention",),
+    "conv": (
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "conv_transpose1d",
+        "conv_transpose2d",
+        "conv_transpose3d",
+        "pack_conv_transpose_weights",
+        "pack_conv_weights",
+    ),
+    "conv_gradients": (
+        "conv_input_gradient",
+        "conv_transpose_input_gradient",
+        "conv_transpose_weight_gradient",
+        "conv_weight_gradient",
+    ),
+    "elementwise": ("binary", "eltwise", "select"),
+    "lookup": ("embedding", "gather"),
+    "masking": ("dropout",),
+    "moves": ("concat", "expand", "pad", "slice", "split"),
+    "normalization": ("batch_norm", "group_norm", "layer_norm", "lrn", "rms_norm"),
+    "pooling": ("adaptive_avg_pool", "adaptive_max_pool", "avg_pool", "max_pool"),
+    "products": ("matmul", "pack_weights"),
+    "ranking": ("argmax", "argmin", "topk"),
+    "recurrent": ("gru", "lstm", "pack_recurrent", "rnn"),
+    "reduction": ("cumsum", "reduce"),
+    "resampling": ("resize",),
+    "slopes": ("prelu",),
+    "softmaxes": ("log_softmax", "softmax"),
+    "sum": ("weighted_sum",),
+}
+PLACES = {name: module for module, names in MODULES.items() for name in names}
+
+__all__ = sorted(PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    """Called for a name that is not here yet (PEP 562)."""
+    if name not in PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    with importing():
+        module = import_module(f"{__name__}.{PLACES[name]}")
+    return globals().setdefault(name, getattr(module, name))
+
+
+def __dir__() -> list[str]:
+    """For completion in a shell or a notebook."""
+    return sorted({*globals(), *__all__})

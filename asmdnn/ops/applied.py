@@ -3,23 +3,22 @@
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output
+from asmdnn.ops.arguments import F32, AnyArray, chain_of
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
+from asmdnn.ops.typed import numpy_type, result_type, typed, typed_output
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.description import Description
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine, engine_key
 from asmdnn.primitives.primitive import Primitive
-from asmdnn.types import f32
+from asmdnn.types import DataType
 
 Descs = dict[str, MemoryDesc]
-Ending = tuple[Sequence[AnyPostOp], Any, Engine | None]  # post_ops, out, engine: what `apply` takes last
+Ending = tuple[Sequence[AnyPostOp], Any, Engine | None, DataType | None]  # post_ops, out, engine, dtype
 find = calls.entries.get
 
 
@@ -28,11 +27,9 @@ def apply(
     inputs: Mapping[str, tuple[str, Any]],
     describe: Callable[[Descs, MemoryDesc], Description],
     result_dims: Callable[[Descs], tuple[int, ...]],
-    post_ops: Sequence[AnyPostOp],
-    out: Any,
-    engine: Engine | None,
-) -> Array:
-    """Compute into `out`, or into a new array; returns it.
+    ending: Ending,
+) -> AnyArray:
+    """Compute into `out`, or into a new array of `dtype`, or else of the first input's type; returns it.
 
     key: the function and all its arguments that are no arrays.  inputs: by the primitive's names, the label of the
     function's argument and its array; those that are None are left out, but for the first.  describe: the description
@@ -40,11 +37,11 @@ def apply(
     Raises InvalidArguments, Unimplemented.
     """
     given = {
-        name: (label, as_f32(label, value))
+        name: (label, typed(label, value))
         for i, (name, (label, value)) in enumerate(inputs.items())
         if value is not None or not i
     }
-    return compute(key, given, describe, result_dims, post_ops, out, engine)
+    return compute(key, given, describe, result_dims, ending)
 
 
 def compute(
@@ -52,38 +49,50 @@ def compute(
     given: Mapping[str, tuple[str, AnyArray]],
     describe: Callable[[Descs, MemoryDesc], Description],
     result_dims: Callable[[Descs], tuple[int, ...]],
-    post_ops: Sequence[AnyPostOp],
-    out: Any,
-    engine: Engine | None,
-) -> Array:
-    """`apply` on arrays that have been read; the key says which are not f32."""
+    ending: Ending,
+) -> AnyArray:
+    """`apply` on arrays that have been read."""
+    post_ops, out, engine, dtype = ending
     arrays: list[AnyArray] = [array for _, array in given.values()]
-    target = None if out is None else output("out", out)
+    target = None if out is None else typed_output("out", out)
     chain = chain_of(post_ops)
-    shapes = tuple((name, array.shape, array.strides) for name, (_, array) in given.items())
-    where = None if target is None else (target.shape, target.strides)
-    full_key = (*key, shapes, where, chain, engine_key(engine))
+    shapes = tuple((name, *layout_key(array)) for name, (_, array) in given.items())
+    where = None if target is None else layout_key(target)
+    full_key = (*key, shapes, where, dtype, chain, engine_key(engine))
     try:
         call = find(full_key)
     except Exception:  # what cannot be hashed or compared is nothing that prepare() takes
         call = None
     if call is None:
-        call = calls.put(full_key, prepare(given, describe, result_dims, target, Attr(chain), engine))
+        call = calls.put(full_key, prepare(given, describe, result_dims, (target, dtype), Attr(chain), engine))
     if chain:
         arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
     result = call(arrays, target)
-    return result if out is None else out
+    if out is not None or result.dtype is F32:
+        return result if out is None else out
+    return result.view(numpy_type(call.target.dtype, (array.dtype for _, array in given.values())))
+
+
+def layout_key(array: AnyArray) -> tuple[Hashable, ...]:
+    """What a call depends on of an array."""
+    if array.dtype is F32:
+        return array.shape, array.strides
+    return array.shape, array.strides, array.dtype
 
 
 def prepare(
     given: Mapping[str, tuple[str, AnyArray]],
     describe: Callable[[Descs, MemoryDesc], Description],
     result_dims: Callable[[Descs], tuple[int, ...]],
-    out: Array | None,
+    wanted: tuple[AnyArray | None, DataType | None],
     attr: Attr,
     engine: Engine | None,
 ) -> ArrayCall:
-    """The call for arrays of these shapes and strides.  Raises InvalidArguments, Unimplemented."""
+    """The call for arrays of these shapes and strides; wanted: `out`, and the type of the result.
+
+    Raises InvalidArguments, Unimplemented.
+    """
+    out, dtype = wanted
     for label, array in given.values():
         if not array.ndim:
             raise InvalidArguments(f"{label} is a scalar, it must have dims")
@@ -94,7 +103,8 @@ def prepare(
         raise InvalidArguments(f"out has dims {out.shape}, the result has {dims}")
     if out is None and attr.reads_dst():
         raise InvalidArguments("out must be given, post-op Sum adds what it holds")
-    dst = MemoryDesc(dims, f32, LETTERS[: len(dims)]) if out is None else desc_of("out", out)
+    kind = result_type(dtype, out, next(iter(descs.values())).dtype)
+    dst = MemoryDesc(dims, kind, LETTERS[: len(dims)]) if out is None else desc_of("out", out)
     primitive = Primitive(primitive_desc(describe(descs, dst), attr, engine))
     data = attr.data()
     labels = [label for label, _ in given.values()]
@@ -117,11 +127,11 @@ def widened(array: Any, label: str, ndim: int, axis: int | None = None) -> Any:
     """An array with dims of 1 in front, or a vector along `axis` of so many dims: views, nothing is copied."""
     if array is None:
         return None
-    found = as_f32(label, array)
+    found = typed(label, array)
     if not ndim:
         raise InvalidArguments("x is a scalar, it must have dims")
     if axis is not None and found.ndim == 1:
         return found.reshape([-1 if dim == axis % ndim else 1 for dim in range(ndim)])
     if found.ndim > ndim:
         raise InvalidArguments(f"{label} has {found.ndim} dims, x has {ndim}")
-    return np.asarray(found.reshape((1,) * (ndim - found.ndim) + found.shape)).view(F32)
+    return found.reshape((1,) * (ndim - found.ndim) + found.shape)

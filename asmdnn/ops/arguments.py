@@ -31,22 +31,24 @@ def checked_f32(name: str, array: npt.NDArray[Any]) -> Array:
     return np.asarray(array).view(F32)
 
 
-def output(name: str, value: Any, dtype: np.dtype[Any] = F32) -> npt.NDArray[Any]:
-    """The memory of `value` as an array of `dtype` to write: a numpy array, a Memory, or what exports memory.
+def exported(name: str, value: Any) -> AnyArray:
+    """The memory of `value` as an array to write: a numpy array, a Memory, or what exports memory.
 
     By the buffer protocol, __array_interface__ or DLPack; never a copy.  Raises InvalidArguments.
     """
     try:
         if isinstance(value, np.ndarray | Memory):
-            array = np.asarray(value)
-        elif hasattr(value, "__dlpack__"):
-            array = Memory.from_dlpack(value).view()
-        elif hasattr(value, "__array_interface__"):
-            array = np.asarray(value)
-        else:
-            array = np.asarray(memoryview(value))
+            return np.asarray(value)
+        if hasattr(value, "__dlpack__"):
+            return Memory.from_dlpack(value).view()
+        return np.asarray(value if hasattr(value, "__array_interface__") else memoryview(value))
     except Exception as error:  # whatever the caller's object does
         raise InvalidArguments(f"{name} must be an array in memory that can be written: {error}") from error
+
+
+def output(name: str, value: Any, dtype: np.dtype[Any] = F32) -> npt.NDArray[Any]:
+    """The memory of `value`, as `exported` has it, of `dtype`.  Raises InvalidArguments."""
+    array = exported(name, value)
     if array.dtype != dtype:
         raise InvalidArguments(f"{name} must be a {dtype} array, not {array.dtype}")
     return np.asarray(array).view(dtype)

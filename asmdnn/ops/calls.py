@@ -13,7 +13,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated, no_memory
-from asmdnn.ops.arguments import F32, AnyArray, Array
+from asmdnn.ops.arguments import AnyArray
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.runtime.addresses import address_reader
 from asmdnn.runtime.caches import Cache
@@ -53,6 +53,8 @@ class ArrayCall:
         "_primitive",
         "_program",
         "_read",
+        "_result",
+        "_sizes",
         "_written_bytes",
         "addresses_of",
         "copied",
@@ -83,18 +85,19 @@ class ArrayCall:
         self._last, self._written_bytes = len(inputs), target.size_bytes
         self._read = tuple((i, desc.size_bytes) for i, desc in enumerate(inputs) if desc.size_bytes)
         self._in_place = frozenset(in_place)
+        self._result, self._sizes = np.dtype(target.dtype.numpy), tuple(desc.dtype.size_bytes for desc in descs)
         self.target, self.dims, self.used = target, target.dims, False
 
     @property
     def kept_bytes(self) -> int:
         return OBJECTS_BYTES
 
-    def __call__(self, arrays: list[AnyArray], out: AnyArray | None = None) -> Array:
+    def __call__(self, arrays: list[AnyArray], out: AnyArray | None = None) -> AnyArray:
         """Compute into `out`, or into a new array; returns it.  Raises InvalidArguments, OutOfMemory."""
         try:
             for i in self.copied:
                 arrays[i] = np.ascontiguousarray(arrays[i])
-            result: Array = np.empty(self.dims, F32) if out is None else out
+            result: AnyArray = np.empty(self.dims, self._result) if out is None else out
         except MemoryError as error:
             raise no_memory(error) from None
         arrays.append(result)
@@ -109,7 +112,7 @@ class ArrayCall:
         self.used = True
         for address in addresses:
             if address & 3:
-                self._refuse_alignment(addresses)
+                self._check_alignment(addresses)
         if self._packer is not None:
             self._run_packed(self._packer, addresses)
             return
@@ -135,9 +138,12 @@ class ArrayCall:
             if address < end and begin < address + size and not (address == begin and i in self._in_place):
                 raise InvalidArguments(f"{self._labels[last]} overlaps {self._labels[i]}, give it memory of its own")
 
-    def _refuse_alignment(self, addresses: Sequence[int]) -> None:
-        name, address = next(pair for pair in zip(self._labels, addresses, strict=False) if pair[1] & 3)
-        raise InvalidArguments(f"{name} at address {address:#x} is not aligned to the element's 4 bytes: copy it")
+    def _check_alignment(self, addresses: Sequence[int]) -> None:
+        """InvalidArguments for an address that is no multiple of its element."""
+        for name, address, size in zip(self._labels, addresses, self._sizes, strict=False):
+            if address % size:
+                where = f"{name} at address {address:#x}"
+                raise InvalidArguments(f"{where} is not aligned to the element's {size} bytes: copy it")
 
 
 calls: Cache[tuple[Any, ...], ArrayCall] = Cache(LIMIT_BYTES, "calls")

@@ -7,15 +7,15 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.allocation import allocated
 from asmdnn.memory.foreign import as_array
-from asmdnn.ops.applied import Descs, apply, compute, same_dims
-from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, checked_f32
+from asmdnn.ops.applied import Descs, Ending, apply, compute, same_dims
+from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.typed import typed
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward
 from asmdnn.primitives.engine import Engine
-from asmdnn.types import BinaryAlgorithm, EltwiseAlgorithm, PropKind
+from asmdnn.types import BinaryAlgorithm, DataType, EltwiseAlgorithm, PropKind
 
 
 def eltwise(
@@ -25,10 +25,11 @@ def eltwise(
     beta: float = 0.0,
     *,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
-    """A function of every element of an f32 array: alg, alpha and beta as in EltwiseForward, "relu", "gelu_erf", ...
+) -> AnyArray:
+    """A function of every element of an array: alg, alpha and beta as in EltwiseForward, "relu", "gelu_erf", ...
 
     out: anything that exports memory of x's dims; x itself, for a dense x.  post_ops run in order on the result.
     Raises InvalidArguments, Unimplemented.
@@ -38,7 +39,7 @@ def eltwise(
         return EltwiseForward(PropKind.forward_inference, alg, descs["src"], dst, alpha, beta)
 
     key = ("eltwise", alg, alpha, beta)
-    return apply(key, {"src": ("x", as_f32("x", x))}, describe, same_dims("src"), post_ops, out, engine)
+    return apply(key, {"src": ("x", x)}, describe, same_dims("src"), (post_ops, out, engine, dtype))
 
 
 def binary(
@@ -47,16 +48,17 @@ def binary(
     b: Any,
     *,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
-    """alg(a, b) of two f32 arrays, broadcast as numpy does: "add", "max", "ge" (1 where a >= b, else 0), ..., as in
+) -> AnyArray:
+    """alg(a, b) of two arrays, broadcast as numpy does: "add", "max", "ge" (1 where a >= b, else 0), ..., as in
     BinaryForward.
 
     out: anything that exports memory of the result's dims; a itself, for a dense a of these dims.  post_ops run in
     order on the result.  Raises InvalidArguments, Unimplemented.
     """
-    return broadcast(alg, {"src0": ("a", a), "src1": ("b", b)}, post_ops, out, engine)
+    return broadcast(alg, {"src0": ("a", a), "src1": ("b", b)}, (post_ops, out, engine, dtype))
 
 
 def select(
@@ -65,20 +67,19 @@ def select(
     b: Any,
     *,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
-    """a where the condition is true, else b, of f32 arrays, broadcast as numpy.where does; the rest as binary.
+) -> AnyArray:
+    """a where the condition is true, else b, of arrays, broadcast as numpy.where does; the rest as binary.
 
-    condition: bools, or u8 or f32 numbers, which are true but for 0.
+    condition: bools, or numbers, which are true but for 0.
     """
     given = {"src0": ("a", a), "src1": ("b", b), "src2": ("condition", condition)}
-    return broadcast("select", given, post_ops, out, engine)
+    return broadcast("select", given, (post_ops, out, engine, dtype))
 
 
-def broadcast(
-    alg: Any, given: dict[str, tuple[str, Any]], post_ops: Sequence[AnyPostOp], out: Any, engine: Engine | None
-) -> Array:
+def broadcast(alg: Any, given: dict[str, tuple[str, Any]], ending: Ending) -> AnyArray:
     """Of arrays of the same dims, or of 1 instead, those in front left out."""
     arrays = {name: (label, numbers(label, value)) for name, (label, value) in given.items()}
     try:
@@ -96,14 +97,12 @@ def broadcast(
     def describe(descs: Descs, dst: MemoryDesc) -> BinaryForward:
         return BinaryForward(alg, descs["src0"], descs["src1"], dst, descs.get("src2"))
 
-    key = ("binary", alg, *(label for label, array in arrays.values() if array.dtype is not F32))
-    return compute(key, wide, describe, lambda _: dims, post_ops, out, engine)
+    return compute(("binary", alg), wide, describe, lambda _: dims, ending)
 
 
 def numbers(label: str, value: Any) -> AnyArray:
-    """An f32 array; of a condition of bools their bytes, 0 and 1, from an address that calls take."""
-    array = as_array(label, value)
-    if label == "condition" and array.dtype in (np.bool_, np.uint8):
-        octets: AnyArray = np.asarray(array).view(np.uint8)
-        return allocated(octets.copy) if octets.ctypes.data % F32.itemsize else octets
-    return checked_f32(label, array)
+    """An array; of a condition of bools their bytes, 0 and 1."""
+    array = as_array(label, value) if label == "condition" else None
+    if array is not None and array.dtype == np.bool_:
+        return np.asarray(array).view(np.uint8)
+    return typed(label, value)

@@ -1,6 +1,6 @@
 """Moves of arrays: concat, split, slice, pad, expand.  Nothing is computed, so arrays may be of any type.
 
-Types are numpy's: float32, float16, int32, int8, uint8.
+Types are numpy's: float32, float16, int32, int8, uint8; and those of ml_dtypes.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ import numpy as np
 from asmdnn.errors import AsmdnnError, InvalidArguments, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated
-from asmdnn.memory.foreign import as_array
 from asmdnn.memory.sequences import items
 from asmdnn.memory.tags import LETTERS
-from asmdnn.ops.arguments import AnyArray, integers, output
+from asmdnn.ops.arguments import AnyArray, integers
+from asmdnn.ops.typed import numpy_type, typed, typed_output
 from asmdnn.primitives.concat.concat import Concat, axis_of
 from asmdnn.primitives.concat.pad import Pad, PadMode
 from asmdnn.primitives.description import Description
@@ -25,6 +25,7 @@ from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.types import DataType
 
 Widths = int | Sequence[Sequence[int]]
 
@@ -32,7 +33,8 @@ Widths = int | Sequence[Sequence[int]]
 def concat(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, engine: Engine | None = None) -> AnyArray:
     """Arrays of one type one behind the other along an axis, in a new array or in `out`.  Raises InvalidArguments."""
     try:
-        memories = [memory_of(f"arrays[{k}]", array) for k, array in enumerate(items(arrays))]
+        given = items(arrays)
+        memories = [memory_of(f"arrays[{k}]", array) for k, array in enumerate(given)]
     except AsmdnnError:
         raise
     except Exception:  # whatever the caller's object does
@@ -45,7 +47,7 @@ def concat(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, engine: Eng
     dims[at] = sum(desc.dims[at] for desc in descs if desc.ndims == len(dims))
     result = target(dims, descs[0], out)
     run(Concat(descs, result.desc, at), {f"src{k}": m for k, m in enumerate(memories)}, result, engine)
-    return result.view() if out is None else out
+    return delivered(result, out, given[0])
 
 
 def split(x: Any, parts: int | Sequence[int], axis: int = 0, *, engine: Engine | None = None) -> list[AnyArray]:
@@ -66,7 +68,7 @@ def split(x: Any, parts: int | Sequence[int], axis: int = 0, *, engine: Engine |
     for start, size in zip(accumulate(numbers, initial=0), numbers, strict=False):
         dims = [size if dim == at else n for dim, n in enumerate(memory.desc.dims)]
         part = memory.desc.submemory(dims, [start if dim == at else 0 for dim in range(len(dims))])
-        found.append(copied(part, memory, engine))
+        found.append(copied(part, memory, engine, like=x))
     return found
 
 
@@ -90,18 +92,18 @@ def slice(
     ranges = [range(n)[start:stop:step] for start, stop, step, n in places]
     dims = [len(each) for each in ranges]
     if 0 in dims:
-        return allocated(np.empty, dims, desc.dtype.numpy)
+        return allocated(np.empty, dims, own_type(desc.dtype, x))
     forward = [each if each.step > 0 else range(n) for each, n in zip(ranges, desc.dims, strict=True)]
     offset = sum(each.start * stride for each, stride in zip(forward, desc.strides, strict=True))
     strides = [each.step * stride for each, stride in zip(forward, desc.strides, strict=True)]
     part = MemoryDesc([len(each) for each in forward], desc.dtype, strides=strides, offset0=desc.offset0 + offset)
     backward = {axis: each for axis, each in enumerate(ranges) if each.step < 0}
     if not backward:
-        return copied(part, memory, engine)
+        return copied(part, memory, engine, like=x)
     found = Memory(part, memory.array, padding_is_zero=True)
     for axis, each in backward.items():
         found = gathered(found, axis, each, engine)
-    return found.view()
+    return delivered(found, None, x)
 
 
 def gathered(source: Memory, axis: int, numbers: range, engine: Engine | None) -> Memory:
@@ -145,7 +147,7 @@ def pad(
         result,
         engine,
     )
-    return result.view() if out is None else out
+    return delivered(result, out, x)
 
 
 def expand(x: Any, dims: Sequence[int], *, out: Any = None, engine: Engine | None = None) -> AnyArray:
@@ -162,12 +164,12 @@ def expand(x: Any, dims: Sequence[int], *, out: Any = None, engine: Engine | Non
             f"dims is {shown(wanted)}, the dims of x, {desc.dims}, must be 1 or the same from the end on"
         )
     strides = [s if n == m else 0 for s, n, m in zip((0,) * new + desc.strides, own, wanted, strict=True)]
-    return copied(MemoryDesc(wanted, desc.dtype, strides=strides, offset0=desc.offset0), memory, engine, out)
+    return copied(MemoryDesc(wanted, desc.dtype, strides=strides, offset0=desc.offset0), memory, engine, out, x)
 
 
 def memory_of(name: str, value: Any) -> Memory:
     """A view of the array; a copy where no descriptor can describe its strides."""
-    array = as_array(name, value)
+    array = typed(name, value)
     if not array.ndim:
         raise InvalidArguments(f"{name} is a scalar, it must have dims")
     try:
@@ -180,17 +182,29 @@ def target(dims: Sequence[int], like: MemoryDesc, out: Any) -> Memory:
     """A new plain memory, or that of `out`, which must have these dims."""
     if out is None:
         return Memory(MemoryDesc(dims, like.dtype, LETTERS[: len(dims)]))
-    found = Memory.from_array(output("out", out, np.dtype(like.dtype.numpy)))
+    found = Memory.from_array(typed_output("out", out))
+    if found.desc.dtype != like.dtype:
+        raise InvalidArguments(f"out is of {found.desc.dtype}, the result of {like.dtype}: give an array of that type")
     if found.desc.dims != tuple(dims):
         raise InvalidArguments(f"out has dims {found.desc.dims}, the result has {shown(tuple(dims))}")
     return found
 
 
-def copied(part: MemoryDesc, memory: Memory, engine: Engine | None, out: Any = None) -> AnyArray:
-    """Part of a memory as a new array, or in `out`."""
+def own_type(dtype: DataType, like: Any) -> np.dtype[Any]:
+    """The numpy type of results that have the elements of an argument."""
+    return numpy_type(dtype, (typed("x", like).dtype,) if dtype.extension else ())
+
+
+def delivered(result: Memory, out: Any, like: Any) -> AnyArray:
+    """`out`, or a new array with elements as those of an argument."""
+    return result.view().view(own_type(result.desc.dtype, like)) if out is None else out
+
+
+def copied(part: MemoryDesc, memory: Memory, engine: Engine | None, out: Any = None, like: Any = None) -> AnyArray:
+    """Part of a memory as a new array, of elements as those of an argument, or in `out`."""
     result = target(part.dims, part, out)
     run(Reorder(part, result.desc), {"src": Memory(part, memory.array, padding_is_zero=True)}, result, engine)
-    return result.view() if out is None else out
+    return delivered(result, out, like)
 
 
 def run(desc: Description, sources: dict[str, Memory], result: Memory, engine: Engine | None) -> None:

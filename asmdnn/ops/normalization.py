@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from asmdnn.ops.applied import apply, same_dims
-from asmdnn.ops.arguments import Array
+from asmdnn.ops.arguments import AnyArray
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.normalization.lrn_description import LRNAlgorithm, LRNForward
-from asmdnn.types import PropKind
+from asmdnn.types import DataType, PropKind
 
 INFERENCE = PropKind.forward_inference
 
@@ -22,10 +22,11 @@ def layer_norm(
     *,
     epsilon: float = 1e-5,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
-    """(x - mean) / sqrt(variance + epsilon) * scale + shift over the last dim of an f32 array, of c elements.
+) -> AnyArray:
+    """(x - mean) / sqrt(variance + epsilon) * scale + shift over the last dim of an array, of c elements.
 
     scale, shift: (c,) or None.  out: anything that exports memory of x's dims; x itself, for a dense x.  post_ops run
     in order on the result, but for Sum.  Raises InvalidArguments, Unimplemented.
@@ -38,9 +39,7 @@ def layer_norm(
             INFERENCE, descs["src"], dst, epsilon, descs.get("scale"), descs.get("shift")
         ),
         same_dims("src"),
-        post_ops,
-        out,
-        engine,
+        (post_ops, out, engine, dtype),
     )
 
 
@@ -50,18 +49,17 @@ def rms_norm(
     *,
     epsilon: float = 1e-5,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
+) -> AnyArray:
     """x / sqrt(mean of x^2 + epsilon) * scale over the last dim; the same arguments as `layer_norm`."""
     return apply(
         ("rms_norm", epsilon),
         {"src": ("x", x), "scale": ("scale", scale)},
         lambda descs, dst: LayerNormForward(INFERENCE, descs["src"], dst, epsilon, descs.get("scale"), rms=True),
         same_dims("src"),
-        post_ops,
-        out,
-        engine,
+        (post_ops, out, engine, dtype),
     )
 
 
@@ -74,10 +72,11 @@ def batch_norm(
     *,
     epsilon: float = 1e-5,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
-    """(x - mean) / sqrt(variance + epsilon) * scale + shift for every channel of an f32 array (n, c, ..).
+) -> AnyArray:
+    """(x - mean) / sqrt(variance + epsilon) * scale + shift for every channel of an array (n, c, ..).
 
     scale, shift: (c,) or None.  mean, variance: (c,); if both are None, they are those of x.  out: anything that
     exports memory of x's dims; x itself, for a dense x.  post_ops run in order on the result, such as
@@ -101,9 +100,7 @@ def batch_norm(
             given,
         ),
         same_dims("src"),
-        post_ops,
-        out,
-        engine,
+        (post_ops, out, engine, dtype),
     )
 
 
@@ -115,9 +112,10 @@ def group_norm(
     *,
     epsilon: float = 1e-5,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
+) -> AnyArray:
     """As `batch_norm`, by the mean and the variance of every image and group of channels of x.
 
     groups: how many, 1 to c; c of them are instance normalization.
@@ -129,9 +127,7 @@ def group_norm(
             INFERENCE, descs["src"], dst, groups, epsilon, descs.get("scale"), descs.get("shift")
         ),
         same_dims("src"),
-        post_ops,
-        out,
-        engine,
+        (post_ops, out, engine, dtype),
     )
 
 
@@ -143,10 +139,11 @@ def lrn(
     beta: float = 0.75,
     k: float = 1.0,
     alg: LRNAlgorithm = "lrn_across_channels",
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
-    """x * (k + alpha / n * sum of x^2 over a window)^-beta of an f32 array (n, c, ..); see `LRNForward`.
+) -> AnyArray:
+    """x * (k + alpha / n * sum of x^2 over a window)^-beta of an array (n, c, ..); see `LRNForward`.
 
     The window is of `size` channels, of which n is the number; with "lrn_within_channel" of so many positions along
     each spatial axis.  As torch's local_response_norm for an odd size, as ONNX's LRN for any.
@@ -156,7 +153,5 @@ def lrn(
         {"src": ("x", x)},
         lambda descs, dst: LRNForward(INFERENCE, alg, descs["src"], dst, size, alpha, beta, k),
         same_dims("src"),
-        (),
-        out,
-        engine,
+        ((), out, engine, dtype),
     )

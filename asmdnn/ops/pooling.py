@@ -10,12 +10,13 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.applied import Descs, Ending, apply
-from asmdnn.ops.arguments import Array, as_f32, integers
+from asmdnn.ops.arguments import AnyArray, integers
+from asmdnn.ops.typed import typed
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.pooling.description import AdaptivePooling, Pooling, PoolingForward
 from asmdnn.primitives.windows import MAX_SIZE
-from asmdnn.types import PoolingAlgorithm, s32
+from asmdnn.types import DataType, PoolingAlgorithm, s32
 
 Sizes = int | Sequence[int]
 Describe = Callable[[MemoryDesc, MemoryDesc, MemoryDesc | None], Pooling]
@@ -31,10 +32,11 @@ def max_pool(
     ceil_mode: bool = False,
     return_indices: bool = False,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> Any:
-    """The largest number of each window of an f32 array (n, c, [d, [h,]] w), as torch.nn.functional.max_pool1d to 3d.
+    """The largest number of each window of an array (n, c, [d, [h,]] w), as torch.nn.functional.max_pool1d to 3d.
 
     kernel, stride (default: the kernel), padding (on both sides), dilation (1 is dense): an integer, or one for each
     axis.  ceil_mode: windows may end behind the padding, if they begin before it.  NaN is passed over.
@@ -46,7 +48,9 @@ def max_pool(
     def describe(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None) -> PoolingForward:
         return sizes.describe("max", src, dst, indices)
 
-    return pool(sizes.x, sizes.result, ("max_pool", sizes.key), describe, return_indices, (post_ops, out, engine))
+    return pool(
+        sizes.x, sizes.result, ("max_pool", sizes.key), describe, return_indices, (post_ops, out, engine, dtype)
+    )
 
 
 def avg_pool(
@@ -58,10 +62,11 @@ def avg_pool(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
-    """The mean of each window of an f32 array (n, c, [d, [h,]] w), as torch.nn.functional.avg_pool1d to 3d.
+) -> AnyArray:
+    """The mean of each window of an array (n, c, [d, [h,]] w), as torch.nn.functional.avg_pool1d to 3d.
 
     Arguments as those of max_pool; count_include_pad: padding counts as zeros.  Raises InvalidArguments.
     """
@@ -73,7 +78,7 @@ def avg_pool(
     def describe(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None) -> PoolingForward:
         return sizes.describe(alg, src, dst, indices)
 
-    result: Array = pool(sizes.x, sizes.result, (alg, sizes.key), describe, False, (post_ops, out, engine))
+    result: AnyArray = pool(sizes.x, sizes.result, (alg, sizes.key), describe, False, (post_ops, out, engine, dtype))
     return result
 
 
@@ -83,6 +88,7 @@ def adaptive_max_pool(
     *,
     return_indices: bool = False,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> Any:
@@ -90,14 +96,20 @@ def adaptive_max_pool(
 
     x: f32 (n, c, [d, [h,]] w); size: an integer, or one for each axis.  Results as those of max_pool.
     """
-    return adaptive("max", x, size, return_indices, (post_ops, out, engine))
+    return adaptive("max", x, size, return_indices, (post_ops, out, engine, dtype))
 
 
 def adaptive_avg_pool(
-    x: Any, size: Sizes, *, post_ops: Sequence[AnyPostOp] = (), out: Any = None, engine: Engine | None = None
-) -> Array:
+    x: Any,
+    size: Sizes,
+    *,
+    post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
+    out: Any = None,
+    engine: Engine | None = None,
+) -> AnyArray:
     """Means of windows such that the result has `size`, 1 being the mean of the plane; see adaptive_max_pool."""
-    result: Array = adaptive("avg", x, size, False, (post_ops, out, engine))
+    result: AnyArray = adaptive("avg", x, size, False, (post_ops, out, engine, dtype))
     return result
 
 
@@ -142,8 +154,8 @@ def flag(name: str, value: Any) -> bool:
     return value
 
 
-def image(x: Any) -> Array:
-    array = as_f32("x", x)
+def image(x: Any) -> AnyArray:
+    array = typed("x", x)
     if not 3 <= array.ndim <= 5:
         raise InvalidArguments(f"x must be (n, c, w), (n, c, h, w) or (n, c, d, h, w), not of {array.ndim} dims")
     return array
@@ -169,7 +181,7 @@ def adaptive(alg: str, x: Any, size: Sizes, return_indices: bool, ending: Ending
 
 
 def pool(
-    x: Array,
+    x: AnyArray,
     dims: tuple[int, ...],
     key: tuple[Any, ...],
     describe: Describe,
@@ -183,6 +195,6 @@ def pool(
         places = MemoryDesc(dims, s32, LETTERS[: len(dims)]) if return_indices else None
         return describe(descs["src"], dst, places)
 
-    inputs = {"src": ("x", x), "indices": ("indices", None if indices is None else indices.view(np.float32))}
-    values = apply(key, inputs, described, lambda _: dims, *ending)
+    inputs = {"src": ("x", x), "indices": ("indices", indices)}
+    values = apply(key, inputs, described, lambda _: dims, ending)
     return values if indices is None else (values, allocated(indices.astype, np.int64))

@@ -7,12 +7,14 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.ops.applied import apply, same_dims
-from asmdnn.ops.arguments import Array, as_f32, integers, output
+from asmdnn.ops.arguments import AnyArray, integers
+from asmdnn.ops.typed import fractions, typed, typed_output
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.reduction.cumulative import CumulativeSum
 from asmdnn.primitives.reduction.description import ReductionAlgorithm, ReductionForward
+from asmdnn.types import DataType
 
 
 def reduce(
@@ -24,16 +26,17 @@ def reduce(
     p: float = 2.0,
     eps: float = 0.0,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
-    """An f32 array reduced over some of its dims, over all for None; see `ReductionForward` for the algorithms.
+) -> AnyArray:
+    """An array reduced over some of its dims, over all for None; see `ReductionForward` for the algorithms.
 
     keepdims: reduced dims stay, as 1.  out: memory of the result's dims.  post_ops run in order on the result
     with dims of 1.  Raises InvalidArguments, Unimplemented.
     """
     check_flag("keepdims", keepdims)
-    array = as_f32("x", x)
+    array = typed("x", x)
     axes = checked_axes(axis, array.ndim)
     target = out if out is None or keepdims else with_dims_of_one(out, array.shape, axes)
     result = apply(
@@ -41,9 +44,7 @@ def reduce(
         {"src": ("x", array)},
         lambda descs, dst: ReductionForward(alg, descs["src"], dst, p, eps),
         lambda descs: tuple(1 if dim in axes else n for dim, n in enumerate(descs["src"].dims)),
-        post_ops,
-        target,
-        engine,
+        (post_ops, target, engine, fractions(dtype, target, array)),
     )
     if out is not None:
         return out  # type: ignore[no-any-return]
@@ -56,10 +57,11 @@ def cumsum(
     *,
     exclusive: bool = False,
     reverse: bool = False,
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
-    """The sums of an f32 array along an axis, from the first element to each; see `CumulativeSum`.
+) -> AnyArray:
+    """The sums of an array along an axis, from the first element to each; see `CumulativeSum`.
 
     exclusive: without the element itself.  reverse: from each element to the last one.  out: memory of x's dims; x
     itself, for a dense x and inclusive sums.  Raises InvalidArguments, Unimplemented.
@@ -69,15 +71,13 @@ def cumsum(
         {"src": ("x", x)},
         lambda descs, dst: CumulativeSum(descs["src"], dst, axis, exclusive, reverse),
         same_dims("src"),
-        (),
-        out,
-        engine,
+        ((), out, engine, dtype),
     )
 
 
-def with_dims_of_one(out: Any, dims: tuple[int, ...], axes: tuple[int, ...]) -> Array:
+def with_dims_of_one(out: Any, dims: tuple[int, ...], axes: tuple[int, ...]) -> AnyArray:
     """The memory of a result without these axes as that of one with them.  Raises InvalidArguments."""
-    target, left = output("out", out), tuple(n for axis, n in enumerate(dims) if axis not in axes)
+    target, left = typed_output("out", out), tuple(n for axis, n in enumerate(dims) if axis not in axes)
     if target.shape != left:
         raise InvalidArguments(f"out has dims {target.shape}, the result has {left}")
     return np.expand_dims(target, axes)

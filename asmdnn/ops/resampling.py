@@ -7,7 +7,7 @@ from typing import Any
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.ops.applied import Descs, apply
-from asmdnn.ops.arguments import Array
+from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.pooling import each, image
 from asmdnn.primitives.attributes.numbers import finite
 from asmdnn.primitives.engine import Engine
@@ -17,6 +17,7 @@ from asmdnn.primitives.resampling.description import (
     ResamplingAlgorithm,
     ResamplingForward,
 )
+from asmdnn.types import DataType
 
 
 def resize(
@@ -27,10 +28,11 @@ def resize(
     mode: ResamplingAlgorithm = "nearest",
     coordinates: Coordinates = "half_pixel",
     rounding: NearestRounding = "round_prefer_ceil",
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
-    """An f32 array (n, c, [d, [h,]] w) on another grid: of `size`, or `factor` times as large, rounded down.
+) -> AnyArray:
+    """An array (n, c, [d, [h,]] w) on another grid: of `size`, or `factor` times as large, rounded down.
 
     size, factor: a number, or one for each axis; exactly one of the two.  mode: "nearest", "linear" or "cubic";
     coordinates and rounding as in ResamplingForward.  torch's interpolate: "nearest" is coordinates="asymmetric" with
@@ -56,4 +58,4 @@ def resize(
         return ResamplingForward(mode, descs["src"], dst, factors, coordinates, rounding)
 
     key = ("resize", made, factors, mode, coordinates, rounding)
-    return apply(key, {"src": ("x", array)}, describe, lambda _: dims, (), out, engine)
+    return apply(key, {"src": ("x", array)}, describe, lambda _: dims, ((), out, engine, dtype))

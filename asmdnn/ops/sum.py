@@ -6,10 +6,11 @@ from typing import Any
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.sequences import items
 from asmdnn.ops.applied import apply, same_dims
-from asmdnn.ops.arguments import Array
+from asmdnn.ops.arguments import AnyArray
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.sum.sum import SumForward
+from asmdnn.types import DataType
 
 
 def weighted_sum(
@@ -17,10 +18,11 @@ def weighted_sum(
     scales: Sequence[float] = (),
     *,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
-    """scales[0] * arrays[0] + scales[1] * arrays[1] + ... of up to 64 f32 arrays of the same dims; scales default to 1.
+) -> AnyArray:
+    """scales[0] * arrays[0] + scales[1] * arrays[1] + ... of up to 64 arrays of the same dims; scales default to 1.
 
     out: anything that exports memory of these dims; an array of the sum itself, if dense.  Raises InvalidArguments.
     """
@@ -38,7 +40,5 @@ def weighted_sum(
         inputs,
         lambda descs, dst: SumForward(tuple(descs.values()), dst, factors),
         same_dims("src0"),
-        post_ops,
-        out,
-        engine,
+        (post_ops, out, engine, dtype),
     )

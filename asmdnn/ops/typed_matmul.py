@@ -10,8 +10,8 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.arrays import data_type_of
-from asmdnn.memory.foreign import as_array
 from asmdnn.ops.arguments import AnyArray, chain_of, widened
+from asmdnn.ops.typed import INTEGERS, named, numpy_type, result_type, typed
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine
@@ -21,7 +21,6 @@ from asmdnn.primitives.reordering import reorder
 from asmdnn.types import DATA_TYPES, DataType, f32, s32
 
 TENSORS = {"a": "src", "b": "weights", "out": "dst"}  # and what the primitive calls them
-INTEGERS = "iu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +36,22 @@ class ProductRequest:
 
 def typed_matmul(a: Any, b: Any, bias: Any, out: Any, request: ProductRequest) -> AnyArray:
     """The product of arrays of any types that a level multiplies.  Raises InvalidArguments, Unimplemented."""
-    given = {"src": as_array("a", a), "weights": b if isinstance(b, Memory) else as_array("b", b)}
+    given = {"src": typed("a", a), "weights": b if isinstance(b, Memory) else typed("b", b)}
     ndim = max(x.ndim if isinstance(x, np.ndarray) else x.desc.ndims for x in given.values())
     memories = {name: memory_of(name, x, ndim) for name, x in given.items()}
     if bias is not None:
-        memories["bias"] = memory_of("bias", as_array("bias", bias), ndim)
+        memories["bias"] = memory_of("bias", typed("bias", bias), ndim)
     quantities = {
         **quantities_of("scales", request.scales, np.float32, memories["weights"].desc.dims[-1]),
         **quantities_of("zero_points", request.zero_points, np.int32, 1),
     }
     if out is not None and not isinstance(out, np.ndarray):
         raise InvalidArguments(f"out must be an array of numpy, where types are not f32 alone, not {shown(out)}")
-    result = out if out is not None else allocated(np.empty, *new_result(memories, request, given))
-    memories["dst"] = memory_of("out", result, ndim)
+    result = out
+    if result is None:
+        dims, kind, numpy = new_result(memories, request, given)
+        result = allocated(np.empty, dims, numpy)
+    memories["dst"] = memory_of("out", result if out is not None else named(result, kind), ndim)
     attr = Attr(
         chain_of(request.post_ops),
         scales={TENSORS[x]: mask(x, q, ndim) for x, q in quantities_in("scales", quantities).items()},
@@ -80,26 +82,17 @@ def memory_of(name: str, x: AnyArray | Memory, ndim: int) -> Memory:
 
 def new_result(
     memories: Mapping[str, Memory], request: ProductRequest, given: Mapping[str, Any]
-) -> tuple[tuple[int, ...], Any]:
-    """Dims and numpy type: f32 where scales are given, else integers' sums, and the type of equal floats."""
+) -> tuple[tuple[int, ...], DataType, Any]:
+    """Dims, type and numpy's: f32 where scales are given, else integers' sums, and the type of equal floats."""
     src, weights = memories["src"].desc, memories["weights"].desc
     try:
         batch = np.broadcast_shapes(src.dims[:-2], weights.dims[:-2])
     except ValueError:
         raise InvalidArguments(f"a has dims {src.dims}, b {weights.dims}: batch dims must be equal or 1") from None
-    dtype = request.dtype
-    if dtype is None:
-        of_integers = np.dtype(src.dtype.numpy).kind in INTEGERS and not src.dtype.extension
-        dtype = f32 if request.scales else s32 if of_integers else src.dtype
-    return (*batch, src.dims[-2], weights.dims[-1]), numpy_type(dtype, given)
-
-
-def numpy_type(dtype: DataType, given: Mapping[str, Any]) -> Any:
-    """That of an argument with these elements, which may be of ml_dtypes; else integers that hold the bits."""
-    if not isinstance(dtype, DataType):
-        raise InvalidArguments(f"dtype must be one of {', '.join(DATA_TYPES)} of asmdnn, not {shown(dtype)}")
+    of_integers = np.dtype(src.dtype.numpy).kind in INTEGERS and not src.dtype.extension
+    dtype = result_type(request.dtype, None, f32 if request.scales else s32 if of_integers else src.dtype)
     own = (x.dtype for x in given.values() if isinstance(x, np.ndarray))
-    return next((kind for kind in own if dtype.extension and kind.name == dtype.extension), np.dtype(dtype.numpy))
+    return (*batch, src.dims[-2], weights.dims[-1]), dtype, numpy_type(dtype, own)
 
 
 def quantities_of(kind: str, given: Mapping[str, Any], numpy: Any, columns: int) -> dict[tuple[str, str], AnyArray]:
@@ -136,7 +129,7 @@ def mask(name: str, values: AnyArray, ndim: int) -> int:
 def packed_typed(b: AnyArray, engine: Engine | None) -> Memory:
     """A matrix (k, n) of other types than f32 in the format that products read fastest: of src of its own type, or,
     if it is s8, of u8 or s8."""
-    plain = as_array("b", b)
+    plain = typed("b", b)
     if plain.ndim != 2:
         raise InvalidArguments(f"b has {plain.ndim} dims, weights that are packed have 2")
     weights = Memory.from_array(allocated(np.ascontiguousarray, plain))

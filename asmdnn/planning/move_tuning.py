@@ -7,7 +7,7 @@ from asmdnn.exact import exact
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MoveTuning:
     """Of reorders and shuffles."""
 

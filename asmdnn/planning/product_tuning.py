@@ -24,7 +24,7 @@ class ByDistance:
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ProductTuning:
     """Of matrix products; see the modules of `primitives/products` for what each is good for."""
 

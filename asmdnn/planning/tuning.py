@@ -17,7 +17,7 @@ from asmdnn.planning.product_tuning import ByDistance, ProductTuning
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PhaseTuning:
     """What all planners share: costs, the order of tiles, when to wake a team, how much to write out."""
 
@@ -32,7 +32,7 @@ class PhaseTuning:
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ConvolutionTuning:
     """Of convolutions."""
 
@@ -59,7 +59,7 @@ class ConvolutionTuning:
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class WinogradTuning:
     """Of Winograd's convolution; cycles of transforms are for 32 bytes of channels of a tile.
 
@@ -114,7 +114,7 @@ GROUPS: Final = WinogradTuning(
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PairTuning:
     """Of a convolution and the depthwise one behind it."""
 

@@ -25,7 +25,7 @@ from asmdnn.primitives.engine import Engine
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Choice:
     """What was measured: `name` of the fastest plan, `default` of the planners' choice, how many times as long that
     took, with how many threads; problem: in the words of the bench; sources: the digest of those that decide plans."""

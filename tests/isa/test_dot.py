@@ -10,6 +10,7 @@ from asmdnn.isa.dot import (
     F32,
     GROUP_BYTES,
     S8S8,
+    S32,
     U8S8,
     Types,
     blocks_of,
@@ -20,7 +21,7 @@ from asmdnn.isa.dot import (
 )
 from asmdnn.isa.dot_base import F32_BF16, F32_F16, F32_S8, F32_U8
 from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F32Dot, ShiftedAvxVnniDot, ShiftedVnniDot, VnniDot
-from asmdnn.isa.dot_widened import WidenedDot, WordsDot
+from asmdnn.isa.dot_widened import S32Dot, WidenedDot, WordsDot
 from asmdnn.isa.levels import LEVELS
 from asmdnn.isa.vectors import VECTORS, f32_level, lanes_of, vector_of
 from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
@@ -33,7 +34,7 @@ BEST = {
     U8S8: OF_BYTES,
     S8S8: OF_BYTES,
     BF16: ("", "", "", "", "avx512_core_bf16", "avx512_core_bf16", "avx512_core_bf16"),
-    **dict.fromkeys((F32_BF16, F32_F16, F32_S8, F32_U8), OF_F32),
+    **dict.fromkeys((F32_BF16, F32_F16, F32_S8, F32_U8, S32), OF_F32),
 }
 
 
@@ -82,6 +83,8 @@ def test_what_is_multiplied(src: DataType, weights: DataType, isa: str, types: T
 
 
 def test_what_is_not_multiplied() -> None:
+    with pytest.raises(Unimplemented, match="does not multiply s32 by s32"):
+        multiplied(s32, s32, "avx2")
     with pytest.raises(
         Unimplemented, match=r"^isa avx2 does not multiply s8 by u8: it has f32 x f32/bf16/f16/s8/u8, u8 x s8, s8 x s8"
     ):
@@ -108,7 +111,7 @@ INSTRUCTIONS = {
 }
 
 
-@pytest.mark.parametrize(("types", "level"), [(t, x) for (t, x), dot in DOTS.items() if dot is not WordsDot], ids=str)
+@pytest.mark.parametrize(("types", "level"), [(t, x) for (t, x), dot in DOTS.items() if dot in INSTRUCTIONS], ids=str)
 def test_multiply_is_one_instruction_of_the_level(types: Types, level: object) -> None:
     isa = str(level)
     asm = Assembler("dot", listing=True)
@@ -143,5 +146,5 @@ def test_blocks_fit_the_registers(types: Types, level: object) -> None:
     mask, held = count == 16, bool(dot.shift)
     for vectors, rows in blocks_of(types, isa).items():
         of_row = dot.row_registers * (1 if rows == 1 else vectors)
-        spare = 3 if dot is WordsDot else 1
+        spare = {WordsDot: 3, S32Dot: 2}.get(dot, 1)
         assert rows * vectors + of_row + spare + held + (mask and dot.row_registers == 1) <= count, (vectors, rows)

@@ -30,7 +30,7 @@ MAKERS = {
 }  # fmt: skip
 METHODS = {"astype", "copy", "flatten"}
 SMALL = {  # of a size that no caller chooses, or inside what is called by `allocated`
-    "asmdnn/ops/dropout.py": "a number",
+    "asmdnn/ops/masking.py": "a number",
     "asmdnn/memory/winograd.py": "a matrix of 8 rows; Memory.from_numpy calls _stored",
     "asmdnn/memory/desc.py": "in a lambda that `allocated` calls",
 }

@@ -1,5 +1,7 @@
 """Graphs as exporters write them, natively throughout, against onnxruntime."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -44,3 +46,21 @@ def test_against_onnxruntime(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(ATTENTION))
 def test_of_the_other_level_plans_are_proved(name: str) -> None:
     dnn.load_onnx(GRAPHS[name](), engine=engine(isa="avx512_core")).check()
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("name", ["bert", "gpt", "unet", "yolo"])
+def test_files_that_onnxruntime_has_optimised(name: str, tmp_path: Path) -> None:
+    """Its fused operators become the primitives that the model as it was exported becomes."""
+    data, options = GRAPHS[name](), onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(tmp_path / "optimised.onnx")
+    session = onnxruntime.InferenceSession(data, options)
+    net = dnn.load_onnx(tmp_path / "optimised.onnx", engine=engine(threads=2))
+    assert any(node.domain for node in net.model.body.nodes)
+    net.check()
+    feeds = feeds_of(session)
+    for found, wanted in zip(net.run(feeds).values(), session.run(None, feeds), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=RELATIVE * np.abs(wanted).max())
+    steps, others = (each.segments[0].steps for each in (net, dnn.load_onnx(data, engine=engine(threads=2))))
+    assert len(steps) <= len(others)

@@ -201,3 +201,19 @@ def test_pieces_behind_one_another_are_joined_where_they_lie(order: tuple[int, i
     assert isinstance(segment, Compiled)
     assert sum("reorder" in step.label and "Slice" in step.label for step in segment.steps) == copies
     check(net, random(1, 3, 9, 8))
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("turned", [0, 1])
+def test_a_gemm_between_reshapes_is_a_product_with_batches(turned: int) -> None:
+    def make(g: dnn.Graph, x: Symbol) -> Symbol:
+        weights = random(7, 12) if turned else random(12, 7)
+        rows = g.apply("Reshape", x, np.array([10, 12]))
+        product = g.apply("Gemm", rows, weights, random(7), transB=turned)
+        return g.apply("Relu", g.apply("Reshape", product, np.array([2, 5, 7])) + random(2, 5, 7))
+
+    net = built(make, ROWS)
+    assert implementations(net) == ["tiles"]
+    check(net, random(*ROWS))
+    torn = built(lambda g, x: g.apply("Reshape", g.apply("Gemm", x, random(12, 8)), np.array([5, 2, 2, 4])), (10, 12))
+    check(torn, random(10, 12))

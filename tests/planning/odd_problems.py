@@ -113,9 +113,7 @@ def pooling(r: Odd) -> Description | None:
     axes, planes = r.one(1, 2, 2, 3), (r.one(1, 2), r.one(1, 3, 8, 9, 17))
     if r.chance():
         size, result = r.some(axes, 1, 3, 4, 9), r.some(axes, 1, 2, 3, 5)
-        return dnn.AdaptivePooling(
-            r.one("max", "avg"), r.desc((*planes, *size)), r.free((*planes, *result))
-        )
+        return dnn.AdaptivePooling(r.one("max", "avg"), r.desc((*planes, *size)), r.free((*planes, *result)))
     kernel, strides, dilations = r.some(axes, 1, 2, 3, 5), r.some(axes, 1, 2, 3), r.some(axes, 0, 0, 1)
     before, behind, size = (r.some(axes, *values) for values in ((0, 1, 3), (0, 1, 3), (1, 2, 3, 5, 9, 17)))
     windows = zip(size, before, behind, kernel, dilations, strides, strict=True)

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.definitions.softmax import attention
 from tests.primitives.guarded import in_child
 from tests.primitives.test_guard_pages import run_guarded
 from tests.support.plans import emulate_plan
@@ -28,13 +30,10 @@ def tensors(case: tuple[int, ...]) -> tuple[Any, Any, Any]:
 
 
 def wanted(query: Any, key: Any, value: Any, mask: Any, scale: float, causal: bool) -> Any:
-    together, (rows, keys) = query.shape[1] // key.shape[1], (query.shape[2], key.shape[2])
-    query, key, value = (x.astype(np.float64) for x in (query, key.repeat(together, 1), value.repeat(together, 1)))
-    scores = query @ key.swapaxes(2, 3) * scale + (0 if mask is None else mask)
-    if causal:
-        scores = np.where(np.arange(keys) <= np.arange(rows)[:, None] + keys - rows, scores, -np.inf)
-    powers = np.exp(scores - scores.max(-1, keepdims=True))
-    return powers / powers.sum(-1, keepdims=True) @ value
+    rows, keys = query.shape[2], key.shape[2]
+    hidden = causal & (np.arange(keys) > np.arange(rows)[:, None] + keys - rows)
+    bias = np.where(hidden, -np.inf, 0.0 if mask is None else mask)
+    return attention(*(x.astype(np.float64) for x in (query, key, value)), scale, bias)
 
 
 def plain(array: Any) -> dnn.MemoryDesc:
@@ -146,3 +145,60 @@ def test_torch(isa: str) -> None:
     result = torch.nn.functional.scaled_dot_product_attention(*inputs, is_causal=True).numpy()
     found = dnn.ops.attention(query, key, value, causal=True, engine=dnn.Engine(isa=isa))
     np.testing.assert_allclose(found, result, 1e-4, 1e-5)
+
+
+TYPED = {dnn.bf16: ml_dtypes.bfloat16, dnn.f16: np.float16, dnn.f32: np.float32}
+PAIRS = [(dnn.bf16, dnn.bf16), (dnn.f16, dnn.f16), (dnn.bf16, dnn.f32), (dnn.f32, dnn.f16)]
+ROUNDOFF = {dnn.f32: 0.0, dnn.bf16: 2.0**-8, dnn.f16: 2.0**-11}
+
+
+@pytest.mark.parametrize(
+    "level", ["avx2", "avx512_core", pytest.param("avx512_core_bf16", marks=pytest.mark.isa("avx512_core_bf16"))]
+)
+@pytest.mark.parametrize(("kind", "result"), PAIRS, ids=str)
+@pytest.mark.parametrize("causal", [False, True])
+def test_types(level: str, kind: dnn.DataType, result: dnn.DataType, causal: bool) -> None:
+    """Scores in f32; where bf16 is multiplied, probabilities are rounded to it: values up to 1 are off by 2^-8 of 1."""
+    for case in CASES[:5]:
+        if causal and case[4] < case[3]:
+            continue
+        query, key, value = (x.astype(TYPED[kind]) for x in tensors(case))
+        mask = numbers(case[0], 1, 1, case[4], seed=3).astype(TYPED[kind])
+        with tuned("attention", most_rows=16):
+            engine = dnn.Engine(isa=level, threads=2)
+            found = dnn.ops.attention(query, key, value, mask, causal=causal, scale=0.5, dtype=result, engine=engine)
+        assert found.dtype == TYPED[result]
+        exact = wanted(query, key, value, mask.astype(np.float64), 0.5, causal)
+        native = ROUNDOFF[dnn.bf16] if level == "avx512_core_bf16" and kind == dnn.bf16 else 0.0
+        bound = (ROUNDOFF[result] + native) * np.maximum(np.abs(exact), native > 0) + 1e-5
+        assert (np.abs(found.astype(np.float64) - exact) <= bound).all()
+
+
+@pytest.mark.parametrize(("level", "name"), [
+    ("avx2", "reorder+attention:avx2"), ("avx512_core", "reorder+attention:avx512_core"),
+    ("avx512_core_bf16", "attention:avx512_core_bf16"),
+])  # fmt: skip
+def test_plans_of_bf16(level: str, name: str) -> None:
+    """For every level: what is multiplied, and what may be touched; query alone is converted in front."""
+    desc = dnn.MemoryDesc((2, 4, 40, 17), dnn.bf16, "abcd")
+    pd = dnn.primitive_desc(dnn.AttentionForward(INFERENCE, desc, desc, desc, desc), engine=dnn.Engine(isa=level))
+    pd.plan.check()
+    assert pd.implementation == name
+    assert ("rounded scores" in pd.plan.per_part) == (level == "avx512_core_bf16")
+    assert [x for x in pd.plan.scratch_bytes if "copy" in x] == (["copy of query"] if "reorder" in name else [])
+
+
+@pytest.mark.emulated("avx512_core_bf16")
+def test_emulated_bf16() -> None:
+    query, key, value = (x.astype(ml_dtypes.bfloat16) for x in tensors((1, 2, 1, 5, 19, 5, 3)))
+    dst = dnn.Memory(dnn.MemoryDesc((1, 2, 5, 3), dnn.f32, "abcd"))
+    given = {name: dnn.Memory.from_array(x) for name, x in (("query", query), ("key", key), ("value", value))}
+    desc = dnn.AttentionForward(INFERENCE, *(memory.desc for memory in given.values()), dst.desc)
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core_bf16", threads=1))
+    emulate_plan(pd.plan, {**given, "dst": dst})
+    np.testing.assert_allclose(dst.numpy(), wanted(query, key, value, None, 5**-0.5, False), 0, 2.0**-7)
+
+
+def test_integers_are_refused() -> None:
+    with pytest.raises(dnn.Unimplemented, match="query is s8, only f32, bf16, f16 is implemented"):
+        dnn.ops.attention(*(np.ones((1, 1, 2, 3), np.int8) for _ in range(3)))

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.definitions.normalization import by_channels, by_groups
+from asmdnn.definitions.normalization import moments as statistics
+from asmdnn.definitions.normalization import normalized as norm
 from tests.primitives.guarded import in_child
 from tests.primitives.test_guard_pages import run_guarded
 from tests.support.plans import emulate_plan
@@ -21,19 +24,12 @@ def numbers(*dims: int, seed: int = 0, mean: float = 1.0) -> Any:
 
 def moments(x: Any, groups: int | None) -> tuple[Any, Any]:
     """Of a batch's channels, or of groups, for each element."""
-    n, c = x.shape[:2]
-    split = x.astype(np.float64).reshape(n, groups or c, c // (groups or c), -1)
-    axes = (2, 3) if groups else (0, 2, 3)
-    return split.mean(axes, keepdims=True), split.var(axes, keepdims=True)
+    return statistics(by_groups(x.astype(np.float64), groups or x.shape[1]), (2, 3) if groups else (0, 2, 3))
 
 
-def normalized(x: Any, statistics: tuple[Any, Any], groups: int | None, scale: Any, shift: Any) -> Any:
-    n, c, *spatial = x.shape
-    mean, variance = statistics
-    split = x.astype(np.float64).reshape(n, groups or c, c // (groups or c), -1)
-    result = ((split - mean) / np.sqrt(variance + EPSILON)).reshape(x.shape)
-    per_channel = (1, c, *[1] * len(spatial))
-    return result * scale.reshape(per_channel) + shift.reshape(per_channel)
+def normalized(x: Any, found: tuple[Any, Any], groups: int | None, scale: Any, shift: Any) -> Any:
+    result = norm(by_groups(x.astype(np.float64), groups or x.shape[1]), *found, EPSILON).reshape(x.shape)
+    return result * by_channels(scale, x.ndim) + by_channels(shift, x.ndim)
 
 
 def described(dims: tuple[int, ...], tag: str, groups: int | None, kept: bool = False, given: bool = False) -> Any:

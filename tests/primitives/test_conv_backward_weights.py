@@ -26,7 +26,13 @@ direct          mb1ic8iw3oc8kw5pw4                           any  any  any
 direct          g2mb1ic24ih6oc32kh3ph1                       any  any  any
 wide            g8mb1ic32ih6oc32kh3sh2ph1                    any  any  any
 wide            g3mb2ic15ih5oc9kh3ph1                        nhwc any  any
-wide            g19mb1ic19ih5oc19kh3ph1                      any  any  any
+depthwise       g19mb2ic19ih7oc19kh3sh2ph1                   any  any  any
+depthwise       g32mb1ic32ih20iw9oc32kh3kw5ph1pw2            nhwc nhwc any
+depthwise       g16mb3ic16ih3oc16kh3ph1dh1                   any  any  any
+depthwise       g16mb1ic16iw40oc16kw31pw15                   any  any  any
+depthwise       g8mb1ic8id3ih4iw3oc8kd2kh3kw2pd1ph1pw0       any  any  any
+reorder+depthwise g9mb1ic9ih6oc9kh3ph1                       nchw nchw goihw
+depthwise       deconv:g16mb1ic16ih5oc16kh4sh2ph1            any  any  any
 reorder+direct  mb1ic20ih6oc18kh3ph1                         nchw nchw oihw
 reorder+wide    g4mb1ic8ih4oc8kh3ph1                         nchw nchw goihw
 direct          deconv:mb2ic20ih5oc24kh3sh2ph1               any  any  any
@@ -81,7 +87,9 @@ def test_adjoint(isa: str, name: str, text: str, src: str, dst: str, weights: st
     assert np.vdot(forward["dst"].astype(float), arrays["diff_dst"]) == np.vdot(w, back["diff_weights"].astype(float))
 
 
-@pytest.mark.parametrize("text", ["mb2ic3ih60iw50oc8kh3kw3ph1pw1", "mb1ic3iw3000oc16kw3", "mb2ic8ih100oc16kh1"])
+@pytest.mark.parametrize(
+    "text", ["mb2ic3ih60iw50oc8kh3kw3ph1pw1", "mb1ic3iw3000oc16kw3", "mb2ic8ih100oc16kh1", "g16mb1ic16ih60oc16kh3ph1"]
+)
 def test_ranges_of_chunks(isa: str, text: str) -> None:
     """Few tiles and many pixels: chunks in ranges, whose partial sums are added, in a number that the shape decides."""
     p = problem_of(text)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.definitions.normalization import moments, normalized
 from tests.primitives.guarded import in_child
 from tests.primitives.test_guard_pages import run_guarded
 from tests.support.plans import emulate_plan
@@ -20,8 +21,7 @@ def numbers(*dims: int, seed: int = 0, mean: float = 1.0) -> Any:
 
 def wanted(x: Any, scale: Any = 1.0, shift: Any = 0.0, rms: bool = False) -> Any:
     x = x.astype(np.float64)
-    centred = x if rms else x - x.mean(-1, keepdims=True)
-    return centred / np.sqrt((centred * centred).mean(-1, keepdims=True) + EPSILON) * scale + shift
+    return normalized(x, *moments(x, (-1,), rms), EPSILON) * scale + shift
 
 
 def described(dims: tuple[int, ...], tag: str, rms: bool, statistics: bool = False, given: bool = False) -> Any:

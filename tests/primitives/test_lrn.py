@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.bench.drivers.lrn import sums
+from asmdnn.definitions.normalization import local_base
 from tests.primitives.guarded import in_child
 from tests.primitives.test_guard_pages import run_guarded
 from tests.support.plans import emulate_plan
@@ -28,8 +28,7 @@ def numbers(*dims: int) -> Any:
 
 
 def base_of(x: Any, alg: str, size: int, alpha: float, k: float) -> Any:
-    axes = (1,) if alg == ACROSS else tuple(range(2, x.ndim))
-    return k + alpha / size ** len(axes) * sums(x, axes, size)
+    return local_base(x.astype(np.float64), (1,) if alg == ACROSS else tuple(range(2, x.ndim)), size, alpha, k)
 
 
 def described(alg: Any, desc: dnn.MemoryDesc, size: int, numbers: Any = NUMBERS, trains: bool = False) -> Any:

@@ -9,6 +9,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.values import decoded, encoded, rounded
+from asmdnn.definitions.windows import SlidingWindow, largest, window_means
 from asmdnn.types import PoolingAlgorithm
 from tests.primitives.guarded import in_child
 from tests.primitives.test_guard_pages import run_guarded
@@ -50,24 +51,14 @@ def described(alg: PoolingAlgorithm, problem: Any, tag: str, indices: bool = Fal
     return dnn.PoolingForward(alg, src, dst, kernel, strides, dilations, before, behind, places)
 
 
-def windows(x: Any, problem: Any, outside: float) -> Any:
-    """float64[n, c, results.., positions..]."""
+def window_of(problem: Any) -> SlidingWindow:
     _, kernel, strides, dilations, before, behind = problem
-    padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), *zip(before, behind, strict=True)], constant_values=outside)
-    axes = len(kernel)
-    extents = tuple((k - 1) * (d + 1) + 1 for k, d in zip(kernel, dilations, strict=True))
-    found = np.lib.stride_tricks.sliding_window_view(padded, extents, tuple(range(2, 2 + axes)))
-    steps = [slice(None, None, s) for s in strides] + [slice(None, None, d + 1) for d in dilations]
-    return found[(slice(None), slice(None), *steps)]
+    return SlidingWindow(kernel, strides, tuple(d + 1 for d in dilations), before, behind)
 
 
 def expected(alg: PoolingAlgorithm, x: Any, problem: Any) -> Any:
-    axes = tuple(range(-len(problem[1]), 0))
-    if alg == "max":
-        return windows(x, problem, -np.inf).max(axes)
-    total = windows(x, problem, 0).sum(axes)
-    counted = windows(np.ones_like(x), problem, 0).sum(axes)
-    return total / (np.prod(problem[1]) if alg == "avg_include_padding" else counted)
+    x, window = x.astype(np.float64), window_of(problem)
+    return largest(x, window, x)[0] if alg == "max" else window_means(x, window, alg == "avg_include_padding")[0]
 
 
 def bound(alg: PoolingAlgorithm, problem: Any) -> float:
@@ -147,9 +138,7 @@ def test_indices_are_of_the_first_maximum(isa: str, tag: str) -> None:
         dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), **memories)
         assert np.array_equal(memories["dst"].numpy(), expected("max", x, problem))
         plane = np.arange(np.prod(problem[0][2:]), dtype=np.float64).reshape(1, 1, *problem[0][2:])
-        found, places = windows(x, problem, -np.inf), windows(plane, problem, -1)
-        flat, numbered = found.reshape(*found.shape[:-2], -1), places.reshape(*places.shape[:-2], -1)
-        wanted = np.take_along_axis(np.broadcast_to(numbered, flat.shape), flat.argmax(-1)[..., None], -1)[..., 0]
+        wanted = largest(x.astype(np.float64), window_of(problem), plane)[1]
         assert np.array_equal(memories["indices"].numpy(), wanted)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.definitions.resampling import resampled
 from asmdnn.primitives.resampling.description import Coordinates, ResamplingAlgorithm
 from tests.primitives.guarded import in_child
 from tests.primitives.test_guard_pages import run_guarded
@@ -31,40 +32,9 @@ def tagged(tag: str, axes: int) -> str:
     return tag.format("cde"[:axes])
 
 
-def place(o: int, factor: float, size: int, made: int, coordinates: str) -> float:
-    if coordinates == "align_corners":
-        return o * (size - 1) / (made - 1) if made > 1 else 0.0
-    return (o + 0.5) / factor - 0.5 if coordinates == "half_pixel" else o / factor
-
-
-def matrix(alg: str, size: int, made: int, coordinates: str) -> Any:
-    """[made, size]: written from the formulas of ONNX's Resize."""
-    found = np.zeros((made, size))
-    for o in range(made):
-        if size == made:
-            found[o, o] = 1
-            continue
-        x = place(o, made / size, size, made, coordinates)
-        if alg == "nearest":
-            found[o, min(max(int(np.floor(x + 0.5)), 0), size - 1)] = 1
-            continue
-        first = int(np.floor(x))
-        for i in range(first - 1, first + 3):
-            d, a = abs(x - i), -0.75
-            if alg == "linear":
-                w = max(0.0, 1 - d)
-            else:
-                w = (a + 2) * d**3 - (a + 3) * d**2 + 1 if d <= 1 else a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a
-            found[o, min(max(i, 0), size - 1)] += w
-    return found
-
-
 def expected(alg: str, x: Any, sizes: Any, coordinates: str) -> Any:
-    y = x.astype(np.float64)
-    for axis, made in enumerate(sizes):
-        along = matrix(alg, x.shape[2 + axis], made, coordinates)
-        y = np.moveaxis(np.tensordot(along, y, (1, 2 + axis)), 0, 2 + axis)
-    return y
+    factors = tuple(made / size for made, size in zip(sizes, x.shape[2:], strict=True))
+    return resampled(x.astype(np.float64), alg, sizes, factors, coordinates)[0]
 
 
 def described(alg: ResamplingAlgorithm, dims: Any, sizes: Any, tag: str, coordinates: Coordinates) -> Any:
@@ -82,7 +52,7 @@ def test_layouts(isa: str, alg: ResamplingAlgorithm, tag: str) -> None:
             pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
             pd.plan.check()
             by_reorders = tag == TAGS[0] and outer[-1] < inner[-1]
-            assert by_reorders or pd.implementation == f"resample:{isa}"
+            assert by_reorders or pd.implementation == f"{'rows' if tag == TAGS[0] else 'channels'}:{isa}"
             dst = dnn.Memory(desc.dst)
             dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
             assert np.abs(dst.numpy() - expected(alg, x, outer, coordinates)).max() <= 40 * 2.0**-24
@@ -91,7 +61,7 @@ def test_layouts(isa: str, alg: ResamplingAlgorithm, tag: str) -> None:
 
 def test_rows_that_are_made_of_more_than_a_vector_are_reordered(isa: str) -> None:
     desc = described("nearest", (1, 2, 4, 300), (2, 31), TAGS[0], "half_pixel")
-    assert dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa)).implementation == f"reorder+resample:{isa}"
+    assert dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa)).implementation == f"reorder+channels:{isa}"
 
 
 @pytest.mark.parametrize("dims", [(1, 300, 3, 5), (3, 2, 200, 9), (2, 2, 1, 100)])
@@ -101,7 +71,7 @@ def test_records_of_several_planes_and_of_parts_of_one(isa: str, dims: Any) -> N
         desc = described(alg, x.shape, outer, TAGS[0], "half_pixel")  # type: ignore[arg-type]
         pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
         pd.plan.check()
-        assert pd.implementation == f"resample:{isa}"
+        assert pd.implementation == f"rows:{isa}"
         dst = dnn.Memory(desc.dst)
         dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
         assert np.abs(dst.numpy() - expected(alg, x, outer, "half_pixel")).max() <= 40 * 2.0**-24
@@ -142,7 +112,7 @@ def test_nearest_elements_of_any_type_are_moved_as_words(isa: str, dtype: dnn.Da
         pd = dnn.primitive_desc(dnn.ResamplingForward("nearest", src, dst), engine=dnn.Engine(isa=isa, threads=2))
         pd.plan.check()
         is_odd = channels == 5 and tag == TAGS[1] and dtype.size_bytes < 4
-        assert pd.implementation == ("reorder+" if is_odd else "") + f"resample:{isa}"
+        assert pd.implementation == ("reorder+channels" if is_odd else "words") + f":{isa}"
         found = dnn.Memory(dst)
         dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, src), dst=found)
         columns = np.minimum(5, np.floor((np.arange(9) + 0.5) * 6 / 9).astype(int))
@@ -166,7 +136,8 @@ def test_post_ops(isa: str, alg: ResamplingAlgorithm, tag: str) -> None:
         pd = dnn.primitive_desc(desc, attr=dnn.Attr(ops), engine=dnn.Engine(isa=isa))
         pd.plan.check()
         in_registers = not operands and "B" not in tag
-        assert len(pd.plan.phases) == (1 if in_registers else 2) and pd.implementation == f"resample:{isa}"
+        assert len(pd.plan.phases) == (1 if in_registers else 2)
+        assert pd.implementation == f"{'rows' if tag == TAGS[0] else 'channels'}:{isa}"
         dst = dnn.Memory.from_numpy(old, desc.dst)
         memories = {name: dnn.Memory.from_numpy(array, tensor) for name, array in operands.items()}
         dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst, **memories)

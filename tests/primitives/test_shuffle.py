@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import asmdnn as dnn
+from asmdnn.definitions.moves import shuffled as moved
 from asmdnn.isa.vectors import f32_level
 from asmdnn.types import IsaName
 from tests.primitives.guarded import guarded_memory, in_child
@@ -36,14 +37,8 @@ SLOW_PROBLEMS = (
 
 
 def shuffled(values: Bits, desc: dnn.Shuffle) -> Bits:
-    """By the formula, element by element of the axis."""
-    size = values.shape[desc.axis]
-    g = desc.group_size if desc.prop_kind != BACKWARD else size // desc.group_size
-    origin = np.empty(size, np.int64)
-    for u in range(size // g):
-        for v in range(g):
-            origin[u + v * (size // g)] = u * g + v
-    return np.take(values, origin, desc.axis)
+    rows = desc.group_size if desc.prop_kind == BACKWARD else values.shape[desc.axis] // desc.group_size
+    return moved(values, desc.axis, rows)
 
 
 def make(dims: tuple[int, ...], dtype: dnn.DataType, tag: str, axis: int, g: int, kind: dnn.PropKind) -> dnn.Shuffle:

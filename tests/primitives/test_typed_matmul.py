@@ -142,6 +142,48 @@ def test_every_level_plans_every_type(isa: str, types: str) -> None:
     assert C(30, 50, 70, types, "ab").planned(isa).implementation
 
 
+STREAMED = [
+    (C(1, 300, 150, "bf16:bf16:bf16", "ab"), "rows"),
+    (C(4, 515, 203, "bf16:bf16:f32", "ab", bias="f32"), "rows"),
+    (C(3, 600, 177, "f16:f16:f16", "ab"), "rows"),
+    (C(1, 259, 131, "u8:s8:s32", "ab", zero_points=(7, None)), "rows"),
+    (C(1, 259, 131, "s8:s8:u8", "ab", scaled=True), "rows"),
+    (C(1, 70, 301, "bf16:bf16:bf16", "ba"), "dots"),
+    (C(1, 33, 131, "f16:f16:f32", "ba", bias="f32"), "dots"),
+    (C(1, 70, 301, "u8:s8:s32", "ba", zero_points=(7, None)), "dots"),
+    (C(1, 70, 301, "s8:s8:f32", "ba", scaled=True), "dots"),
+    (C(70, 1, 301, "f16:f16:f32", "ab"), ""),
+]
+
+
+@at_levels()
+@pytest.mark.parametrize(("case", "way"), STREAMED, ids=str)
+def test_few_rows_read_plain_weights_where_they_lie(level: str, case: TypedCase, way: str) -> None:
+    """Nothing packs them: whole rows are interleaved in registers, or lie along k as it is."""
+    implementation = check(case, level).implementation
+    assert way in implementation and "weights" not in implementation
+
+
+@at_levels(("avx512_core", "avx512_core_vnni", "avx512_core_bf16"))
+def test_few_rows_of_bytes(level: str) -> None:
+    """Registers of AVX2 do not hold their sums: a thread packs blocks there."""
+    for m, types in ((2, "u8:s8:s32"), (3, "s8:s8:s32"), (4, "s8:s8:bf16")):
+        assert check(C(m, 259, 131, types, "ab"), level).implementation.startswith("rows")
+        assert C(m, 259, 131, types, "ab").planned("avx2").implementation.startswith("pack_blocks")
+
+
+@at_levels(("avx512_core_vnni", "avx512_core_bf16"))
+def test_blocks_of_plain_weights_and_outer_products(level: str) -> None:
+    """A thread packs what it multiplies with; products of few steps of k write dst along its rows.  What is widened is
+    neither."""
+    for types in ("u8:s8:s32", "s8:s8:u8", "bf16:bf16:f32", "bf16:bf16:bf16"):
+        is_native = "bf16" not in types or level == "avx512_core_bf16"
+        for n, k in ((1100, 401), (520, 1030)):
+            assert ("pack_blocks" in check(C(16, n, k, types, "ab"), level).implementation) == is_native
+        if not types.endswith(("u8", "bf16")):
+            assert check(C(5, 600, 5, types), level).implementation.startswith("outer") == is_native
+
+
 def test_one_row_of_s8_reads_weights_once() -> None:
     """Multiplied as words, without a shift that sums of columns would have to undo; in the same panels."""
     one, more = (C(m, 64, 96, "s8:s8:s32").planned("avx512_core_vnni") for m in (1, 2))

@@ -3,76 +3,43 @@
 from typing import TYPE_CHECKING, Any
 
 import asmdnn as dnn
-from asmdnn.bench.channel_norms import (
-    PROP_KINDS,
-    ChannelNormSettings,
-    ChannelNormWork,
-    NormProblem,
-    completed,
-    options_of,
-    parse,
-)
-from asmdnn.bench.driver import AnyCase, Case, Driver, PeerSide
-from asmdnn.bench.norms import FLAG_BITS
+from asmdnn.bench.channel_norms import ChannelNormWork, NormProblem, parse
+from asmdnn.bench.dims import completed
+from asmdnn.bench.driver import Case, Driver
+from asmdnn.bench.norms import NormSettings, norm_options
+from asmdnn.bench.tensor_work import PROP_KINDS
+from asmdnn.bench.words import LAYOUT
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.primitives.normalization.channel_description import Fusion
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
 
-# Numbers of oneDNN's C interface.
-FORWARD = {"FWD_D": 64, "FWD_I": 96}
-ARGUMENTS = {"src": 1, "dst": 17, "mean": 49, "variance": 50, "scale": 51, "shift": 52, "src_1": 2}
-WORKSPACE = 64
-BnormCase = Case[ChannelNormSettings, NormProblem]
+BnormCase = Case[NormSettings, NormProblem]
+FUSED: dict[str, Fusion] = {"R": "norm_relu", "A": "norm_add_relu"}
 
 
 class BnormWork(ChannelNormWork):
-    def __init__(self, case: AnyCase) -> None:
+    function = "batch_normalization_forward"
+
+    def __init__(self, case: BnormCase) -> None:
         super().__init__(case)
-        if {"R", "A"} <= set(self.settings.flags):
+        settings, fused = self.settings, [FUSED[flag] for flag in self.settings.flags if flag in FUSED]
+        if len(fused) > 1:
             raise InvalidArguments("flags R and A: A alone adds a tensor and has relu behind it")
-        self.fuse: Fusion = "norm_add_relu" if "A" in self.settings.flags else "norm_relu" if self.has_relu else "none"
+        self.has_relu = bool(fused)
+        self.descs = {**self.descs, **({"src_1": self.tensor} if "A" in settings.flags else {})}
         self.internal = ("workspace",) * (self.has_relu and self.is_training)
+        mask = dnn.MemoryDesc(self.tensor.dims, dnn.u8, "any") if self.internal else None
+        self.desc = dnn.BatchNormForward(
+            PROP_KINDS[settings.dir], self.tensor, self.tensor, self.problem.epsilon, **self.optional,
+            use_global_stats=self.given, fuse=fused[0] if fused else "none", workspace=mask,
+        )  # fmt: skip
 
-    def describe(self) -> tuple[dnn.BatchNormForward, dnn.Attr]:
-        kind, epsilon = PROP_KINDS[self.settings.dir], self.problem.epsilon
-        mask = dnn.MemoryDesc(self.dims, dnn.u8, "any") if self.internal else None
-        desc = dnn.BatchNormForward(
-            kind,
-            self.tensor,
-            self.tensor,
-            epsilon,
-            **self.optional,
-            use_global_stats=self.given,
-            fuse=self.fuse,
-            workspace=mask,
-        )
-        return desc, self.attr
-
-    def peer(self, isa: str, threads: int) -> PeerSide:
-        from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage, Tensor
-
+    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
         if self.settings.post_ops:
             raise Unimplemented("onednn: batch normalization has no post-ops")
-        tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in self.descs.items()}
-        internal = Storage({"workspace": WORKSPACE} if self.internal else {})
-        sides = (self.results, self.in_place, internal)
-        return OnednnPrimitive(self._of_onednn, tensors, isa, threads, *sides)
-
-    def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
-        bits = sum(FLAG_BITS[flag] for flag in self.settings.flags)
-        return peer.describe(
-            peer.lib.dnnl_batch_normalization_forward_primitive_desc_create,
-            *(
-                FORWARD[self.settings.dir],
-                peer.descs["src"],
-                peer.descs["dst"],
-                self.problem.epsilon,
-                bits,
-                peer.null,
-            ),
-        )
+        return self.peer_direction, *self.peer_descs(peer), self.problem.epsilon, self.peer_flags
 
 
 def _title(case: BnormCase) -> str:
@@ -82,8 +49,9 @@ def _title(case: BnormCase) -> str:
 
 DRIVER = Driver(
     "bnorm",
-    ChannelNormSettings(),
-    options_of("GCHRA", "G statistics given, C scale, H shift, R relu, A add and relu"),
+    NormSettings(),
+    norm_options({"tag": LAYOUT}, "GCHRA", "G statistics given, C scale, H shift, R relu, A add and relu",
+                 "relu, linear:2:1, add:f32:per_oc, sum:0.5"),
     parse,
     BnormWork,
     example="--mode=CP --dir=FWD_I --flags=GCH --tag=axb --threads=1 --peer=onednn mb1ic64ih56",

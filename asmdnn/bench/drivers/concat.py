@@ -1,6 +1,5 @@
 """`--concat`: tensors one behind the other along an axis."""
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -8,22 +7,18 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
-from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
+from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import Quantity, joined, quantities
-from asmdnn.bench.values import TYPES, decoded, poison, random_values, rounded
-from asmdnn.bench.words import Option, Settings, data_type, number, tag
+from asmdnn.bench.tensor_work import MOST_SOURCES, NUMBERS_OF_MANY, TensorWork
+from asmdnn.bench.values import TYPES, random_values, rounded
+from asmdnn.bench.words import DTAG, TAGS, Option, Settings, axis, data_type
 from asmdnn.errors import InvalidArguments
-from asmdnn.memory.tags import MAX_NDIMS
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 LARGEST_VALUE = 100  # integers to this are numbers of all types
-MOST_SOURCES = 256
-# Numbers of oneDNN's C interface.
-MULTIPLE_SRC, DST = 1024, 17
-NUMBERS = {f"src{k}": MULTIPLE_SRC + k for k in range(MOST_SOURCES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,80 +34,52 @@ class ConcatSettings(Settings):
 ConcatCase = Case[ConcatSettings, DimsProblem]
 
 
-class ConcatWork(Work[TensorData]):
+class ConcatWork(TensorWork):
     """Elements are moved and, of integers to 100, converted exactly, so one kind of data is enough; scales round once,
     here as there."""
 
     exactness = (True,)
+    numbers = NUMBERS_OF_MANY
 
     def __init__(self, case: ConcatCase) -> None:
         settings, problem = case.settings, case.problem
         tags = settings.stag.split(":")
         tags += tags[-1:] * (len(problem.tensors) - len(tags))
         sources = zip(problem.tensors, tags, strict=False)
-        self.srcs = tuple(desc_of(dims, settings.sdt, each) for dims, each in sources)
-        dims = list(problem.dims)
-        axis = settings.axis % len(dims)
-        dims[axis] = sum(each[axis] for each in problem.tensors)
-        target = tags[0] if settings.dtag == "any" else settings.dtag
+        srcs = tuple(desc_of(dims, settings.sdt, each) for dims, each in sources)
+        dims, at = list(problem.dims), settings.axis % len(problem.dims)
+        dims[at] = sum(each[at] for each in problem.tensors)
+        dst = desc_of(tuple(dims), settings.ddt, tags[0] if settings.dtag == "any" else settings.dtag)
+        self.descs = {f"src{k}": desc for k, desc in enumerate(srcs)}
         found = {q.argument.removeprefix("m"): q for q in settings.scales}
-        for name in found.keys() - {f"src{k}" for k in range(len(self.srcs))}:
-            raise InvalidArguments(f"{problem}: --attr-scales has m{name}, there are {len(self.srcs)} sources")
-        self.scales = {name: q.scales(self.srcs[int(name.removeprefix("src"))].dims) for name, q in found.items()}
+        for name in found.keys() - self.descs.keys():
+            raise InvalidArguments(f"{problem}: --attr-scales has m{name}, there are {len(srcs)} sources")
+        self.scales = {name: q.scales(self.descs[name].dims) for name, q in found.items()}
+        self.quantities = {f"{name}_scales": values.ravel() for name, values in self.scales.items()}
         self.attr = dnn.Attr(scales={name: q.mask() for name, q in found.items()})
-        self.concat = dnn.Concat(self.srcs, desc_of(tuple(dims), settings.ddt, target), settings.axis)
+        self.descs |= {"dst": dst}
+        self.desc = self.concat = dnn.Concat(srcs, dst, settings.axis)
 
-    @property
-    def argument_bytes(self) -> int:
-        return sum(math.prod(t.padded_dims) * t.dtype.size_bytes for t in (*self.srcs, self.concat.dst))
-
-    def describe(self) -> tuple[dnn.Concat, dnn.Attr]:
-        return self.concat, self.attr
-
-    def data(self, exact: bool) -> TensorData:
-        random = np.random.default_rng(1)
-        arrays = {
-            f"src{k}": random_values(random, t.dims, t.dtype, LARGEST_VALUE, True) for k, t in enumerate(self.srcs)
-        }
-        if self.concat.dst.dtype == dnn.u8:
-            arrays = {name: values.clip(0) if t.dtype != dnn.bf16 else values & 0x7FFF
-                      for (name, values), t in zip(arrays.items(), self.srcs, strict=True)}  # fmt: skip
-        arrays |= {f"{name}_scales": values.ravel() for name, values in self.scales.items()}
-        return TensorData({**arrays, "dst": poison(self.concat.dst.dims, self.concat.dst.dtype)}, True)
+    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
+        arrays = {}
+        for k, desc in enumerate(self.concat.srcs):
+            values = random_values(random, desc.dims, desc.dtype, LARGEST_VALUE, True)
+            if self.concat.dst.dtype == dnn.u8:
+                values = values.clip(0) if desc.dtype != dnn.bf16 else values & 0x7FFF
+            arrays[f"src{k}"] = values
+        return arrays
 
     def answer(self, data: TensorData) -> Answer:
-        parts = [decoded(data.arrays[f"src{k}"], t.dtype).astype(np.float64) for k, t in enumerate(self.srcs)]
+        parts = {name: self.real(data, name) for name in self.descs if name != "dst"}
         for name, scales in self.scales.items():
-            k = int(name.removeprefix("src"))
-            parts[k] = rounded(parts[k].astype(np.float32) * scales, self.concat.dst.dtype)
-        return Answer(np.concatenate(parts, self.concat.axis), 0.0, "numpy")
+            parts[name] = rounded(parts[name].astype(np.float32) * scales, self.concat.dst.dtype)
+        return Answer(np.concatenate([*parts.values()], self.concat.axis), 0.0, "numpy")
 
-    def peer(self, isa: str, threads: int) -> PeerSide:
-        from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
-        from asmdnn.bench.peers.onednn_attributes import quantities_of
-
-        tensors = {f"src{k}": Tensor(MULTIPLE_SRC + k, t) for k, t in enumerate(self.srcs)}
-        scales = {f"{name}_scales": values for name, values in self.scales.items()}
-        tensors |= {"dst": Tensor(DST, self.concat.dst)} | quantities_of(scales, NUMBERS)
-        return OnednnPrimitive(self._of_onednn, tensors, isa, threads)
-
-    def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
-        from asmdnn.bench.peers.onednn_attributes import attributes
-
-        srcs = peer.handles([peer.descs[f"src{k}"] for k in range(len(self.srcs))])
-        return peer.describe(
-            peer.lib.dnnl_concat_primitive_desc_create,
-            *(peer.descs["dst"], len(self.srcs), self.concat.axis, srcs, attributes(peer, self.attr, (), NUMBERS)),
-        )
-
-
-def _tags(word: str) -> str:
-    """One layout for all sources, or one for each."""
-    return ":".join(map(tag, word.split(":")))
-
-
-def _title(case: ConcatCase) -> str:
-    return f"{case.settings.stag} {case.problem.name or case.problem}"
+    def onednn(self, peer: "OnednnPrimitive") -> Any:
+        count = len(self.concat.srcs)
+        srcs = peer.handles([peer.descs[f"src{k}"] for k in range(count)])
+        what = peer.descs["dst"], count, self.concat.axis, srcs, self.attributes_of(peer)
+        return peer.describe(peer.lib.dnnl_concat_primitive_desc_create, *what)
 
 
 DRIVER = Driver(
@@ -121,15 +88,15 @@ DRIVER = Driver(
     {
         "sdt": Option("sdt", data_type(), f"data type of the sources: {', '.join(TYPES)}", True),
         "ddt": Option("ddt", data_type(), "data type of dst", True),
-        "stag": Option("stag", _tags, "layouts of the sources: abx (default), or one for each, axb:abx", True),
-        "dtag": Option("dtag", tag, "layout of dst: any (default) is that of the first source", True),
-        "attr-scales": Option("scales", quantities(tuple(f"m{name}" for name in NUMBERS), whole=False),
+        "stag": TAGS,
+        "dtag": DTAG,
+        "attr-scales": Option("scales", quantities(tuple(f"msrc{k}" for k in range(MOST_SOURCES)), whole=False),
                               "of each source: msrc0:common:0.5+msrc1:common:2", True, joined),
-        "axis": Option("axis", number(-MAX_NDIMS, MAX_NDIMS - 1), "the axis (1)", True),
+        "axis": axis("the axis (1)"),
     },
     dims_problem(1, MOST_SOURCES),
     ConcatWork,
     example="--mode=CP --stag=abx,axb --threads=1 --peer=onednn 1x64x28x28:1x128x28x28",
     notation="1x64x28x28:1x128x28x28",
-    title=_title,
+    title=lambda case: f"{case.settings.stag} {case.problem.name or case.problem}",
 )  # fmt: skip

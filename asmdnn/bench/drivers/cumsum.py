@@ -10,11 +10,10 @@ from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.values import random_values
-from asmdnn.bench.words import INPLACE, LAYOUT, Option, Settings, boolean, number
-from asmdnn.memory.tags import MAX_NDIMS
+from asmdnn.bench.words import INPLACE, LAYOUT, Settings, axis, flag
+from asmdnn.definitions.reduction import cumulated, cumulative_error
 
 LARGEST_VALUE = 16  # sums of so many as f32 counts are exact
-UNIT_ROUNDOFF = 2.0**-24
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,36 +28,24 @@ class CumsumSettings(Settings):
 CumsumCase = Case[CumsumSettings, DimsProblem]
 
 
-def sums(x: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
-    """In float64."""
-    ordered = np.flip(x, axis) if reverse else x
-    total = np.cumsum(ordered, axis, dtype=np.float64) - (ordered if exclusive else 0)
-    return np.flip(total, axis) if reverse else total
-
-
 class CumsumWork(TensorWork):
     def __init__(self, case: CumsumCase) -> None:
         settings = case.settings
         tensor = desc_of(case.problem.dims, "f32", settings.tag)
         self.descs = {"src": tensor, "dst": tensor}
         self.in_place = {"dst": "src"} if settings.inplace else {}
-        flags = self.flags = (settings.exclusive, settings.reverse)
-        self.desc = dnn.CumulativeSum(tensor, tensor, settings.axis, *flags)
-        self.axis = self.desc.axis
+        self.desc = self.sum = dnn.CumulativeSum(tensor, tensor, settings.axis, settings.exclusive, settings.reverse)
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
         return {"src": random_values(random, self.descs["src"].dims, dnn.f32, LARGEST_VALUE, exact)}
 
     def answer(self, data: TensorData) -> Answer:
-        """Within a rounding for each number that is added, in the size of all."""
-        x = data.arrays["src"].astype(np.float64)
-        error = UNIT_ROUNDOFF * x.shape[self.axis] * sums(np.abs(x), self.axis, *self.flags)
-        return Answer(sums(x, self.axis, *self.flags), 0.0 if data.exact else error, "numpy")
+        x, how = self.real(data, "src"), (self.sum.axis, self.sum.exclusive, self.sum.reverse)
+        return Answer(cumulated("sum", x, *how), 0.0 if data.exact else cumulative_error(x, *how), "numpy")
 
 
 def _title(case: CumsumCase) -> str:
-    settings = case.settings
-    return f"{settings.tag} {dims_words(case.problem)} axis {settings.axis}"
+    return f"{case.settings.tag} {dims_words(case.problem)} axis {case.settings.axis}"
 
 
 DRIVER = Driver(
@@ -66,9 +53,9 @@ DRIVER = Driver(
     CumsumSettings(),
     {
         "tag": LAYOUT,
-        "axis": Option("axis", number(-MAX_NDIMS, MAX_NDIMS - 1), "the axis (1)", True),
-        "exclusive": Option("exclusive", boolean, "true: without the element itself; false (default)", True),
-        "reverse": Option("reverse", boolean, "true: up to the end; false (default): from the beginning", True),
+        "axis": axis("the axis (1)"),
+        "exclusive": flag("exclusive", "true: without the element itself; false (default)"),
+        "reverse": flag("reverse", "true: up to the end; false (default): from the beginning"),
         "inplace": INPLACE,
     },
     dims_problem(1),

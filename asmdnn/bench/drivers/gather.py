@@ -9,9 +9,8 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
-from asmdnn.bench.values import TYPES, decoded, random_values
-from asmdnn.bench.words import Option, Settings, data_type, number, tag
-from asmdnn.memory.tags import MAX_NDIMS
+from asmdnn.bench.values import TYPES, random_values
+from asmdnn.bench.words import Option, Settings, axis, data_type, tag
 
 LARGEST_VALUE = 100  # integers to this are numbers of all types
 
@@ -33,8 +32,8 @@ class GatherWork(TensorWork):
 
     def __init__(self, case: GatherCase) -> None:
         settings, (dims, indices) = case.settings, case.problem.tensors
-        axis = settings.axis % len(dims)
-        made = (*dims[:axis], *indices, *dims[axis + 1 :])
+        at = settings.axis % len(dims)
+        made = (*dims[:at], *indices, *dims[at + 1 :])
         src, numbers = desc_of(dims, settings.dt, settings.stag), desc_of(indices, "s32", "abx")
         dst = desc_of(made, settings.dt, "abx")
         self.descs = {"src": src, "indices": numbers, "dst": dst}
@@ -48,8 +47,7 @@ class GatherWork(TensorWork):
         }
 
     def answer(self, data: TensorData) -> Answer:
-        src = decoded(data.arrays["src"], self.gather.src.dtype).astype(np.float64)
-        return Answer(np.take(src, data.arrays["indices"], self.gather.axis), 0.0, "numpy")
+        return Answer(np.take(self.real(data, "src"), data.arrays["indices"], self.gather.axis), 0.0, "numpy")
 
 
 def _title(case: GatherCase) -> str:
@@ -62,7 +60,7 @@ DRIVER = Driver(
     {
         "dt": Option("dt", data_type(), f"data type of src and dst: {', '.join(TYPES)}", True),
         "stag": Option("stag", tag, "layout of src: abx (default), axb, nchw, nChw8c, ...", True),
-        "axis": Option("axis", number(-MAX_NDIMS, MAX_NDIMS - 1), "the axis of src that indices count along (0)", True),
+        "axis": axis("the axis of src that indices count along (0)"),
     },
     dims_problem(2),
     GatherWork,

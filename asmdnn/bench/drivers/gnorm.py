@@ -1,51 +1,41 @@
 """`--gnorm`: group normalization, and of as many groups as channels instance normalization."""
 
-import asmdnn as dnn
-from asmdnn.bench.channel_norms import (
-    PROP_KINDS,
-    ChannelNormSettings,
-    ChannelNormWork,
-    NormProblem,
-    completed,
-    options_of,
-    parse,
-)
-from asmdnn.bench.driver import Case, Driver
+from typing import Any
 
-GnormCase = Case[ChannelNormSettings, NormProblem]
+import asmdnn as dnn
+from asmdnn.bench.channel_norms import ChannelNormWork, NormProblem, parse
+from asmdnn.bench.dims import completed
+from asmdnn.bench.driver import Case, Driver
+from asmdnn.bench.norms import NormSettings, norm_options
+from asmdnn.bench.tensor_work import PROP_KINDS
+from asmdnn.bench.words import LAYOUT
+
+GnormCase = Case[NormSettings, NormProblem]
 
 
 class GnormWork(ChannelNormWork):
     is_batch = False
 
-    def describe(self) -> tuple[dnn.GroupNormForward, dnn.Attr]:
-        kind, problem = PROP_KINDS[self.settings.dir], self.problem
-        desc = dnn.GroupNormForward(
-            kind,
-            self.tensor,
-            self.tensor,
-            problem.groups,
-            problem.epsilon,
-            **self.optional,
-            use_global_stats=self.given,
-        )
-        return desc, self.attr
-
-
-def _title(case: GnormCase) -> str:
-    settings, problem = case.settings, case.problem
-    return f"{settings.dir} {settings.flags} {settings.tag} {problem}"
+    def __init__(self, case: GnormCase) -> None:
+        super().__init__(case)
+        settings, sizes = self.settings, (self.problem.groups, self.problem.epsilon)
+        relu = [dnn.Eltwise("relu")] if "R" in settings.flags else []
+        modes = {name: getattr(self.attr, name) for name in ("scratchpad_mode", "deterministic", "denormals")}
+        self.attr = dnn.Attr([*relu, *self.attr.post_ops], **modes)
+        how: dict[str, Any] = {**self.optional, "use_global_stats": self.given}
+        self.desc = dnn.GroupNormForward(PROP_KINDS[settings.dir], self.tensor, self.tensor, *sizes, **how)
 
 
 DRIVER = Driver(
     "gnorm",
-    ChannelNormSettings(),
-    options_of("GCHR", "G statistics are given, C scale, H shift, R relu behind"),
+    NormSettings(),
+    norm_options({"tag": LAYOUT}, "GCHR", "G statistics are given, C scale, H shift, R relu behind",
+                 "relu, linear:2:1, add:f32:per_oc, sum:0.5"),
     parse,
     GnormWork,
     example="--mode=CP --dir=FWD_I --flags=CH --tag=axb --threads=1 g32mb1ic320ih32",
     notation="g32mb1ic320ih32",
-    title=_title,
+    title=lambda case: f"{case.settings.dir} {case.settings.flags} {case.settings.tag} {case.problem}",
     completed=completed,
     peers=(),
 )  # fmt: skip

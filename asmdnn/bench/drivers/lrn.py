@@ -1,60 +1,22 @@
 """`--lrn`: local response normalization, across channels and within them."""
 
-import math
-from dataclasses import dataclass, replace
-from itertools import product
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import asmdnn as dnn
-from asmdnn.bench.dims import desc_of
-from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData, Work
-from asmdnn.bench.image_problem import image_words, quoted, read_image
+from asmdnn.bench.dims import completed, desc_of
+from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.problem_text import count_in
-from asmdnn.bench.values import poison
+from asmdnn.bench.lrn_problem import LrnProblem, parse
+from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, TensorWork
 from asmdnn.bench.words import IMAGES, LAYOUT, Option, Settings, data_type, direction, one_of
-from asmdnn.primitives.attributes.words import number_word
+from asmdnn.definitions.normalization import local_response, local_response_error
+from asmdnn.primitives.normalization.lrn_description import LRNAlgorithm
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
 
-PROP_KINDS = {"FWD_D": dnn.PropKind.forward_training, "FWD_I": dnn.PropKind.forward_inference}
-LARGEST_VALUE = 8.0
-UNIT_ROUNDOFF, ROUNDINGS = 2.0**-24, 16  # of the power, the base and the product
-SIZE, ALPHA, BETA, K = 5, 2.0**-13, 0.75, 1.0  # benchdnn's defaults
-# Numbers of oneDNN's C interface.
-FORWARD = {"FWD_D": 64, "FWD_I": 96}
-ALGS = {"ACROSS": 0xAFF, "WITHIN": 0xBFF}
-SRC, DST, WORKSPACE = 1, 17, 64
-
-
-@dataclass(frozen=True, slots=True)
-class LrnProblem:
-    """The dims of src, (n, c) and spatial ones, the sides of windows, the three numbers, and the problem's name."""
-
-    dims: tuple[int, ...]
-    size: int = SIZE
-    alpha: float = ALPHA
-    beta: float = BETA
-    k: float = K
-    name: str = ""
-
-    @property
-    def count(self) -> int:
-        return count_in(self.name)
-
-    def __str__(self) -> str:
-        words = [("ls", self.size, SIZE), ("alpha", self.alpha, ALPHA), ("beta", self.beta, BETA), ("k", self.k, K)]
-        numbers = "".join(f"{word}{number_word(value)}" for word, value, default in words if value != default)
-        return f"{image_words(self.dims)}{'_' * bool(numbers)}{numbers}{quoted(self.name)}"
-
-
-def parse(text: str) -> LrnProblem:
-    """benchdnn's words.  Raises InvalidArguments."""
-    dims, sizes, numbers, name = read_image(text, ("ls",), ("alpha", "beta", "k"))
-    return LrnProblem(dims, sizes.get("ls", SIZE), **numbers, name=name)
+ALGS = {"ACROSS": 0xAFF, "WITHIN": 0xBFF}  # oneDNN's numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,76 +31,39 @@ class LrnSettings(Settings):
 LrnCase = Case[LrnSettings, LrnProblem]
 
 
-def sums(x: Array, axes: tuple[int, ...], size: int) -> Array:
-    """Of squares over windows along some axes, in float64; what is outside counts as zero."""
-    before = (size - 1) // 2
-    widths = [(before, size - 1 - before) if dim in axes else (0, 0) for dim in range(x.ndim)]
-    padded, total = np.pad(x.astype(np.float64) ** 2, widths), np.zeros(x.shape)
-    for at in product(range(size), repeat=len(axes)):
-        starts = dict(zip(axes, at, strict=True))
-        cuts = tuple(slice(starts.get(dim, 0), starts.get(dim, 0) + n) for dim, n in enumerate(x.shape))
-        total += padded[cuts]
-    return total
-
-
-class LrnWork(Work[TensorData]):
+class LrnWork(TensorWork):
     exactness = (False,)
+    bounds = (-8, 8)
     peer_slack = 10.0
+    function = "lrn_forward"
 
     def __init__(self, case: LrnCase) -> None:
-        self.settings, self.problem = case.settings, case.problem
-        self.tensor = desc_of(self.problem.dims, "f32", self.settings.tag)
-        self.is_across, self.is_training = self.settings.alg == "ACROSS", self.settings.dir == "FWD_D"
-        self.internal = ("workspace",) * self.is_training
+        settings, p = self.settings, self.problem = case.settings, case.problem
+        tensor, trains = desc_of(p.dims, "f32", settings.tag), settings.dir == "FWD_D"
+        self.is_across = settings.alg == "ACROSS"
+        self.descs, self.internal = {"src": tensor, "dst": tensor}, ("workspace",) * trains
+        alg: LRNAlgorithm = "lrn_across_channels" if self.is_across else "lrn_within_channel"
+        numbers = p.size, p.alpha, p.beta, p.k
+        self.desc = dnn.LRNForward(PROP_KINDS[settings.dir], alg, tensor, tensor, *numbers, tensor if trains else None)
 
     @property
     def argument_bytes(self) -> int:
-        return (2 + self.is_training) * 4 * math.prod(self.tensor.padded_dims)
-
-    def describe(self) -> tuple[dnn.LRNForward, dnn.Attr]:
-        problem, workspace = self.problem, self.tensor if self.is_training else None
-        desc = dnn.LRNForward(
-            PROP_KINDS[self.settings.dir], "lrn_across_channels" if self.is_across else "lrn_within_channel",
-            self.tensor, self.tensor, problem.size, problem.alpha, problem.beta, problem.k, workspace,
-        )  # fmt: skip
-        return desc, dnn.Attr()
-
-    def data(self, exact: bool) -> TensorData:
-        random, dims = np.random.default_rng(1), self.tensor.dims
-        src = random.uniform(-LARGEST_VALUE, LARGEST_VALUE, dims).astype(np.float32)
-        return TensorData({"src": src, "dst": poison(dims, dnn.f32)}, exact)
+        return super().argument_bytes + len(self.internal) * self.descs["dst"].size_bytes
 
     def answer(self, data: TensorData) -> Answer:
-        """A rounding for each square of a window, which the power scales, and some more."""
-        x, problem = data.arrays["src"], self.problem
+        x, p = self.real(data, "src"), self.problem
         axes = (1,) if self.is_across else tuple(range(2, x.ndim))
-        count = problem.size ** len(axes)
-        values = x * (problem.k + problem.alpha / count * sums(x, axes, problem.size)) ** -problem.beta
-        return Answer(values, UNIT_ROUNDOFF * (ROUNDINGS + problem.beta * count) * np.abs(values), "numpy")
+        values = local_response(x, axes, p.size, p.alpha, p.beta, p.k)
+        return Answer(values, local_response_error(values, p.size ** len(axes), p.beta), "numpy")
 
-    def peer(self, isa: str, threads: int) -> PeerSide:
-        from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage, Tensor
-
-        tensors = {"src": Tensor(SRC, self.tensor), "dst": Tensor(DST, self.tensor)}
-        internal = {"workspace": WORKSPACE} if self.is_training else {}
-        return OnednnPrimitive(self._of_onednn, tensors, isa, threads, storage=Storage(internal))
-
-    def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
-        problem = self.problem
-        return peer.describe(
-            peer.lib.dnnl_lrn_forward_primitive_desc_create,
-            *(FORWARD[self.settings.dir], ALGS[self.settings.alg], peer.descs["src"], peer.descs["dst"]),
-            *(problem.size, problem.alpha, problem.beta, problem.k, peer.null),
-        )
+    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+        p, descs = self.problem, (peer.descs["src"], peer.descs["dst"])
+        return FORWARD[self.settings.dir], ALGS[self.settings.alg], *descs, p.size, p.alpha, p.beta, p.k
 
 
 def _title(case: LrnCase) -> str:
     settings = case.settings
     return f"{settings.dir} {settings.alg.lower()} {settings.tag} {case.problem.name or case.problem}"
-
-
-def _completed(settings: LrnSettings, problem: LrnProblem) -> tuple[LrnSettings, LrnProblem]:
-    return replace(settings, mb=0), replace(problem, dims=(settings.mb or problem.dims[0], *problem.dims[1:]))
 
 
 DRIVER = Driver(
@@ -156,5 +81,5 @@ DRIVER = Driver(
     example="--mode=CP --dir=FWD_I --tag=abx,axb --threads=1 --peer=onednn mb1ic64ih56",
     notation="mb2ic64ih56_ls5alpha0.0001beta0.75k1",
     title=_title,
-    completed=_completed,
-)  # fmt: skip
+    completed=completed,
+)

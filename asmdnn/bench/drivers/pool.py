@@ -1,39 +1,34 @@
 """`--pool`: the largest or the mean of windows."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import product
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench import chains, typed
+from asmdnn.bench import chains
 from asmdnn.bench.attributes import AttributeSettings, options
-from asmdnn.bench.dims import desc_of
-from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData, Work
+from asmdnn.bench.dims import completed, desc_of
+from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.pool_problem import PoolProblem, parse_problem
-from asmdnn.bench.values import decoded, poison, random_values
+from asmdnn.bench.tensor_work import FORWARD, NUMBERS, TensorWork
+from asmdnn.bench.values import joined, random_values
 from asmdnn.bench.words import IMAGES, LAYOUT, Option, data_type, direction, one_of
+from asmdnn.definitions.windows import SlidingWindow, largest, mean_error, window_means
 from asmdnn.types import PoolingAlgorithm
 
 if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
+    from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
 
 ALGORITHMS: dict[str, PoolingAlgorithm] = {
     "max": "max", "avg_np": "avg_exclude_padding", "avg_p": "avg_include_padding"
 }  # fmt: skip
 LONG_NAMES: dict[str, str] = {long: short for short, long in ALGORITHMS.items()}
-DIRECTIONS = ("FWD_D", "FWD_I")
 LARGEST_VALUE = 1 << 10  # sums of a window of such integers are exact
 LARGEST_OF = {"bf16": 1 << 8, "s8": 127, "u8": 255}  # whole numbers that the type has
-UNIT_ROUNDOFF = 2.0**-24
-# Numbers of oneDNN's C interface.
-OF_ONEDNN = {"max": 0x1FF, "avg_p": 0x2FF, "avg_np": 0x3FF}
-FORWARD_TRAINING, FORWARD_INFERENCE = 64, 96
-SRC, DST, WORKSPACE = 1, 17, 64
+OF_ONEDNN = {"max": 0x1FF, "avg_p": 0x2FF, "avg_np": 0x3FF}  # its numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,115 +43,56 @@ class PoolSettings(AttributeSettings):
 PoolCase = Case[PoolSettings, PoolProblem]
 
 
-class PoolWork(Work[TensorData]):
+class PoolWork(TensorWork):
+    function, post_ops = "pooling_forward", ("eltwise", "binary")
+    numbers = {**NUMBERS, "indices": NUMBERS["workspace"]}  # noqa: RUF012  # never changed
+
     def __init__(self, case: PoolCase) -> None:
-        self.problem, self.settings = case.problem, case.settings
-        self.src, self.dst = (
-            desc_of(dims, case.settings.dt, case.settings.tag)
-            for dims in (case.problem.src_dims, case.problem.dst_dims)
-        )
-        self.attr = case.settings.attr(self.dst.dims)
+        settings, p = case.settings, case.problem
+        src, dst = (desc_of(dims, settings.dt, settings.tag) for dims in (p.src_dims, p.dst_dims))
+        self.alg, self.has_indices = settings.alg, settings.dir == "FWD_D" and settings.alg == "max"
+        indices = desc_of(dst.dims, "s32", settings.tag) if self.has_indices else None
+        self.descs = {"src": src, "dst": dst} | ({"indices": indices} if indices else {})
+        self.results = ("dst", "indices")[: 1 + self.has_indices]
+        self.attr = settings.attr(dst.dims)
         self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
-        self.has_indices = case.settings.dir == "FWD_D" and case.settings.alg == "max"
+        self.sizes = (p.kernel, p.strides, p.dilations, p.padding_l, p.padding_r)
+        self.desc = dnn.PoolingForward(ALGORITHMS[self.alg], src, dst, *self.sizes, indices)
+        self.window = SlidingWindow(p.kernel, p.strides, tuple(d + 1 for d in p.dilations), p.padding_l, p.padding_r)
 
-    @property
-    def argument_bytes(self) -> int:
-        size, results = self.src.dtype.size_bytes, math.prod(self.dst.padded_dims)
-        return size * (math.prod(self.src.padded_dims) + results) + 4 * self.has_indices * results
-
-    def describe(self) -> tuple[dnn.PoolingForward, dnn.Attr]:
-        problem = self.problem
-        indices = desc_of(self.dst.dims, "s32", self.settings.tag) if self.has_indices else None
-        sizes = (problem.kernel, problem.strides, problem.dilations, problem.padding_l, problem.padding_r)
-        return dnn.PoolingForward(ALGORITHMS[self.settings.alg], self.src, self.dst, *sizes, indices), self.attr
-
-    def data(self, exact: bool) -> TensorData:
-        random = np.random.default_rng(1)
-        dtype = self.src.dtype
-        dst = poison(self.dst.dims, dtype)
-        if self.attr.reads_dst():
-            dst = random_values(random, self.dst.dims, dtype, 8, exact)
-        arrays = {
-            "src": random_values(random, self.src.dims, dtype, LARGEST_OF.get(dtype.name, LARGEST_VALUE), exact),
-            "dst": dst,
-        }
-        if self.has_indices:
-            arrays["indices"] = poison(self.dst.dims, dnn.s32)
-        return TensorData(arrays | chains.operands(self.attr, exact), exact)
+    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
+        desc = self.descs["src"]
+        most = LARGEST_OF.get(desc.dtype.name, LARGEST_VALUE)
+        return {"src": random_values(random, desc.dims, desc.dtype, most, exact)}
 
     def answer(self, data: TensorData) -> Answer:
-        """A mean within a rounding of every partial sum and one of the quotient."""
-        x = decoded(data.arrays["src"], self.src.dtype).astype(np.float64)
-        if self.settings.alg == "max":
-            values, places = self._largest(x)
-            largest = typed.answer(self.attr, values, np.zeros_like(values), data.arrays, self.dst.dtype)
-            if not self.has_indices:
-                return largest
-            together = np.concatenate([largest.values.ravel(), places.ravel()])
-            return Answer(together, np.concatenate([np.ravel(largest.tolerance), np.zeros(places.size)]), "numpy")
-        ones = np.ones((1, 1, *self.src.dims[2:]))
-        whole = np.full((1, 1, *self.dst.dims[2:]), float(math.prod(self.problem.kernel)))
-        divisor = self._sum(ones) if self.settings.alg == "avg_np" else whole
-        mean, size = self._sum(x) / divisor, self._sum(np.abs(x)) / divisor
-        error = UNIT_ROUNDOFF * np.abs(mean) if data.exact else UNIT_ROUNDOFF * (whole + 1) * size
-        return typed.answer(self.attr, mean, error, data.arrays, self.dst.dtype)
+        x = self.real(data, "src")
+        if self.alg != "max":
+            mean, count = window_means(x, self.window, includes_padding=self.alg == "avg_p")
+            return self.judged(data, mean, mean_error(x, mean, count, self.window, data.exact))
+        places = np.arange(math.prod(x.shape[2:]), dtype=np.float64).reshape(1, 1, *x.shape[2:])
+        values, where = largest(x, self.window, places)
+        found = self.judged(data, values, 0.0)
+        if not self.has_indices:
+            return found
+        errors = [np.broadcast_to(found.tolerance, values.shape), np.zeros(values.shape)]
+        return Answer(joined([found.values, where]), joined(errors), "numpy")
 
-    def _sum(self, x: Array) -> Array:
-        """Over the window of each result."""
-        total = np.zeros((*x.shape[:2], *self.dst.dims[2:]))
-        for _, window in self._positions(x, 0.0):
-            total += window
-        return total
+    def peer_tensors(self) -> "dict[str, Tensor]":
+        """oneDNN's indices have a form of its own."""
+        from asmdnn.bench.peers.onednn import Tensor
 
-    def _positions(self, x: Array, outside: float) -> Iterator[tuple[tuple[int, ...], Array]]:
-        """For every position of the window, row by row, what each result finds there."""
-        axes = self.problem.axes
-        ends = [max(0, (a.o - 1) * a.s + a.kernel_extent - a.i - a.p) for a in axes]
-        padding = [(0, 0), (0, 0), *((a.p, end) for a, end in zip(axes, ends, strict=True))]
-        padded = np.pad(x, padding, constant_values=outside)
-        for position in product(*(range(a.k) for a in axes)):
-            starts = [t * (a.d + 1) for t, a in zip(position, axes, strict=True)]
-            cuts = (slice(b, b + (a.o - 1) * a.s + 1, a.s) for b, a in zip(starts, axes, strict=True))
-            yield position, padded[(slice(None), slice(None), *cuts)]
-
-    def _largest(self, x: Array) -> tuple[Array, Array]:
-        """The maxima, and where the first of each is in its plane."""
-        sizes = self.src.dims[2:]
-        numbers = np.arange(math.prod(sizes), dtype=np.float64).reshape(1, 1, *sizes)
-        best = np.full(self.dst.dims, -np.inf)
-        place = np.zeros(self.dst.dims)
-        for (_, window), (_, index) in zip(self._positions(x, -np.inf), self._positions(numbers, 0.0), strict=True):
-            larger = window > best
-            place = np.where(larger, index, place)
-            best = np.where(larger, window, best)
-        return best, place
+        places = Tensor(self.numbers["indices"], desc_of(self.descs["dst"].dims, "s32", "any"))
+        return super().peer_tensors() | ({"indices": places} if self.has_indices else {})
 
     def peer(self, isa: str, threads: int) -> PeerSide:
-        from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
-        from asmdnn.bench.peers.onednn_attributes import tensors_of
+        found = self.peer_primitive(isa, threads, ("dst",))
+        return TrainingPeer(found, self) if self.has_indices else found
 
-        tensors = {"src": Tensor(SRC, self.src), "dst": Tensor(DST, self.dst), **tensors_of(self.attr)}
-        if not self.has_indices:
-            return OnednnPrimitive(self._of_onednn, tensors, isa, threads)
-        tensors["indices"] = Tensor(WORKSPACE, desc_of(self.dst.dims, "s32", "any"))
-        return TrainingPeer(OnednnPrimitive(self._of_onednn, tensors, isa, threads), self)
-
-    def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
-        from asmdnn.bench.peers.onednn_attributes import attributes
-
-        problem = self.problem
-        sizes = (problem.strides, problem.kernel, problem.dilations, problem.padding_l, problem.padding_r)
-        return peer.describe(
-            peer.lib.dnnl_pooling_forward_primitive_desc_create,
-            *(
-                FORWARD_TRAINING if self.has_indices else FORWARD_INFERENCE,
-                OF_ONEDNN[self.settings.alg],
-                peer.descs["src"],
-                peer.descs["dst"],
-            ),
-            *map(peer.dims, sizes),
-            attributes(peer, self.attr, ("eltwise", "binary")),
-        )
+    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+        kernel, strides, *others = map(peer.dims, self.sizes)
+        kind = FORWARD["FWD_D" if self.has_indices else "FWD_I"]
+        return kind, OF_ONEDNN[self.alg], peer.descs["src"], peer.descs["dst"], strides, kernel, *others
 
 
 class TrainingPeer:
@@ -173,10 +109,6 @@ class TrainingPeer:
         return np.concatenate([values.ravel(), np.ravel(places)[values.size :]])
 
 
-def _completed(settings: PoolSettings, problem: PoolProblem) -> tuple[PoolSettings, PoolProblem]:
-    return replace(settings, mb=0), replace(problem, mb=settings.mb or problem.mb)
-
-
 def _alg(word: str) -> str:
     name = word.lower().removeprefix("pooling_")
     return one_of(*ALGORITHMS)(LONG_NAMES.get(name, name))
@@ -191,7 +123,8 @@ DRIVER = Driver(
     "pool",
     PoolSettings(),
     {
-        "dir": Option("dir", direction(*DIRECTIONS), "FWD_I inference (default), FWD_D training: with indices", True),
+        "dir": Option("dir", direction("FWD_D", "FWD_I"),
+                      "FWD_I inference (default), FWD_D training: with indices", True),
         "dt": Option("dt", data_type(), "data type: f32 (default), bf16, f16, s32, s8, u8", True),
         "cfg": Option("dt", data_type(), "the same in older words", True, describes=False),
         "tag": LAYOUT,
@@ -204,5 +137,5 @@ DRIVER = Driver(
     example="--mode=CP --tag=abx,axb --alg=max,avg_np --threads=1 --peer=onednn mb1ic64ih112kh3sh2ph1",
     notation='mb1ic64ih112kh3sh2ph1n"name"',
     title=_title,
-    completed=_completed,
+    completed=completed,
 )  # fmt: skip

@@ -6,20 +6,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench import typed
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
-from asmdnn.bench.driver import Array, Case, Driver, TensorData
+from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import FORWARD, FORWARD_DIRECTION, PROP_KINDS, TensorWork
-from asmdnn.bench.values import decoded
 from asmdnn.bench.words import INPLACE, Option, data_type, tag
+from asmdnn.definitions.elementwise import prelu
+from asmdnn.definitions.rounding import UNIT
 from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
-
-UNIT = 2.0**-23
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,9 @@ PreluCase = Case[PreluSettings, DimsProblem]
 
 class PreluWork(TensorWork):
     exactness = (False,)
+    bounds = (-2, 2)
     peer_slack = 10.0
+    function = "prelu_forward"
 
     def __init__(self, case: PreluCase) -> None:
         settings, (src, weights) = case.settings, case.problem.tensors
@@ -49,19 +49,12 @@ class PreluWork(TensorWork):
         self.attr, self.kind = settings.attr(src), FORWARD[settings.dir]
         self.desc = dnn.PReLUForward(PROP_KINDS[settings.dir], tensor, slopes, tensor)
 
-    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
-        sources = {name: self.descs[name] for name in ("src", "weights")}
-        return {name: typed.numbers(random, desc.dims, desc.dtype, -2, 2) for name, desc in sources.items()}
-
     def answer(self, data: TensorData) -> Answer:
-        found = {name: decoded(data.arrays[name], desc.dtype) for name, desc in self.descs.items()}
-        src, weights = (found[name].astype(np.float64) for name in ("src", "weights"))
-        values = np.where(src > 0, src, weights * src)
-        return typed.answer(self.attr, values, UNIT * np.abs(values), data.arrays, self.descs["dst"].dtype)
+        values = prelu(self.real(data, "src"), self.real(data, "weights"))
+        return self.judged(data, values, UNIT * np.abs(values))
 
-    def onednn(self, peer: "OnednnPrimitive") -> Any:
-        create = peer.lib.dnnl_prelu_forward_primitive_desc_create
-        return peer.describe(create, self.kind, *peer.descs.values(), self.attributes_of(peer))
+    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+        return self.kind, *(peer.descs[name] for name in self.descs)
 
 
 def _types(word: str) -> str:

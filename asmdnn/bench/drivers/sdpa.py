@@ -13,23 +13,22 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
-from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData, Work
+from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData
+from asmdnn.bench.drivers.softmax import ALGS
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.values import poison
+from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, TensorWork
 from asmdnn.bench.words import Option, Settings, data_type, direction, one_of, tag
+from asmdnn.definitions.softmax import attention, attention_error
 from asmdnn.errors import InvalidArguments, Unimplemented
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
 
-UNIT = 2.0**-23
-PROP_KINDS = {"FWD_I": dnn.PropKind.forward_inference, "FWD_D": dnn.PropKind.forward_training}
 TRANSPOSED = (0, 1, 3, 2)  # keys as rows, which descriptions have
 # Whether a mask's dims are those of the scores, by its name.
 BUFFERS = {"buffer": (1, 1, 1, 1), "buffer_1d": (0, 0, 0, 1), "buffer_2d": (0, 0, 1, 1)}
 CAUSAL = ("causal_top_left", "causal_bottom_right")
-# Numbers of oneDNN's C interface.
-SRC, WEIGHTS, DST, INFERENCE, SOFTMAX = 1, 33, 17, 96, 0x30000
+SRC, WEIGHTS, DST = (NUMBERS[name] for name in ("src", "weights", "dst"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ def plain(dims: tuple[int, ...]) -> dnn.MemoryDesc:
     return dnn.MemoryDesc(dims, dnn.f32, "abcd"[: len(dims)])
 
 
-class SdpaWork(Work[TensorData]):
+class SdpaWork(TensorWork):
     exactness = (False,)
     peer_slack = 10.0
 
@@ -85,24 +84,9 @@ class SdpaWork(Work[TensorData]):
             self.descs["mask"] = plain(tuple(size if dim else 1 for dim, size in has))
         seen = math.prod(self.scores) * (1 - query[2] / key[3] / 2 if self.is_causal else 1)
         self.flops = int(2 * seen * (query[3] + value[3]))
-
-    @property
-    def argument_bytes(self) -> int:
-        return sum(4 * math.prod(desc.padded_dims) for desc in self.descs.values())
-
-    @property
-    def scale(self) -> float:
-        """The same for each way to say it; 0 leaves it to the library."""
-        return 0.0 if self.settings.scale == "library" else self.depth**-0.5
-
-    def describe(self) -> tuple[dnn.AttentionForward, dnn.Attr]:
-        kind = PROP_KINDS[self.settings.dir]
-        return dnn.AttentionForward(kind, **self.descs, scale=self.scale, causal=self.is_causal), dnn.Attr()
-
-    def data(self, exact: bool) -> TensorData:
-        random = np.random.default_rng(1)
-        arrays = {name: random.uniform(-1, 1, desc.dims).astype(np.float32) for name, desc in self.descs.items()}
-        return TensorData({**arrays, "dst": poison(self.descs["dst"].dims, dnn.f32)}, exact)
+        scale = 0.0 if settings.scale == "library" else self.depth**-0.5  # the same for each way to say it
+        kind = PROP_KINDS[settings.dir]
+        self.desc = dnn.AttentionForward(kind, **self.descs, scale=scale, causal=self.is_causal)
 
     def added(self, data: Data) -> Array | float:
         """The mask, and the future of causal attention."""
@@ -113,12 +97,9 @@ class SdpaWork(Work[TensorData]):
         return np.where(hidden, -np.inf, 0.0) if self.is_causal else 0.0
 
     def answer(self, data: TensorData) -> Answer:
-        query, key, value = (data.arrays[name].astype(np.float64) for name in ("query", "key", "value"))
-        together = query.shape[1] // key.shape[1]
-        scores = query @ key.repeat(together, 1).swapaxes(2, 3) * self.depth**-0.5 + self.added(data)
-        powers = np.exp(scores - scores.max(-1, keepdims=True))
-        values = powers / powers.sum(-1, keepdims=True) @ value.repeat(together, 1)
-        return Answer(values, UNIT * (32 + query.shape[3] + key.shape[2] / 16), "numpy")
+        query, key, value = (self.real(data, name) for name in ("query", "key", "value"))
+        values = attention(query, key, value, self.depth**-0.5, self.added(data))
+        return Answer(values, attention_error(query, key), "numpy")
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         return Composition(self, isa, threads)
@@ -186,7 +167,8 @@ class Composition:
 
     def _softmax(self, peer: "OnednnPrimitive") -> Any:
         create = peer.lib.dnnl_softmax_forward_primitive_desc_create
-        return peer.describe(create, INFERENCE, SOFTMAX, peer.descs["src"], peer.descs["dst"], 3, peer.null)
+        what = FORWARD["FWD_I"], ALGS["SOFTMAX"], peer.descs["src"], peer.descs["dst"], 3, peer.null
+        return peer.describe(create, *what)
 
     def _product(self, peer: "OnednnPrimitive", attr: Any = None) -> Any:
         src, weights, dst = (peer.descs[name] for name in ("src", "weights", "dst"))

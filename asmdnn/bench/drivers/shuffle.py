@@ -1,6 +1,5 @@
 """`--shuffle`: one axis shuffled, in every type and layout."""
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +10,9 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
 from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, TensorWork
-from asmdnn.bench.values import TYPES, decoded, random_values
-from asmdnn.bench.words import LAYOUT, Option, Settings, data_type, direction, number
-from asmdnn.memory.tags import MAX_NDIMS
+from asmdnn.bench.values import TYPES, random_values
+from asmdnn.bench.words import LAYOUT, Option, Settings, axis, data_type, direction, number
+from asmdnn.definitions.moves import shuffled
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
@@ -54,13 +53,8 @@ class ShuffleWork(TensorWork):
         return {"src": random_values(random, src.dims, src.dtype, LARGEST_VALUE, exact)}
 
     def answer(self, data: TensorData) -> Answer:
-        """The axis as a matrix of `group` columns, or rows when going back, transposed."""
-        shuffle, src = self.shuffle, data.arrays["src"]
-        sides = (-1, shuffle.group_size) if not self.is_backward else (shuffle.group_size, -1)
-        before, after = src.shape[: shuffle.axis], src.shape[shuffle.axis + 1 :]
-        matrix = src.reshape(math.prod(before), *sides, math.prod(after)) if src.size else src
-        moved = matrix.swapaxes(1, 2).reshape(src.shape) if src.size else src
-        return Answer(decoded(moved, self.descs["src"].dtype), 0.0, "numpy")
+        x, axis, group = self.real(data, "src"), self.shuffle.axis, self.shuffle.group_size
+        return Answer(shuffled(x, axis, group if self.is_backward else x.shape[axis] // group), 0.0, "numpy")
 
     def onednn(self, peer: "OnednnPrimitive") -> Any:
         src, dst = peer.descs["src"], peer.descs["dst"]
@@ -88,7 +82,7 @@ DRIVER = Driver(
                       "FWD_D training (default), FWD_I inference, BWD_D backward", True),
         "dt": Option("dt", data_type(), f"data type: {', '.join(TYPES)}", True),
         "tag": LAYOUT,
-        "axis": Option("axis", number(-MAX_NDIMS, MAX_NDIMS - 1), "the axis to shuffle (1)", True),
+        "axis": axis("the axis to shuffle (1)"),
         "group": Option("group", number(1), "oneDNN's group_size (1), which divides the axis", True),
     },
     dims_problem(1),

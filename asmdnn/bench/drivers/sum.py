@@ -1,29 +1,21 @@
 """`--sum`: the sum of several tensors, each with a factor."""
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import asmdnn as dnn
-from asmdnn.bench import typed
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
-from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
+from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
-from asmdnn.bench.values import decoded, poison
-from asmdnn.bench.words import Option, Settings, boolean, data_type, tag
+from asmdnn.bench.tensor_work import NUMBERS_OF_MANY, TensorWork
+from asmdnn.bench.words import DDT, DTAG, TAGS, Option, Settings, data_type, each, flag
+from asmdnn.definitions.elementwise import weighted_sum, weighted_sum_error
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.attributes.words import number_word
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
-
-LARGEST_VALUE = 64
-UNIT_ROUNDOFF = 2.0**-24
-# Numbers of oneDNN's C interface.
-MULTIPLE_SRC, DST = 1024, 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,73 +31,35 @@ class SumSettings(Settings):
 SumCase = Case[SumSettings, DimsProblem]
 
 
-class SumWork(Work[TensorData]):
+class SumWork(TensorWork):
     exactness = (False,)
+    bounds = (-64, 64)
+    function, numbers = "sum", NUMBERS_OF_MANY
 
     def __init__(self, case: SumCase) -> None:
         settings, dims = case.settings, case.problem.dims
-        types = settings.sdt.split(":")
+        types, tags = settings.sdt.split(":"), settings.stag.split(":")
         count = len(types)
-        tags = settings.stag.split(":")
         tags += tags[-1:] * (count - len(tags))
         srcs = tuple(desc_of(dims, kind, each) for kind, each in zip(types, tags, strict=False))
         scales = settings.scales * count if len(settings.scales) == 1 else settings.scales
         if len(scales) not in (0, count):
             raise InvalidArguments(f"--scales has {len(scales)} numbers, there are {count} sources")
-        target = tags[0] if settings.dtag == "any" else settings.dtag
-        self.sum = dnn.SumForward(srcs, desc_of(dims, settings.ddt, target), scales)
-        self.in_place = {"dst": "src0"} if settings.inplace else {}
+        dst = desc_of(dims, settings.ddt, tags[0] if settings.dtag == "any" else settings.dtag)
+        self.descs = {**{f"src{k}": desc for k, desc in enumerate(srcs)}, "dst": dst}
+        self.desc = self.sum = dnn.SumForward(srcs, dst, scales)
         if settings.inplace:
-            typed.check_in_place(srcs[0], self.sum.dst)
-
-    @property
-    def argument_bytes(self) -> int:
-        return sum(math.prod(desc.padded_dims) * desc.dtype.size_bytes for desc in (*self.sum.srcs, self.sum.dst))
-
-    def describe(self) -> tuple[dnn.SumForward, dnn.Attr]:
-        return self.sum, dnn.Attr()
-
-    def data(self, exact: bool) -> TensorData:
-        random = np.random.default_rng(1)
-        arrays = {
-            f"src{k}": typed.numbers(random, desc.dims, desc.dtype, -LARGEST_VALUE, LARGEST_VALUE)
-            for k, desc in enumerate(self.sum.srcs)
-        }
-        return TensorData({**arrays, "dst": poison(self.sum.dst.dims, self.sum.dst.dtype)}, exact)
+            self.replaces("src0")
 
     def answer(self, data: TensorData) -> Answer:
-        """Within a rounding of every partial sum."""
-        factors = zip(self.sum.scales, self.sum.srcs, strict=True)
-        terms = [
-            np.float32(x) * decoded(data.arrays[f"src{k}"], desc.dtype).astype(np.float64)
-            for k, (x, desc) in enumerate(factors)
-        ]
-        error = UNIT_ROUNDOFF * 2 * len(terms) * np.sum(np.abs(terms), 0)
-        return Answer(*typed.narrowed(np.sum(terms, 0), error, self.sum.dst.dtype), "numpy")
+        terms = [self.real(data, f"src{k}") for k in range(len(self.sum.srcs))]
+        values, scales = weighted_sum(terms, self.sum.scales), self.sum.scales
+        return self.judged(data, values, weighted_sum_error(terms, scales))
 
-    def peer(self, isa: str, threads: int) -> PeerSide:
-        from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
-
-        tensors = {f"src{k}": Tensor(MULTIPLE_SRC + k, desc) for k, desc in enumerate(self.sum.srcs)}
-        tensors["dst"] = Tensor(DST, self.sum.dst)
-        return OnednnPrimitive(self._of_onednn, tensors, isa, threads, ("dst",), self.in_place)
-
-    def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
-        srcs = peer.handles([peer.descs[f"src{k}"] for k in range(len(self.sum.srcs))])
-        return peer.describe(
-            peer.lib.dnnl_sum_primitive_desc_create,
-            *(peer.descs["dst"], len(self.sum.srcs), list(self.sum.scales), srcs, peer.null),
-        )
-
-
-def _types(word: str) -> str:
-    """A type for every source."""
-    return ":".join(map(data_type(), word.split(":")))
-
-
-def _tags(word: str) -> str:
-    """One layout for all sources, or one for each."""
-    return ":".join(map(tag, word.split(":")))
+    def onednn(self, peer: "OnednnPrimitive") -> Any:
+        srcs, count = peer.handles([peer.descs[name] for name in self.descs if name != "dst"]), len(self.sum.srcs)
+        create = peer.lib.dnnl_sum_primitive_desc_create
+        return peer.describe(create, peer.descs["dst"], count, list(self.sum.scales), srcs, peer.null)
 
 
 def _scales(word: str) -> tuple[float, ...]:
@@ -124,13 +78,14 @@ DRIVER = Driver(
     "sum",
     SumSettings(),
     {
-        "sdt": Option("sdt", _types, "data types of the sources, and so their number: f32:f32 (default)", True),
-        "ddt": Option("ddt", data_type(), "data type of dst: f32 (default), bf16, f16, s32, s8, u8", True),
-        "stag": Option("stag", _tags, "layouts of the sources: abx (default), or one for each, axb:abx", True),
-        "dtag": Option("dtag", tag, "layout of dst: any (default) is that of the first source", True),
+        "sdt": Option("sdt", each(data_type()),
+                      "data types of the sources, and so their number: f32:f32 (default)", True),
+        "ddt": DDT,
+        "stag": TAGS,
+        "dtag": DTAG,
         "scales": Option("scales", _scales, "a factor for all sources, or one for each: 0.5:2 (1)", True,
                          lambda numbers: ":".join(map(number_word, numbers))),
-        "inplace": Option("inplace", boolean, "true: the result replaces the first source; false (default)", True),
+        "inplace": flag("inplace", "true: the result replaces the first source; false (default)"),
     },
     dims_problem(1),
     SumWork,

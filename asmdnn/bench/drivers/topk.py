@@ -10,9 +10,9 @@ from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.values import joined, random_values
-from asmdnn.bench.words import Option, Settings, boolean, number, one_of, tag
+from asmdnn.bench.words import Option, Settings, axis, flag, number, one_of, tag
+from asmdnn.definitions.reduction import top
 from asmdnn.errors import InvalidArguments
-from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.topk.description import ALGORITHMS
 
 LARGEST_VALUE = 64  # integers have many ties
@@ -30,14 +30,6 @@ class TopKSettings(Settings):
 
 
 TopKCase = Case[TopKSettings, DimsProblem]
-
-
-def order(x: Array, axis: int, largest: bool, last: bool) -> Array:
-    """The indices that sort along an axis, the best first, of equal ones the first or the last."""
-    keys = -x if largest else x
-    if not last:
-        return np.asarray(np.argsort(keys, axis, kind="stable"))
-    return np.asarray(x.shape[axis] - 1 - np.argsort(np.flip(keys, axis), axis, kind="stable"))
 
 
 class TopKWork(TensorWork):
@@ -58,11 +50,9 @@ class TopKWork(TensorWork):
         return {"src": random_values(random, self.descs["src"].dims, dnn.f32, LARGEST_VALUE, exact)}
 
     def answer(self, data: TensorData) -> Answer:
-        src, settings = data.arrays["src"], self.settings
-        places = order(src, self.axis, settings.alg == "max", settings.last)
-        places = np.take(places, range(settings.k), self.axis)
-        found = [places] + [np.take_along_axis(src, places, self.axis)] * settings.values
-        return Answer(joined([one.astype(np.float64) for one in found]), 0.0, "numpy")
+        settings = self.settings
+        values, places = top(self.real(data, "src"), settings.k, self.axis, settings.alg == "max", settings.last)
+        return Answer(joined([places.astype(np.float64), values][: len(self.results)]), 0.0, "numpy")
 
 
 def _title(case: TopKCase) -> str:
@@ -71,8 +61,7 @@ def _title(case: TopKCase) -> str:
 
 
 def _completed(settings: TopKSettings, problem: DimsProblem) -> tuple[TopKSettings, DimsProblem]:
-    axis = settings.axis + len(problem.dims) * (settings.axis < 0)
-    return replace(settings, axis=axis), problem
+    return replace(settings, axis=settings.axis + len(problem.dims) * (settings.axis < 0)), problem
 
 
 DRIVER = Driver(
@@ -82,10 +71,10 @@ DRIVER = Driver(
         "alg": Option("alg", one_of(*ALGORITHMS), "max (default), min", True),
         "stag": Option("stag", tag, "layout of src: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
         "dtag": Option("dtag", tag, "layout of the results: any (default) is that of src", True),
-        "axis": Option("axis", number(-MAX_NDIMS, MAX_NDIMS - 1), "the axis that is searched (1)", True),
+        "axis": axis("the axis that is searched (1)"),
         "k": Option("k", number(1), "how many (1)", True),
-        "values": Option("values", boolean, "true (default): indices and numbers; false: indices alone", True),
-        "last": Option("last", boolean, "true: the last of equal numbers, for k = 1; false (default)", True),
+        "values": flag("values", "true (default): indices and numbers; false: indices alone"),
+        "last": flag("last", "true: the last of equal numbers, for k = 1; false (default)"),
     },
     dims_problem(1),
     TopKWork,

@@ -32,18 +32,18 @@ from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import AHEAD, ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, TapGroup
 from asmdnn.generators.dot.ending import EndingTypes, TileEnding, operand_ranges
 from asmdnn.generators.dot.matmul_shape import Bias
+from asmdnn.generators.dot.operands import BROADCASTS
 from asmdnn.generators.dot.start import load_bias, load_starts, start_tile
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_of
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
 from asmdnn.types import DataType, f32
 
-LINE_BYTES = 64
 ONE_ROW = Bias(0, True)  # of a channel for all pixels
-BROADCASTS = 4  # registers that take turns holding a broadcast source element
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class ConvTileSpec:
 
     def ending_types(self) -> EndingTypes:
         dst = self.dst_type if self.works_in_f32 else f32  # sums are stored as they are
-        return EndingTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))))
+        return EndingTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
 
     @property
     def name(self) -> str:

@@ -1,24 +1,29 @@
-"""f32 matrix-vector products whose matrix has its sums along its rows: as fast as memory gives them.
+"""Matrix-vector products whose matrix has its sums along its rows: as fast as memory gives them.
 
     dst[r, lane] = sum over the k of that lane of src[r, k] * weights[k]
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32[rows, depth] | row r at r * src_row_bytes, dense; nothing past the depth is read |
-| weights | f32[depth]       | dense |
-| dst     | f32[rows, lanes] | dense; only written: what is left to add up, in lanes of one vector |
+| src     | types.weights[rows, depth] | row r at r * src_row_bytes, dense; nothing past the depth is read |
+| weights | types.src[depth]           | dense |
+| dst     | types.sums[rows, lanes]    | dense; only written: what is left to add up, in lanes of one vector |
 
-Each step takes two vectors of STRIP rows, so that each row is a stream that the hardware prefetches.
+The matrix is what a dot calls weights, since those are multiplied from memory: a product of rows of src with a vector
+of weights is this one's transpose.  A lane has a group of k.  Each step takes two vectors of STRIP rows, so that each
+row is a stream that the hardware prefetches.  What the dot adds to its src is not undone.
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.operands import DST, OPERANDS, SRC, WEIGHTS, load_operands
-from asmdnn.isa.assembler import Assembler, mem
-from asmdnn.isa.vector import Vector
+from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.dense import Run, dense_of
+from asmdnn.isa.dot import F32, Dot, Types, dot_of
+from asmdnn.isa.vector import Lanes
 from asmdnn.isa.vectors import lanes_of, vector_of
 
 STRIP = 4  # rows at a time: with two vectors of each, sums enough to hide the latency of a multiply
@@ -27,16 +32,17 @@ CHUNK = 2  # vectors of a row in a step
 
 @dataclass(frozen=True, slots=True)
 class DotsSpec:
-    """Everything that the bytes of the kernel depend on; rows and depth > 0."""
+    """Everything that the bytes of the kernel depend on; rows and depth > 0, depth in elements."""
 
     isa: str
     rows: int
     depth: int
     src_row_bytes: int
+    types: Types = F32
 
     @property
     def name(self) -> str:
-        return f"dots_f32_{self.rows}x{self.depth}_{checksum(self)}__{self.isa}"
+        return f"dots_{self.types}_{self.rows}x{self.depth}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -44,66 +50,93 @@ class DotsSpec:
         return OPERANDS
 
     def footprint(self) -> Footprint:
-        size = 4 * self.depth
-        src = (Range(SRC, r * self.src_row_bytes, r * self.src_row_bytes + size) for r in range(self.rows))
-        dst = Range(DST, 0, 4 * lanes_of(self.isa) * self.rows)
-        return Footprint((*src, Range(WEIGHTS, 0, size)), (dst,))
+        row, vector = (x.size_bytes * self.depth for x in (self.types.weights, self.types.src))
+        src = (Range(SRC, r * self.src_row_bytes, r * self.src_row_bytes + row) for r in range(self.rows))
+        dst = Range(DST, 0, self.types.sums.size_bytes * lanes_of(self.isa) * self.rows)
+        return Footprint((*src, Range(WEIGHTS, 0, vector)), (dst,))
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
-        v = vector_of(self.isa, asm)
-        pointers = load_operands(asm)
+        dot = dot_of(self.types, self.isa, vector_of(self.isa, asm))
+        code = DotsCode(self, dot)
         strips, rest = divmod(self.rows, STRIP)
-        if strips:
-            left = asm.gp.take("strips left")
-            asm.MOV(left, strips)
-            with asm.loop(left, "strips of rows"):
-                self.strip(asm, v, STRIP, *pointers)
-                asm.ADD(pointers[0], STRIP * self.src_row_bytes)
-                asm.ADD(pointers[2], STRIP * v.bytes)
-            asm.gp.free(left)
-        if rest:
-            self.strip(asm, v, rest, *pointers)
+        with dot.ready():
+            if strips:
+                left = asm.gp.take("strips left")
+                asm.MOV(left, strips)
+                with asm.loop(left, "strips of rows"):
+                    code.strip(STRIP)
+                    asm.ADD(code.src, STRIP * self.src_row_bytes)
+                    asm.ADD(code.dst, STRIP * dot.v.bytes)
+                asm.gp.free(left)
+            if rest:
+                code.strip(rest)
         asm.ret()
 
-    def strip(self, asm: Assembler, v: Vector, rows: int, src: Any, weights: Any, dst: Any) -> None:
+
+class DotsCode:
+    """The code of strips; pointers stay in registers."""
+
+    def __init__(self, spec: DotsSpec, dot: Dot) -> None:
+        self.spec, self.dot, self.asm, self.v = spec, dot, dot.asm, dot.v
+        self.src, self.weights, self.dst = load_operands(dot.asm)
+
+    def strip(self, rows: int) -> None:
         """Some rows; the pointers are left as they were."""
+        asm, v, types = self.asm, self.v, self.spec.types
         asm.role(f"strip of {rows}")
         acc = v.registers.take("sums", rows, CHUNK)
         for x in (x for row in acc for x in row):
             v.zero(x)
-        chunks, rest = divmod(self.depth, CHUNK * v.lanes)
+        elements = CHUNK * v.lanes * types.group
+        chunks, rest = divmod(self.spec.depth, elements)
+        steps = ((self.src, types.weights.size_bytes * elements), (self.weights, types.src.size_bytes * elements))
         if chunks:
             left = asm.gp.take("chunks left")
             asm.MOV(left, chunks)
             with asm.loop(left, "chunks of depth"):
-                self.chunk(v, acc, CHUNK * v.lanes, src, weights)
-                asm.ADD(src, CHUNK * v.bytes)
-                asm.ADD(weights, CHUNK * v.bytes)
+                self.chunk(acc, elements)
+                for pointer, size in steps:
+                    asm.ADD(pointer, size)
             asm.gp.free(left)
         if rest:
-            self.chunk(v, acc, rest, src, weights)
-        if chunks:
-            asm.SUB(src, chunks * CHUNK * v.bytes)
-            asm.SUB(weights, chunks * CHUNK * v.bytes)
+            self.chunk(acc, rest)
+        for pointer, size in steps if chunks else ():
+            asm.SUB(pointer, chunks * size)
         for r, (first, second) in enumerate(acc):
-            v.add(first, first, second)
-            v.store(mem(dst, r * v.bytes, size=v.bytes), first)
+            self.dot.add(first, second)
+            v.store(mem(self.dst, r * v.bytes, size=v.bytes), first)
         v.registers.free(*(x for row in acc for x in row))
 
-    def chunk(self, v: Vector, acc: list[list[Any]], depth: int, src: Any, weights: Any) -> None:
-        """Some vectors of the rows."""
-        vectors = -(-depth // v.lanes)
-        factors = v.registers.take("weights", vectors)
-        data = v.registers.take("src")
-        with v.parts(vectors, depth) as parts:
-            for j, (factor, part) in enumerate(zip(factors, parts, strict=True)):
-                part.load(factor, mem(weights, j * v.bytes, size=v.bytes))
+    def chunk(self, acc: Sequence[Sequence[Register]], depth: int) -> None:
+        """Some vectors of the rows, of so many elements of k."""
+        v, dot, types = self.v, self.dot, self.spec.types
+        vectors = -(-depth // (v.lanes * types.group))
+        each = dot.copy_registers
+        factors, data = v.registers.take("weights", each * vectors), v.registers.take("src", dot.row_registers)
+        spare = v.registers.take("product", dot.product_registers)
+        vector_bytes = v.lanes * types.group * types.src.size_bytes
+        with self.parts(vectors, depth, data[0]) as parts:
+            for j, part in enumerate(parts):
+                copy = factors[j * each : (j + 1) * each]
+                part.load(copy[-1], mem(self.weights, j * vector_bytes, size=vector_bytes))
+                dot.arrange_src(copy)
                 for r, sums in enumerate(acc):
-                    at = mem(src, r * self.src_row_bytes + j * v.bytes, size=v.bytes)
-                    if part is v:
-                        v.fma(sums[j], factor, at)
-                    else:
-                        part.load(data, at)
-                        v.fma(sums[j], factor, data)
-        v.registers.free(*factors, data)
+                    at = mem(self.src, r * self.spec.src_row_bytes + j * dot.row_bytes, size=dot.row_bytes)
+                    dot.accumulate(sums[j], copy, dot.read(data, part, at), [*spare, data[0]][0])
+        v.registers.free(*factors, *data, *spare)
+
+    @contextmanager
+    def parts(self, vectors: int, depth: int, spare: Register) -> Iterator[list[Lanes]]:
+        """How to read each vector where only `depth` elements exist."""
+        v, types = self.v, self.spec.types
+        if types.group == 1:
+            with v.parts(vectors, depth) as single:
+                yield single
+            return
+        full = depth // (v.lanes * types.group)
+        size = depth * types.src.size_bytes - full * v.bytes
+        dense = dense_of(v, spare)
+        parts: list[Lanes] = [v] * full + [Run(dense, size)] * (vectors - full)
+        yield parts
+        dense.forget()

@@ -1,123 +1,161 @@
-"""f32 matrix-vector products that read whole rows of a row-major matrix: as fast as memory gives them.
+"""Matrix-vector products that read whole rows of a row-major matrix: as fast as memory gives them.
 
     dst[c] = sum over k of src[k] * weights[k, c]
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32[depth]          | element k at k * src_depth_bytes |
-| weights | f32[depth, columns] | row k at k * weights_row_bytes, dense; nothing past the columns is read |
-| dst     | f32[columns]        | dense; only written as far as the caller sees: partial sums lie there between passes |
+| src     | types.src[depth]     | groups of k are src_depth_bytes apart, dense within |
+| weights | types.weights[depth, columns] | row k at k * weights_row_bytes, dense; nothing past the columns is read |
+| dst     | types.sums[columns]  | dense; only written, as the caller sees it: partial sums are there between passes |
 
-A pass takes ROWS rows and goes through all columns, so that each row is a stream that the hardware prefetches; a tile
-that takes all rows of a few columns would touch another page with every step.
+A pass takes some rows and goes through all columns, so that each row is a stream that the hardware prefetches; a tile
+that takes all rows of a few columns would touch another page with every step.  Rows of a group are interleaved in
+registers, so that plain weights of all types are read once, where they lie.  What the dot adds to src is not undone.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.operands import DST, OPERANDS, SRC, WEIGHTS, load_operands
-from asmdnn.isa.assembler import Assembler, mem
-from asmdnn.isa.vector import Vector
-from asmdnn.isa.vectors import vector_of
+from asmdnn.generators.dot.operands import DST, OPERANDS, WEIGHTS, load_operands, src_of
+from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_class, dot_of
+from asmdnn.isa.vectors import VECTORS, vector_of
+from asmdnn.isa.weight_rows import weight_rows
 
-ROWS = 8  # of weights in a pass: so many streams, and registers that hold elements of src
+GROUPS = 8  # of rows of weights in a pass: with groups of one element so many streams, and registers that hold src
+STREAMS = 16  # the most, of groups of several
 CHUNK = 4  # vectors of columns in a step, to hide the latency of a multiply
+OTHERS = 13  # registers that a step needs beside src: sums, rows and what they become, an order, a mask, 128s
 
 
 @dataclass(frozen=True, slots=True)
 class GemvSpec:
-    """Everything that the bytes of the kernel depend on; depth > 0."""
+    """Everything that the bytes of the kernel depend on; depth > 0, in elements."""
 
     isa: str
     columns: int
     depth: int
     src_depth_bytes: int
     weights_row_bytes: int
+    types: Types = F32
 
     @property
     def name(self) -> str:
-        return f"gemv_f32_{self.columns}x{self.depth}_{checksum(self)}__{self.isa}"
+        return f"gemv_{self.types}_{self.columns}x{self.depth}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
         return OPERANDS
 
+    @property
+    def pass_groups(self) -> int:
+        """Groups of k in a pass: as many as registers hold of src."""
+        if self.types.group == 1:
+            return GROUPS
+        free = VECTORS[self.isa].count - OTHERS
+        return min(STREAMS // self.types.group, free // dot_class(self.types, self.isa).copy_registers)
+
+    @property
+    def passes(self) -> int:
+        """A cut group has one of its own."""
+        whole, cut = divmod(self.depth, self.types.group)
+        return -(-whole // self.pass_groups) + bool(cut)
+
     def footprint(self) -> Footprint:
-        src = [Range(SRC, k * self.src_depth_bytes, k * self.src_depth_bytes + 4) for k in range(self.depth)]
+        types = self.types
+        src = src_of(1, 0, self.src_depth_bytes, types.groups_of(self.depth))
+        row = types.weights.size_bytes * self.columns
         rows = [k * self.weights_row_bytes for k in range(self.depth)]
-        weights = [Range(WEIGHTS, at, at + 4 * self.columns) for at in rows]
-        return Footprint((*src, *weights), (Range(DST, 0, 4 * self.columns),), rereads=self.depth > ROWS)
+        weights = [Range(WEIGHTS, at, at + row) for at in rows]
+        dst = Range(DST, 0, types.sums.size_bytes * self.columns)
+        return Footprint((*src, *weights), (dst,), rereads=self.passes > 1)
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
-        v = vector_of(self.isa, asm)
+        dot = dot_of(self.types, self.isa, vector_of(self.isa, asm))
         src, weights, dst = load_operands(asm)
-        rest = self.depth % ROWS or ROWS
-        GemvPass(self, asm, v, rest, first=True).emit(src, weights, dst)
-        passes = (self.depth - rest) // ROWS
-        if passes:
-            left = asm.gp.take("passes left")
-            asm.MOV(left, passes)
-            with asm.loop(left, "passes"):
-                asm.ADD(src, rest * self.src_depth_bytes)
-                asm.ADD(weights, rest * self.weights_row_bytes)
-                GemvPass(self, asm, v, ROWS, first=False).emit(src, weights, dst)
-                if rest != ROWS:
-                    asm.ADD(src, (ROWS - rest) * self.src_depth_bytes)
-                    asm.ADD(weights, (ROWS - rest) * self.weights_row_bytes)
+        group, most = self.types.group, self.pass_groups
+        whole, cut = divmod(self.depth, group)
+        rest = (whole - 1) % most + 1 if whole else 0
+        code = GemvCode(self, dot, (weights, dst))
+
+        def advance(groups: int) -> None:
+            asm.ADD(src, groups * self.src_depth_bytes)
+            asm.ADD(weights, groups * group * self.weights_row_bytes)
+
+        with dot.ready():
+            if rest:
+                code.one_pass(src, [GROUP_BYTES] * rest, first=True)
+            passes = (whole - rest) // most
+            if passes:
+                left = asm.gp.take("passes left")
+                asm.MOV(left, passes)
+                with asm.loop(left, "passes"):
+                    advance(rest)
+                    code.one_pass(src, [GROUP_BYTES] * most, first=False)
+                    if rest != most:
+                        advance(most - rest)
+                asm.gp.free(left)
+            if cut:
+                if rest:
+                    advance(rest)
+                code.one_pass(src, [cut * self.types.src.size_bytes], first=not rest)
         asm.ret()
 
 
-class GemvPass:
-    """dst = or += the products of `rows` rows."""
+class GemvCode:
+    """dst = or += the products of some rows."""
 
-    def __init__(self, spec: GemvSpec, asm: Assembler, v: Vector, rows: int, first: bool) -> None:
-        self.spec, self.asm, self.v, self.rows, self.first = spec, asm, v, rows, first
+    def __init__(self, spec: GemvSpec, dot: Dot, pointers: tuple[Register, Register]) -> None:
+        self.spec, self.dot, self.v, self.asm = spec, dot, dot.v, dot.asm
+        self.weights, self.dst = pointers
+        self.rows = weight_rows(dot)
 
-    def emit(self, src: Any, weights: Any, dst: Any) -> None:
-        """The pointers are left as they were."""
-        asm, v = self.asm, self.v
-        factors = v.registers.take("src", self.rows)
-        for k, x in enumerate(factors):
-            v.broadcast(x, mem(src, k * self.spec.src_depth_bytes, size=4))
+    def one_pass(self, src: Register, groups: Sequence[int], first: bool) -> None:
+        """Of groups of so many bytes of src; the pointers are left as they were."""
+        asm, v, dot = self.asm, self.v, self.dot
+        size = self.spec.types.weights.size_bytes
+        registers, each = v.registers.take("src", len(groups) * dot.copy_registers), dot.copy_registers
+        copies = [registers[k * each : (k + 1) * each] for k in range(len(groups))]
+        for k, (copy, group_bytes) in enumerate(zip(copies, groups, strict=True)):
+            dot.keep(copy, mem(src, k * self.spec.src_depth_bytes, size=GROUP_BYTES), group_bytes)
+        held = groups[-1] // self.spec.types.src.size_bytes + (len(groups) - 1) * self.spec.types.group
         chunk = CHUNK * v.lanes
         chunks, rest = divmod(self.spec.columns, chunk)
         if chunks:
             left = asm.gp.take("chunks left")
             asm.MOV(left, chunks)
-            with asm.loop(left, f"chunks of {self.rows} rows"):
-                self.step(chunk, factors, weights, dst)
-                asm.ADD(weights, 4 * chunk)
-                asm.ADD(dst, 4 * chunk)
+            with asm.loop(left, f"chunks of {held} rows"):
+                self.step(chunk, copies, held, first)
+                asm.ADD(self.weights, size * chunk)
+                asm.ADD(self.dst, CHUNK * v.bytes)
             asm.gp.free(left)
         if rest:
-            self.step(rest, factors, weights, dst)
+            self.step(rest, copies, held, first)
         if chunks:
-            asm.SUB(weights, 4 * chunk * chunks)
-            asm.SUB(dst, 4 * chunk * chunks)
-        v.registers.free(*factors)
+            asm.SUB(self.weights, size * chunk * chunks)
+            asm.SUB(self.dst, CHUNK * v.bytes * chunks)
+        v.registers.free(*registers)
 
-    def step(self, columns: int, factors: list[Any], weights: Any, dst: Any) -> None:
-        v, vectors = self.v, -(-columns // self.v.lanes)
+    def step(self, columns: int, copies: Sequence[Sequence[Register]], held: int, first: bool) -> None:
+        """`held` rows of weights, a copy of src for each group of them."""
+        v, group, row_bytes = self.v, self.spec.types.group, self.spec.weights_row_bytes
+        vectors = -(-columns // v.lanes)
         acc = v.registers.take("sums", vectors)
-        data = v.registers.take("weights")
-        with v.parts(vectors, columns) as parts:
+        with self.rows.ready(), v.parts(vectors, columns) as parts:
             for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
-                if self.first:
+                if first:
                     v.zero(x)
                 else:
-                    part.load(x, mem(dst, j * v.bytes, size=v.bytes))
-            for k, factor in enumerate(factors):
-                for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
-                    at = mem(weights, k * self.spec.weights_row_bytes + j * v.bytes, size=v.bytes)
-                    if part is v:
-                        v.fma(x, factor, at)
-                    else:
-                        part.load(data, at)
-                        v.fma(x, factor, data)
+                    part.load(x, mem(self.dst, j * v.bytes, size=v.bytes))
+            for k, copy in enumerate(copies):
+                places = [mem(self.weights, i * row_bytes) for i in range(k * group, min(held, (k + 1) * group))]
+                for j, found in self.rows.vectors(places, parts, columns):
+                    for x, row in zip(acc[j:], found, strict=False):
+                        self.dot.accumulate(x, copy, row, self.rows.spare)
             for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
-                part.store_last(mem(dst, j * v.bytes, size=v.bytes), x)
-        v.registers.free(*acc, data)
+                part.store_last(mem(self.dst, j * v.bytes, size=v.bytes), x)
+        v.registers.free(*acc)

@@ -31,7 +31,6 @@ from typing import Any
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint
-from asmdnn.generators.dot.conv import BROADCASTS, LINE_BYTES
 from asmdnn.generators.dot.ending import TileEnding
 from asmdnn.generators.dot.matmul_shape import (
     AHEAD,
@@ -44,10 +43,12 @@ from asmdnn.generators.dot.matmul_shape import (
     WEIGHTS,
     MatmulTile,
 )
+from asmdnn.generators.dot.operands import BROADCASTS
 from asmdnn.generators.dot.start import load_bias, start_tile
 from asmdnn.generators.functions.chain import names_of_operands, words_of
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import GROUP_BYTES, dot_of
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.types import f32

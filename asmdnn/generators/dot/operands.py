@@ -9,6 +9,7 @@ from asmdnn.isa.dot import GROUP_BYTES
 
 OPERANDS = ("src", "weights", "dst")
 SRC, WEIGHTS, DST = range(len(OPERANDS))
+BROADCASTS = 4  # registers that take turns holding a broadcast source element
 
 
 def src_spans(rows: int, row_bytes: int, depth_bytes: int, groups: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -22,9 +23,9 @@ def src_spans(rows: int, row_bytes: int, depth_bytes: int, groups: Sequence[int]
         yield from ((r * row_bytes + k * depth_bytes, size) for r in range(rows) for k, size in enumerate(groups))
 
 
-def src_of_f32(rows: int, row_bytes: int, depth_bytes: int, depth: int) -> list[Range]:
-    """The same of single elements, as ranges."""
-    spans = src_spans(rows, row_bytes, depth_bytes, (GROUP_BYTES,) * depth)
+def src_of(rows: int, row_bytes: int, depth_bytes: int, groups: Sequence[int]) -> list[Range]:
+    """The same as ranges."""
+    spans = src_spans(rows, row_bytes, depth_bytes, groups)
     return [Range(SRC, begin, begin + size) for begin, size in spans]
 
 

@@ -1,31 +1,32 @@
-"""f32 products of few steps of depth, dst row after row: as fast as memory takes dst.
+"""Products of few steps of depth, dst row after row: as fast as memory takes dst.
 
     dst[r, c] = bias[r, c] + sum over k of src[r, k] * weights[k, c]
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32[rows, depth]    | (r, k) at r * src_row_bytes + k * src_depth_bytes |
-| weights | f32[depth, columns] | row k at k * weights_row_bytes, in pieces of `panel_vectors`, panel_bytes apart |
-| bias    | f32[...]            | see `Bias`; nothing past the columns is read |
-| dst     | f32[rows, columns]  | columns dense, rows dst_row_bytes apart; only written |
+| src     | types.src[rows, depth]    | group (r, k) at r * src_row_bytes + k * src_depth_bytes |
+| weights | types.weights[depth, columns] | group k at k * weights_row_bytes, each `panel_vectors` panel_bytes apart |
+| bias    | types.sums[...]           | see `Bias`; nothing past the columns is read |
+| dst     | types.sums[rows, columns] | columns dense, rows dst_row_bytes apart; only written |
 
 A row after the other goes through all columns, so that dst is one stream of stores: streams side by side are slow past
 the caches.  Weights come from L1 again for every row.  The frame is that of matmul tiles.  Nothing is read past the
-columns, unless the weights are `padded`: then whole vectors are.
+columns, unless the weights are `padded`: then whole vectors are.  What the dot adds to src is not undone.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, Bias
-from asmdnn.generators.dot.operands import src_of_f32
+from asmdnn.generators.dot.operands import src_of
 from asmdnn.generators.stores import if_aligned
-from asmdnn.isa.assembler import Assembler, Pointer, mem
-from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
+from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_of
+from asmdnn.isa.dot_base import Row
+from asmdnn.isa.lines import LINE_BYTES
+from asmdnn.isa.vector import Lanes
 from asmdnn.isa.vectors import lanes_of, vector_of
 
 CHUNK = 8  # vectors of columns at a time, to hide the latency of a multiply
@@ -34,7 +35,7 @@ BROADCASTS = 2  # registers that elements of src take turns in
 
 @dataclass(frozen=True, slots=True)
 class OuterSpec:
-    """Everything that the bytes of the kernel depend on; depth > 0, panel_vectors divides CHUNK.
+    """Everything that the bytes of the kernel depend on; depth > 0, in elements, panel_vectors divides CHUNK.
 
     ahead: prefetch the same columns of the next row, where a row of dst is wider than a call, so that it is no stream.
     streaming: stores go past the caches if dst is aligned, which the kernel looks at when called.
@@ -54,12 +55,13 @@ class OuterSpec:
     bias: Bias | None = None
     ahead: bool = False
     streaming: bool = False
+    types: Types = F32
 
     @property
     def name(self) -> str:
         words = [f"{self.rows}x{self.columns}x{self.depth}"] + ["bias"] * bool(self.bias)
         words += ["ahead"] * self.ahead + ["streaming"] * self.streaming + [checksum(self)]
-        return f"outer_f32_{'_'.join(words)}__{self.isa}"
+        return f"outer_{self.types}_{'_'.join(words)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -67,11 +69,12 @@ class OuterSpec:
         return ARGUMENTS
 
     def footprint(self) -> Footprint:
-        width, bias = 4 * self.columns, self.bias
-        src = src_of_f32(self.rows, self.src_row_bytes, self.src_depth_bytes, self.depth)
+        size, bias = self.types.sums.size_bytes, self.bias
+        width = size * self.columns
+        src = src_of(self.rows, self.src_row_bytes, self.src_depth_bytes, self.types.groups_of(self.depth))
         reads = [*src, *self._weights()]
         if bias:
-            size, rows = width if bias.columns else 4, self.rows if bias.row_bytes else 1
+            size, rows = width if bias.columns else size, self.rows if bias.row_bytes else 1
             reads += [Range(BIAS, r * bias.row_bytes, r * bias.row_bytes + size) for r in range(rows)]
         dst = tuple(Range(DST, r * self.dst_row_bytes, r * self.dst_row_bytes + width) for r in range(self.rows))
         return Footprint(tuple(reads), dst)
@@ -82,30 +85,32 @@ class OuterSpec:
             left = self.columns - number * panel
             vectors = -(-left // lanes_of(self.isa))
             width = min(panel, vectors * lanes_of(self.isa) if self.padded else left)
-            for k in range(self.depth):
+            for k in range(len(self.types.groups_of(self.depth))):
                 begin = number * self.panel_bytes + k * self.weights_row_bytes
-                yield Range(WEIGHTS, begin, begin + 4 * width)
+                yield Range(WEIGHTS, begin, begin + self.types.weights_bytes * width)
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
-        v = vector_of(self.isa, asm)
-        rows = OuterCode(self, asm, v)
-        if self.streaming:
-            scratch = asm.gp.take("alignment")
-            with if_aligned(asm, rows.pointers[DST], v.bytes, scratch):
-                rows.emit(streaming=True)
-                asm.ret()
-            asm.gp.free(scratch)
-        rows.emit(streaming=False)
+        dot = dot_of(self.types, self.isa, vector_of(self.isa, asm))
+        rows = OuterCode(self, dot)
+        with dot.ready():
+            if self.streaming:
+                scratch = asm.gp.take("alignment")
+                with if_aligned(asm, rows.pointers[DST], dot.v.bytes, scratch):
+                    rows.emit(streaming=True)
+                    asm.ret()
+                asm.gp.free(scratch)
+            rows.emit(streaming=False)
         asm.ret()
 
 
 class OuterCode:
     """The code for all rows; pointers stay in registers."""
 
-    def __init__(self, spec: OuterSpec, asm: Assembler, v: Vector) -> None:
-        self.spec, self.asm, self.v, self.streaming = spec, asm, v, False
-        self.pointers: dict[int, Any] = {}
+    def __init__(self, spec: OuterSpec, dot: Dot) -> None:
+        self.spec, self.dot, self.v, self.streaming = spec, dot, dot.v, False
+        self.asm = asm = dot.asm
+        self.pointers: dict[int, Register] = {}
         for argument in (SRC, WEIGHTS, DST, *[BIAS] * bool(spec.bias)):
             self.pointers[argument] = asm.gp.take(ARGUMENTS[argument])
             asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
@@ -146,25 +151,26 @@ class OuterCode:
     def chunk(self, columns: int) -> None:
         """Some vectors of a row."""
         spec, v, vectors = self.spec, self.v, -(-columns // self.v.lanes)
-        acc = v.registers.take("sums", vectors)
-        spare = v.registers.take("broadcast src", BROADCASTS)
-        for line in range(0, 4 * columns, LINE_BYTES) if spec.ahead and not self.streaming else ():
+        acc, each = v.registers.take("sums", vectors), self.dot.copy_registers
+        spare = v.registers.take("broadcast src", BROADCASTS * each)
+        prefetched = spec.types.sums.size_bytes * columns if spec.ahead and not self.streaming else 0
+        for line in range(0, prefetched, LINE_BYTES):
             self.asm.PREFETCHT0(mem(self.pointers[DST], spec.dst_row_bytes + line))
         with v.parts(vectors, columns) as parts:
             if spec.bias:
                 self.load_bias(acc, parts, spec.bias)
-            for k in range(spec.depth):
-                factor = spare[k % BROADCASTS]
-                v.broadcast(factor, mem(self.pointers[SRC], k * spec.src_depth_bytes, size=4))
+            for k, group_bytes in enumerate(spec.types.groups_of(spec.depth)):
+                copy = spare[k % BROADCASTS * each :][:each]
+                self.dot.keep(copy, mem(self.pointers[SRC], k * spec.src_depth_bytes, size=GROUP_BYTES), group_bytes)
                 for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
                     starts = k == 0 and not spec.bias
-                    self.multiply(x, factor, self.weights(k, j), v if spec.padded else part, starts)
+                    self.multiply(x, copy, self.weights(k, j), v if spec.padded else part, starts)
             for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
                 store = v.stream if self.streaming and part is v else part.store_last
                 store(mem(self.pointers[DST], j * v.bytes, size=v.bytes), x)
         v.registers.free(*acc, *spare)
 
-    def load_bias(self, acc: list[Any], parts: list[Lanes], bias: Bias) -> None:
+    def load_bias(self, acc: list[Register], parts: list[Lanes], bias: Bias) -> None:
         v = self.v
         for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
             if bias.columns:
@@ -172,22 +178,19 @@ class OuterCode:
             elif j:
                 v.move(x, acc[0])
             else:
-                v.broadcast(x, mem(self.pointers[BIAS], 0, size=4))
+                v.broadcast(x, mem(self.pointers[BIAS], 0, size=self.spec.types.sums.size_bytes))
 
     def weights(self, k: int, j: int) -> Pointer:
-        """Vector j of a chunk, row k."""
+        """Vector j of a chunk, group k."""
         panel, within = divmod(j, self.spec.panel_vectors)
-        at = k * self.spec.weights_row_bytes + panel * self.spec.panel_bytes + within * self.v.bytes
-        return mem(self.pointers[WEIGHTS], at, size=self.v.bytes)
+        size = self.dot.row_bytes
+        at = k * self.spec.weights_row_bytes + panel * self.spec.panel_bytes + within * size
+        return mem(self.pointers[WEIGHTS], at, size=size)
 
-    def multiply(self, x: Any, factor: Any, weights: Pointer, part: Lanes, starts: bool) -> None:
-        """x = or += factor * weights."""
-        v = self.v
-        update = v.mul if starts else v.fma
-        if part is v:
-            update(x, factor, weights)
-            return
-        data = v.registers.take("weights")
-        part.load(data, weights)
-        update(x, factor, data)
-        v.registers.free(data)
+    def multiply(self, x: Register, copy: Row, weights: Pointer, part: Lanes, starts: bool) -> None:
+        """x = or += copy * weights."""
+        dot, registers = self.dot, self.v.registers
+        row, products = registers.take("weights", dot.row_registers), registers.take("product", dot.product_registers)
+        update = dot.accumulate_first if starts else dot.accumulate
+        update(x, copy, dot.read(row, part, weights), [*products, row[0]][0])
+        registers.free(*row, *products)

@@ -1,11 +1,12 @@
 """A block of row-major weights copied into panels, which the tiles behind it read from L2.
 
-    weights[p, k, c] = ahead[k, p * panel + c], and 0 behind the columns of the last vector
+    weights[p, k, c] = ahead[k, p * panel + c], and 0 behind the columns of the last vector, and behind the depth
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| ahead   | f32[depth, columns] | the weights as they lie, rows row_bytes apart; nothing past the columns is read |
-| weights | f32[panels, depth, panel] | panel p at p * panel_bytes, its rows dense; only written, in whole vectors |
+| ahead   | types.weights[depth, columns] | as they lie, rows row_bytes apart; nothing past the columns is read |
+| weights | types.weights[panels, depth, panel] | panel p at p * panel_bytes, dense; the elements of a group of rows lie
+                                               side by side in each column; only written, in whole vectors |
 
 Row after row is read, each as one run of lines, and the same columns `ahead_rows` further down are prefetched: rows are
 too short for the hardware to see a stream.  The frame is that of matmul tiles, which follow in the same group of
@@ -13,22 +14,26 @@ records; what is `ahead` of them is what this kernel brings.  Panels should not 
 stores of a row would fall into one set of L1.
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul_shape import AHEAD, ARGUMENTS, WEIGHTS
-from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
-from asmdnn.isa.vector import Vector
+from asmdnn.isa.assembler import Assembler, Pointer, mem
+from asmdnn.isa.dot import F32, GROUP_BYTES, Types, dot_of
+from asmdnn.isa.lines import LINE_BYTES
+from asmdnn.isa.vector import Lanes
 from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.isa.weight_rows import JoinedRows
 
 REGISTERS = 8  # vectors of a row on their way at a time
 
 
 @dataclass(frozen=True, slots=True)
 class PackSpec:
-    """Everything that the bytes of the kernel depend on; depth > 0, columns > 0."""
+    """Everything that the bytes of the kernel depend on; depth > 0, columns > 0; weights that dots do not widen."""
 
     isa: str
     depth: int
@@ -37,10 +42,11 @@ class PackSpec:
     panel_vectors: int
     panel_bytes: int
     ahead_rows: int = 0
+    types: Types = F32
 
     @property
     def name(self) -> str:
-        return f"pack_f32_{self.columns}x{self.depth}_{checksum(self)}__{self.isa}"
+        return f"pack_{self.types.weights}_{self.columns}x{self.depth}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -49,54 +55,96 @@ class PackSpec:
 
     @property
     def vectors(self) -> int:
-        """Of a row."""
+        """Of a row of groups."""
         return -(-self.columns // lanes_of(self.isa))
 
     def footprint(self) -> Footprint:
         rows = (k * self.row_bytes for k in range(self.depth))
-        vector_bytes = 4 * lanes_of(self.isa)
+        vector_bytes, groups = GROUP_BYTES * lanes_of(self.isa), len(self.types.groups_of(self.depth))
         writes = []
         for first in range(0, self.vectors, self.panel_vectors):
             begin, width = first // self.panel_vectors * self.panel_bytes, min(self.panel_vectors, self.vectors - first)
             row = self.panel_vectors * vector_bytes
             if width == self.panel_vectors:
-                writes.append(Range(WEIGHTS, begin, begin + self.depth * row))
+                writes.append(Range(WEIGHTS, begin, begin + groups * row))
             else:
-                starts = (begin + k * row for k in range(self.depth))
+                starts = (begin + k * row for k in range(groups))
                 writes += [Range(WEIGHTS, at, at + width * vector_bytes) for at in starts]
-        return Footprint(tuple(Range(AHEAD, at, at + 4 * self.columns) for at in rows), tuple(writes))
+        read = self.types.weights.size_bytes * self.columns
+        return Footprint(tuple(Range(AHEAD, at, at + read) for at in rows), tuple(writes))
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
-        v = vector_of(self.isa, asm)
-        source, panels, left = (asm.gp.take(name) for name in ("rows", "panels", "rows left"))
-        asm.MOV(source, mem(asm.frame, 8 * AHEAD))
-        asm.MOV(panels, mem(asm.frame, 8 * WEIGHTS))
-        data = v.registers.take("row", min(REGISTERS, self.vectors))
-        asm.MOV(left, self.depth)
-        with v.parts(self.vectors, self.columns) as parts, asm.loop(left, "rows"):
-            self.prefetch(asm, source)
-            for first in range(0, self.vectors, len(data)):
-                some = range(first, min(first + len(data), self.vectors))
-                for x, j in zip(data, some, strict=False):
-                    parts[j].load(x, mem(source, j * v.bytes, size=v.bytes))
-                for x, j in zip(data, some, strict=False):
-                    v.store(self.place(v, panels, j), x)
-            asm.ADD(source, self.row_bytes)
-            asm.ADD(panels, self.panel_vectors * v.bytes)
+        code = PackCode(self, asm)
+        whole, cut = divmod(self.depth, self.types.group)
+        left = asm.gp.take("rows left")
+        code.load_pointers()
+        asm.MOV(left, whole)
+        with code.ready():
+            if whole:
+                with asm.loop(left, "rows"):
+                    code.rows(self.types.group)
+                    asm.ADD(code.source, self.types.group * self.row_bytes)
+                    asm.ADD(code.panels, self.panel_vectors * code.v.bytes)
+            if cut:
+                code.rows(cut)
         asm.ret()
 
-    def place(self, v: Vector, panels: Register, j: int) -> Pointer:
-        """Where vector j of a row goes."""
-        panel, within = divmod(j, self.panel_vectors)
-        return mem(panels, panel * self.panel_bytes + within * v.bytes, size=v.bytes)
 
-    def prefetch(self, asm: Assembler, source: Register) -> None:
+class PackCode:
+    """The code of a group of rows."""
+
+    def __init__(self, spec: PackSpec, asm: Assembler) -> None:
+        self.spec, self.asm, self.v = spec, asm, vector_of(spec.isa, asm)
+        self.source, self.panels = (asm.gp.take(name) for name in ("rows", "panels"))
+
+    def load_pointers(self) -> None:
+        self.asm.MOV(self.source, mem(self.asm.frame, 8 * AHEAD))
+        self.asm.MOV(self.panels, mem(self.asm.frame, 8 * WEIGHTS))
+
+    @contextmanager
+    def ready(self) -> Iterator[None]:
+        """Around the copies: the registers that they take."""
+        spec, v = self.spec, self.v
+        if spec.types.group > 1:
+            self.joined = JoinedRows(dot_of(spec.types, spec.isa, v))
+            self.parts: Sequence[Lanes] = [v] * spec.vectors
+            yield
+            return
+        self.data = v.registers.take("row", min(REGISTERS, spec.vectors))
+        with v.parts(spec.vectors, spec.columns) as self.parts:
+            yield
+
+    def rows(self, count: int) -> None:
+        """So many rows, which are a group, or what there is of one."""
+        spec, v = self.spec, self.v
+        for row in range(count):
+            self.prefetch(row)
+        if spec.types.group > 1:
+            places = [mem(self.source, row * spec.row_bytes) for row in range(count)]
+            for first, vectors in self.joined.unarranged(places, spec.vectors, spec.columns):
+                for j, x in enumerate(vectors, first):
+                    v.store(self.place(j), x)
+            return
+        for first in range(0, spec.vectors, len(self.data)):
+            some = range(first, min(first + len(self.data), spec.vectors))
+            for x, j in zip(self.data, some, strict=False):
+                self.parts[j].load(x, mem(self.source, j * v.bytes, size=v.bytes))
+            for x, j in zip(self.data, some, strict=False):
+                v.store(self.place(j), x)
+
+    def place(self, j: int) -> Pointer:
+        """Where vector j of a row of groups goes."""
+        panel, within = divmod(j, self.spec.panel_vectors)
+        return mem(self.panels, panel * self.spec.panel_bytes + within * self.v.bytes, size=self.v.bytes)
+
+    def prefetch(self, row: int) -> None:
         """The lines of a row further down; where rows are no multiple of lines apart, the one of its last byte, too."""
-        if self.ahead_rows:
-            row = self.ahead_rows * self.row_bytes
-            starts = [*range(0, 4 * self.columns, LINE_BYTES)]
-            if self.row_bytes % LINE_BYTES:
-                starts.append(4 * self.columns - 1)
+        spec = self.spec
+        if spec.ahead_rows:
+            size = spec.types.weights.size_bytes * spec.columns
+            starts = [*range(0, size, LINE_BYTES)]
+            if spec.row_bytes % LINE_BYTES:
+                starts.append(size - 1)
             for at in starts:
-                asm.PREFETCHT0(mem(source, row + at))
+                self.asm.PREFETCHT0(mem(self.source, (row + spec.ahead_rows) * spec.row_bytes + at))

@@ -1,36 +1,40 @@
-"""f32 products of a few rows that read whole rows of row-major weights: as fast as memory gives them.
+"""Products of a few rows that read whole rows of row-major weights: as fast as memory gives them.
 
     dst[r, c] = sum over k of src[r, k] * weights[k, c]
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32[rows, depth]    | (r, k) at r * src_row_bytes + k * src_depth_bytes |
-| weights | f32[depth, columns] | row k at k * weights_row_bytes, dense; nothing past the columns is read |
-| dst     | f32[rows, columns]  | rows dst_row_bytes apart; partial sums lie there between passes, best in L1 |
+| src     | types.src[rows, depth]    | row r at r * src_row_bytes, groups of k src_depth_bytes apart, dense within |
+| weights | types.weights[depth, columns] | row k at k * weights_row_bytes, dense; nothing past the columns is read |
+| dst     | types.sums[rows, columns] | rows dst_row_bytes apart; partial sums lie there between passes, best in L1 |
 
 A pass takes STEPS rows of weights through all columns, so that each is a stream that the hardware prefetches, and every
 weight that is loaded meets all rows of src; a tile that takes all rows of a few columns would touch another page with
-every step.
+every step.  Rows of a group are interleaved in registers, as in gemv.py.  What the dot adds to src is not undone.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.operands import DST, OPERANDS, WEIGHTS, load_operands, src_of_f32
-from asmdnn.isa.assembler import Assembler, mem
-from asmdnn.isa.vector import Lanes, Vector
-from asmdnn.isa.vectors import vector_of
+from asmdnn.generators.dot.operands import DST, OPERANDS, WEIGHTS, load_operands, src_of
+from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
+from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_class, dot_of
+from asmdnn.isa.vector import Lanes
+from asmdnn.isa.vectors import VECTORS, vector_of
+from asmdnn.isa.weight_rows import weight_rows
 
-STEPS = 8  # rows of weights in a pass: so many streams
+STEPS = 8  # groups of rows of weights in a pass: with groups of one element so many streams
+STREAMS = 16  # the most, of groups of several
 MOST_VECTORS = 4  # of columns at a time, which hide the latency of a multiply
 SPARE = 2  # registers: an element of src, and the mask of a tail
+OTHERS = 9  # that rows of several elements need: rows and what they become, an order, a mask, 128s
 
 
 @dataclass(frozen=True, slots=True)
 class SkinnySpec:
-    """Everything that the bytes of the kernel depend on; 1 < rows, depth > 0."""
+    """Everything that the bytes of the kernel depend on; 1 < rows, depth > 0, in elements; fits(types, isa, rows)."""
 
     isa: str
     rows: int
@@ -40,94 +44,136 @@ class SkinnySpec:
     src_depth_bytes: int
     weights_row_bytes: int
     dst_row_bytes: int
+    types: Types = F32
 
     @property
     def name(self) -> str:
-        return f"skinny_f32_{self.rows}x{self.columns}x{self.depth}_{checksum(self)}__{self.isa}"
+        return f"skinny_{self.types}_{self.rows}x{self.columns}x{self.depth}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
         return OPERANDS
 
+    @property
+    def pass_groups(self) -> int:
+        """Groups of k in a pass."""
+        return min(STEPS, STREAMS // self.types.group)
+
+    @property
+    def passes(self) -> int:
+        """A cut group has one of its own."""
+        whole, cut = divmod(self.depth, self.types.group)
+        return -(-whole // self.pass_groups) + bool(cut)
+
     def footprint(self) -> Footprint:
-        src = src_of_f32(self.rows, self.src_row_bytes, self.src_depth_bytes, self.depth)
+        types = self.types
+        src = src_of(self.rows, self.src_row_bytes, self.src_depth_bytes, types.groups_of(self.depth))
         dst = (r * self.dst_row_bytes for r in range(self.rows))
         weights = (k * self.weights_row_bytes for k in range(self.depth))
+        read, written = types.weights.size_bytes * self.columns, types.sums.size_bytes * self.columns
         return Footprint(
-            (*src, *(Range(WEIGHTS, at, at + 4 * self.columns) for at in weights)),
-            tuple(Range(DST, at, at + 4 * self.columns) for at in dst),
-            rereads=self.depth > STEPS,
+            (*src, *(Range(WEIGHTS, at, at + read) for at in weights)),
+            tuple(Range(DST, at, at + written) for at in dst),
+            rereads=self.passes > 1,
         )
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
-        v = vector_of(self.isa, asm)
-        code = SkinnyCode(self, asm, v)
-        rest = self.depth % STEPS or STEPS
-        code.one_pass(rest, first=True)
-        passes = (self.depth - rest) // STEPS
-        if passes:
-            left = asm.gp.take("passes left")
-            code.advance(rest)
-            asm.MOV(left, passes)
-            with asm.loop(left, "passes"):
-                code.one_pass(STEPS, first=False)
-                code.advance(STEPS)
+        dot = dot_of(self.types, self.isa, vector_of(self.isa, asm))
+        code = SkinnyCode(self, dot)
+        (whole, cut), most = divmod(self.depth, self.types.group), self.pass_groups
+        rest = (whole - 1) % most + 1 if whole else 0
+        with dot.ready():
+            if rest:
+                code.one_pass([GROUP_BYTES] * rest, first=True)
+            passes = (whole - rest) // most
+            if passes or (rest and cut):
+                code.advance(rest)
+            if passes:
+                left = asm.gp.take("passes left")
+                asm.MOV(left, passes)
+                with asm.loop(left, "passes"):
+                    code.one_pass([GROUP_BYTES] * most, first=False)
+                    code.advance(most)
+                asm.gp.free(left)
+            if cut:
+                code.one_pass([cut * self.types.src.size_bytes], first=not rest)
         asm.ret()
+
+
+def vectors_at_once(types: Types, isa: str, rows: int) -> int:
+    """Of columns: sums of so many fit the registers, and of groups of several elements as many as rows become."""
+    count, dot = VECTORS[isa].count, dot_class(types, isa)
+    if types.group == 1:
+        return min(MOST_VECTORS, (count - SPARE - dot.product_registers) // (rows + dot.row_registers))
+    vectors = min(MOST_VECTORS, (count - OTHERS - dot.copy_registers) // rows)
+    return vectors // types.group * types.group
 
 
 class SkinnyCode:
     """The code of the passes; pointers stay in registers."""
 
-    def __init__(self, spec: SkinnySpec, asm: Assembler, v: Vector) -> None:
-        self.spec, self.asm, self.v = spec, asm, v
-        self.vectors = min(MOST_VECTORS, (v.count - SPARE) // (spec.rows + 1))
-        self.src, self.weights, self.dst = load_operands(asm)
+    def __init__(self, spec: SkinnySpec, dot: Dot) -> None:
+        self.spec, self.dot, self.asm, self.v = spec, dot, dot.asm, dot.v
+        self.most_vectors = vectors_at_once(spec.types, spec.isa, spec.rows)
+        self.src, self.weights, self.dst = load_operands(dot.asm)
+        self.rows = weight_rows(dot)
 
-    def advance(self, steps: int) -> None:
+    def advance(self, groups: int) -> None:
         """To the rows of weights behind so many."""
-        self.asm.ADD(self.src, steps * self.spec.src_depth_bytes)
-        self.asm.ADD(self.weights, steps * self.spec.weights_row_bytes)
+        self.asm.ADD(self.src, groups * self.spec.src_depth_bytes)
+        self.asm.ADD(self.weights, groups * self.spec.types.group * self.spec.weights_row_bytes)
 
-    def one_pass(self, steps: int, first: bool) -> None:
-        """dst = or += the products of so many rows of weights; the pointers are left as they were."""
-        asm, chunk = self.asm, self.vectors * self.v.lanes
+    def one_pass(self, groups: Sequence[int], first: bool) -> None:
+        """dst = or += the products of groups of so many bytes of src; the pointers are left as they were."""
+        asm, chunk = self.asm, self.most_vectors * self.v.lanes
+        weights_bytes, dst_bytes = (x.size_bytes * chunk for x in (self.spec.types.weights, self.spec.types.sums))
         chunks, rest = divmod(self.spec.columns, chunk)
         if chunks:
             left = asm.gp.take("chunks left")
             asm.MOV(left, chunks)
-            with asm.loop(left, f"chunks of {steps} rows"):
-                self.chunk(chunk, steps, first)
-                asm.ADD(self.weights, 4 * chunk)
-                asm.ADD(self.dst, 4 * chunk)
+            with asm.loop(left, f"chunks of {len(groups) * self.spec.types.group} rows"):
+                self.chunk(chunk, groups, first)
+                asm.ADD(self.weights, weights_bytes)
+                asm.ADD(self.dst, dst_bytes)
             asm.gp.free(left)
         if rest:
-            self.chunk(rest, steps, first)
+            self.chunk(rest, groups, first)
         if chunks:
-            asm.SUB(self.weights, 4 * chunk * chunks)
-            asm.SUB(self.dst, 4 * chunk * chunks)
+            asm.SUB(self.weights, weights_bytes * chunks)
+            asm.SUB(self.dst, dst_bytes * chunks)
 
-    def chunk(self, columns: int, steps: int, first: bool) -> None:
+    def chunk(self, columns: int, groups: Sequence[int], first: bool) -> None:
         """Some vectors of all rows of dst."""
-        spec, v, vectors = self.spec, self.v, -(-columns // self.v.lanes)
+        spec, v, dot, vectors = self.spec, self.v, self.dot, -(-columns // self.v.lanes)
         acc = v.registers.take("sums", spec.rows, vectors)
-        row, factor = v.registers.take("weights row", vectors), v.registers.take("src, broadcast")
-        with v.parts(vectors, columns) as parts:
-            if not first:
-                self.walk(acc, parts, lambda x, at, part: part.load(x, at))
-            for k in range(steps):
-                for j, (data, part) in enumerate(zip(row, parts, strict=True)):
-                    part.load(data, mem(self.weights, k * spec.weights_row_bytes + j * v.bytes, size=v.bytes))
-                for r, sums in enumerate(acc):
-                    v.broadcast(factor, mem(self.src, r * spec.src_row_bytes + k * spec.src_depth_bytes, size=4))
-                    update = v.mul if first and k == 0 else v.fma
-                    for x, data in zip(sums, row, strict=True):
-                        update(x, factor, data)
-            self.walk(acc, parts, lambda x, at, part: part.store_last(at, x))
-        v.registers.free(*(x for sums in acc for x in sums), *row, factor)
+        with self.rows.ready(held=vectors):
+            copy = v.registers.take("src, broadcast", dot.copy_registers)
+            with v.parts(vectors, columns) as parts:
+                if not first:
+                    self.walk(acc, parts, lambda x, at, part: part.load(x, at))
+                for k, group_bytes in enumerate(groups):
+                    for j, found in self.rows.vectors(self.places(k, group_bytes), parts, columns):
+                        for r, sums in enumerate(acc):
+                            at = r * spec.src_row_bytes + k * spec.src_depth_bytes
+                            dot.keep(copy, mem(self.src, at, size=GROUP_BYTES), group_bytes)
+                            update = dot.accumulate_first if first and k == 0 else dot.accumulate
+                            for x, row in zip(sums[j:], found, strict=False):
+                                update(x, copy, row, self.rows.spare)
+                self.walk(acc, parts, lambda x, at, part: part.store_last(at, x))
+            v.registers.free(*copy)
+        v.registers.free(*(x for sums in acc for x in sums))
 
-    def walk(self, acc: list[list[Any]], parts: list[Lanes], visit: Any) -> None:
+    def places(self, k: int, group_bytes: int) -> list[Pointer]:
+        """Of the rows of a group."""
+        first = k * self.spec.types.group
+        there = range(first, first + group_bytes // self.spec.types.src.size_bytes)
+        return [mem(self.weights, row * self.spec.weights_row_bytes) for row in there]
+
+    def walk(
+        self, acc: list[list[Register]], parts: list[Lanes], visit: Callable[[Register, Pointer, Lanes], None]
+    ) -> None:
         """visit(register, memory, lanes) for all of dst that a chunk computes."""
         for r, sums in enumerate(acc):
             for j, (x, part) in enumerate(zip(sums, parts, strict=True)):

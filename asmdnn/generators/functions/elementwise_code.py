@@ -12,6 +12,7 @@ from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.elements import element_of
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
 from asmdnn.types import f32
 
@@ -19,7 +20,6 @@ SRC, DST = range(2)
 Store = Callable[[Any, Any], None]
 Place = tuple[Lanes, int, int]  # of a vector: how it is accessed, its first element, its row
 INTERLEAVED = 6  # vectors in turn, if planners say nothing else,
-LINE_BYTES = 64
 AHEAD_BYTES = 2048  # and how far ahead they are prefetched
 OTHER_REGISTERS = 3  # general-purpose ones: rows left, the place in a row, a tail's bits
 

@@ -71,7 +71,7 @@ class Statistics:
 
 
 @exact
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LayerNormSpec:
     """Everything that the bytes of such a kernel depend on.  streams: results go past the caches if dst is aligned, and
     src is asked for ahead; of f32.  types: of src, which converts alone, and dst."""

@@ -29,11 +29,12 @@ from asmdnn.generators.functions.eltwise.logarithm import power
 from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.row_code import DST, SRC, Rows
-from asmdnn.generators.functions.rows import F32_BYTES, Vectors, rows_touched
+from asmdnn.generators.functions.rows import Vectors, rows_touched
 from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, Register
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.types import F32_BYTES
 
 ARGUMENTS: Final = ("src", "dst", "workspace")
 WORKSPACE: Final = 2
@@ -53,7 +54,7 @@ class Tap(NamedTuple):
 
 
 @exact
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LrnSpec:
     """Everything that the bytes of such a kernel depend on.  piece: elements of the pieces that a row consists of."""
 

@@ -23,10 +23,11 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint
 from asmdnn.generators.functions.moments_code import M2, MEAN, SHORT, MomentsDown, MomentsOfLongRows, ShortRows
 from asmdnn.generators.functions.row_code import SRC
-from asmdnn.generators.functions.rows import F32_BYTES, rows_touched
+from asmdnn.generators.functions.rows import rows_touched
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.elements import size_of
 from asmdnn.isa.vectors import vector_of
+from asmdnn.types import F32_BYTES
 
 
 @dataclass(frozen=True, slots=True)

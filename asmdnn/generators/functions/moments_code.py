@@ -5,10 +5,11 @@ from typing import Protocol
 
 from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.row_code import OTHER_REGISTERS, SRC, Computation, Rows
-from asmdnn.generators.functions.rows import F32_BYTES, Vectors, Walk
+from asmdnn.generators.functions.rows import Vectors, Walk
 from asmdnn.isa.assembler import Register, mem
 from asmdnn.isa.elements import element_of, size_of
 from asmdnn.isa.vector import Broadcast, Vector
+from asmdnn.types import F32_BYTES
 
 MEAN, M2 = 1, 2
 AT_ONCE = 4  # vectors of a long row

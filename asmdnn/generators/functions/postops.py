@@ -41,7 +41,7 @@ OLD_DST = None  # in a list of operands: what the destination held
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SumOp:
     """x + scale * dst, dst being what the destination held before the call."""
 
@@ -60,7 +60,7 @@ class SumOp:
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ReluOp:
     """x if x > 0, else alpha * x; NaN stays NaN (MAXPS and MINPS return their second source then)."""
 
@@ -79,7 +79,7 @@ class ReluOp:
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class OffsetSumOp:
     """x + scale * (dst - zero_point)."""
 
@@ -99,7 +99,7 @@ class OffsetSumOp:
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class EltwiseOp:
     """scale * f(x)."""
 
@@ -121,7 +121,7 @@ class EltwiseOp:
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class GradientOp:
     """x * f'(data), data being the source of f or, with from_dst, its result."""
 

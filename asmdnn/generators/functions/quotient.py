@@ -18,14 +18,14 @@ from asmdnn.exact import exact
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.conversion import exact_word
 from asmdnn.isa.assembler import Assembler, mem
+from asmdnn.types import F32_BYTES
 
 ARGUMENTS = ("src_scales", "scales", "dst_scales")
 SRC, RESULT, DST = range(3)
-F32_BYTES = 4
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class QuotientSpec:
     """scales[i] = src_scales[i] / dst_scales[i]; src_step_bytes is None if src has no scales.
 

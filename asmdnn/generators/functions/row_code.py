@@ -10,11 +10,12 @@ from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.rows import Vectors
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.isa.assembler import Pointer, Register, mem
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Broadcast, Combine, Vector
 
 SRC, DST = range(2)
 OTHER_REGISTERS = 3  # general-purpose ones: rows left, the place in a row, a tail's bits
-LINE_BYTES, AHEAD_BYTES = 64, 2048
+AHEAD_BYTES = 2048
 
 
 class Computation:

@@ -10,8 +10,8 @@ from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.types import F32_BYTES
 
-F32_BYTES = 4
 F32_TYPES = ("f32", "f32")  # of src and dst
 
 

@@ -24,11 +24,12 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.row_code import DST, OTHER_REGISTERS, SRC, Rows
-from asmdnn.generators.functions.rows import F32_BYTES, Vectors, Walk, rows_touched
+from asmdnn.generators.functions.rows import Vectors, Walk, rows_touched
 from asmdnn.generators.functions.topk_lists import LEAST, MOST, Lists, Order, Search
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.types import F32_BYTES
 
 ARGUMENTS: Final = ("src", "dst", "values")
 VALUES: Final = 2

@@ -42,7 +42,7 @@ class Argument(IntEnum):
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Conversion:
     """The types, and which terms of the formula there are; sum 0 leaves dst unread.
 

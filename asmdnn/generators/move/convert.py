@@ -13,9 +13,9 @@ from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.element import SPARE
 from asmdnn.isa.elements import element_of
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of, vector_of
 
-LINE_BYTES = 64
 AHEAD_BYTES = 1024  # if planners say nothing else
 UNROLLED = 8  # vectors of a row
 

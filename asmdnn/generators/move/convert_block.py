@@ -17,9 +17,9 @@ from typing import Any, Protocol
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.conversion import Argument, Conversion
 from asmdnn.isa.assembler import Assembler, mem
+from asmdnn.types import F32_BYTES
 
 ARGUMENTS = tuple(argument.name.lower() for argument in Argument)
-F32_BYTES = 4
 Steps = tuple[int, int]  # bytes from row to row, from column to column
 
 

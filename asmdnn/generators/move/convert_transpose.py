@@ -20,11 +20,11 @@ from typing import Any
 from asmdnn.generators.move.conversion import Argument, Converter
 from asmdnn.generators.move.convert_block import TransposedBlock
 from asmdnn.generators.move.pieces import StridedPlace
-from asmdnn.generators.move.transpose import LINE_BYTES
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.element import SPARE
 from asmdnn.isa.elements import element_of
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.packing import packing_of
 from asmdnn.isa.pieces import low_part
 from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of

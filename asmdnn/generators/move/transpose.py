@@ -17,11 +17,11 @@ from asmdnn.generators.move.transpose_tiles import MOVED_BYTES, TransposeCode, q
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dense import QUARTER_BYTES
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import vector_bytes
 
 SRC, DST = range(2)
 ARGUMENTS = ("src", "dst")
-LINE_BYTES = 64
 UNITS = (1, 2, 4, 8, 16, 32)
 FEWEST_ACROSS = 4  # units of the side that is unrolled, if planners say nothing else
 

@@ -14,7 +14,6 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
-from asmdnn.generators.functions.rows import F32_BYTES
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Pooled, Reduction, Taps, offsets
 from asmdnn.generators.stepping import repeated
@@ -22,6 +21,7 @@ from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.types import F32_BYTES
 
 CHAINS = 4  # of additions, of which each waits for the one before
 UNROLLED = 32  # vectors of a plane

@@ -27,7 +27,6 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
-from asmdnn.generators.functions.rows import F32_BYTES
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Loop, Pooled, Reduction, Taps, offsets
 from asmdnn.generators.stepping import repeated
@@ -36,6 +35,7 @@ from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
+from asmdnn.types import F32_BYTES
 
 BATCH = 8  # one line at a time is half as fast where rows are short
 INSTRUCTIONS = 1500  # of a batch, which is unrolled

@@ -36,7 +36,7 @@ Place = tuple[str, int]  # an operand's name, and which part of it
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Cell:
     """algorithm: see the module.  has_state: else the state is zero, and not read.  has_bias: b' of a LBR GRU.
     peephole, keeps: see the module.  activation: of a vanilla RNN, whose relu has a slope alpha below zero."""

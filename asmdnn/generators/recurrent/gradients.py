@@ -37,7 +37,7 @@ MOST_INPUTS = 16
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CellGradient:
     """algorithm: see the module.  activation, alpha: of a vanilla RNN."""
 

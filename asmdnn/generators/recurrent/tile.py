@@ -22,13 +22,14 @@ from typing import Any
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, joined
-from asmdnn.generators.dot.conv import BROADCASTS, LINE_BYTES
+from asmdnn.generators.dot.operands import BROADCASTS
 from asmdnn.generators.functions.code import ProgramCode, side_by_side
 from asmdnn.generators.functions.values import Slots, Source, Values
 from asmdnn.generators.recurrent.cells import Cell, CellForm, Place, form_of
 from asmdnn.generators.recurrent.tile_shape import SRC, WEIGHTS, Operand
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, dot_of
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes
 from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
 from asmdnn.types import f32

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.ending import TileEnding
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
@@ -26,6 +25,7 @@ from asmdnn.generators.winograd.arguments import ARGUMENTS, BIAS, DST, PRODUCTS
 from asmdnn.generators.winograd.forms import FORMS, ResultGroup, Transforms
 from asmdnn.generators.winograd.linear import Linear
 from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
 from asmdnn.types import f32

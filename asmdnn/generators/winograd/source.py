@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.winograd.arguments import ARGUMENTS, SOURCE, SRC
 from asmdnn.generators.winograd.forms import FORMS, ResultGroup, Transforms
 from asmdnn.generators.winograd.linear import Linear, take_constants
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
 from asmdnn.types import f32

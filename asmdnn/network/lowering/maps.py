@@ -9,8 +9,8 @@ from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.expressions import EXPRESSIONS
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Node
+from asmdnn.network.lowering.views import repeated
 from asmdnn.network.steps import Place, Steps
-from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr, Binary, Eltwise
 from asmdnn.primitives.attributes.functions import where
 from asmdnn.primitives.attributes.user_post_op import PostOp
@@ -100,9 +100,7 @@ class Tail:
 def lower_maps(steps: Steps, group: Group) -> None:
     """Maps with no kernel before them: of a tensor that has the result's dims, or of two that make them."""
     result = group.result
-    shape = steps.shape(result)
-    if not shape:
-        raise Refused("a result without dims is left to numpy")
+    shape = steps.shape(result) or (1,)
     if group.x == NOTHING:
         lower_broadcast(steps, group)
         return
@@ -118,11 +116,18 @@ def lower_maps(steps: Steps, group: Group) -> None:
 
 
 def lower_broadcast(steps: Steps, group: Group) -> None:
-    """The first map is of two tensors, of which none has the result's dims: [n, 1] + [1, m]."""
+    """The first map is of tensors of which none has the result's dims: [n, 1] + [1, m].
+
+    Of others than sums, products and extremes the first one is read as often as wanted."""
     first, *rest = group.maps
-    if first.op not in SIMPLE or len(first.inputs) != 2:
-        raise Refused(f"{first.op} of tensors that both are broadcast has no kernel, Add, Mul, Max and Min have")
     shape = steps.shape(group.result)
+    if first.op not in SIMPLE or len(first.inputs) != 2:
+        plain, tail = steps.plain(first.inputs[0]), Tail(steps, group.maps, first.inputs[0])
+        source = Place(plain.buffer, repeated(plain.desc, shape))
+        linear = EltwiseForward(PropKind.forward_inference, "linear", source.desc, row_major(shape), 1.0, 0.0)
+        places = {"src": source, **tail.places()}
+        steps.add(group.nodes, group.label, linear, places, {"dst": group.result}, attr=tail.attr())
+        return
     tail = Tail(steps, rest, first.outputs[0])
     ends = Tail(steps, group.maps, NOTHING)
     sources = {f"src{i}": ends.place(name) for i, name in enumerate(first.inputs)}

@@ -6,27 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.definitions.elementwise import forward, logistic, prelu
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators.arithmetic import error_function
 from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
 
+GELUS = {"none": "erf", "tanh": "tanh"}
 CLIP_BY_INPUTS = 11  # the operator set since which Clip's bounds are inputs
-
-
-def logistic(x: Array) -> Any:
-    """1 / (1 + e**-x), without overflow."""
-    e = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1, e) / (1 + e)
-
-
-def softplus(x: Array) -> Array:
-    return np.asarray(np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))))
-
-
-def gelu(node: Node, x: Array) -> Any:
-    if node.get("approximate", "none") == "tanh":
-        return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
-    return 0.5 * x * (1 + error_function(x / np.sqrt(2)))
 
 
 def clip(node: Node, x: Array, least: Array | None = None, most: Array | None = None) -> Array:
@@ -47,18 +32,14 @@ def shrink(node: Node, x: Array) -> Array:
     return np.where(x < -bound, x + bias, np.where(x > bound, x - bias, 0))
 
 
-def elu(node: Node, x: Array) -> Array:
-    return np.where(x > 0, x, node.get("alpha", 1.0) * np.expm1(np.minimum(x, 0)))
-
-
 def selu(node: Node, x: Array) -> Any:
     alpha, gamma = node.get("alpha", 1.67326319217681884765625), node.get("gamma", 1.05070102214813232421875)
-    return gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
+    return gamma * forward("elu", x, alpha)
 
 
 def celu(node: Node, x: Array) -> Array:
     alpha = node.get("alpha", 1.0)
-    return np.asarray(np.maximum(x, 0) + alpha * np.expm1(np.minimum(x, 0) / alpha))
+    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha))
 
 
 def sloped(node: Node, x: Value, slope: Value) -> list[Type]:
@@ -75,17 +56,19 @@ OPERATORS = {
     **{
         op: map_of(function)
         for op, function in {
-            "Relu": lambda node, x: np.maximum(x, 0),
-            "LeakyRelu": lambda node, x: np.where(x < 0, node.get("alpha", 0.01) * x, x),
+            "Relu": lambda node, x: forward("relu", x),
+            "LeakyRelu": lambda node, x: forward("relu", x, node.get("alpha", 0.01)),
             "ThresholdedRelu": lambda node, x: np.where(x > node.get("alpha", 1.0), x, 0),
-            "Elu": elu, "Selu": selu, "Celu": celu, "Gelu": gelu, "Shrink": shrink,
-            "Sigmoid": lambda node, x: logistic(x),
-            "Tanh": lambda node, x: np.tanh(x),
-            "HardSigmoid": lambda node, x: np.clip(node.get("alpha", 0.2) * x + node.get("beta", 0.5), 0, 1),
-            "HardSwish": lambda node, x: x * np.clip(x / 6 + 0.5, 0, 1),
-            "Swish": lambda node, x: x * logistic(node.get("alpha", 1.0) * x),
-            "Mish": lambda node, x: x * np.tanh(softplus(x)),
-            "Softplus": lambda node, x: softplus(x),
+            "Elu": lambda node, x: forward("elu", x, node.get("alpha", 1.0)),
+            "Selu": selu, "Celu": celu, "Shrink": shrink,
+            "Gelu": lambda node, x: forward(f"gelu_{GELUS[node.get('approximate', 'none')]}", x),
+            "Sigmoid": lambda node, x: forward("logistic", x),
+            "Tanh": lambda node, x: forward("tanh", x),
+            "HardSigmoid": lambda node, x: forward("hardsigmoid", x, node.get("alpha", 0.2), node.get("beta", 0.5)),
+            "HardSwish": lambda node, x: forward("hardswish", x, 1 / 6, 0.5),
+            "Swish": lambda node, x: forward("swish", x, node.get("alpha", 1.0)),
+            "Mish": lambda node, x: forward("mish", x),
+            "Softplus": lambda node, x: forward("soft_relu", x, 1.0),
             "Softsign": lambda node, x: x / (1 + np.abs(x)),
         }.items()
     },
@@ -93,5 +76,5 @@ OPERATORS = {
     "SwiGLU": Operator(
         lambda node, a, b: np.asarray(a * logistic(node.get("alpha", 1.0) * a) * b, a.dtype), same_as_first
     ),
-    "PRelu": Operator(lambda node, x, slope: np.where(x < 0, slope * x, x).astype(x.dtype), sloped),
+    "PRelu": Operator(lambda node, x, slope: np.asarray(prelu(x, slope), x.dtype), sloped),
 }  # fmt: skip

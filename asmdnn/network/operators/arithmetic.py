@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from functools import reduce
-from math import erf
 from typing import Any
 
 import numpy as np
 
+from asmdnn.definitions.elementwise import forward
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, broadcast, same_as_first
 
@@ -22,10 +22,6 @@ def binary(function: Callable[[Array, Array], Any]) -> Operator:
 def folded(function: Callable[[Array, Array], Any]) -> Operator:
     """Of any number of operands."""
     return Operator(lambda node, *x: np.asarray(reduce(function, x), x[0].dtype), broadcast)
-
-
-def error_function(x: Array) -> Any:
-    return np.vectorize(erf, otypes=[np.float64])(x) if x.size else x
 
 
 def divide(a: Array, b: Array) -> Any:
@@ -50,7 +46,8 @@ def shifted(node: Node, a: Array, b: Array) -> Array:
 
 UNARY: dict[str, Callable[[Array], Any]] = {
     "Abs": np.abs, "Neg": np.negative, "Sqrt": np.sqrt, "Exp": np.exp, "Log": np.log, "Floor": np.floor,
-    "Ceil": np.ceil, "Round": np.rint, "Sign": np.sign, "Reciprocal": lambda x: 1 / x, "Erf": error_function,
+    "Ceil": np.ceil, "Round": np.rint, "Sign": np.sign, "Reciprocal": lambda x: 1 / x,
+    "Erf": lambda x: forward("erf", x),
     "Sin": np.sin, "Cos": np.cos, "Tan": np.tan, "Asin": np.arcsin, "Acos": np.arccos, "Atan": np.arctan,
     "Sinh": np.sinh, "Cosh": np.cosh, "Asinh": np.arcsinh, "Acosh": np.arccosh, "Atanh": np.arctanh,
     "BitwiseNot": np.invert,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.definitions.softmax import softmax
 from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Shape, Type, Value, same_as_first
@@ -73,25 +74,24 @@ def bias_of(
 def softmax_of(x: Array, precision: int | None) -> Array:
     """Over the last axis; rows without anything are 0."""
     x = x if precision is None else x.astype(element_type(precision, "softmax_precision"))
-    most = x.max(-1, keepdims=True)
-    e = np.exp(x - np.where(np.isneginf(most), 0, most))
-    total = e.sum(-1, keepdims=True)
-    return np.asarray(e / np.where(total == 0, 1, total))
+    return np.where(np.isneginf(x.max(-1, keepdims=True)), 0, softmax(x))
 
 
 def attention_types(
     node: Node, q: Value, k: Value, v: Value, mask: Value | None = None, *past: Value | None
 ) -> list[Type]:
     heads, groups = node.get("q_num_heads"), node.get("kv_num_heads")
-    (n, h, rows, d), (_, g, keys, _), (_, _, _, e) = (
+    (n, h, rows, d), (_, g, keys, _), (_, _, _, e) = shapes = [
         four(x.shape, count) for x, count in ((q, heads), (k, groups), (v, groups))
-    )
+    ]
     before = past[0].shape[2] if past and past[0] is not None else 0
+    if shapes[1] != (n, g, keys, d) or shapes[2][:3] != (n, g, keys) or not g:
+        raise ValueError(f"keys of dims {shapes[1]} and values of dims {shapes[2]} for queries of dims {shapes[0]}")
     if h % g:
         raise ValueError(f"{g} heads of keys do not divide {h} heads of queries")
     result: Shape = (n, h, rows, e) if len(q.shape) == 4 else (n, rows, h * e)
-    shapes = (result, (n, g, before + keys, d), (n, g, before + keys, e), (n, h, rows, before + keys))
-    return [(shape, q.dtype) for shape in shapes]
+    made = (result, (n, g, before + keys, d), (n, g, before + keys, e), (n, h, rows, before + keys))
+    return [(shape, q.dtype) for shape in made]
 
 
 def four(shape: Shape, heads: int | None) -> Shape:

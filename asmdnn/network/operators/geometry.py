@@ -1,40 +1,10 @@
-"""Windows that slide along spatial axes: the sizes that convolutions and pooling have in common."""
+"""What attributes say of windows that slide along spatial axes: of convolutions and pooling."""
 
-from dataclasses import dataclass
-
+from asmdnn.definitions.windows import Sizes, SlidingWindow
 from asmdnn.network.graph import Node
 
-Sizes = tuple[int, ...]
 
-
-@dataclass(frozen=True, slots=True)
-class WindowSizes:
-    """For each spatial axis: the kernel's size, its step, the step between its positions, and the padding."""
-
-    kernel: Sizes
-    strides: Sizes
-    dilations: Sizes
-    before: Sizes
-    behind: Sizes
-
-    def outputs(self, sizes: Sizes, rounds_up: bool = False) -> Sizes:
-        """How many positions there are; rounds_up: one more where the last step does not fit, if it starts inside."""
-        found = []
-        for n, k, s, d, a, b in zip(sizes, *self.fields(), strict=True):
-            room = n + a + b - (k - 1) * d - 1
-            count = (-(-room // s) if rounds_up else room // s) + 1
-            if rounds_up and (count - 1) * s >= n + a:
-                count -= 1
-            if count < 1:
-                raise ValueError(f"a window of {self.kernel} does not fit into {sizes}")
-            found.append(count)
-        return tuple(found)
-
-    def fields(self) -> tuple[Sizes, ...]:
-        return self.kernel, self.strides, self.dilations, self.before, self.behind
-
-
-def window_of(node: Node, sizes: Sizes, kernel: Sizes) -> WindowSizes:
+def window_of(node: Node, sizes: Sizes, kernel: Sizes) -> SlidingWindow:
     """What the attributes say about inputs of these sizes.  Raises ValueError."""
     axes = len(sizes)
     strides, dilations = (tuple(node.get(name, (1,) * axes)) for name in ("strides", "dilations"))
@@ -46,7 +16,7 @@ def window_of(node: Node, sizes: Sizes, kernel: Sizes) -> WindowSizes:
         pads = same_pads(sizes, kernel, strides, dilations, mode == "SAME_UPPER")
     elif mode == "VALID":
         pads = (0,) * 2 * axes
-    return WindowSizes(tuple(kernel), strides, dilations, pads[:axes], pads[axes:])
+    return SlidingWindow(tuple(kernel), strides, dilations, pads[:axes], pads[axes:])
 
 
 def check_window(kernel: Sizes, strides: Sizes, dilations: Sizes) -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from asmdnn.definitions.softmax import softmax
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value
 
@@ -21,8 +22,7 @@ def likelihood_loss(node: Node, x: Array, target: Array, weight: Array | None = 
 
 def cross_entropy(node: Node, x: Array, target: Array, weight: Array | None = None) -> tuple[Array, Array]:
     """The loss of log(softmax(x)), and these logarithms."""
-    shifted = x - x.max(1, keepdims=True)
-    logs = np.asarray(shifted - np.log(np.exp(shifted).sum(1, keepdims=True)), x.dtype)
+    logs = softmax(x, 1, log=True)
     return likelihood_loss(node, logs, target, weight), logs
 
 

@@ -1,21 +1,24 @@
 """Normalisations, and softmax."""
 
+from typing import Any
+
 import numpy as np
 
+from asmdnn.definitions.normalization import by_channels, by_groups, inverse_deviation, moments, normalized
+from asmdnn.definitions.softmax import softmax
 from asmdnn.errors import Unimplemented
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import AXES_MOVED, Operator, Type, Value, axis_of, normal
 
 
-def along_channels(values: Array, ndim: int) -> Array:
-    """One value a channel, for a tensor (n, c, ...)."""
-    return values.reshape(-1, *[1] * (ndim - 2))
-
-
 def batch_norm(node: Node, x: Array, scale: Array, shift: Array, mean: Array, variance: Array) -> Array:
-    factor = scale / np.sqrt(variance + np.asarray(node.get("epsilon", 1e-5), variance.dtype))
-    result = (x - along_channels(mean, x.ndim)) * along_channels(factor, x.ndim) + along_channels(shift, x.ndim)
-    return np.asarray(result, x.dtype)
+    mean, variance = by_channels(mean, x.ndim), by_channels(variance, x.ndim)
+    return scaled(normalized(x, mean, variance, node.get("epsilon", 1e-5)), scale, shift, x.dtype)
+
+
+def scaled(values: Array, scale: Array, shift: Array, dtype: Any) -> Array:
+    """With a factor and an addend for each channel."""
+    return np.asarray(values * by_channels(scale, values.ndim) + by_channels(shift, values.ndim), dtype)
 
 
 def check_channels(x: Value, *parameters: Value) -> None:
@@ -33,20 +36,17 @@ def batch_norm_types(node: Node, x: Value, *parameters: Value) -> list[Type]:
     return [(x.shape, x.dtype)]
 
 
-def centred(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
-    """(x with mean 0 and variance 1, the mean, 1 / deviation)."""
-    mean = x.mean(axes, keepdims=True)
-    inverse = 1 / np.sqrt(np.square(x - mean).mean(axes, keepdims=True) + epsilon)
-    return (x - mean) * inverse, mean, inverse
+def centred(x: Array, axes: tuple[int, ...], node: Node) -> Array:
+    """With mean 0 and variance 1 over these axes."""
+    return normalized(x, *moments(x, axes), node.get("epsilon", 1e-5))
 
 
 def layer_norm(node: Node, x: Array, scale: Array, shift: Array | None = None) -> tuple[Array, ...]:
-    axes = tuple(range(normal(node.get("axis", -1), x.ndim), x.ndim))
-    result, mean, inverse = centred(x, axes, node.get("epsilon", 1e-5))
-    result = result * scale
-    return tuple(np.asarray(y, x.dtype) for y in (result if shift is None else result + shift, mean, inverse))[
-        : max(1, len(node.outputs))
-    ]
+    axes, epsilon = tuple(range(normal(node.get("axis", -1), x.ndim), x.ndim)), node.get("epsilon", 1e-5)
+    mean, variance = moments(x, axes)
+    result = normalized(x, mean, variance, epsilon) * scale
+    found = (result if shift is None else result + shift, mean, inverse_deviation(variance, epsilon))
+    return tuple(np.asarray(y, x.dtype) for y in found)[: max(1, len(node.outputs))]
 
 
 def layer_norm_types(node: Node, x: Value, *parameters: Value | None) -> list[Type]:
@@ -59,8 +59,7 @@ def layer_norm_types(node: Node, x: Value, *parameters: Value | None) -> list[Ty
 
 def rms_norm(node: Node, x: Array, scale: Array) -> Array:
     axes = tuple(range(normal(node.get("axis", -1), x.ndim), x.ndim))
-    size = np.sqrt(np.square(x).mean(axes, keepdims=True) + node.get("epsilon", 1e-5))
-    return np.asarray(x / size * scale, x.dtype)
+    return np.asarray(normalized(x, *moments(x, axes, rms=True), node.get("epsilon", 1e-5)) * scale, x.dtype)
 
 
 def rms_norm_types(node: Node, x: Value, scale: Value) -> list[Type]:
@@ -73,8 +72,7 @@ def instance_norm_types(node: Node, x: Value, scale: Value, shift: Value) -> lis
 
 
 def instance_norm(node: Node, x: Array, scale: Array, shift: Array) -> Array:
-    result, _, _ = centred(x, tuple(range(2, x.ndim)), node.get("epsilon", 1e-5))
-    return np.asarray(result * along_channels(scale, x.ndim) + along_channels(shift, x.ndim), x.dtype)
+    return scaled(centred(x, tuple(range(2, x.ndim)), node), scale, shift, x.dtype)
 
 
 def group_norm_types(node: Node, x: Value, scale: Value, shift: Value) -> list[Type]:
@@ -88,13 +86,9 @@ def group_norm_types(node: Node, x: Value, scale: Value, shift: Value) -> list[T
 
 def group_norm(node: Node, x: Array, scale: Array, shift: Array) -> Array:
     groups = node.get("num_groups")
-    parts = x.reshape(x.shape[0], groups, -1)
-    result = centred(parts, (2,), node.get("epsilon", 1e-5))[0]
     if scale.size == groups != x.shape[1]:  # operator set 18: a value a group
-        result = (result * scale.reshape(-1, 1) + shift.reshape(-1, 1)).reshape(x.shape)
-        return np.asarray(result, x.dtype)
-    result = result.reshape(x.shape)
-    return np.asarray(result * along_channels(scale, x.ndim) + along_channels(shift, x.ndim), x.dtype)
+        scale, shift = (values.repeat(x.shape[1] // groups) for values in (scale, shift))
+    return scaled(centred(by_groups(x, groups), (2, 3), node).reshape(x.shape), scale, shift, x.dtype)
 
 
 def lp_norm(node: Node, x: Array) -> Array:
@@ -133,18 +127,6 @@ def softmax_types(node: Node, x: Value) -> list[Type]:
     return [(x.shape, x.dtype)]
 
 
-def softmax(node: Node, x: Array) -> Array:
-    axes = softmax_axes(node, x.ndim)
-    e = np.exp(x - x.max(axes, keepdims=True))
-    return np.asarray(e / e.sum(axes, keepdims=True), x.dtype)
-
-
-def log_softmax(node: Node, x: Array) -> Array:
-    axes = softmax_axes(node, x.ndim)
-    shifted = x - x.max(axes, keepdims=True)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(axes, keepdims=True)), x.dtype)
-
-
 def hardmax(node: Node, x: Array) -> Array:
     axes = softmax_axes(node, x.ndim)
     flat = x.reshape(*x.shape[: axes[0]], -1) if len(axes) > 1 else np.moveaxis(x, axes[0], -1)
@@ -160,7 +142,7 @@ OPERATORS = {
     "GroupNormalization": Operator(group_norm, group_norm_types),
     "LpNormalization": Operator(lp_norm, lp_norm_types),
     "MeanVarianceNormalization": Operator(mean_variance, mean_variance_types),
-    "Softmax": Operator(softmax, softmax_types),
-    "LogSoftmax": Operator(log_softmax, softmax_types),
+    "Softmax": Operator(lambda node, x: softmax(x, softmax_axes(node, x.ndim)), softmax_types),
+    "LogSoftmax": Operator(lambda node, x: softmax(x, softmax_axes(node, x.ndim), log=True), softmax_types),
     "Hardmax": Operator(hardmax, softmax_types),
 }

@@ -3,9 +3,10 @@
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from asmdnn.definitions.windows import Sizes, SlidingWindow, padded
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value, bounded
-from asmdnn.network.operators.geometry import Sizes, WindowSizes, check_window, window_of
+from asmdnn.network.operators.geometry import check_window, window_of
 
 
 def matmul_types(node: Node, a: Value, b: Value) -> list[Type]:
@@ -35,17 +36,14 @@ def gemm_types(node: Node, a: Value, b: Value, c: Value | None = None) -> list[T
     return [((m, n), a.dtype)]
 
 
-def padded(x: Array, window: WindowSizes, value: float = 0.0) -> Array:
-    """x with the window's padding around its spatial axes; negative padding cuts off."""
-    kept = [slice(None), slice(None)]
-    for n, before, behind in zip(x.shape[2:], window.before, window.behind, strict=True):
-        kept.append(slice(max(0, -before), n - max(0, -behind)))
-    around = [(max(0, a), max(0, b)) for a, b in zip(window.before, window.behind, strict=True)]
-    bounded((*x.shape[:2], *(n + sum(more) for n, more in zip(x.shape[2:], around, strict=True))))
-    return np.pad(x[tuple(kept)], [(0, 0), (0, 0), *around], constant_values=value)
+def guarded(x: Array, window: SlidingWindow) -> Array:
+    """x, if numpy may make it with the window's padding.  Raises ValueError."""
+    pairs = zip(x.shape[2:], window.before, window.behind, strict=True)
+    bounded((*x.shape[:2], *(n + max(0, a) + max(0, b) for n, a, b in pairs)))
+    return x
 
 
-def windows(x: Array, window: WindowSizes) -> Array:
+def windows(x: Array, window: SlidingWindow) -> Array:
     """[n, c, outputs.., kernel..]: a view of what each position covers, of padded x."""
     axes = tuple(range(2, x.ndim))
     spans = [(k - 1) * d + 1 for k, d in zip(window.kernel, window.dilations, strict=True)]
@@ -56,7 +54,7 @@ def windows(x: Array, window: WindowSizes) -> Array:
 
 def conv(node: Node, x: Array, w: Array, bias: Array | None = None) -> Array:
     window, groups = window_of(node, x.shape[2:], w.shape[2:]), node.get("group", 1)
-    seen, axes = windows(padded(x, window), window), x.ndim - 2
+    seen, axes = windows(padded(guarded(x, window), window), window), x.ndim - 2
     over = [1, *range(2 + axes, 2 + 2 * axes)], list(range(1, w.ndim))
     parts = [
         np.moveaxis(np.tensordot(part, kernel, over), -1, 1)
@@ -85,7 +83,7 @@ def check_kernel_and_bias(node: Node, w: Value, bias: Value | None, channels: in
         raise ValueError(f"a bias of dims {bias.shape} for {channels} channels")
 
 
-def transposed_window(node: Node, sizes: Sizes, kernel: Sizes) -> tuple[WindowSizes, Sizes]:
+def transposed_window(node: Node, sizes: Sizes, kernel: Sizes) -> tuple[SlidingWindow, Sizes]:
     """The window of the convolution that this one undoes, and the sizes of the result."""
     axes = len(sizes)
     if not axes:
@@ -105,7 +103,7 @@ def transposed_window(node: Node, sizes: Sizes, kernel: Sizes) -> tuple[WindowSi
         outputs = tuple(wanted[-axes:])
     else:
         outputs = tuple(w - pads[i] - pads[i + axes] for i, w in enumerate(whole))
-    return WindowSizes(tuple(kernel), strides, dilations, pads[:axes], pads[axes:]), outputs
+    return SlidingWindow(tuple(kernel), strides, dilations, pads[:axes], pads[axes:]), outputs
 
 
 def conv_transpose(node: Node, x: Array, w: Array, bias: Array | None = None) -> Array:

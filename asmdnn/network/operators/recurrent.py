@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.definitions.elementwise import logistic
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators.activations import logistic
 from asmdnn.network.operators.definition import Operator, Type, Value
 
 FUNCTIONS: dict[str, Callable[[Array], Any]] = {

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from asmdnn.definitions.reduction import cumulated, log_sum_exp
+from asmdnn.definitions.reduction import top as highest
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value, axes_of, axis_of, normal, number
 
@@ -31,13 +33,6 @@ def reduction(function: Callable[..., Any]) -> Operator:
         return np.asarray(function(x, axis=chosen, keepdims=bool(node.get("keepdims", 1))), x.dtype)
 
     return Operator(evaluate, reduced, (1,))
-
-
-def log_sum_exp(x: Array, axis: tuple[int, ...], keepdims: bool) -> Any:
-    most = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
-    most = np.where(np.isfinite(most), most, 0)
-    total = np.log(np.sum(np.exp(x - most), axis=axis, keepdims=True)) + most
-    return total if keepdims else np.squeeze(total, axis)
 
 
 def limits_of(dtype: np.dtype[Any]) -> tuple[Any, Any]:
@@ -76,18 +71,10 @@ def position(function: Callable[..., Any]) -> Operator:
     return Operator(evaluate, types)
 
 
-def cumulative(function: Callable[..., Any], first: int) -> Operator:
-    """Sums or products of all elements before, and this one unless exclusive; first: what nothing adds up to."""
-
+def cumulative(alg: Literal["sum", "mul"]) -> Operator:
     def evaluate(node: Node, x: Array, axis: Array) -> Array:
-        along = normal(int(number(axis)), x.ndim)
-        x = np.flip(x, along) if node.get("reverse", 0) else x
-        if node.get("exclusive", 0):
-            shifted = np.roll(x, 1, along)
-            shifted[(slice(None),) * along + (slice(1),)] = first
-            x = shifted
-        total = function(x, along, dtype=x.dtype)
-        return np.asarray(np.flip(total, along) if node.get("reverse", 0) else total)
+        flags = (bool(node.get(name, 0)) for name in ("exclusive", "reverse"))
+        return cumulated(alg, x, normal(int(number(axis)), x.ndim), *flags)
 
     def types(node: Node, x: Value, axis: Value) -> list[Type]:
         if not x.shape or prod(axis.shape) != 1:
@@ -111,10 +98,8 @@ def top_types(node: Node, x: Value, count: Value | None = None) -> list[Type]:
 def top(node: Node, x: Array, count: Array | None = None) -> tuple[Array, Array]:
     k = node.get("k") if count is None else int(number(count))
     axis = normal(node.get("axis", -1), x.ndim)
-    falling = ~x if x.dtype.kind in "iu" else -x  # of unsigned numbers, too
-    order = np.argsort(falling if node.get("largest", 1) else x, axis, kind="stable")
-    chosen = np.take(order, np.arange(k), axis)
-    return np.take_along_axis(x, chosen, axis), chosen.astype(np.int64)
+    values, places = highest(x, k, axis, bool(node.get("largest", 1)))
+    return values, places.astype(np.int64)
 
 
 OPERATORS = {
@@ -130,7 +115,7 @@ OPERATORS = {
     "ReduceLogSumExp": reduction(log_sum_exp),
     "ArgMax": position(np.argmax),
     "ArgMin": position(np.argmin),
-    "CumSum": cumulative(np.cumsum, 0),
-    "CumProd": cumulative(np.cumprod, 1),
+    "CumSum": cumulative("sum"),
+    "CumProd": cumulative("mul"),
     "TopK": Operator(top, top_types, (1,)),
 }

@@ -1,10 +1,10 @@
 """Resize and Upsample: each axis by itself, from places between elements."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from asmdnn.definitions.resampling import COORDINATES, KEYS, Taps, along, cubic, linear, nearest, source_places
 from asmdnn.errors import Unimplemented
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Type, Value, axes_of, bounded, ints
@@ -32,56 +32,21 @@ def resized(node: Node, dims: tuple[int, ...], roi: Any, scales: Any, sizes: Any
     return outputs, factors
 
 
-def source_places(node: Node, n: int, outputs: int, factor: float) -> Array:
-    """Where along an axis of n the outputs lie, in its elements."""
-    mode, i = node.get("coordinate_transformation_mode", "half_pixel"), np.arange(outputs, dtype=np.float64)
-    if node.op == "Upsample" or mode == "asymmetric" or node.opset < 11:
-        return i / factor
-    if mode == "align_corners":
-        return i * (n - 1) / (factor * n - 1) if outputs > 1 else i * 0
-    if mode == "pytorch_half_pixel" and outputs <= 1:
-        return i * 0
-    if mode == "half_pixel_symmetric":
-        adjusted = outputs / (factor * n)
-        return n / 2 * (1 - adjusted) + (i + 0.5) / factor - 0.5
-    if mode in ("half_pixel", "pytorch_half_pixel"):
-        return (i + 0.5) / factor - 0.5
-    raise Unimplemented(f"{node}: coordinate_transformation_mode {mode!r} is not defined")
-
-
-def nearest(node: Node, places: Array, n: int) -> Array:
-    mode = node.get("nearest_mode", "round_prefer_floor")
+def coordinates_of(node: Node) -> str:
     if node.op == "Upsample" or node.opset < 11:
-        mode = "floor"
-    rounding: dict[str, Callable[[Array], Array]] = {
-        "floor": np.floor, "ceil": np.ceil, "round_prefer_floor": lambda x: np.ceil(x - 0.5),
-        "round_prefer_ceil": lambda x: np.floor(x + 0.5),
-    }  # fmt: skip
-    return np.asarray(np.clip(rounding[mode](places), 0, n - 1), np.int64)
+        return "asymmetric"
+    return str(node.get("coordinate_transformation_mode", "half_pixel"))
 
 
-def interpolated(x: Array, axis: int, places: Array) -> Array:
-    """Linear between neighbours, clamped at the ends."""
-    low = np.floor(places)
-    weight = (places - low).astype(x.dtype).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
-    first, second = (np.clip(low + k, 0, x.shape[axis] - 1).astype(np.int64) for k in (0, 1))
-    return np.asarray(np.take(x, first, axis) * (1 - weight) + np.take(x, second, axis) * weight)
-
-
-def cubic(node: Node, x: Array, axis: int, places: Array) -> Array:
-    """Of four neighbours, weighted by Keys' polynomials; those outside repeat the ends, or have no weight."""
-    a, n, low = node.get("cubic_coeff_a", -0.75), x.shape[axis], np.floor(places)
-    taps = low[None] + np.arange(-1, 3)[:, None]
-    d = np.abs(places - taps)
-    near, far = (a + 2) * d**3 - (a + 3) * d**2 + 1, a * (d**3 - 5 * d**2 + 8 * d - 4)
-    weights = np.where(d <= 1, near, far)
-    if node.get("exclude_outside", 0):
-        weights = np.where((taps >= 0) & (taps < n), weights, 0)
-        weights = weights / weights.sum(0)
-    along = [-1 if i == axis else 1 for i in range(x.ndim)]
-    where = np.clip(taps, 0, n - 1).astype(np.int64)
-    parts = (np.take(x, i, axis) * w.reshape(along).astype(x.dtype) for i, w in zip(where, weights, strict=True))
-    return np.asarray(sum(parts))
+def taps_of(node: Node, n: int, outputs: int, factor: float) -> Taps:
+    """Of an axis of n elements."""
+    places, mode = source_places(n, outputs, factor, coordinates_of(node)), node.get("mode", "nearest")
+    if mode == "nearest":
+        is_old = node.op == "Upsample" or node.opset < 11
+        return nearest(places, n, "floor" if is_old else node.get("nearest_mode", "round_prefer_floor"))
+    if mode == "linear":
+        return linear(places, n)
+    return cubic(places, n, node.get("cubic_coeff_a", KEYS), bool(node.get("exclude_outside", 0)))
 
 
 def resize(node: Node, x: Array, *inputs: Array | None) -> Array:
@@ -89,15 +54,9 @@ def resize(node: Node, x: Array, *inputs: Array | None) -> Array:
     outputs, factors = resized(node, x.shape, roi, scales, sizes)
     bounded(tuple(outputs))
     check_resize(node)
-    mode = node.get("mode", "nearest")
     for axis, (n, wanted, factor) in enumerate(zip(x.shape, outputs, factors, strict=True)):
-        if n == wanted and factor == 1:
-            continue
-        places = source_places(node, n, wanted, factor)
-        if mode == "nearest":
-            x = np.take(x, nearest(node, places, n), axis)
-        else:
-            x = interpolated(x, axis, places) if mode == "linear" else cubic(node, x, axis, places)
+        if n != wanted or factor != 1:
+            x = along(x, axis, taps_of(node, n, wanted, factor))
     return x
 
 
@@ -114,7 +73,9 @@ def check_resize(node: Node) -> None:
     mode = node.get("mode", "nearest")
     if mode not in ("nearest", "linear", "cubic") or node.get("antialias", 0):
         raise Unimplemented(f"{node}: mode {mode!r}, antialias {node.get('antialias', 0)} is not defined here")
-    source_places(node, 1, 1, 1.0)
+    if coordinates_of(node) not in COORDINATES:
+        words = f"coordinate_transformation_mode {coordinates_of(node)!r}"
+        raise Unimplemented(f"{node}: {words} is not defined")
 
 
 def resize_types(node: Node, x: Value, *inputs: Value | None) -> list[Type]:

@@ -14,7 +14,7 @@ NDIMS = 4
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class AttentionForward:
     """dst[n, h] = softmax(query[n, h] key[n, g]^T * scale + mask[n, h]) value[n, g].
 

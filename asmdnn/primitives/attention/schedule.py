@@ -4,6 +4,9 @@
 2. For every block: scores = query key^T, rows of softmax in place, dst = scores value.  Tiles of both products are
    those of the matmul plans of a block; the records of one block come again for every other one, each thread has scores
    of its own, and no thread waits for another.
+
+Scores are f32.  Where a level multiplies bf16, softmax rounds them into rows of their own, which are src of the second
+product; else keys and values become f32 as they are packed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +16,7 @@ import numpy as np
 
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
+from asmdnn.isa.dot import Types, dot_level, multiplied
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -25,18 +29,19 @@ from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import row_major
+from asmdnn.primitives.formats import of_type, row_major
 from asmdnn.primitives.implementation import implementation, try_all
 from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
 from asmdnn.primitives.softmax.schedule import cost as softmax_cost
-from asmdnn.types import f32
+from asmdnn.types import F32_BYTES, bf16, f16, f32
 
 NAME = "attention"
 KEYS, VALUES, SCORES, FUTURE = "packed keys", "packed values", "scores", "causal mask"
 INPUTS = ("query", "key", "value", "dst", "mask")
-F32_BYTES = 4
+ROUNDED = "rounded scores"
+TYPES = (f32.name, bf16.name, f16.name)
 PANEL_COLUMNS = 32  # of any level
 
 
@@ -47,13 +52,33 @@ def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
         raise Refused("post-ops, scales and zero points are not implemented")
     asked = {name: getattr(desc, name) for name in INPUTS if getattr(desc, name) is not None}
     passed = {name: row_major(t.dims, t) if t.is_any else t for name, t in asked.items()}
-    check_tensors(passed, "dst")
-    name = f"{NAME}:{f32_level(engine.isa)}"
+    check_tensors(passed, "dst", TYPES)
     if 0 in desc.dst.dims:
+        name = f"{NAME}:{f32_level(engine.isa)}"
         return Assembly(engine.tuning, engine.isa).plan(name, passed, ("dst",))
-    tensors = {name: t if is_read(name, t) else row_major(t.dims, t) for name, t in passed.items()}
-    made = AttentionPlan(desc, tensors, engine).plan(name)
+    *better, last = types_of(passed, engine.isa)
+    for types in better:
+        try:
+            return plan_of(desc, passed, types, engine)
+        except Refused:
+            continue  # odd sizes, such as a single column, that take a copy in these types
+    return plan_of(desc, passed, last, engine)
+
+
+def plan_of(desc: AttentionForward, passed: Mapping[str, MemoryDesc], types: Types, engine: Engine) -> Plan:
+    """Of these products.  Raises Refused."""
+    read = {name: t if is_read(name, t) else row_major(t.dims, t) for name, t in passed.items()}
+    converted = {"query": types.src, "mask": f32}
+    tensors = {name: of_type(t, converted.get(name, t.dtype)) for name, t in read.items()}
+    made = AttentionPlan(desc, tensors, types, engine).plan(f"{NAME}:{dot_level(types, engine.isa)}")
     return between_reorders(made, passed, engine.tuning, isa=engine.isa)
+
+
+def types_of(passed: Mapping[str, MemoryDesc], isa: str) -> tuple[Types, ...]:
+    """What both products may multiply, best first: bf16 where all are and the level does; f32."""
+    are_bf16 = {passed[name].dtype for name in ("query", "key", "value")} == {bf16}
+    native = multiplied(bf16, bf16, isa)
+    return (*[native] * (are_bf16 and native.src == bf16), multiplied(f32, f32, isa))
 
 
 def is_read(name: str, tensor: MemoryDesc) -> bool:
@@ -72,10 +97,12 @@ class RowBlock:
 
 
 class AttentionPlan:
-    """A plan as it comes together; rows of query, dst and the mask are dense."""
+    """A plan as it comes together; rows of query, dst and mask are dense; query is of the type that is multiplied."""
 
-    def __init__(self, desc: AttentionForward, tensors: Mapping[str, MemoryDesc], engine: Engine) -> None:
+    def __init__(self, desc: AttentionForward, tensors: Mapping[str, MemoryDesc], types: Types, engine: Engine) -> None:
         self.desc, self.tensors, self.engine = desc, tensors, engine
+        self.dtype, self.weights = types.src, types.weights
+        self.probabilities = SCORES if self.dtype == f32 else ROUNDED
         self.isa, self.tuning = f32_level(engine.isa), engine.tuning.attention
         self.images, self.heads, self.rows, self.depth = desc.query.dims
         _, self.groups, self.keys, self.width = desc.value.dims
@@ -90,8 +117,9 @@ class AttentionPlan:
         packed = self.packed()
         self.pack("key", KEYS, packed[KEYS], (0, 1, 3, 2))
         self.pack("value", VALUES, packed[VALUES], (0, 1, 2, 3))
-        self.assembly.scratch[SCORES] = F32_BYTES * self.block * self.score_row
-        self.assembly.per_part = (SCORES,)
+        of_rows = {self.probabilities: self.dtype.size_bytes, SCORES: F32_BYTES}
+        self.assembly.scratch |= {name: size * self.block * self.score_row for name, size in of_rows.items()}
+        self.assembly.per_part = tuple(of_rows)
         if self.desc.causal:
             self.assembly.constants[FUTURE] = self.future()
         for i, (blocks, count) in enumerate(self.blocks()):
@@ -116,20 +144,21 @@ class AttentionPlan:
     def packed(self) -> dict[str, MemoryDesc]:
         """The formats that the products of a whole block read fastest."""
         whole = RowBlock(0, self.block, self.keys)
-        free = (MemoryDesc(dims, f32, "any") for dims in ((self.depth, self.keys), (self.keys, self.width)))
+        free = (MemoryDesc(dims, self.weights, "any") for dims in ((self.depth, self.keys), (self.keys, self.width)))
         products = (self.scores(whole, next(free)), self.results(whole, next(free)))
         return {name: x.tensors["weights"] for name, x in zip((KEYS, VALUES), products, strict=True)}
 
     def scores(self, block: RowBlock, weights: MemoryDesc) -> Plan:
         """query key^T."""
-        src = MemoryDesc((block.rows, self.depth), f32, strides=(self.tensors["query"].strides[2], 1))
+        src = MemoryDesc((block.rows, self.depth), self.dtype, strides=(self.tensors["query"].strides[2], 1))
         dst = MemoryDesc((block.rows, block.keys), f32, strides=(self.score_row, 1))
         return self.tiles(MatMul(src, part_of(weights, (self.depth, block.keys)), dst))
 
     def results(self, block: RowBlock, weights: MemoryDesc) -> Plan:
         """scores value."""
-        src = MemoryDesc((block.rows, block.keys), f32, strides=(self.score_row, 1))
-        dst = MemoryDesc((block.rows, self.width), f32, strides=(self.tensors["dst"].strides[2], 1))
+        src = MemoryDesc((block.rows, block.keys), self.dtype, strides=(self.score_row, 1))
+        whole = self.tensors["dst"]
+        dst = MemoryDesc((block.rows, self.width), whole.dtype, strides=(whole.strides[2], 1))
         return self.tiles(MatMul(src, part_of(weights, (block.keys, self.width)), dst))
 
     def tiles(self, desc: MatMul) -> Plan:
@@ -141,12 +170,13 @@ class AttentionPlan:
 
     def pack(self, name: str, buffer: str, packed: MemoryDesc, order: Sequence[int]) -> None:
         """A phase that brings all matrices of a tensor, its dims in that order, into a format, one after another."""
-        tensor, size = self.tensors[name], packed.size_bytes // F32_BYTES
+        tensor, size = self.tensors[name], packed.size_bytes // packed.dtype.size_bytes
         dims, strides = ([values[dim] for dim in order] for values in (tensor.dims, tensor.strides))
-        matrices = MemoryDesc(dims, f32, strides=strides, offset0=tensor.offset0)
+        matrices = MemoryDesc(dims, tensor.dtype, strides=strides, offset0=tensor.offset0)
         blocks = [(dim + 2, block) for dim, block in packed.inner_blocks]
-        target = MemoryDesc(dims, f32, strides=(self.groups * size, size, *packed.strides), inner_blocks=blocks)
-        self.assembly.scratch[buffer] = F32_BYTES * self.images * self.groups * size
+        steps = (self.groups * size, size, *packed.strides)
+        target = MemoryDesc(dims, packed.dtype, strides=steps, inner_blocks=blocks)
+        self.assembly.scratch[buffer] = packed.size_bytes * self.images * self.groups
         add_reorder(self.assembly, Reordering(name, matrices, buffer, target))
 
     def future(self) -> Int64:
@@ -167,18 +197,19 @@ class AttentionPlan:
         steps = (
             step_of(scores, {"src": "query", "weights": KEYS, "dst": SCORES}),
             self.softmax_step(block),
-            step_of(results, {"src": SCORES, "weights": VALUES, "dst": "dst"}),
+            step_of(results, {"src": self.probabilities, "weights": VALUES, "dst": "dst"}),
         )
         group = group_of(steps)
         views, together = group.arguments, group.records.copy()
         for name in ("query", "dst"):
-            move = F32_BYTES * (self.tensors[name].offset0 + block.begin * self.tensors[name].strides[2])
+            tensor = self.tensors[name]
+            move = tensor.dtype.size_bytes * (tensor.offset0 + block.begin * tensor.strides[2])
             together[:, [1 + i for i, view in enumerate(views) if view.buffer == name]] += move
         repeats = tuple(self.repeats(views, block.rows, blocks))
         return replace(group, records=together, repeats=repeats, flushes=scores.phases[0].flushes)
 
     def softmax_step(self, block: RowBlock) -> StepRecords:
-        """The rows of scores in place, in some records."""
+        """The rows of scores, in place where they stay f32, in some records."""
         operands = [name for name in ("mask", FUTURE) if name in self.tensors or name in self.assembly.constants]
         moves = {name: self.operand_rows(name) for name in operands}
         starts = {"mask": 0, FUTURE: F32_BYTES * (self.last_begin - block.begin)}
@@ -188,16 +219,17 @@ class AttentionPlan:
         for argument, name in enumerate(operands, 2):
             element = name == "mask" and self.tensors[name].dims[3] == 1 < self.keys
             before.append(BinaryOp("add", Operand(argument, moves[name], 0, element)))
-        row_bytes, some = F32_BYTES * self.score_row, self.engine.tuning.elementwise.most_rows
+        row_bytes = F32_BYTES * self.score_row, self.dtype.size_bytes * self.score_row
+        some, types = self.engine.tuning.elementwise.most_rows, (f32.name, self.dtype.name)
         specs: dict[SoftmaxSpec, int] = {}
         records, cycles = [], []
         for first in range(0, block.rows, some):
             rows = min(some, block.rows - first)
-            spec = SoftmaxSpec(self.isa, rows, block.keys, row_bytes, row_bytes, tuple(before))
+            spec = SoftmaxSpec(self.isa, rows, block.keys, *row_bytes, tuple(before), types=types)
             offsets = [starts[name] + first * moves[name] for name in operands]
-            records.append([specs.setdefault(spec, len(specs)), first * row_bytes, first * row_bytes, *offsets])
+            records.append([specs.setdefault(spec, len(specs)), *(first * step for step in row_bytes), *offsets])
             cycles.append(softmax_cost(spec, self.engine.tuning.softmax))
-        views = tuple(View(name) for name in (SCORES, SCORES, *operands))
+        views = tuple(View(name) for name in (SCORES, self.probabilities, *operands))
         return StepRecords(tuple(specs), np.array(records, np.int64), np.array(cycles, np.int64), views)
 
     def operand_rows(self, name: str) -> int:
@@ -220,14 +252,15 @@ class AttentionPlan:
         tensor = self.tensors[name]
         head = stride(tensor, 1)
         image, step = stride(tensor, 0), stride(tensor, 2)
-        return (F32_BYTES * image, F32_BYTES * together * head, F32_BYTES * head, F32_BYTES * rows * step)
+        size = tensor.dtype.size_bytes
+        return (size * image, size * together * head, size * head, size * rows * step)
 
 
 def part_of(packed: MemoryDesc, dims: tuple[int, int]) -> MemoryDesc:
     """The first rows and columns of packed weights."""
     if packed.is_any or packed.dims == dims:
         return packed
-    return MemoryDesc(dims, f32, strides=packed.strides, inner_blocks=packed.inner_blocks)
+    return MemoryDesc(dims, packed.dtype, strides=packed.strides, inner_blocks=packed.inner_blocks)
 
 
 def stride(tensor: MemoryDesc, dim: int) -> int:

@@ -23,7 +23,7 @@ NUMBERED = re.compile("src[0-9]{1,4}")  # of several sources
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Sum:
     """dst = op + scale * (dst - zero_point), dst being what the destination held before the call."""
 
@@ -44,7 +44,7 @@ class Sum:
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Eltwise:
     """dst = scale * f(op), f one of oneDNN's algorithms; docs/eltwise.md lists them, with alpha, beta and errors."""
 

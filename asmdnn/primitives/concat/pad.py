@@ -35,7 +35,7 @@ VALUE = "value"  # the constant
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Pad:
     """dst has src in its middle, before[d] elements in front of it and behind[d] behind it along each dim.
 

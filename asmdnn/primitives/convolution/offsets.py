@@ -18,7 +18,7 @@ Steps = tuple[int, ...]  # bytes of every argument
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ConvPanels:
     """Weights in `count` panels of `width` output channels; of each, a range of input channels takes depth_bytes,
     which are depth_share of it."""

@@ -1,6 +1,6 @@
 """Which convolutions write dst past the caches: those whose dst no cache keeps, as tiles that write runs of lines."""
 
-from asmdnn.generators.dot.conv import LINE_BYTES
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.tuning import ConvolutionTuning
 from asmdnn.primitives.attributes.chain import Chain

@@ -4,8 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from math import prod
 
-from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.conv_shape import blocks_of
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import ranges_of, runs_of

@@ -1,7 +1,7 @@
 """Gradients of convolutions and deconvolutions, as kinds of primitives."""
 
 from asmdnn.primitives.convolution.kind import problem_word
-from asmdnn.primitives.convolution_backward import data, weights
+from asmdnn.primitives.convolution_backward import data, depthwise_weights, weights
 from asmdnn.primitives.convolution_backward.description import (
     BackwardData,
     BackwardWeights,
@@ -27,10 +27,11 @@ def words(desc: BackwardData | BackwardWeights, prop_kind: str) -> Words:
     return Words(primitive, f"alg:{p.algorithm_name}", problem_word(p), prop_kind)
 
 
+WEIGHTS = (depthwise_weights.plans, weights.plans)
 LETTERS = ConvolutionBackwardData.letters
 KINDS = (
     Kind(ConvolutionBackwardData, (data.plan_convolution,), data_words, transformed=("weights",), letters=LETTERS),
     Kind(DeconvolutionBackwardData, (data.plan_deconvolution,), data_words, letters=LETTERS),
-    Kind(ConvolutionBackwardWeights, (weights.plans,), weights_words, letters=LETTERS),
-    Kind(DeconvolutionBackwardWeights, (weights.plans,), weights_words, letters=LETTERS),
+    Kind(ConvolutionBackwardWeights, WEIGHTS, weights_words, letters=LETTERS),
+    Kind(DeconvolutionBackwardWeights, WEIGHTS, weights_words, letters=LETTERS),
 )

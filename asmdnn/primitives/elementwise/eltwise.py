@@ -39,7 +39,7 @@ def check_tensors(tensors: dict[str, MemoryDesc]) -> None:
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class EltwiseForward:
     """dst = f(src), f being algorithm `alg` with alpha and beta (docs/eltwise.md).
 
@@ -66,7 +66,7 @@ class EltwiseForward:
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class EltwiseBackward:
     """diff_src = diff_dst f'(data): data is f's source, or for an `alg` that ends in _use_dst_for_bwd its result.
 

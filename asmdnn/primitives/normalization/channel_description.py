@@ -18,7 +18,7 @@ NONE, NORM_RELU, NORM_ADD_RELU = FUSIONS = ("none", "norm_relu", "norm_add_relu"
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class BatchNormForward:
     """dst = (src - mean) / sqrt(variance + epsilon) * scale + shift, for every channel, which are dim 1 of src.
 
@@ -56,7 +56,7 @@ class BatchNormForward:
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class GroupNormForward:
     """As BatchNormForward, for every image and group of channels: `groups` of them, each of c / groups channels.
 

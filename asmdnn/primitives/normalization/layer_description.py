@@ -13,7 +13,7 @@ from asmdnn.types import PropKind
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LayerNormForward:
     """dst = (src - mean) / sqrt(variance + epsilon) * scale + shift, over the last dim, of c elements.
 

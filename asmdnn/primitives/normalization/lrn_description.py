@@ -19,7 +19,7 @@ ACROSS, WITHIN = ALGORITHMS = ("lrn_across_channels", "lrn_within_channel")
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LRNForward:
     """dst = src * (k + alpha / n * sum of src^2 over a window)^-beta, the window around each element.
 

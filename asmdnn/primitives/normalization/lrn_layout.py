@@ -6,10 +6,10 @@ from itertools import product
 from typing import NamedTuple
 
 from asmdnn.generators.functions.lrn import Tap
-from asmdnn.generators.functions.rows import F32_BYTES
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import Loop, merge
 from asmdnn.primitives.normalization.lrn_description import ACROSS, LRNForward
+from asmdnn.types import F32_BYTES
 
 
 class NeighbourAxis(NamedTuple):

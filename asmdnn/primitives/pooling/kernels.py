@@ -6,7 +6,6 @@ from math import prod
 from typing import NamedTuple
 
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
-from asmdnn.generators.functions.rows import F32_BYTES
 from asmdnn.generators.pooling.indices import PoolIndicesSpec
 from asmdnn.generators.pooling.pixels import UNROLLED, PoolPixelsSpec
 from asmdnn.generators.pooling.planes import PoolPlanesSpec
@@ -19,7 +18,7 @@ from asmdnn.planning.tuning import PoolingTuning, Tuning
 from asmdnn.primitives.pooling.calls import PoolCall
 from asmdnn.primitives.pooling.schedule import Planes, WindowNest, calls_of, lanes_in, pieces_of
 from asmdnn.primitives.pooling.windows import Row, WindowRun, Windows, divisors_between
-from asmdnn.types import DataType, f32
+from asmdnn.types import F32_BYTES, DataType, f32
 
 LINE_ELEMENTS = 16
 OTHER_REGISTERS = 4  # what is loaded, -infinity, a tail's mask

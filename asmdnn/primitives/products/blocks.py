@@ -7,8 +7,8 @@ several streams of them are read at a time, and there are enough accumulators to
 from dataclasses import dataclass
 from functools import lru_cache
 
-from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.isa.dot import Types, blocks_of
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced, ranges_of, runs_of

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.order import TileOrder, choose_order
 from asmdnn.planning.phase import Int64

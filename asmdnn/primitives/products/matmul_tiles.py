@@ -73,7 +73,8 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types) -> Job:
     target, assembly = target_of(engine, Ending(chain), types), Assembly(engine.tuning, engine.isa)
     if types.sums == s32:
         has_zero_point = "src" in dict(attr.zero_points)
-        if prod(desc.dst.dims[:-1]) == 1 and not has_zero_point:  # sums of columns would read all weights once more
+        few = 1 if is_panels(desc.weights, tiles) else target.products.few_vectors
+        if prod(desc.dst.dims[:-1]) <= few and not has_zero_point:  # sums of columns would read all weights once more
             target = replace(target, isa=unshifted_level(types, engine.isa))
         shift = dot_class(types, target.isa).shift
         p = replace(p, bias=add_start(assembly, desc.weights, target.isa, shift, has_zero_point))
@@ -145,6 +146,6 @@ def product_of(desc: MatMul, types: Types) -> Product:
     weights: Matrix | Panels = panels_of("weights", desc.weights, group) or matrix_of("weights", desc.weights)
     bias = None if desc.bias is None else matrix_of("bias", desc.bias)
     src, dst = matrix_of("src", desc.src), matrix_of("dst", desc.dst)
-    src = replace(src, column_bytes=group * src.column_bytes, group=group)
+    src = src.in_groups(group)
     k = -(-depth // group)
     return Product(tuple(batch), m, n, k, src, weights, dst, bias, types=types, missing=k * group - depth)

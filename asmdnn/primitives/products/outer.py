@@ -11,6 +11,7 @@ import numpy as np
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, Bias
 from asmdnn.generators.dot.outer import CHUNK, OuterSpec
+from asmdnn.isa.dot import dot_class
 from asmdnn.isa.vectors import vector_bytes
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Phase, views
@@ -30,12 +31,14 @@ def check_outer(p: Product, target: Target) -> None:
     most = by.streamed_depth if is_streaming(p, target) else by.outer_depth
     if not 0 < p.k <= most:
         raise Refused(f"there are {p.k} steps of k, outer products are for 1 to {most}")
-    if not p.is_f32:
-        raise Refused(f"outer products are of f32, not of {p.types} to {p.dst.dtype}")
+    if not dot_class(p.types, target.isa).reads_memory:
+        raise Refused(f"weights of {p.types} would be widened for every row of dst")
+    if not (p.sums_fit and (p.bias is None or p.bias.dtype == p.types.sums)):
+        raise Refused(f"outer products leave sums of {p.types} as they are, dst is {p.dst.dtype}")
     if p.others or not target.ending.is_plain:
         raise Refused("outer products have neither post-ops nor scales")
     panels_join = isinstance(x, Panels) and chunk % x.columns == 0 and x.panel_bytes == p.k * x.row_bytes
-    if not (panels_join if isinstance(x, Panels) else x.is_dense):
+    if not (panels_join if isinstance(x, Panels) else x.is_dense and p.types.group == 1):
         raise Refused("columns of weights lie apart")
     if p.n < chunk:
         raise Refused(f"dst has {p.n} columns, a step of outer products {chunk}")
@@ -130,7 +133,7 @@ def spec_of(p: Product, rows: int, columns: int, target: Target, streaming: bool
         isa=target.isa,
         rows=rows,
         columns=columns,
-        depth=p.k,
+        depth=p.depth,
         src_row_bytes=p.src.row_bytes if rows > 1 else 0,
         src_depth_bytes=p.src.column_bytes,
         weights_row_bytes=x.row_bytes,
@@ -141,6 +144,7 @@ def spec_of(p: Product, rows: int, columns: int, target: Target, streaming: bool
         bias=None if p.bias is None else Bias(p.bias.row_bytes if rows > 1 else 0, p.bias.is_dense),
         ahead=columns < p.n and rows > 1,
         streaming=streaming,
+        types=p.types,
     )
 
 

@@ -11,15 +11,22 @@ from dataclasses import replace
 import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
-from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.generators.dot.pack import PackSpec
-from asmdnn.isa.dot import F32, blocks_of
+from asmdnn.isa.dot import GROUP_BYTES, blocks_of
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Phase, records_of
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.products.blocks import DEPTH_STEP, PANEL_VECTORS, choose_block, depths_of, panel_columns
+from asmdnn.primitives.products.blocks import (
+    DEPTH_STEP,
+    PANEL_VECTORS,
+    choose_block,
+    columns_are_apart,
+    depths_of,
+    panel_columns,
+)
 from asmdnn.primitives.products.cut import Cut
 from asmdnn.primitives.products.prepare import with_near_src
 from asmdnn.primitives.products.product import Matrix, Panels, Product
@@ -30,6 +37,7 @@ from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.products.tile_specs import DepthStep, steps_of
 
 BLOCK = "packed block"
+MOST_PANELS = 2  # so many times larger than others may a block be that has all of k
 
 
 def check_blocks(p: Product, target: Target) -> None:
@@ -37,29 +45,40 @@ def check_blocks(p: Product, target: Target) -> None:
     by, x = target.products, p.weights
     if isinstance(x, Panels):
         raise Refused("weights are in panels already")
-    if p.types != F32:
-        raise Refused(f"a thread packs blocks of f32 only, weights are {x.dtype}")
+    if p.types.weights_bytes != GROUP_BYTES:
+        raise Refused(f"a thread packs what is multiplied as it lies in panels, {x.dtype} is widened")
     if p.batch or not x.is_dense:
         raise Refused("weights are no single matrix of dense rows")
     tiles, most = by.block_tiles.of(x.row_bytes), by.block_rows.of(x.row_bytes)
     least = max((tiles - 1) * blocks_of(p.types, target.isa)[PANEL_VECTORS] + 1, by.block_least_rows)
+    if columns_are_apart(p):  # tiles cannot read them where they lie
+        least = 1
     if not least <= p.m <= most:
         raise Refused(f"there are {p.m} rows of src, blocks of such weights pay for {least} to {most}")
     columns = by.few_tiles * panel_columns(p.n, target.lanes)
-    if p.n < columns or p.k * p.n <= by.far_elements:
+    if p.n < columns or (p.k * p.n <= by.far_elements and not columns_are_apart(p)):
         raise Refused(f"weights of {p.k} x {p.n} stay in L2, or have fewer than {columns} columns for threads to share")
-    if not (target.ending.may_split and p.sums_fit) and p.k > by.block_depth:
+    most = MOST_PANELS * by.block_depth * by.block_columns // panel_columns(p.n, target.lanes)
+    if not holds_sums(p, target) and p.k > most:
         raise Refused("dst cannot hold partial sums: a post-op reads it, or its type is not theirs")
+
+
+def holds_sums(p: Product, target: Target) -> bool:
+    """Whether ranges of k may meet in dst."""
+    return target.ending.may_split and p.sums_fit
 
 
 def add_blocks(assembly: Assembly, p: Product, target: Target) -> None:
     """The phases of a product with plain weights."""
     p, by = with_near_src(assembly, p), target.products
-    width, ranges = panel_columns(p.n, target.lanes), depths_of(p.k, by.block_depth // DEPTH_STEP, by)
-    panels = max(1, min(by.block_columns // width, -(-p.n // width) // by.few_tiles))
-    row_bytes = p.weights.element_bytes * width
+    width = panel_columns(p.n, target.lanes)
+    ranges = depths_of(p.k, by.block_depth // DEPTH_STEP, by) if holds_sums(p, target) else [(0, p.k)]
+    size = by.block_columns * by.block_depth // max(by.block_depth, ranges[0][1])
+    panels = max(1, min(size // width, -(-p.n // width) // by.few_tiles))
+    row_bytes = p.types.weights_bytes * width
     panel_bytes = row_bytes * ranges[0][1] + LINE_BYTES  # neighbours share no set of L1
-    block = Panels(assembly.room(BLOCK, panels * panel_bytes), 0, (), row_bytes, panel_bytes, width)
+    buffer, dtype = assembly.room(BLOCK, panels * panel_bytes), p.weights.dtype
+    block = Panels(buffer, 0, (), row_bytes, panel_bytes, width, dtype, p.types.group)
     assembly.per_part += (block.buffer,)
     phases: list[Phase] = []
     for piece in pieces_along(p, panels * width):
@@ -91,12 +110,12 @@ def group_of_blocks(p: Product, block: Panels, ranges: Sequence[tuple[int, int]]
 
 def packing(p: Product, step: DepthStep, block: Panels, target: Target, specs: dict[KernelSpec, int]) -> Laid:
     """The record that packs a range of k."""
-    depth, vectors = step.end - step.begin, block.columns // target.lanes
+    part, vectors = p.depths(step.begin, step.end), block.columns // target.lanes
     row_bytes, ahead = p.weights.row_bytes, target.products.block_ahead
-    spec = PackSpec(target.isa, depth, p.n, row_bytes, vectors, block.panel_bytes, ahead)
-    columns = {"ahead": p.weights.start_bytes + step.begin * row_bytes}
+    spec = PackSpec(target.isa, part.depth, p.n, row_bytes, vectors, block.panel_bytes, ahead, p.types)
+    columns = {"ahead": part.weights.start_bytes}
     record = records_of((*ARGUMENTS, *p.other_names), columns, specs.setdefault(spec, len(specs)))
-    return record, np.array([depth * spec.vectors + target.call_cycles], np.int32)
+    return record, np.array([part.depth * spec.vectors + target.call_cycles], np.int32)
 
 
 def multiplying(p: Product, step: DepthStep, block: Panels, target: Target, specs: dict[KernelSpec, int]) -> Laid:
@@ -105,7 +124,7 @@ def multiplying(p: Product, step: DepthStep, block: Panels, target: Target, spec
     depth = step.end - step.begin
     cut = cut_of(p.depths(step.begin, step.end), block, target)
     records, cycles = tile_records(cut, replace(step, begin=0, end=depth), specs)
-    following = step.end * p.weights.row_bytes if step.end < p.k else p.n * p.weights.element_bytes
+    following = step.end * p.weights_step if step.end < p.k else p.n * p.weights.element_bytes
     records[:, 1 + ARGUMENTS.index("ahead")] += p.weights.start_bytes + following
     return records, cycles
 

@@ -13,22 +13,23 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.dots import STRIP, DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.operands import OPERANDS
-from asmdnn.generators.dot.skinny import SkinnySpec
-from asmdnn.isa.dot import F32
+from asmdnn.generators.dot.skinny import SkinnySpec, vectors_at_once
+from asmdnn.isa.dot import F32, S32, dot_class
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.phases import merged
-from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.products.blocks import DEPTH_STEP, depths_of
+from asmdnn.primitives.products.blocks import DEPTH_STEP, columns_are_apart, depths_of
 from asmdnn.primitives.products.product import SUM_BYTES, Matrix, Panels, Product, dense_matrix
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 from asmdnn.primitives.products.schedule import schedule
 from asmdnn.primitives.products.target import NO_ENDING, Target
+from asmdnn.types import DataType, f32, s32
 
-PARTIAL, ONE = "partial sums", "one"
-ONE_BITS = 0x3F800000  # 1.0f
+PARTIAL = "partial sums"
+OF_SUMS = {f32: F32, s32: S32}
+ONE_BITS = {f32: 0x3F800000, s32: 1}
 
 
 def split(assembly: Assembly, p: Product, target: Target, splits: int) -> None:
@@ -41,8 +42,8 @@ def split(assembly: Assembly, p: Product, target: Target, splits: int) -> None:
         begin, count = ranges[at][0], len(list(run))
         part = p.depths(begin, begin + k)
         src = replace(part.src, batch_bytes=(k * p.src.column_bytes,))
-        weights = replace(part.weights, batch_bytes=(k * p.weights.row_bytes,))
-        dst = dense_matrix(partial, p.n, at * size, (size,))
+        weights = replace(part.weights, batch_bytes=(k * p.weights_step,))
+        dst = dense_matrix(partial, p.n, at * size, (size,), p.types.sums)
         missing = part.missing
         part = Product((count,), p.m, p.n, k, src, weights, dst, types=p.types, missing=missing)
         parts += schedule(part, replace(target, ending=NO_ENDING), one_range=True)
@@ -62,7 +63,7 @@ def rows_of_weights(assembly: Assembly, p: Product, target: Target) -> None:
     for i, (begin, end) in enumerate(ranges):
         part, at = p.depths(begin, end), 0
         for width in widths:
-            spec = rows_spec(p, width, end - begin, target)
+            spec = rows_spec(part, width, target)
             columns = {
                 "src": part.src.start_bytes,
                 "weights": part.weights.start_bytes + p.weights.element_bytes * at,
@@ -76,25 +77,27 @@ def rows_of_weights(assembly: Assembly, p: Product, target: Target) -> None:
     add_partial_sums(assembly, p, target, len(ranges), partial)
 
 
-def rows_spec(p: Product, columns: int, depth: int, target: Target) -> KernelSpec:
+def rows_spec(p: Product, columns: int, target: Target) -> KernelSpec:
     """The kernel for some rows of weights."""
     src, row_bytes = p.src, p.weights.row_bytes
     if p.m == 1:
-        return GemvSpec(target.isa, columns, depth, src.column_bytes, row_bytes)
-    return SkinnySpec(target.isa, p.m, columns, depth, src.row_bytes, src.column_bytes, row_bytes, SUM_BYTES * p.n)
+        return GemvSpec(target.isa, columns, p.depth, src.column_bytes, row_bytes, p.types)
+    dst_bytes = SUM_BYTES * p.n
+    return SkinnySpec(target.isa, p.m, columns, p.depth, src.row_bytes, src.column_bytes, row_bytes, dst_bytes, p.types)
 
 
 def dots(assembly: Assembly, p: Product, target: Target) -> None:
     """Rows of src times a vector: what every lane sums, then the sum of the lanes."""
-    sums, by = dense_matrix(PARTIAL, target.lanes), target.products
+    sums, by = dense_matrix(PARTIAL, target.lanes, dtype=p.types.sums), target.products
     sums = replace(sums, buffer=assembly.room(PARTIAL, p.m * sums.row_bytes))
-    most = max(STRIP, by.dot_elements // p.k)
+    most = max(STRIP, by.dot_elements // p.depth)
     phases: list[Phase] = []
     for piece in pieces_of(replace(p, dst=sums), (most, 1), by.many_dots, by.round_records):
         made = dots_phase(piece.product, most, target)
         phases += in_rounds([made], piece, OPERANDS, is_first=not phases)
     assembly.add(phases, "dots")
-    total = replace(p, k=target.lanes, src=sums, weights=ones(assembly, 0))
+    total = replace(p, k=target.lanes, missing=0, src=sums, weights=ones(assembly, 0, p.types.sums))
+    total = replace(total, types=OF_SUMS[p.types.sums])
     assembly.add(schedule(total, target, one_range=True))
 
 
@@ -103,7 +106,7 @@ def dots_phase(p: Product, most: int, target: Target) -> Phase:
     specs: dict[DotsSpec, int] = {}
     records, cycles, at = [], [], 0
     for rows in balanced(p.m, most):
-        spec = DotsSpec(target.isa, rows, p.k, p.src.row_bytes)
+        spec = DotsSpec(target.isa, rows, p.depth, p.src.row_bytes, p.types)
         columns = {
             "src": p.src.start_bytes + at * p.src.row_bytes,
             "weights": p.weights.start_bytes,
@@ -125,21 +128,23 @@ def partial_phase(
 
 def add_partial_sums(assembly: Assembly, p: Product, target: Target, count: int, partial: str) -> None:
     """dst = the sum of `count` partial results, in their order: a product with a row of ones."""
-    row = dense_matrix(partial, p.n)
-    factors, sums = ones(assembly, 1), replace(row, batch_bytes=(row.row_bytes,), row_bytes=p.sums_bytes)
+    dtype = p.types.sums
+    row = dense_matrix(partial, p.n, dtype=dtype)
+    factors, sums = ones(assembly, 1, dtype), replace(row, batch_bytes=(row.row_bytes,), row_bytes=p.sums_bytes)
 
     def row_by_row(x: Matrix) -> Matrix:
         return replace(x, batch_bytes=(x.row_bytes,), row_bytes=0)
 
     bias, others = p.bias and row_by_row(p.bias), tuple(map(row_by_row, p.others))
-    total = Product((p.m,), 1, p.n, count, factors, sums, row_by_row(p.dst), bias, None, others).folded()
-    assembly.add(schedule(total, target, one_range=True))
+    total = Product((p.m,), 1, p.n, count, factors, sums, row_by_row(p.dst), bias, None, others, OF_SUMS[dtype])
+    assembly.add(schedule(total.folded(), target, one_range=True))
 
 
-def ones(assembly: Assembly, batch_dims: int) -> Matrix:
+def ones(assembly: Assembly, batch_dims: int, dtype: DataType = f32) -> Matrix:
     """A matrix of ones, of any size."""
-    assembly.constants[ONE] = np.array([ONE_BITS], np.int64)
-    return Matrix(ONE, 0, (0,) * batch_dims, 0, 0)
+    name = f"one of {dtype}"
+    assembly.constants[name] = np.array([ONE_BITS[dtype]], np.int64)
+    return Matrix(name, 0, (0,) * batch_dims, 0, 0, dtype)
 
 
 def sum_of_rows(assembly: Assembly, x: Matrix, rows: int, columns: int, dst: Matrix) -> Product:
@@ -147,26 +152,36 @@ def sum_of_rows(assembly: Assembly, x: Matrix, rows: int, columns: int, dst: Mat
     return Product((), 1, columns, rows, ones(assembly, 0), x, dst)
 
 
-def check_rows(p: Product, tuning: ProductTuning) -> None:
+def check_rows(p: Product, target: Target) -> None:
     """Raise Refused unless it is a few rows of dst times many row-major weights."""
-    if p.types != F32:
-        raise Refused(f"rows of weights are streams in f32 only, types are {p.types}")
-    if p.m > tuning.few_vectors or p.batch:
-        raise Refused(f"dst is more than {tuning.few_vectors} rows")
-    if p.m > 1 and p.k * p.n <= tuning.far_elements:
-        raise Refused(f"weights of {p.k} x {p.n} stay in L2, where tiles read them")
+    by = target.products
+    if p.m > by.few_vectors or p.batch:
+        raise Refused(f"dst is more than {by.few_vectors} rows")
     if isinstance(p.weights, Panels) or not p.weights.is_dense:
         raise Refused("rows of weights are not dense")
-    rows, columns = tuning.vector_rows, tuning.vector_columns
-    if p.k < rows or p.n < columns:
-        raise Refused(f"weights are {p.k} rows of {p.n}, this is for {rows} of {columns} or more")
+    if p.m > 1 and p.k * p.n <= by.far_elements and not columns_are_apart(p):
+        raise Refused(f"weights of {p.k} x {p.n} stay in L2, where tiles read them")
+    rows, columns = by.vector_rows, by.vector_columns
+    if p.depth < rows or p.n < columns:
+        raise Refused(f"weights are {p.depth} rows of {p.n}, this is for {rows} of {columns} or more")
+    check_unshifted(p, target)
+    if p.m > 1 and not vectors_at_once(p.types, target.isa, p.m):
+        raise Refused(f"registers of {target.isa} do not hold {p.m} rows of sums of {p.types}")
+
+
+def check_unshifted(p: Product, target: Target) -> None:
+    """Sums of kernels that shift src would start from sums of columns, which are what reading weights costs."""
+    if dot_class(p.types, target.isa).shift:
+        raise Refused(f"src is shifted for {p.types}, and weights would be read for the sums of columns, too")
 
 
 def as_dots(p: Product, target: Target) -> Product:
     """The product, or its transpose, as many rows of src, each a stream, times one vector.  Raises Refused."""
     if isinstance(p.weights, Matrix) and reads_dots(turned := p.transposed(p.weights), target):
+        check_unshifted(p, target)
         return turned
-    if not reads_dots(p, target):
+    # The matrix is what a dot calls weights.
+    if not (reads_dots(p, target) and p.types.src == p.types.weights and p.types.sums == f32):
         rows, depth = target.products.dot_rows, target.products.dot_depth
         raise Refused(f"it is no matrix of {rows} or more dense rows of at least {depth} times a dense vector")
     return p
@@ -174,5 +189,5 @@ def as_dots(p: Product, target: Target) -> Product:
 
 def reads_dots(p: Product, target: Target) -> bool:
     x, by = p.weights, target.products
-    vector = p.types == F32 and isinstance(x, Matrix) and x.dense_down and p.n == 1 and not p.batch
-    return vector and p.src.is_dense and p.k >= by.dot_depth and p.m >= by.dot_rows
+    vector = isinstance(x, Matrix) and x.dense_down and p.n == 1 and not p.batch
+    return vector and p.src.is_dense and p.depth >= by.dot_depth and p.m >= by.dot_rows

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.isa.dot import F32
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.product_tuning import L1_SETS_BYTES, ProductTuning
@@ -92,7 +92,7 @@ def with_near_src(assembly: Assembly, p: Product) -> Product:
     group, x = p.src.group, p.src
     elements = replace(x, column_bytes=x.dtype.size_bytes, group=1) if group > 1 else x
     copy = dense_copy(assembly, p, elements, p.depth, ("src", "pack_src"))
-    return replace(p, src=replace(copy, column_bytes=group * copy.column_bytes, group=group))
+    return replace(p, src=copy.in_groups(group))
 
 
 def src_needs_pack(p: Product, tuning: ProductTuning) -> bool:

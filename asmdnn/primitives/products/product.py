@@ -48,6 +48,10 @@ class Matrix:
         """Whether the rows of a column touch."""
         return self.row_bytes == self.element_bytes
 
+    def in_groups(self, group: int) -> "Matrix":
+        """With so many elements of k, which are columns, as one."""
+        return replace(self, column_bytes=group // self.group * self.column_bytes, group=group)
+
     @property
     def transposed(self) -> "Matrix":
         return replace(self, row_bytes=self.column_bytes, column_bytes=self.row_bytes)
@@ -110,9 +114,10 @@ class Product:
         return self.dst.dtype == self.types.sums
 
     @property
-    def is_f32(self) -> bool:
-        """Whether everything is."""
-        return self.types == F32 and all(x.dtype == f32 for x in self.operands().values())
+    def weights_step(self) -> int:
+        """Bytes from the weights of a group of k to those of the next: plain ones have a row for each element."""
+        rows = self.types.group if isinstance(self.weights, Matrix) else 1
+        return rows * self.weights.row_bytes
 
     def operands(self) -> dict[str, Matrix | Panels]:
         every = {"src": self.src, "weights": self.weights, "dst": self.dst, "bias": self.bias, "packed": self.packed}
@@ -137,7 +142,7 @@ class Product:
     def transposed(self, weights: Matrix) -> "Product":
         """dst^T = weights^T src^T."""
         bias = None if self.bias is None else self.bias.transposed
-        src, dst = weights.transposed, self.dst.transposed
+        src, dst = weights.transposed.in_groups(self.types.group), self.dst.transposed
         others = tuple(x.transposed for x in self.others)
         turned = replace(self, m=self.n, n=self.m, src=src, weights=self.src.transposed, dst=dst, bias=bias)
         return replace(turned, packed=None, others=others)
@@ -207,7 +212,7 @@ class Product:
     def depths(self, begin: int, end: int) -> "Product":
         """The part of the sum over k in [begin, end)."""
         src = replace(self.src, start_bytes=self.src.start_bytes + begin * self.src.column_bytes)
-        weights = replace(self.weights, start_bytes=self.weights.start_bytes + begin * self.weights.row_bytes)
+        weights = replace(self.weights, start_bytes=self.weights.start_bytes + begin * self.weights_step)
         missing = self.missing if end == self.k else 0
         return replace(self, k=end - begin, src=src, weights=weights, missing=missing)
 
@@ -225,10 +230,11 @@ def row_of(name: str, vector: MemoryDesc) -> Matrix:
     return Matrix(name, size * vector.offset0, (), 0, size * vector.strides[0], vector.dtype)
 
 
-def dense_matrix(buffer: str, columns: int, start_bytes: int = 0, batch_bytes: tuple[int, ...] = ()) -> Matrix:
-    """Row-major f32 in scratch."""
-    size = f32.size_bytes
-    return Matrix(buffer, start_bytes, batch_bytes, columns * size, size)
+def dense_matrix(
+    buffer: str, columns: int, start_bytes: int = 0, batch_bytes: tuple[int, ...] = (), dtype: DataType = f32
+) -> Matrix:
+    """Row-major sums in scratch."""
+    return Matrix(buffer, start_bytes, batch_bytes, columns * dtype.size_bytes, dtype.size_bytes, dtype)
 
 
 def panels_of(name: str, desc: MemoryDesc, group: int = 1) -> Panels | None:

@@ -55,7 +55,7 @@ def add_outer(assembly: Assembly, p: Product, target: Target) -> None:
 
 
 def check_vector(p: Product, target: Target) -> None:
-    check_rows(p, target.products)
+    check_rows(p, target)
 
 
 def add_rows(assembly: Assembly, p: Product, target: Target) -> None:

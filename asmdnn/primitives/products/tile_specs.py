@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
-from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import Bias, Items, MatmulTile
 from asmdnn.generators.functions.postops import PostOp
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.depths import make_depths
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.products.blocks import prefetches_columns

@@ -102,7 +102,7 @@ class RecurrentBackward:
 
 
 @exact
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class VanillaRNNBackward(RecurrentBackward):
     """See the module.  activation: relu with a slope alpha of 0 or more below zero, tanh or logistic."""
 

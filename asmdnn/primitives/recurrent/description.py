@@ -113,7 +113,7 @@ class Recurrent:
 
 
 @exact
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class VanillaRNNForward(Recurrent):
     """See the module.  activation: relu (alpha is the slope below zero), tanh or logistic."""
 

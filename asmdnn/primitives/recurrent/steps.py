@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.recurrent.cells import Cell, form_of
 from asmdnn.generators.recurrent.tile import UNROLL, RecurrentTileSpec
 from asmdnn.generators.recurrent.tile_shape import BLOCKS, Operand
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced

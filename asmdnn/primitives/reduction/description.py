@@ -21,7 +21,7 @@ NORM = "norm_lp"
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ReductionForward:
     """dst = src reduced over the dims that dst has as 1.
 

@@ -19,9 +19,7 @@ from asmdnn.planning.phase import views
 from asmdnn.primitives.elementwise.schedule import phases_of
 from asmdnn.primitives.nests import Calls, Nest
 from asmdnn.primitives.reduction.source import DST, SRC, Chunk, ReductionSource, TreeKernels
-from asmdnn.types import f32
-
-F32_BYTES = f32.size_bytes
+from asmdnn.types import F32_BYTES
 
 
 class Tree:

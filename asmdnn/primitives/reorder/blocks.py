@@ -21,10 +21,11 @@ from asmdnn.generators.move.convert_pixels import (
 )
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.rows import RowsSpec
-from asmdnn.generators.move.transpose import LINE_BYTES, UNITS, TransposeSpec, across_of
+from asmdnn.generators.move.transpose import UNITS, TransposeSpec, across_of
 from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.levels import AVX2
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import f32_level, vector_bytes
 from asmdnn.planning.loops import Box, Loop, cut_loop
 from asmdnn.planning.move_tuning import MoveTuning

@@ -11,8 +11,8 @@ terms in brackets are of tensors that together come from memory.  Numbers fit 25
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from asmdnn.generators.move.transpose import LINE_BYTES
 from asmdnn.isa.elements import element_of
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.loops import Box
 from asmdnn.primitives.reorder.blocks import Blocks, Shape
 

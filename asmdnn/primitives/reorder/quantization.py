@@ -6,7 +6,7 @@ from math import prod
 from operator import or_
 
 from asmdnn.generators.functions import quotient
-from asmdnn.generators.functions.quotient import F32_BYTES, QuotientSpec
+from asmdnn.generators.functions.quotient import QuotientSpec
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.convert_block import ARGUMENTS
 from asmdnn.isa.levels import AVX2
@@ -17,7 +17,7 @@ from asmdnn.planning.phase import views
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, Sum
 from asmdnn.primitives.reorder.schedule import Numbers, reorder_phases
-from asmdnn.types import f32, s32
+from asmdnn.types import F32_BYTES, f32, s32
 
 SCALES = "scales"  # of src, divided by those of dst
 MOST_SCALES = 1 << 28  # offsets of scales, and of factors behind them, are 32 bits in code

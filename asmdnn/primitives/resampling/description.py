@@ -16,7 +16,7 @@ NearestRounding = Literal["round_prefer_floor", "round_prefer_ceil", "floor", "c
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ResamplingForward:
     """dst is src, (n, c, [d, [h,]] w), at the places that dst's elements have in src, along each spatial axis.
 

@@ -16,7 +16,7 @@ NO_MASK = None
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SoftmaxForward:
     """dst = softmax(scale * src + mask) over `axis`; -1 is the last one.
 

@@ -23,7 +23,7 @@ MOST_SOURCES = 64
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SumForward:
     """dst = scales[0] * src0 + scales[1] * src1 + ..., from left to right, each product and sum rounded once together.
 

@@ -17,7 +17,7 @@ from asmdnn.generators.dot.skinny import SkinnySpec
 from asmdnn.generators.dot.start_vector import StartVectorSpec
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, Operand, SumOp
-from asmdnn.isa.dot import F32, Types, dot_class
+from asmdnn.isa.dot import GROUP_BYTES, dot_class
 from asmdnn.types import DataType, f32, s32
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory, keeps_integers, operand
@@ -35,7 +35,7 @@ def matmul_case(
     compute(spec, memory)
     tolerance: Doubles | float = 0.0
     is_exact = not isinstance(spec, MatmulTile) or keeps_integers(spec.post_ops)
-    of_integers = isinstance(spec, MatmulTile) and spec.dst_type == s32 and not spec.works_in_f32
+    of_integers = spec.types.sums == s32 and not (isinstance(spec, MatmulTile) and spec.works_in_f32)
     if not of_integers and not (integers and is_exact):
         tolerance = tolerance_of(spec if is_exact else replace(spec, post_ops=(SumOp(1.0),)), memory)
     if not is_exact:
@@ -52,11 +52,11 @@ def matmul_case(
 
 def matmul_memory(spec: Product, frame: tuple[str, ...], random: np.random.Generator, integers: bool) -> Memory:
     """Data for every argument; weights have zeros behind the columns if they are padded, and behind the depth."""
-    kinds = kinds_of(spec) if isinstance(spec, MatmulTile) else {}
+    kinds = kinds_of(spec) if isinstance(spec, MatmulTile) else kinds_of_sums(spec)
     memory = {name: elements(random, integers, *kinds.get(name, ())) for name in frame}
     if isinstance(spec, MatmulTile | OuterSpec):
         items = spec.items if isinstance(spec, MatmulTile) else ONE
-        group = types_of(spec).group
+        group = spec.types.group
         for item in range(items.count):
             for k in range(-(-spec.depth // group) * group):
                 for c in range(spec.columns if k < spec.depth else 0, padded_columns(spec)):
@@ -65,8 +65,11 @@ def matmul_memory(spec: Product, frame: tuple[str, ...], random: np.random.Gener
     return memory
 
 
-def types_of(spec: MatmulTile | OuterSpec) -> Types:
-    return spec.types if isinstance(spec, MatmulTile) else F32
+def kinds_of_sums(spec: GemvSpec | DotsSpec | OuterSpec | SkinnySpec) -> dict[str, tuple[DataType, ...]]:
+    """The element types of what leaves sums as they are; of dots the matrix is what a dot calls weights."""
+    types = spec.types
+    src, weights = (types.weights, types.src) if isinstance(spec, DotsSpec) else (types.src, types.weights)
+    return {"src": (src,), "weights": (weights,), "bias": (types.sums,), "dst": (types.sums,)}
 
 
 def kinds_of(spec: MatmulTile) -> dict[str, tuple[DataType, ...]]:
@@ -92,7 +95,7 @@ def padded_columns(spec: MatmulTile | OuterSpec) -> int:
 
 def weight_at(spec: MatmulTile | OuterSpec, k: int, c: int) -> int:
     """Groups of k have a row each, in which the group of one column lies beside that of the next."""
-    width, types = spec.panel_vectors * LANES[spec.isa], types_of(spec)
+    width, types = spec.panel_vectors * LANES[spec.isa], spec.types
     step, within = divmod(k, types.group)
     at = step * spec.weights_row_bytes + c // width * spec.panel_bytes
     return at + types.weights.size_bytes * (types.group * (c % width) + within)
@@ -107,12 +110,19 @@ def tiles(spec: MatmulTile, memory: Memory) -> None:
         one_tile(spec, memory, spec.items, item)
 
 
+def factors_of(spec: GemvSpec | SkinnySpec | OuterSpec, memory: Memory, row_bytes: int) -> Doubles:
+    """A row of src, group after group, with what the dot adds to each element."""
+    group, found = spec.types.group, []
+    for step, k in enumerate(range(0, spec.depth, group)):
+        found.append(memory["src"].load(row_bytes + step * spec.src_depth_bytes, min(group, spec.depth - k)))
+    return np.concatenate(found) + dot_class(spec.types, spec.isa).shift
+
+
 def gemv(spec: GemvSpec, memory: Memory) -> None:
     """dst[c] = sum over k of src[k] * weights[k, c]."""
     total = np.zeros(spec.columns)
-    for k in range(spec.depth):
-        row = memory["weights"].load(k * spec.weights_row_bytes, spec.columns)
-        total += memory["src"].load(k * spec.src_depth_bytes, 1) * row
+    for k, factor in enumerate(factors_of(spec, memory, 0)):
+        total += factor * memory["weights"].load(k * spec.weights_row_bytes, spec.columns)
     memory["dst"].store(0, total)
 
 
@@ -120,32 +130,33 @@ def skinny(spec: SkinnySpec, memory: Memory) -> None:
     """dst[r, c] = sum over k of src[r, k] * weights[k, c]."""
     for r in range(spec.rows):
         total = np.zeros(spec.columns)
-        for k in range(spec.depth):
-            row = memory["weights"].load(k * spec.weights_row_bytes, spec.columns)
-            total += memory["src"].load(r * spec.src_row_bytes + k * spec.src_depth_bytes, 1) * row
+        for k, factor in enumerate(factors_of(spec, memory, r * spec.src_row_bytes)):
+            total += factor * memory["weights"].load(k * spec.weights_row_bytes, spec.columns)
         memory["dst"].store(r * spec.dst_row_bytes, total)
 
 
 def dots(spec: DotsSpec, memory: Memory) -> None:
     """dst[r, lane] = sum over the k of that lane of src[r, k] * weights[k]."""
-    lanes = LANES[spec.isa]
-    weights = memory["weights"].load(0, spec.depth)
+    lanes, group = LANES[spec.isa], spec.types.group
+    weights = memory["weights"].load(0, spec.depth) + dot_class(spec.types, spec.isa).shift
     for r in range(spec.rows):
-        products = np.zeros(-(-spec.depth // lanes) * lanes)
+        products = np.zeros(-(-spec.depth // (lanes * group)) * lanes * group)
         products[: spec.depth] = memory["src"].load(r * spec.src_row_bytes, spec.depth) * weights
-        memory["dst"].store(4 * lanes * r, products.reshape(-1, lanes).sum(0))
+        size = spec.types.sums.size_bytes
+        memory["dst"].store(size * lanes * r, products.reshape(-1, lanes, group).sum((0, 2)))
 
 
 def pack_case(spec: PackSpec, random: np.random.Generator, integers: bool) -> Case:
     """weights[p, k, c] = ahead[k, p * panel + c], and 0 behind the columns of the last vector."""
-    memory = {name: elements(random, integers) for name in spec.frame}
-    lanes = LANES[spec.isa]
-    for k in range(spec.depth):
-        row = np.zeros(spec.vectors * lanes)
-        row[: spec.columns] = memory["ahead"].load(k * spec.row_bytes, spec.columns)
-        for j, vector in enumerate(row.reshape(-1, lanes)):
+    memory = {name: elements(random, integers, spec.types.weights) for name in spec.frame}
+    lanes, group = LANES[spec.isa], spec.types.group
+    for step in range(-(-spec.depth // group)):
+        rows = np.zeros((group, spec.vectors * lanes))
+        for i, k in enumerate(range(step * group, min(spec.depth, (step + 1) * group))):
+            rows[i, : spec.columns] = memory["ahead"].load(k * spec.row_bytes, spec.columns)
+        for j, vector in enumerate(rows.T.reshape(-1, lanes * group)):
             panel, within = divmod(j, spec.panel_vectors)
-            at = panel * spec.panel_bytes + 4 * lanes * (k * spec.panel_vectors + within)
+            at = panel * spec.panel_bytes + GROUP_BYTES * lanes * (step * spec.panel_vectors + within)
             memory["weights"].store(at, vector)
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"weights": 0.0})
 
@@ -161,16 +172,20 @@ def start_case(spec: StartVectorSpec, random: np.random.Generator, _: bool) -> C
 def outer(spec: OuterSpec, memory: Memory) -> None:
     """dst[r, c] = bias[r, c] + sum over k of src[r, k] * weights[k, c]."""
     read = padded_columns(spec) if spec.padded else spec.columns
-    table = np.zeros((spec.depth, read))
-    for k in range(spec.depth):
+    group = spec.types.group
+    table = np.zeros((-(-spec.depth // group), group, read))
+    for k in range(len(table) * group):
+        if not (spec.padded or k < spec.depth):
+            continue
         for c in range(read):
-            table[k, c] = memory["weights"].load(weight_at(spec, k, c), 1)[0]
+            table[k // group, k % group, c] = memory["weights"].load(weight_at(spec, k, c), 1)[0]
+    weights = table.reshape(-1, read)
     for r in range(spec.rows):
         total = np.zeros(spec.columns)
         if spec.bias:
             total += memory["bias"].load(r * spec.bias.row_bytes, spec.columns if spec.bias.columns else 1)
-        for k in range(spec.depth):
-            total += memory["src"].load(r * spec.src_row_bytes + k * spec.src_depth_bytes, 1) * table[k, : spec.columns]
+        for factor, row in zip(factors_of(spec, memory, r * spec.src_row_bytes), weights, strict=False):
+            total += factor * row[: spec.columns]
         memory["dst"].store(r * spec.dst_row_bytes, total)
 
 

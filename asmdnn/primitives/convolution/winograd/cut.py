@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from math import gcd
 
 from asmdnn.generators.winograd.forms import FORMS
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.types import f32
 
 # Rows of the register block for each number of vectors of output channels, as in the tiles of matrix products.
 ROWS = {"avx2": {1: 12, 2: 6, 3: 4}, "avx512_core": {1: 24, 2: 14, 3: 9}}
-LINE_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)

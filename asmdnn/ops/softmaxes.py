@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from asmdnn.ops.applied import Ending, apply, same_dims, widened
-from asmdnn.ops.arguments import Array, as_f32
+from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.typed import fractions, typed
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.softmax.description import SoftmaxAlgorithm, SoftmaxForward
-from asmdnn.types import PropKind
+from asmdnn.types import DataType, PropKind
 
 
 def softmax(
@@ -18,15 +19,16 @@ def softmax(
     mask: Any = None,
     scale: float = 1.0,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
-    """softmax(scale * x + mask) of an f32 array over one axis.
+) -> AnyArray:
+    """softmax(scale * x + mask) of an array over one axis.
 
     mask: broadcast to x; -infinity in it takes elements out.  out: anything that exports memory of x's dims; x itself,
     for a dense x.  post_ops run in order on the result, but for Sum.  Raises InvalidArguments, Unimplemented.
     """
-    return _softmax("accurate", x, axis, mask, scale, (post_ops, out, engine))
+    return _softmax("accurate", x, axis, mask, scale, (post_ops, out, engine, dtype))
 
 
 def log_softmax(
@@ -36,15 +38,17 @@ def log_softmax(
     mask: Any = None,
     scale: float = 1.0,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
+) -> AnyArray:
     """The logarithm of `softmax`, computed without it; the same arguments."""
-    return _softmax("log", x, axis, mask, scale, (post_ops, out, engine))
+    return _softmax("log", x, axis, mask, scale, (post_ops, out, engine, dtype))
 
 
-def _softmax(alg: SoftmaxAlgorithm, x: Any, axis: int, mask: Any, scale: float, ending: Ending) -> Array:
-    array = as_f32("x", x)
+def _softmax(alg: SoftmaxAlgorithm, x: Any, axis: int, mask: Any, scale: float, ending: Ending) -> AnyArray:
+    array = typed("x", x)
+    post_ops, out, engine, dtype = ending
     inputs = {"src": ("x", array), "mask": ("mask", widened(mask, "mask", array.ndim))}
     return apply(
         ("softmax", alg, axis, scale),
@@ -53,5 +57,5 @@ def _softmax(alg: SoftmaxAlgorithm, x: Any, axis: int, mask: Any, scale: float, 
             PropKind.forward_inference, alg, descs["src"], dst, axis, descs.get("mask"), scale
         ),
         same_dims("src"),
-        *ending,
+        (post_ops, out, engine, fractions(dtype, out, array)),
     )

@@ -11,7 +11,8 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.applied import Descs, apply
-from asmdnn.ops.arguments import F32, Array, as_f32, integers, output
+from asmdnn.ops.arguments import AnyArray, integers, output
+from asmdnn.ops.typed import kind_of, named, numpy_type, typed
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.topk.description import TopKForward
@@ -22,21 +23,24 @@ Indices = npt.NDArray[np.int64]
 
 def topk(
     x: Any, k: int, axis: int = -1, *, largest: bool = True, out: Any = None, engine: Engine | None = None
-) -> tuple[Array, Indices]:
-    """(values, indices) of the k largest or smallest numbers of an f32 array along an axis, the best first.
+) -> tuple[AnyArray, Indices]:
+    """(values, indices) of the k largest or smallest numbers of an array along an axis, the best first.
 
     As torch.topk: NaN is larger than every number; of equal numbers that with the lowest index comes first.
-    indices: int64.  out: two dense arrays for values, f32, and indices, int64.  Raises InvalidArguments, Unimplemented.
+    indices: int64.  out: two dense arrays for values, of the type of x, and indices, int64.
+    Raises InvalidArguments, Unimplemented.
     """
     check_flag("largest", largest)
-    array = as_f32("x", x)
+    array = typed("x", x)
     dims = dims_of(array, axis, k)
     if out is not None and not (isinstance(out, Sequence) and len(out) == 2):
         raise InvalidArguments(f"out must be two arrays, for values and indices, not {shown(out)}")
-    values = allocated(np.empty, dims, F32) if out is None else result_in("out[0]", out[0], dims, F32)
+    kind = kind_of(array)
+    numpy = numpy_type(kind, [array.dtype])
+    values = allocated(np.empty, dims, numpy) if out is None else result_in("out[0]", out[0], dims, numpy)
     if out is not None and np.may_share_memory(values, array):
         raise InvalidArguments("out[0] shares memory with x: give another array")
-    indices = best("max" if largest else "min", array, values, dims, axis, (False, not largest), engine)
+    indices = best("max" if largest else "min", array, named(values, kind), dims, axis, (False, not largest), engine)
     return (values, indices) if out is None else (out[0], delivered("out[1]", indices, out[1]))
 
 
@@ -66,7 +70,7 @@ def argmax(
     out: Any = None,
     engine: Engine | None = None,
 ) -> Indices:
-    """Where the largest number of an f32 array is along an axis, int64: as numpy.argmax, the first NaN if there is one.
+    """Where the largest number of an array is along an axis, int64: as numpy.argmax, the first NaN if there is one.
 
     select_last_index: of equal numbers the last one, not the first.  keepdims: the axis stays, as 1.  out: a dense
     int64 array of the result's dims.  Raises InvalidArguments, Unimplemented.
@@ -91,12 +95,12 @@ def where(
     alg: Literal["max", "min"], x: Any, axis: int, keepdims: bool, select_last: bool, out: Any, engine: Engine | None
 ) -> Indices:
     check_flag("keepdims", keepdims)
-    array = as_f32("x", x)
+    array = typed("x", x)
     found = best(alg, array, None, dims_of(array, axis, 1), axis, (select_last, False), engine)
     return delivered("out", found if keepdims else np.squeeze(found, axis), out)
 
 
-def dims_of(x: Array, axis: int, k: int) -> tuple[int, ...]:
+def dims_of(x: AnyArray, axis: int, k: int) -> tuple[int, ...]:
     """Of a result.  Raises InvalidArguments."""
     ((axis,), (k,)) = (one("axis", axis), one("k", k))
     if not -x.ndim <= axis < x.ndim:
@@ -116,8 +120,8 @@ def one(name: str, value: int) -> tuple[int]:
 
 def best(
     alg: Literal["max", "min"],
-    x: Array,
-    values: Array | None,
+    x: AnyArray,
+    values: AnyArray | None,
     dims: tuple[int, ...],
     axis: int,
     flags: tuple[bool, bool],
@@ -130,5 +134,5 @@ def best(
         return TopKForward(alg, descs["src"], indices, axis, descs.get("values"), *flags)
 
     inputs = {"src": ("x", x), "values": ("values", values)}
-    found = apply(("topk", alg, dims, axis, flags), inputs, described, lambda _: dims, (), None, engine)
-    return allocated(found.view(np.int32).astype, np.int64)
+    found = apply(("topk", alg, dims, axis, flags), inputs, described, lambda _: dims, ((), None, engine, s32))
+    return allocated(found.astype, np.int64)

@@ -8,8 +8,8 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32
-from asmdnn.ops.moves import memory_of, run, target
+from asmdnn.ops.arguments import F32, AnyArray
+from asmdnn.ops.moves import delivered, memory_of, run, target
 from asmdnn.primitives.attributes.numbers import finite
 from asmdnn.primitives.dropout.dropout import Dropout
 from asmdnn.primitives.engine import Engine
@@ -20,13 +20,13 @@ SEEDS = 2**31
 
 def dropout(
     x: Any, probability: float = 0.5, *, seed: int, out: Any = None, engine: Engine | None = None
-) -> tuple[Array, AnyArray]:
-    """(x / (1 - probability) where mask, else 0; mask), of an f32 array: each element is zeroed with that probability.
+) -> tuple[AnyArray, AnyArray]:
+    """(x / (1 - probability) where mask, else 0; mask), of an array: each element is zeroed with that probability.
 
     mask: uint8, 1 where an element stays.  seed: from -2^31 to 2^31 - 1; equal seeds give equal masks for arrays of as
     many elements.  out: for the result, x itself too.  Raises InvalidArguments.
     """
-    memory = memory_of("x", as_f32("x", x))
+    memory = memory_of("x", x)
     p = finite("probability", probability)
     try:
         number = None if isinstance(seed, bool) else index(seed)
@@ -39,4 +39,4 @@ def dropout(
     numbers = {"probability": np.array([p], F32), "seed": np.array([number], np.int32)}
     sources = {"src": memory, "mask": mask} | {name: Memory.from_array(array) for name, array in numbers.items()}
     run(Dropout(memory.desc, result.desc, mask.desc), sources, result, engine)
-    return (result.view() if out is None else out), mask.view()
+    return delivered(result, out, x), mask.view()

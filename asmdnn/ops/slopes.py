@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from asmdnn.ops.applied import apply, same_dims, widened
-from asmdnn.ops.arguments import Array, as_f32
+from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.typed import typed
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.elementwise.prelu import PReLUForward
 from asmdnn.primitives.engine import Engine
-from asmdnn.types import PropKind
+from asmdnn.types import DataType, PropKind
 
 
 def prelu(
@@ -16,23 +17,22 @@ def prelu(
     weights: Any,
     *,
     post_ops: Sequence[AnyPostOp] = (),
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
-    """x where it is positive, else weights * x, of f32 arrays.
+) -> AnyArray:
+    """x where it is positive, else weights * x, of arrays.
 
     weights: a vector for the channels, dim 1 of x (of a vector x its only one); else broadcast to x.  out: anything
     that exports memory of x's dims; x itself, for a dense x.  post_ops run in order on the result.
     Raises InvalidArguments, Unimplemented.
     """
-    array = as_f32("x", x)
-    vector = widened(as_f32("weights", weights), "weights", array.ndim, axis=min(1, array.ndim - 1))
+    array = typed("x", x)
+    vector = widened(typed("weights", weights), "weights", array.ndim, axis=min(1, array.ndim - 1))
     return apply(
         ("prelu",),
         {"src": ("x", array), "weights": ("weights", vector)},
         lambda descs, dst: PReLUForward(PropKind.forward_inference, descs["src"], descs["weights"], dst),
         same_dims("src"),
-        post_ops,
-        out,
-        engine,
+        (post_ops, out, engine, dtype),
     )

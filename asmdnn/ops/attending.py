@@ -4,11 +4,12 @@ from typing import Any
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.ops.applied import apply, widened
-from asmdnn.ops.arguments import Array, as_f32
+from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.typed import typed
 from asmdnn.primitives.attention.description import NDIMS, AttentionForward
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.engine import Engine
-from asmdnn.types import PropKind
+from asmdnn.types import DataType, PropKind
 
 
 def attention(
@@ -19,10 +20,11 @@ def attention(
     *,
     causal: bool = False,
     scale: float | None = None,
+    dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
-    """softmax(query key^T * scale + mask) value of f32 arrays, for every head.
+) -> AnyArray:
+    """softmax(query key^T * scale + mask) value of arrays, for every head.
 
     query: (n, heads, rows, d); key: (n, groups, keys, d); value: (n, groups, keys, e); the result (n, heads, rows, e).
     groups divides heads: neighbouring heads share keys and values.  mask: broadcast to (n, heads, rows, keys);
@@ -31,8 +33,8 @@ def attention(
     """
     check_flag("causal", causal)
     for name, array in (("query", query), ("key", key), ("value", value)):
-        if as_f32(name, array).ndim != NDIMS:
-            raise InvalidArguments(f"{name} has {as_f32(name, array).ndim} dims, attention is of {NDIMS}")
+        if typed(name, array).ndim != NDIMS:
+            raise InvalidArguments(f"{name} has {typed(name, array).ndim} dims, attention is of {NDIMS}")
     inputs = {"query": ("query", query), "key": ("key", key), "value": ("value", value)}
     inputs["mask"] = ("mask", widened(mask, "mask", NDIMS))
     return apply(
@@ -43,7 +45,5 @@ def attention(
             0.0 if scale is None else scale, causal,
         ),
         lambda descs: (*descs["query"].dims[:3], descs["value"].dims[3]),
-        (),
-        out,
-        engine,
+        ((), out, engine, dtype),
     )  # fmt: skip

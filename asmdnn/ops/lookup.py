@@ -9,7 +9,8 @@ from asmdnn.memory import Memory
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.foreign import as_array
 from asmdnn.ops.arguments import AnyArray
-from asmdnn.ops.moves import memory_of, run, target
+from asmdnn.ops.moves import delivered, memory_of, run, target
+from asmdnn.ops.typed import typed
 from asmdnn.primitives.concat.concat import axis_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.gather.description import Gather
@@ -39,12 +40,12 @@ def gather(x: Any, indices: Any, axis: int = 0, *, out: Any = None, engine: Engi
     if result.desc.nelems():
         numbers = Memory.from_array(dense)
         run(Gather(memory.desc, numbers.desc, result.desc, at), {"src": memory, "indices": numbers}, result, engine)
-    return result.view().reshape(shape) if out is None else out
+    return out if out is not None else delivered(result, None, x).reshape(shape)
 
 
 def embedding(table: Any, indices: Any, *, out: Any = None, engine: Engine | None = None) -> AnyArray:
     """table[indices]: a row of the matrix for each index; see `gather`.  Raises InvalidArguments."""
-    rows = as_array("table", table)
+    rows = typed("table", table)
     if rows.ndim != 2:
         raise InvalidArguments(f"table has {rows.ndim} dims, it must be a matrix, a row for each index")
     return gather(rows, indices, 0, out=out, engine=engine)

@@ -1,29 +1,45 @@
-"""Element-wise functions for the answers of bench: in numpy, from their formulas, in float64.
+"""Functions of one or two elements.
 
 They take complex numbers too, where they are differentiable: the derivative is the imaginary part of f(x + ih) / h
 (Squire and Trapp, SIAM Review 40, 1998), without cancellation.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from asmdnn.bench.driver import Array
+from asmdnn.definitions.rounding import UNIT, UNIT_ROUNDOFF, Array, as_f32
 
 STEP = 1e-30
-UNIT, ULPS, FLOOR = 2.0**-23, 8, 2.0**-12
+ULPS, FLOOR = 8, 2.0**-12
 GELU = math.sqrt(2 / math.pi)
 Function = Callable[[Any, float, float], Any]
 
 _normal = np.vectorize(lambda x: 0.5 * math.erfc(-x / math.sqrt(2)), otypes=[float])
-
 _erf = np.vectorize(math.erf, otypes=[float])
 
 
-def _logistic(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
+def logistic(x: Any) -> Any:
+    """1 / (1 + e^-x), without overflow."""
+    power = np.exp(np.where(x.real < 0, x, -x))
+    return np.where(x.real < 0, power, 1) / (1 + power)
+
+
+def softplus(x: Any) -> Any:
+    """log(1 + e^x), without overflow."""
+    return np.where(x.real > 0, x, 0) + np.log1p(np.exp(np.where(x.real > 0, -x, x)))
+
+
+def prelu(x: Array, slope: Any) -> Array:
+    """x where it is positive, else slope x."""
+    return np.where(x > 0, x, slope * x)
+
+
+def _relu(x: Any, slope: float) -> Any:
+    """Without a slope -infinity is 0, not NaN."""
+    return np.where(x.real > 0, x, slope * x) if slope else np.where((x.real > 0) | np.isnan(x.real), x, 0)
 
 
 def _clip(x: Any, least: float, most: float) -> Any:
@@ -40,14 +56,14 @@ def _power(x: Any, exponent: float) -> Any:
     return np.power(x if float(exponent).is_integer() else np.where(x.real < 0, np.nan, x), exponent)
 
 
-def _gelu_erf(x: Any, *_: float) -> Any:
+def _gelu_erf(x: Any) -> Any:
     """With the normal distribution function's first-order expansion in the imaginary part."""
     density = np.exp(-x.real * x.real / 2) / math.sqrt(2 * math.pi)
-    return x * (_normal(x.real) + 1j * x.imag * density)
+    return x * (_normal(x.real) + 1j * x.imag * density) if np.iscomplexobj(x) else x * _normal(x)
 
 
 FORWARD: dict[str, Function] = {
-    "relu": lambda x, a, b: np.where(x.real > 0, x, a * x),
+    "relu": lambda x, a, b: _relu(x, a),
     "tanh": lambda x, a, b: np.tanh(x),
     "elu": lambda x, a, b: np.where(x.real > 0, x, a * np.expm1(x)),
     "square": lambda x, a, b: x * x,
@@ -56,19 +72,19 @@ FORWARD: dict[str, Function] = {
     "linear": lambda x, a, b: a * x + b,
     "clip": _clip,
     "clip_v2": _between,
-    "soft_relu": lambda x, a, b: np.log1p(np.exp(a * x)) / a,
-    "logistic": lambda x, a, b: _logistic(x),
+    "soft_relu": lambda x, a, b: softplus(a * x) / a,
+    "logistic": lambda x, a, b: logistic(x),
     "exp": lambda x, a, b: np.exp(x),
-    "gelu_tanh": lambda x, a, b: x * _logistic(2 * GELU * (x + 0.044715 * x * x * x)),
-    "gelu_erf": _gelu_erf,
-    "swish": lambda x, a, b: x * _logistic(a * x),
+    "gelu_tanh": lambda x, a, b: x * logistic(2 * GELU * (x + 0.044715 * x * x * x)),
+    "gelu_erf": lambda x, a, b: _gelu_erf(x),
+    "swish": lambda x, a, b: x * logistic(a * x),
     "log": lambda x, a, b: np.log(x),
     "pow": lambda x, a, b: a * _power(x, b),
     "round": lambda x, a, b: np.rint(x),
-    "mish": lambda x, a, b: x * np.tanh(np.log1p(np.exp(x))),
+    "mish": lambda x, a, b: x * np.tanh(softplus(x)),
     "hardswish": lambda x, a, b: x * _between(a * x + b, 0, 1),
     "hardsigmoid": lambda x, a, b: _between(a * x + b, 0, 1),
-    "erf": lambda x, a, b: _erf(x.real),
+    "erf": lambda x, a, b: _erf(x.real) if x.size else x,
     "reciprocal": lambda x, a, b: 1 / x,
     "rsqrt": lambda x, a, b: 1 / np.sqrt(x),
     "sign": lambda x, a, b: np.sign(x.real),
@@ -95,26 +111,33 @@ BINARY: dict[str, Callable[[Array, Array], Array]] = {
 }  # fmt: skip
 
 
-def forward(alg: str, x: Array, alpha: float, beta: float) -> Array:
-    """f(x)."""
-    return np.asarray(FORWARD[alg](x.astype(np.float64), *_as_f32(alpha, beta)).real, np.float64)
+def forward(alg: str, x: Array, alpha: float = 0.0, beta: float = 0.0) -> Array:
+    """f(x), by oneDNN's name; of floats, in their type."""
+    return np.asarray(FORWARD[alg](x, alpha, beta), x.dtype)
 
 
 def slope(alg: str, x: Array, alpha: float, beta: float, of_dst: bool) -> Array:
-    """f'(x), or f' where f's value is x."""
+    """f'(x) of float64, or f' where f's value is x."""
     if of_dst:
-        return np.asarray(SLOPE_OF_DST[alg](x.astype(np.float64), *_as_f32(alpha, beta)), np.float64)
-    return np.asarray(FORWARD[alg](x.astype(np.float64) + 1j * STEP, *_as_f32(alpha, beta)).imag / STEP, np.float64)
+        return np.asarray(SLOPE_OF_DST[alg](x, alpha, beta), np.float64)
+    return np.asarray(FORWARD[alg](x + 1j * STEP, alpha, beta).imag / STEP, np.float64)
 
 
-def rounding(values: Array, scale: Array | float = 0.0) -> Array:
-    """By how much a result may be off: some units of the last place, of a floor near 0, or of `scale`.
+def weighted_sum(terms: Sequence[Array], scales: Sequence[float]) -> Array:
+    """Each with its factor, as f32 has it."""
+    return np.asarray(sum(as_f32(scale) * x for x, scale in zip(terms, scales, strict=True)))
+
+
+def weighted_sum_error(terms: Sequence[Array], scales: Sequence[float]) -> Array:
+    """A rounding of every product and partial sum."""
+    size = weighted_sum([np.abs(x) for x in terms], [abs(scale) for scale in scales])
+    return np.asarray(UNIT_ROUNDOFF * 2 * len(terms) * size)
+
+
+def rounding_error(values: Array, scale: Array | float = 0.0) -> Array:
+    """Of a function's values: some units of the last place, of a floor near 0, or of `scale`.
 
     Bounds over the whole range of f32, function by function, are in docs/eltwise.md; tests hold kernels to them.
     """
     size = np.maximum(np.maximum(np.abs(values), np.abs(scale)), FLOOR)
     return np.asarray(ULPS * UNIT * size, np.float64)
-
-
-def _as_f32(*numbers: float) -> tuple[float, ...]:
-    return tuple(float(np.float32(number)) for number in numbers)

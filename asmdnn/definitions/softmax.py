@@ -1,0 +1,42 @@
+"""Softmax, its logarithm, and attention."""
+
+from typing import Any
+
+import numpy as np
+
+from asmdnn.definitions.rounding import SMALLEST, UNIT, Array, Doubles
+
+ULPS = 12
+SHORTEST_VECTORS = 64  # half a rounding for each sum of 4 vectors of 8
+
+
+def softmax(x: Array, axes: int | tuple[int, ...] = -1, log: bool = False) -> Array:
+    """e^x / sum e^x over axes, or its logarithm; NaN where all of x is -infinity."""
+    differences = x - x.max(axes, keepdims=True)
+    powers = np.exp(differences)
+    total = powers.sum(axes, keepdims=True)
+    return np.asarray(differences - np.log(total) if log else powers / total)
+
+
+def softmax_error(x: Array, axis: int, log: bool = False) -> Doubles:
+    """That of rounding x - max x, which e^x takes over, and some roundings, with those of the longest chain of sums."""
+    ulps = ULPS + x.shape[axis] / SHORTEST_VECTORS
+    differences = x.astype(np.float64) - x.max(axis, keepdims=True)
+    if log:
+        total = np.exp(differences).sum(axis, keepdims=True)
+        return np.asarray(ulps * UNIT * (1 + np.abs(differences) + np.log(total)))
+    return np.asarray(UNIT * softmax(x.astype(np.float64), axis) * (ulps + np.abs(differences)) + SMALLEST)
+
+
+def attention(query: Array, key: Array, value: Array, scale: float, bias: Any = 0.0) -> Array:
+    """softmax(query key^T scale + bias) value for every head, (n, heads, rows, d); consecutive heads of queries may
+    share one of keys and values."""
+    together = query.shape[-3] // key.shape[-3] if query.ndim > 2 else 1
+    if together > 1:
+        key, value = key.repeat(together, -3), value.repeat(together, -3)
+    return np.asarray(softmax(query @ key.swapaxes(-1, -2) * scale + bias) @ value)
+
+
+def attention_error(query: Array, key: Array) -> float:
+    """Of values up to 1: sums over a head's numbers and over keys, and the softmax between them."""
+    return float(UNIT * (32 + query.shape[-1] + key.shape[-2] / 16))

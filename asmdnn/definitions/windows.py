@@ -1,0 +1,100 @@
+"""Windows that slide along spatial axes, and what pooling makes of them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from asmdnn.definitions.rounding import UNIT_ROUNDOFF, Array, Doubles
+
+Sizes = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingWindow:
+    """For each spatial axis: the kernel's size, its step, the step between its positions, and the padding; behind may
+    be negative, which leaves elements out."""
+
+    kernel: Sizes
+    strides: Sizes
+    dilations: Sizes
+    before: Sizes
+    behind: Sizes
+
+    def outputs(self, sizes: Sizes, rounds_up: bool = False) -> Sizes:
+        """How many positions there are; rounds_up: one more where the last step does not fit, if it starts inside.
+
+        Raises ValueError if there is none.
+        """
+        found = []
+        for n, k, s, d, a, b in zip(sizes, *self.fields(), strict=True):
+            room = n + a + b - (k - 1) * d - 1
+            count = (-(-room // s) if rounds_up else room // s) + 1
+            if rounds_up and (count - 1) * s >= n + a:
+                count -= 1
+            if count < 1:
+                raise ValueError(f"a window of {self.kernel} does not fit into {sizes}")
+            found.append(count)
+        return tuple(found)
+
+    def fields(self) -> tuple[Sizes, ...]:
+        return self.kernel, self.strides, self.dilations, self.before, self.behind
+
+
+def padded(x: Array, window: SlidingWindow, value: Any = 0) -> Array:
+    """x (n, c, ...) with the window's padding around its spatial axes; negative padding cuts off."""
+    kept = [slice(None), slice(None)]
+    for n, before, behind in zip(x.shape[2:], window.before, window.behind, strict=True):
+        kept.append(slice(max(0, -before), n - max(0, -behind)))
+    around = [(max(0, a), max(0, b)) for a, b in zip(window.before, window.behind, strict=True)]
+    return np.pad(x[tuple(kept)], [(0, 0), (0, 0), *around], constant_values=value)
+
+
+def taps(x: Array, window: SlidingWindow, outside: Any = 0) -> Iterator[tuple[Sizes, Array]]:
+    """Every position of the kernel, row by row, and what each result finds there: a view."""
+    outputs, whole = window.outputs(x.shape[2:]), padded(x, window, outside)
+    for at in np.ndindex(*window.kernel):
+        axes = zip(at, window.dilations, window.strides, outputs, strict=True)
+        cuts = (slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, s, n in axes)
+        yield at, whole[(slice(None), slice(None), *cuts)]
+
+
+def window_sums(x: Array, window: SlidingWindow) -> Array:
+    """The sum of each window, of floats in double precision."""
+    dims = (*x.shape[:2], *window.outputs(x.shape[2:]))
+    total = np.zeros(dims, np.result_type(x, np.float64) if x.dtype.kind == "f" else x.dtype)
+    for _, part in taps(x, window):
+        total += part
+    return total
+
+
+def window_means(x: Array, window: SlidingWindow, includes_padding: bool) -> tuple[Array, Array]:
+    """(The mean of each window, how many elements count): all of the kernel, or those that are none of padding."""
+    if includes_padding:
+        count = np.array(np.prod(window.kernel))
+    else:
+        count = window_sums(np.ones((1, 1, *x.shape[2:]), x.dtype), window)
+    return np.asarray(window_sums(x, window) / count, x.dtype), count
+
+
+def mean_error(x: Doubles, mean: Doubles, count: Array, window: SlidingWindow, exact: bool) -> Doubles:
+    """A rounding of every partial sum, of which those of small integers have none, and one of the quotient."""
+    if exact:
+        return np.asarray(UNIT_ROUNDOFF * np.abs(mean))
+    return np.asarray(UNIT_ROUNDOFF * (np.prod(window.kernel) + 1) * window_sums(np.abs(x), window) / count)
+
+
+def largest(x: Array, window: SlidingWindow, places: Array) -> tuple[Array, Array]:
+    """The maximum of each window, NaN if it has one, and where the first of them is: of `places`, which are x's or
+    broadcast to it."""
+    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    best: Array | None = None
+    for (_, part), (_, place) in zip(taps(x, window, lowest), taps(places, window), strict=True):
+        if best is None:
+            best, where = part.copy(), np.broadcast_to(place, part.shape)
+            continue
+        larger = (part > best) | (np.isnan(part) & ~np.isnan(best))
+        best, where = np.where(larger, part, best), np.where(larger, place, where)
+    assert best is not None, "a kernel has positions"
+    return best, where

@@ -1,0 +1,62 @@
+"""Which operators are spelt in others, and when."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+
+from asmdnn.network.graph import NOTHING, Node
+from asmdnn.network.operators.evaluation import own_errors
+from asmdnn.network.spelling.foreign import DOMAIN, ForeignOperator, check, results_of
+from asmdnn.network.spelling.words import Sentences, Speller, is_f32
+
+MODULES = ("attention", "norms", "products", "losses", "rows")
+FOREIGN = ("fused", "transformers")
+EVERYWHERE = {"SimplifiedLayerNormalization"}  # which onnxruntime writes without its domain
+Spelling = Callable[..., tuple[str, ...] | None]  # (words, node, *inputs): the results; None to leave a node as it is
+
+
+@cache
+def spellings() -> Mapping[str, Spelling]:
+    """Of ONNX's own operators, which have definitions in numpy beside: these compute constants and other types."""
+    found: dict[str, Spelling] = {}
+    for name in MODULES:
+        found |= import_module(f"asmdnn.network.spelling.{name}").SPELLINGS
+    return found
+
+
+def spelt(folding: Sentences, node: Node) -> dict[str, str] | None:
+    """The values behind a node's results, whose nodes are taken in; None for one that stays as it is.
+
+    What an f32 node of one of these operators means is the same.
+    """
+    spelling = spellings().get(node.op) if not node.domain else None
+    if spelling is None or not is_f32(folding, node):
+        return None
+    results = spelling(Speller(folding, node), node, *node.inputs)
+    if results is None:
+        return None
+    return {name: result for name, result in zip(node.outputs, results, strict=False) if name != NOTHING}
+
+
+@cache
+def foreign_spellings() -> Mapping[str, ForeignOperator]:
+    """Of onnxruntime's operators, which have no definitions beside."""
+    found: dict[str, ForeignOperator] = {}
+    for name in FOREIGN:
+        found |= import_module(f"asmdnn.network.spelling.{name}").SPELLINGS
+    return found
+
+
+def foreign(node: Node) -> ForeignOperator | None:
+    """How a node of onnxruntime's operators is spelt; None for others."""
+    return foreign_spellings().get(node.op) if node.domain == DOMAIN or node.op in EVERYWHERE else None
+
+
+def spelt_foreign(folding: Sentences, node: Node, known: ForeignOperator) -> dict[str, str]:
+    """The values behind a node's results, whose nodes are taken in.
+
+    Raises InvalidArguments for a node that is none of its operator; Unimplemented.
+    """
+    check(node, known)
+    with own_errors(node, [folding.values[name] if name != NOTHING else None for name in node.inputs]):
+        return results_of(folding, node, known)

@@ -1,0 +1,116 @@
+"""What a spelling is written with: nodes in the place of one, whose operands have known dims."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from asmdnn.network.graph import NOTHING, Array, Node
+from asmdnn.network.operators.definition import Shape, Value
+
+OPSET = 22  # the operator set whose meaning the nodes have
+F32 = np.dtype(np.float32)
+FLOAT = 1  # ONNX's number of f32
+KINDS = "ib"  # of types that may stand beside f32: indices, lengths, masks
+
+
+class Sentences(Protocol):
+    """What takes nodes in, computes those of constants, and knows values by name."""
+
+    values: dict[str, Value]
+
+    def node(self, node: Node) -> None: ...
+    def known(self, name: str) -> str: ...
+    def constant(self, name: str, data: Array) -> str: ...
+
+
+class Speller:
+    """Nodes in the place of `node`; each method returns the name of a value."""
+
+    def __init__(self, folding: Sentences, node: Node) -> None:
+        self.folding, self.spelt, self.count = folding, node, 0
+        self.prefix = next(name for name in node.outputs if name != NOTHING)
+
+    def name(self, what: str) -> str:
+        self.count += 1
+        return f"{self.prefix}/{what} {self.count}"
+
+    def __call__(self, op: str, *inputs: str, **attributes: Any) -> str:
+        """The result of a further node."""
+        (result,) = self.results(op, inputs, 1, **attributes)
+        return result
+
+    def results(self, op: str, inputs: Sequence[str], count: int, **attributes: Any) -> tuple[str, ...]:
+        """The results of a further node that has several."""
+        outputs = tuple(self.name(op) for _ in range(count))
+        self.folding.node(Node(op, tuple(inputs), outputs, attributes, "", "", OPSET))
+        return tuple(map(self.folding.known, outputs))
+
+    def value(self, name: str) -> Value:
+        return self.folding.values[name]
+
+    def shape(self, name: str) -> Shape:
+        return self.value(name).shape
+
+    def data(self, name: str) -> Array | None:
+        """Of a constant."""
+        return self.value(name).data if name != NOTHING else None
+
+    def constant(self, data: Any, dtype: Any = F32) -> str:
+        return self.folding.constant(self.name("constant"), np.asarray(data, dtype))
+
+    def ints(self, *numbers: int) -> str:
+        return self.constant(numbers, np.int64)
+
+    def add(self, a: str, b: str | float) -> str:
+        return self("Add", a, self.operand(b))
+
+    def sub(self, a: str, b: str | float) -> str:
+        return self("Sub", a, self.operand(b))
+
+    def mul(self, a: str, b: str | float) -> str:
+        """The product; a factor of 1 is none."""
+        return a if b == 1.0 else self("Mul", a, self.operand(b))
+
+    def div(self, a: str, b: str | float) -> str:
+        return self("Div", a, self.operand(b))
+
+    def where(self, condition: str, a: str | float, b: str | float) -> str:
+        return self("Where", condition, self.operand(a), self.operand(b))
+
+    def operand(self, x: str | float) -> str:
+        return x if isinstance(x, str) else self.constant(x)
+
+    def reshaped(self, x: str, *dims: int) -> str:
+        return x if self.shape(x) == dims else self("Reshape", x, self.ints(*dims))
+
+    def turned(self, x: str, *perm: int) -> str:
+        return self("Transpose", x, perm=perm)
+
+    def lifted(self, x: str, *axes: int) -> str:
+        """With further axes of 1."""
+        return self("Unsqueeze", x, self.ints(*axes))
+
+    def expanded(self, x: str, *dims: int) -> str:
+        return x if self.shape(x) == dims else self("Expand", x, self.ints(*dims))
+
+    def part(self, x: str, axis: int, start: int, end: int) -> str:
+        """A slice along an axis."""
+        whole = (start, end) == (0, self.shape(x)[axis])
+        return x if whole else self("Slice", x, self.ints(start), self.ints(end), self.ints(axis))
+
+    def joined(self, axis: int, *several: str) -> str:
+        return several[0] if len(several) == 1 else self("Concat", *several, axis=axis)
+
+    def reduced(self, op: str, x: str, *axes: int, keepdims: bool = True) -> str:
+        return self(op, x, self.ints(*axes), keepdims=int(keepdims))
+
+    def number(self, x: str) -> str:
+        """Integers or truths as f32."""
+        return x if self.value(x).dtype == F32 else self("Cast", x, to=FLOAT)
+
+
+def is_f32(folding: Sentences, node: Node) -> bool:
+    """Whether a node has an operand of f32, and none of another floating type."""
+    types = [folding.values[name].dtype for name in node.inputs if name != NOTHING]
+    return F32 in types and all(dtype == F32 or dtype.kind in KINDS for dtype in types)

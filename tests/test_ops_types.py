@@ -1,0 +1,137 @@
+"""The functions of dnn.ops on bf16, f16 and integers: types of results, values against those of f32, junk."""
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn import ops
+
+BF16 = np.dtype(ml_dtypes.bfloat16)
+FLOATS = pytest.mark.parametrize("kind", [BF16, np.dtype(np.float16)], ids=str)
+ROUNDOFF = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
+RANDOM = np.random.default_rng(11)
+X, Y = (RANDOM.uniform(-4, 4, (2, 8, 6, 6)).astype(np.float32) for _ in range(2))
+CHANNELS, ROW = (RANDOM.integers(32, 64, n).astype(np.float32) / 64 for n in (8, 6))  # which every type has
+MOVE: list[Callable[[Any], Any]] = [ops.softmax, lambda x: ops.gather(x, [3, 1], 1), lambda x: ops.pad(x, 2)]
+ODD = np.frombuffer(bytes(7), np.uint8)[1:].view(BF16)
+OTHER = (np.zeros((2, 1), np.float32), np.zeros((2, 1), np.int64))
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "eltwise": lambda x, y, **more: ops.eltwise(x, "gelu_erf", **more),
+    "binary": lambda x, y, **more: ops.binary("mul", x, y[:, :1], **more),
+    "select": lambda x, y, **more: ops.select(X > 0, x, y, **more),
+    "prelu": lambda x, y, **more: ops.prelu(x, CHANNELS, **more),
+    "weighted_sum": lambda x, y, **more: ops.weighted_sum([x, y], [0.5, 2], **more),
+    "softmax": lambda x, y, **more: ops.softmax(x, 1, mask=y[:, :, :, :1], **more),
+    "log_softmax": lambda x, y, **more: ops.log_softmax(x, **more),
+    "layer_norm": lambda x, y, **more: ops.layer_norm(x, ROW.astype(x.dtype), ROW, **more),
+    "rms_norm": lambda x, y, **more: ops.rms_norm(x, ROW, **more),
+    "batch_norm": lambda x, y, **more: ops.batch_norm(x, CHANNELS.astype(x.dtype), **more),
+    "group_norm": lambda x, y, **more: ops.group_norm(x, 2, CHANNELS, **more),
+    "lrn": lambda x, y, **more: ops.lrn(x, **more),
+    "max_pool": lambda x, y, **more: ops.max_pool(x, 2, return_indices=True, **more)[0],
+    "avg_pool": lambda x, y, **more: ops.avg_pool(x, 3, **more),
+    "adaptive": lambda x, y, **more: ops.adaptive_avg_pool(x, 2, **more),
+    "resize": lambda x, y, **more: ops.resize(x, (9, 7), mode="linear", **more),
+    "reduce": lambda x, y, **more: ops.reduce(x, "mean", (2, 3), **more),
+    "cumsum": lambda x, y, **more: ops.cumsum(x, **more),
+}
+MOVES: dict[str, Callable[..., Any]] = {
+    "topk": lambda x: ops.topk(x, 2)[0],
+    "concat": lambda x: ops.concat([x, x], 1),
+    "split": lambda x: ops.split(x, 2, 1)[1],
+    "slice": lambda x: ops.slice(x, [0, 7, 0, 1], [1, 0, 4, 5], [1, -2, 1, 2]),
+    "empty slice": lambda x: ops.slice(x, [1, 0, 0, 0], [1, 1, 1, 1]),
+    "pad": lambda x: ops.pad(x, 1, "edge"),
+    "expand": lambda x: ops.expand(x[:1], (3, 8, 6, 6)),
+    "gather": lambda x: ops.gather(x, np.array([1, 0]), 1),
+    "embedding": lambda x: ops.embedding(x[0, 0], np.array([2, 2])),
+}
+
+
+@FLOATS
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_results_are_those_of_f32_rounded(isa: str, name: str, kind: Any) -> None:
+    """In the type of the first array, or in what `dtype` or `out` says; but for sums in another order."""
+    engine, function = dnn.Engine(isa=isa), FUNCTIONS[name]
+    x, y = X.astype(kind), Y.astype(kind)
+    wanted = function(x.astype(np.float32), y.astype(np.float32), engine=engine)
+    result = function(x, y, engine=engine)
+    assert result.dtype == kind
+    bound = 2.0**-18 * (1 + np.abs(wanted)) + ROUNDOFF[kind.name] * np.abs(wanted)
+    assert (np.abs(result.astype(np.float64) - wanted) <= bound).all()
+    exact = function(x, y, dtype=dnn.f32, engine=engine)
+    assert exact.dtype == np.float32
+    np.testing.assert_array_equal(exact.astype(kind), result)
+    out = np.zeros(wanted.shape, np.float32)
+    assert function(x, y, out=out, engine=engine) is out
+    np.testing.assert_array_equal(out, exact)
+
+
+@pytest.mark.parametrize("kind", [BF16, np.dtype(np.float16), np.dtype(np.int8), np.dtype(np.uint8)], ids=str)
+@pytest.mark.parametrize("name", MOVES)
+def test_moves_keep_bits(name: str, kind: Any) -> None:
+    x = np.abs(X * 20).astype(kind)
+    result = MOVES[name](x)
+    assert result.dtype == kind
+    np.testing.assert_array_equal(result.astype(np.float32), MOVES[name](x.astype(np.float32)))
+
+
+def test_integers() -> None:
+    """Saturated, rounded to nearest even; fractions are f32."""
+    x = np.array([[100, -100, 27]], np.int8)
+    assert ops.binary("add", x, x).tolist() == [[127, -128, 54]]
+    assert ops.eltwise(x, "linear", 0.5).tolist() == [[50, -50, 14]]
+    assert ops.reduce(x, "sum").dtype == ops.softmax(x).dtype == ops.log_softmax(x.astype(np.int32)).dtype == np.float32
+    assert ops.softmax(x, dtype=dnn.u8).tolist() == [[1, 0, 0]]
+    assert ops.max_pool(x[None], 3).dtype == np.int8
+
+
+def test_words_without_ml_dtypes() -> None:
+    """A Memory says what they are; results are words of the same bits."""
+    x = X.astype(BF16)
+    memory = dnn.Memory.from_array(x.view(np.uint16), dnn.bf16)
+    for function in (*MOVE, lambda x: ops.topk(x, 1)[0]):
+        result = function(memory)
+        assert result.dtype == np.uint16
+        np.testing.assert_array_equal(result.view(BF16), function(x))
+    square = dnn.Memory.from_array(x[0].view(np.uint16), dnn.bf16)
+    np.testing.assert_array_equal(ops.matmul(square, square).view(BF16), ops.matmul(x[0], x[0]))
+    assert ops.softmax(X, dtype=dnn.bf16).dtype == BF16  # which this process has
+    words = np.zeros(x.shape, np.uint16)
+    ops.softmax(memory, out=dnn.Memory.from_array(words, dnn.bf16))
+    np.testing.assert_array_equal(words.view(BF16), ops.softmax(x))
+
+
+def test_one_call_for_each_type() -> None:
+    """Equal shapes and strides are not equal calls."""
+    x = np.array([[0, 1]], np.float16)
+    assert ops.softmax(x).dtype == np.float16
+    assert ops.softmax(x.view(BF16)).dtype == BF16
+    words = dnn.Memory.from_array(x.view(np.uint16), dnn.bf16)
+    assert (ops.softmax(words).dtype, ops.softmax(x.view(BF16)).dtype) == (np.uint16, BF16)
+
+
+@pytest.mark.parametrize(("call", "says"), [
+    (lambda x: ops.softmax(x.view(np.uint16)), "x has dtype uint16, convert it to float32, or pass Memory.from_array"),
+    (lambda x: ops.softmax(x.astype(">f2")), "x has dtype >f2, convert it to float32"),
+    (lambda x: ops.softmax(x.astype(np.int64)), "x has dtype int64, convert it"),
+    (lambda x: ops.softmax(x, dtype=np.float32), "dtype must be one of f32, bf16"),
+    (lambda x: ops.softmax(x, dtype=dnn.f16, out=x.copy()), "out is of bf16, but dtype is f16: leave one of them out"),
+    (lambda x: ops.softmax(x, out=x.view(np.uint16)), "out has dtype uint16"),
+    (lambda x: ops.eltwise(ODD, "relu"), "aligned to the element's 2 bytes"),
+    (lambda x: ops.pad(x, 1, out=np.zeros((4, 4), np.float32)), "out is of f32, the result of bf16"),
+    (lambda x: ops.topk(x, 1, out=OTHER), "must be a bfloat16 array"),
+])  # fmt: skip
+def test_junk(call: Callable[[Any], Any], says: str) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=says):
+        call(np.ones((2, 2), BF16))
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(dnn.Unimplemented, match="src is s8, only f32, bf16, f16 is implemented"):
+        ops.layer_norm(np.ones((2, 3), np.int8))
