@@ -87,9 +87,10 @@ def test_adjoint(isa: str, name: str, text: str, src: str, dst: str, weights: st
     assert np.vdot(forward["dst"].astype(float), arrays["diff_dst"]) == np.vdot(w, back["diff_weights"].astype(float))
 
 
-@pytest.mark.parametrize(
-    "text", ["mb2ic3ih60iw50oc8kh3kw3ph1pw1", "mb1ic3iw3000oc16kw3", "mb2ic8ih100oc16kh1", "g16mb1ic16ih60oc16kh3ph1"]
-)
+RANGES = ["mb2ic3ih60iw50oc8kh3kw3ph1pw1", "mb1ic3iw3000oc16kw3", "mb2ic8ih100oc16kh1", "g16mb1ic16ih60oc16kh3ph1"]
+
+
+@pytest.mark.parametrize("text", RANGES)
 def test_ranges_of_chunks(isa: str, text: str) -> None:
     """Few tiles and many pixels: chunks in ranges, whose partial sums are added, in a number that the shape decides."""
     p = problem_of(text)
@@ -98,12 +99,14 @@ def test_ranges_of_chunks(isa: str, text: str) -> None:
     pd = proved(desc, isa)
     assert "partial sums" in pd.plan.scratch_bytes
     # A product for every tap: a loop over all pixels would take long.
+    g = p.groups
     windows = np.pad(x.astype(float), ((0, 0), (0, 0), *((axis.p, axis.p) for axis in p.axes)))
-    wanted = np.zeros(p.weights_dims)
-    for tap in np.ndindex(*p.weights_dims[2:]):
+    wanted = np.zeros((g, p.oc // g, p.ic // g, *(axis.k for axis in p.axes)))
+    for tap in np.ndindex(*wanted.shape[3:]):
         part = windows[(..., *(slice(t, t + axis.o) for t, axis in zip(tap, p.axes, strict=True)))]
-        wanted[(..., *tap)] = np.einsum("nop,nip->oi", dy.reshape(*dy.shape[:2], -1), part.reshape(*part.shape[:2], -1))
-    check(desc, {"src": x, "diff_dst": dy}, {"diff_weights": wanted}, isa)
+        both = (side.reshape(p.mb, g, side.shape[1] // g, -1) for side in (dy, part))
+        wanted[(..., *tap)] = np.einsum("ngop,ngip->goi", *both)
+    check(desc, {"src": x, "diff_dst": dy}, {"diff_weights": wanted.reshape(p.weights_dims)}, isa)
 
 
 def test_real_numbers(isa: str) -> None:

@@ -14,7 +14,7 @@ def weights_case(spec: DepthwiseWeightsSpec, random: np.random.Generator, intege
     """Sums within the bound of Higham, section 3.1."""
     memory = {name: elements(random, integers) for name in spec.frame if name != "taps"}
     rows(spec, memory)
-    words = constant_buffer(np.array((len(ROWS), *(x for pair in ROWS for x in pair)), np.int64))
+    words = np.array((len(ROWS), *(x for pair in ROWS for x in pair)), np.int64)
     tolerance: np.ndarray | float = 0.0
     if not integers:
         sizes = magnitudes(memory)
@@ -24,7 +24,7 @@ def weights_case(spec: DepthwiseWeightsSpec, random: np.random.Generator, intege
         terms = 2 + len(ROWS) * sum(segment.count for segment in spec.segments)
         tolerance = terms * UNIT_ROUNDOFF * np.abs(size.wanted)
     buffers = {name: buffer_of(memory[name]) for name in memory}
-    return Case(spec, {**buffers, "taps": words}, {"weights": tolerance})
+    return Case(spec, {**buffers, "taps": constant_buffer(words)}, {"weights": tolerance}, words)
 
 
 def rows(spec: DepthwiseWeightsSpec, memory: Memory) -> None:
