@@ -28,11 +28,14 @@ def result_name(value: str) -> str:
 
 
 def native_array(array: Array) -> Array:
-    """An input as kernels read it, dense and aligned: f32, or integers as they are; no copy if it is that."""
+    """An input as kernels read it, dense and aligned: f32, or integers of 32 bits and more as they are.
+
+    No copy if it is that."""
     flags = array.flags
-    if (array.dtype is F32 or array.dtype.kind == "i") and flags.c_contiguous and flags.aligned:
+    is_index = array.dtype.kind == "i" and array.dtype.itemsize >= F32.itemsize
+    if (array.dtype is F32 or is_index) and flags.c_contiguous and flags.aligned:
         return array
-    return np.require(array, None if array.dtype.kind == "i" else np.float32, ("C", "A"))
+    return np.require(array, None if is_index else np.float32, ("C", "A"))
 
 
 class Runner:

@@ -14,6 +14,7 @@ from asmdnn.network.fusion.depth import unfolded
 from asmdnn.network.fusion.einsum import products
 from asmdnn.network.fusion.group_norm import grouped_norms
 from asmdnn.network.fusion.idle import without_idle
+from asmdnn.network.fusion.integers import integers_kept
 from asmdnn.network.fusion.layer_norm import layers_normalised
 from asmdnn.network.fusion.maps import Group, groups_of, operands_of
 from asmdnn.network.fusion.one_hot import looked_up
@@ -35,6 +36,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.engine import Engine
 
 REWRITES = (
+    integers_kept,
     without_idle,
     casts_first,
     padded_within,

@@ -11,9 +11,19 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.network.descriptors import any_format, channels_last, input_desc, is_row_major, layout_of, row_major
+from asmdnn.network.descriptors import (
+    any_format,
+    channels_last,
+    input_desc,
+    is_row_major,
+    layout_of,
+    row_major,
+    stored,
+)
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Value
+from asmdnn.network.place import Place as Place
+from asmdnn.network.quantised.values import ValuesOfIntegers
 from asmdnn.network.static import StaticGraph
 from asmdnn.planning.phase import View
 from asmdnn.planning.refusal import Refused
@@ -23,18 +33,12 @@ from asmdnn.primitives.descriptor import PrimitiveDesc, primitive_desc
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.gather.indices import NO_AXIS
 from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.types import s32
+from asmdnn.types import DataType, f32, s32
 
 CHANNELS_LAST = 3  # axes that a tensor has at least whose channels may lie behind its pixels
 INT32 = (1 << 31, NO_AXIS)  # the limit of integers that choose nothing
-NUMBERS = (np.float32, np.bool_)  # types of values that kernels compute with: truths are brought to them as 1 and 0
-
-
-class Place(NamedTuple):
-    """Where a value lies: a descriptor, whose offset counts from the start of a buffer."""
-
-    buffer: str
-    desc: MemoryDesc
+NUMBERS = (np.float32, np.bool_, np.uint8, np.int8)
+# Types of values that kernels compute with: truths are brought to them as 1 and 0, bytes of a caller as f32.
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +83,7 @@ PLAIN, LAST = "row-major", "channels last"
 BY_ITSELF = FormatChoice()
 
 
-class Steps:
+class Steps(ValuesOfIntegers):
     """What lowering adds to.  inputs and outputs are buffers of their own names, plain and dense.
 
     choice: what the next step is told."""
@@ -94,6 +98,7 @@ class Steps:
         self.choice = BY_ITSELF
         self.integers: dict[str, Place] = {}  # values that are integers, as f32: for callers and numpy, not for kernels
         self.limits: dict[str, tuple[int, int]] = {}  # of integer inputs: from how many elements, of which axis
+        self.integers_behind: dict[str, Node] = {}  # for floats that nobody has made: the node that would
         self.given = set(graph.inputs)  # and what numpy computes before: values that may be indices
         for name in graph.inputs:
             value = graph.values[name]
@@ -106,8 +111,12 @@ class Steps:
         other.steps = list(self.steps)
         other.weights, other.sizes, other.parts = dict(self.weights), dict(self.sizes), dict(self.parts)
         other.places, other.integers, other.limits = dict(self.places), dict(self.integers), dict(self.limits)
-        other.given = set(self.given)
+        other.given, other.integers_behind = set(self.given), dict(self.integers_behind)
         return other
+
+    def become(self, other: "Steps") -> None:
+        """Go on from where a branch has come."""
+        self.__dict__.update(other.__dict__)
 
     def value(self, name: str) -> Value:
         return self.graph.values[name]
@@ -120,11 +129,13 @@ class Steps:
 
         Raises Refused for values that are not f32.
         """
+        if name not in self.places and name in self.integers_behind:
+            self.make_floats(name)
         if name not in self.places:
             value = self.value(name)
             if value.data is None or value.dtype not in NUMBERS:
                 raise Refused(f"{name} is {value.dtype.name}, only f32 is computed with")
-            return self.weight(name, value.data, wanted or row_major(value.shape))
+            return self.weight(name, value.data, wanted or row_major(value.shape, stored(value)))
         known = self.places[name]
         if wanted is None:
             return known[0]
@@ -171,8 +182,8 @@ class Steps:
         """A value in row-major order, dense or a part of something dense."""
         for place in self.places.get(name, ()):
             if is_row_major(place.desc):
-                return Place(place.buffer, row_major(place.desc.dims))
-        return self.place(name, row_major(self.shape(name)))
+                return Place(place.buffer, row_major(place.desc.dims, place.desc.dtype))
+        return self.place(name, row_major(self.shape(name), stored(self.value(name))))
 
     def viewed(self, name: str, dims: tuple[int, ...]) -> Place:
         """A value with other axes, as many elements in the same order: as it lies where that can be, else copied."""
@@ -262,13 +273,13 @@ class Steps:
             place = Place(place.buffer, place.desc.reshape(self.shape(name) or (1,)))
         self.places[name] = [place]
 
-    def result_format(self, dims: tuple[int, ...]) -> MemoryDesc:
+    def result_format(self, dims: tuple[int, ...], dtype: DataType = f32) -> MemoryDesc:
         """The format of the next step's result."""
         wanted = self.choice.result
         if not wanted:
-            return any_format(dims)
-        plain = row_major(dims)
-        return plain if wanted == PLAIN or len(dims) < CHANNELS_LAST else channels_last(dims)
+            return any_format(dims, dtype)
+        plain = row_major(dims, dtype)
+        return plain if wanted == PLAIN or len(dims) < CHANNELS_LAST else channels_last(dims, dtype)
 
     def chosen(self, desc: Description, argument: str, attr: Attr = NO_ATTR) -> MemoryDesc:
         """The format that a primitive chooses for an argument which is any."""

@@ -15,9 +15,12 @@ KINDS = "ib"  # of types that may stand beside f32: indices, lengths, masks
 
 
 class Sentences(Protocol):
-    """What takes nodes in, computes those of constants, and knows values by name."""
+    """What takes nodes in, computes those of constants, and knows values by name.
+
+    kept_integers: floats of constants that stay integers for products."""
 
     values: dict[str, Value]
+    kept_integers: set[str]
 
     def node(self, node: Node) -> None: ...
     def known(self, name: str) -> str: ...
