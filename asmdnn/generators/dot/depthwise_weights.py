@@ -10,9 +10,10 @@
 | taps     | int64[...] | a count, then (src, diff_dst) byte offsets, one pair for every row of the image |
 
 Lanes are channels, all real.  A segment is a run of columns with the positions that lie inside src, so that padding is
-never read.  Every diff_dst vector is loaded once, and multiplied by the source at each position from memory.  Where
-positions are few, columns take turns in several sets of sums, for a multiply waits four cycles for the one before; the
-sets are added in the end, in their order.
+never read.  Every source vector is loaded once for the columns that are unrolled, and used by all whose windows have
+it, while diff_dst of these waits in registers; with more positions than that takes, sources are multiplied from memory.
+Where positions are few, columns take turns in several sets of sums, for a multiply waits four cycles for the one
+before; the sets are added in the end, in their order.
 """
 
 from dataclasses import dataclass
@@ -29,16 +30,17 @@ ARGUMENTS = ("src", "diff_dst", "weights", "taps")
 SRC, DIFF_DST, WEIGHTS, TAPS = range(len(ARGUMENTS))
 SUMS = 8  # that wait for one another less than they are computed
 UNROLLED = 16  # columns of a segment without a loop
-SPARE = 1  # registers beside the sums: a vector of diff_dst
+COLUMNS = 8  # at least, of a round of a loop
+SPARE = 1  # registers beside the sums and diff_dst: a source vector
 
 
 def most_positions(isa: str) -> int:
     """Of a kernel: as many as registers hold sums of."""
-    return VECTORS[isa].count - SPARE
+    return VECTORS[isa].count - 1 - SPARE
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class ColumnRun:
     """Columns [first, first + count) of a row, and the numbers of the positions that they reach."""
 
     positions: tuple[int, ...]
@@ -52,7 +54,7 @@ class DepthwiseWeightsSpec:
 
     isa: str
     positions: tuple[int, ...]
-    segments: tuple[Segment, ...]
+    segments: tuple[ColumnRun, ...]
     src_step: int
     dst_step: int
     weights_step: int
@@ -68,9 +70,21 @@ class DepthwiseWeightsSpec:
         return ARGUMENTS
 
     @property
+    def held(self) -> int:
+        """Vectors of diff_dst in registers: of all columns that share a source vector, else one."""
+        shared = (self.positions[-1] - self.positions[0]) // self.src_step + 1
+        return shared if shared + SPARE + len(self.positions) <= VECTORS[self.isa].count else 1
+
+    @property
     def sets(self) -> int:
         """Of sums: columns take turns."""
-        return max(1, min(-(-SUMS // len(self.positions)), most_positions(self.isa) // len(self.positions)))
+        room = VECTORS[self.isa].count - self.held - SPARE
+        return max(1, min(-(-SUMS // self.count), room // self.count))
+
+    @property
+    def columns(self) -> int:
+        """Of a round of a loop: each set as often."""
+        return self.sets * -(-COLUMNS // self.sets)
 
     def footprint(self) -> Footprint:
         size = f32.size_bytes * lanes_of(self.isa)
@@ -87,18 +101,19 @@ class DepthwiseWeightsSpec:
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame)."""
-        RowsCode(self, asm).emit()
+        DepthwiseWeightsCode(self, asm).emit()
         asm.ret()
 
 
-class RowsCode:
+class DepthwiseWeightsCode:
     """The emission: pointers to a tap's row, which move on behind a loop over columns."""
 
     def __init__(self, spec: DepthwiseWeightsSpec, asm: Assembler) -> None:
         self.spec, self.asm = spec, asm
         self.v: Vector = vector_of(spec.isa, asm)
         self.sums: list[list[Any]] = self.v.registers.take("sums", spec.sets, spec.count)
-        self.factor: Register = self.v.registers.take("diff_dst")
+        self.free: list[Register] = list(self.v.registers.take("diff_dst", spec.held))
+        self.source: Register = self.v.registers.take("src")
         self.bases = [asm.gp.take(name) for name in ("src", "diff_dst")]
         self.row = [asm.gp.take(name) for name in ("row of src", "row of diff_dst")]
         self.taps, self.left, self.columns = (asm.gp.take(name) for name in ("taps", "rows left", "columns left"))
@@ -127,27 +142,50 @@ class RowsCode:
         asm.bind(nothing)
         self.finish()
 
-    def segment(self, segment: Segment) -> None:
-        sets, whole = self.spec.sets, 0
+    def segment(self, segment: ColumnRun) -> None:
+        columns, whole = self.spec.columns, 0
         if segment.count > UNROLLED:
-            rounds, whole = segment.count // sets, segment.count // sets * sets
+            rounds = segment.count // columns
+            whole = rounds * columns
             self.asm.MOV(self.columns, rounds)
             with self.asm.loop(self.columns, "columns"):
-                self.some(segment, segment.first, sets)
+                self.some(segment, segment.first, columns)
                 for pointer, step in zip(self.row, (self.spec.src_step, self.spec.dst_step), strict=True):
-                    self.asm.ADD(pointer, sets * step)
+                    self.asm.ADD(pointer, columns * step)
             self.moved += whole
         self.some(segment, segment.first + whole, segment.count - whole)
 
-    def some(self, segment: Segment, first: int, count: int) -> None:
-        """sums += src * diff_dst for some columns, unrolled."""
-        spec, (src, dst) = self.spec, self.row
-        for x in range(count):
-            at = first + x - self.moved
-            self.v.load(self.factor, mem(dst, at * spec.dst_step, size=self.v.bytes))
-            for k in segment.positions:
-                place = mem(src, at * spec.src_step + spec.positions[k], size=self.v.bytes)
-                self.v.fma(self.sums[x % spec.sets][k], self.factor, place)
+    def some(self, segment: ColumnRun, first: int, count: int) -> None:
+        """sums += src * diff_dst for some columns, unrolled, source by source or column by column."""
+        spec = self.spec
+        uses = [(x, k) for x in range(count) for k in segment.positions]
+        place = {(x, k): (first + x - self.moved) * spec.src_step + spec.positions[k] for x, k in uses}
+        if spec.held > 1:
+            uses.sort(key=lambda use: (place[use], use))
+        factors: dict[int, Register] = {}
+        last = {x: i for i, (x, _) in enumerate(uses)}
+        for i, (x, k) in enumerate(uses):
+            if x not in factors:
+                factors[x] = self.free.pop()
+                self.v.load(factors[x], mem(self.row[1], (first + x - self.moved) * spec.dst_step, size=self.v.bytes))
+            self.multiply(x, k, factors[x], place, uses, i)
+            if last[x] == i:
+                self.free.append(factors.pop(x))
+
+    def multiply(
+        self, x: int, k: int, factor: Register, place: dict[tuple[int, int], int], uses: list[tuple[int, int]], i: int
+    ) -> None:
+        """The product of a column at a position: of a source in its register, if several have it, else from memory."""
+        at = place[x, k]
+        alike = [place[uses[n]] == at for n in (i - 1, i + 1) if 0 <= n < len(uses)]
+        source = mem(self.row[0], at, size=self.v.bytes)
+        total = self.sums[x % self.spec.sets][k]
+        if not any(alike):
+            self.v.fma(total, factor, source)
+            return
+        if i == 0 or place[uses[i - 1]] != at:
+            self.v.load(self.source, source)
+        self.v.fma(total, factor, self.source)
 
     def finish(self) -> None:
         """The sets together, on top of what weights held, and stored."""

@@ -6,7 +6,7 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from asmdnn.generators.dot.depthwise_weights import ARGUMENTS, DepthwiseWeightsSpec, Segment, most_positions
+from asmdnn.generators.dot.depthwise_weights import ARGUMENTS, ColumnRun, DepthwiseWeightsSpec, most_positions
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
@@ -29,7 +29,14 @@ from asmdnn.primitives.convolution_backward.weights_tiles import (
     TAPS,
     Records,
 )
-from asmdnn.primitives.convolution_backward.weights_units import RUN, Chunk, Row, chunks_of, offsets_of_rows, segments
+from asmdnn.primitives.convolution_backward.weights_units import (
+    RUN,
+    PanelRow,
+    PixelChunk,
+    chunks_of,
+    offsets_of_rows,
+    segments,
+)
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.products.partial import PARTIAL, sum_of_rows
 from asmdnn.primitives.products.plan import multiply
@@ -64,12 +71,12 @@ def planned(p: ConvolutionDesc, engine: Engine) -> Plan:
 
 
 def own_format(tensor: MemoryDesc, lanes: int) -> MemoryDesc:
-    """As it is, if whole vectors of channels can be read; else channels last, or blocked if they are no whole ones."""
+    """As it is, if whole vectors of channels can be read; else blocked, where rows of a vector lie together."""
     layout = None if tensor.is_any else image_layout(tensor)
     whole = tensor.padded_dims[1] % lanes == 0
     if layout is not None and whole and layout.is_dense and layout.block % lanes == 0:
         return tensor
-    return MemoryDesc(tensor.dims, f32, f"aBx{lanes}b" if tensor.dims[1] % lanes else "axb")
+    return MemoryDesc(tensor.dims, f32, f"aBx{lanes}b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +87,7 @@ class DepthwiseJob:
     g: ConvGeometry
     isa: str
     channels: int
-    chunks: tuple[tuple[Chunk, ...], ...]
+    chunks: tuple[tuple[PixelChunk, ...], ...]
     images: int
     sets: tuple[range, ...]
 
@@ -174,7 +181,7 @@ def call(
     words: list[Int64],
     outer: tuple[tuple[int, ...], int],
     positions: range,
-    chunk: Chunk,
+    chunk: PixelChunk,
     accumulate: bool,
 ) -> tuple[int, Int64, int]:
     """(kernel, offsets, cycles) for a position of the outer axes, some of the last axis, and a chunk."""
@@ -182,12 +189,12 @@ def call(
     lines = offsets_of_rows(g, outer[0], chunk.rows)
     images = np.arange(job.images)[:, None, None] * np.array((g.src.image_bytes, g.dst.image_bytes))
     lines = (images + lines).reshape(-1, 2)
-    found = segments(g, tuple(Row(0, s) for s in positions), chunk)
+    found = segments(g, tuple(PanelRow(0, s) for s in positions), chunk)
     places = tuple((s * axis.d - axis.p) * g.src.pixel_bytes for s in positions)
     spec = DepthwiseWeightsSpec(
         job.isa,
         places,
-        tuple(Segment(numbers, begin, end - begin) for numbers, begin, end in found),
+        tuple(ColumnRun(numbers, begin, end - begin) for numbers, begin, end in found),
         axis.s * g.src.pixel_bytes,
         g.dst.pixel_bytes,
         job.vector_bytes,

@@ -27,7 +27,7 @@ from asmdnn.primitives.convolution.taps import TAP_CHANNELS, weights_rows
 from asmdnn.primitives.convolution_backward.data import AdjointConvolution, exchanged
 from asmdnn.primitives.convolution_backward.description import BackwardWeights, ConvolutionBackwardWeights
 from asmdnn.primitives.convolution_backward.weights_tiles import TAPS, Tables, job_of, phases_of
-from asmdnn.primitives.convolution_backward.weights_units import Panels
+from asmdnn.primitives.convolution_backward.weights_units import GradientPanels
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import implementation, try_all
 from asmdnn.primitives.products.partial import PARTIAL, sum_of_rows
@@ -190,7 +190,7 @@ def tiles(p: ConvolutionDesc, engine: Engine) -> Plan:
     g = make_geometry(p, src, dst).flattened()
     vectors = vectors_of(p, lanes, blocks_of(F32, engine.isa))
     weights = panels_desc(p, vectors * lanes)
-    panels = Panels(vectors, weights_rows(g.ic, 1), lanes)
+    panels = GradientPanels(vectors, weights_rows(g.ic, 1), lanes)
     job, tables = job_of(g, panels, engine.isa, blocks_of(F32, engine.isa)[vectors]), Tables(engine.isa)
     assembly = Assembly(engine.tuning, engine.isa)
     parts = len(job.ranges)

@@ -27,9 +27,9 @@ from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution_backward.weights_units import (
     FEW_CHANNELS,
     RUN,
-    Chunk,
-    Panels,
-    Unit,
+    GradientPanels,
+    PixelChunk,
+    RowUnit,
     chunks_of,
     offsets_of_rows,
     runs,
@@ -71,7 +71,7 @@ class Tables:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TilesJob:
     """What is computed: a geometry and its panels.
 
     rows: of a tile, at most.  images: of a phase.  pixels: of a chunk, in one image.  ranges: of chunks, [begin, end),
@@ -79,7 +79,7 @@ class Job:
     """
 
     g: ConvGeometry
-    panels: Panels
+    panels: GradientPanels
     isa: str
     rows: int
     images: int
@@ -104,7 +104,7 @@ class Job:
         """Of all groups."""
         return self.g.groups * self.panel_count * self.panels.panel_bytes(self.g)
 
-    def unit_sets(self) -> list[list[Unit]]:
+    def unit_sets(self) -> list[list[RowUnit]]:
         """The units of a panel, in sets: small enough for L2, and so many that threads can share them."""
         units = units_of(self.g, self.panels, self.rows)
         set_bytes = self.panels.panel_bytes(self.g)
@@ -116,13 +116,13 @@ class Job:
         return found
 
 
-def job_of(g: ConvGeometry, panels: Panels, isa: str, most: int) -> Job:
+def job_of(g: ConvGeometry, panels: GradientPanels, isa: str, most: int) -> TilesJob:
     """Chunks by what the caches hold, and ranges of chunks where there are few tiles: by the shape alone.
 
     most: rows of a tile that registers hold.
     """
     pixel_bytes = LINE_BYTES * min(g.axes[-1].s, 2) + panels.row_bytes
-    job = Job(g, panels, isa, most if g.ic <= FEW_CHANNELS else min(most, 8 if most >= 8 else 4), 1, 1)
+    job = TilesJob(g, panels, isa, most if g.ic <= FEW_CHANNELS else min(most, 8 if most >= 8 else 4), 1, 1)
     pixels = max(RUN, (LARGE_CHUNK_BYTES if job.weights_bytes > NEAR_BYTES else CHUNK_BYTES) // pixel_bytes)
     fit = pixels // max(1, g.rows * g.width)
     images = max((n for n in range(1, min(fit, g.mb) + 1) if g.mb % n == 0), default=1)
@@ -133,7 +133,7 @@ def job_of(g: ConvGeometry, panels: Panels, isa: str, most: int) -> Job:
     return replace(job, images=images, pixels=pixels, ranges=tuple(pairwise(ends)))
 
 
-def phases_of(job: Job, tables: Tables, buffers: tuple[str, str, str]) -> list[Phase]:
+def phases_of(job: TilesJob, tables: Tables, buffers: tuple[str, str, str]) -> list[Phase]:
     """All phases, for buffers of src, diff_dst and diff_weights."""
     g = job.g
     first = records(job, tables, accumulate=False)
@@ -157,7 +157,7 @@ def phases_of(job: Job, tables: Tables, buffers: tuple[str, str, str]) -> list[P
 Records = tuple[Int64, npt.NDArray[np.int32], Int64]
 
 
-def records(job: Job, tables: Tables, accumulate: bool) -> Records:
+def records(job: TilesJob, tables: Tables, accumulate: bool) -> Records:
     """Records, their costs, and where groups begin: a group has every chunk of a range, for some units of a panel."""
     g, panels = job.g, job.panels
     chunks = [chunks_of(g, job.pixels)[begin:end] for begin, end in job.ranges]
@@ -187,7 +187,9 @@ def records(job: Job, tables: Tables, accumulate: bool) -> Records:
 Tile = tuple[int, Int64, int]  # kernel, offsets, cycles
 
 
-def of_unit(job: Job, tables: Tables, unit: Unit, chunk: Chunk, accumulate: bool, vectors: int) -> Iterator[Tile]:
+def of_unit(
+    job: TilesJob, tables: Tables, unit: RowUnit, chunk: PixelChunk, accumulate: bool, vectors: int
+) -> Iterator[Tile]:
     """A unit's rows of so many vectors; and zeros in what a panel has behind them."""
     spec, place = tile(job, tables, unit, chunk, vectors)
     pixels = job.images * len(chunk.rows) * (chunk.end - chunk.begin)
@@ -200,7 +202,7 @@ def of_unit(job: Job, tables: Tables, unit: Unit, chunk: Chunk, accumulate: bool
         yield tables.kernel(zeros), place + behind, CALL_CYCLES
 
 
-def tile(job: Job, tables: Tables, unit: Unit, chunk: Chunk, vectors: int) -> tuple[ConvTileSpec, Int64]:
+def tile(job: TilesJob, tables: Tables, unit: RowUnit, chunk: PixelChunk, vectors: int) -> tuple[ConvTileSpec, Int64]:
     """The kernel of a unit's rows for a chunk of `job.images` images, and its offsets."""
     g, panels = job.g, job.panels
     axis, pixel, out = g.axes[-1], g.src.pixel_bytes, g.dst.pixel_bytes

@@ -17,7 +17,7 @@ FEW_CHANNELS = 4  # up to so many, rows are those of all positions of the last a
 
 
 @dataclass(frozen=True, slots=True)
-class Panels:
+class GradientPanels:
     """diff_weights as forward convolutions read them: panels of `vectors` vectors, blocks of `rows` input channels."""
 
     vectors: int
@@ -37,7 +37,7 @@ class Panels:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PanelRow:
     """A row of a panel: an input channel, None in the padding, and its position of the last axis."""
 
     channel: int | None
@@ -45,16 +45,16 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class RowUnit:
     """Rows of a panel that are computed together, at one position of the outer axes; `first` says where they begin."""
 
     outer: tuple[int, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[PanelRow, ...]
     first: int
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class PixelChunk:
     """Output pixels: some rows, in raster order of the outer axes, and of each the columns [begin, end)."""
 
     rows: range
@@ -62,7 +62,7 @@ class Chunk:
     end: int
 
 
-def units_of(g: ConvGeometry, panels: Panels, most: int) -> list[Unit]:
+def units_of(g: ConvGeometry, panels: GradientPanels, most: int) -> list[RowUnit]:
     """Of a panel, `most` rows each at most."""
     last, outer = g.axes[-1].k, list(product(*(range(axis.k) for axis in g.axes[:-1])))
     found = []
@@ -71,16 +71,16 @@ def units_of(g: ConvGeometry, panels: Panels, most: int) -> list[Unit]:
             first = rows[0]
             channel = first[0]
             found.append(
-                Unit(
+                RowUnit(
                     position,
-                    tuple(Row(c if c < g.ic else None, s) for c, s in rows),
+                    tuple(PanelRow(c if c < g.ic else None, s) for c, s in rows),
                     panels.place(g, channel, index * last + first[1]),
                 )
             )
     return sorted(found, key=lambda unit: unit.first)
 
 
-def row_blocks(g: ConvGeometry, panels: Panels, most: int) -> Iterator[list[tuple[int, int]]]:
+def row_blocks(g: ConvGeometry, panels: GradientPanels, most: int) -> Iterator[list[tuple[int, int]]]:
     """(channel, position of the last axis) of the rows of tiles, which lie behind one another in a panel."""
     last = range(g.axes[-1].k)
     if g.ic <= FEW_CHANNELS:
@@ -99,22 +99,22 @@ def cut(rows: list[tuple[int, int]], most: int) -> Iterator[list[tuple[int, int]
         at += count
 
 
-def chunks_of(g: ConvGeometry, pixels: int) -> list[Chunk]:
+def chunks_of(g: ConvGeometry, pixels: int) -> list[PixelChunk]:
     """Of an image: rows, or parts of long ones, with about so many pixels each."""
     width, rows = g.width, g.rows
     if not width * rows * g.mb:
-        return [Chunk(range(0), 0, 0)]
+        return [PixelChunk(range(0), 0, 0)]
     found = []
     if width > 2 * pixels:
         at = 0
         for count in balanced(-(-width // RUN), max(1, pixels // RUN)):
             end = min(width, at + count * RUN)
-            found += [Chunk(range(row, row + 1), at, end) for row in range(rows)]
+            found += [PixelChunk(range(row, row + 1), at, end) for row in range(rows)]
             at = end
         return found
     at = 0
     for count in balanced(rows, max(1, pixels // max(1, width))):
-        found.append(Chunk(range(at, at + count), 0, width))
+        found.append(PixelChunk(range(at, at + count), 0, width))
         at += count
     return found
 
@@ -127,7 +127,7 @@ def reached(axis: Axis, position: int) -> tuple[int, int]:
     return low, max(low, high)
 
 
-def segments(g: ConvGeometry, rows: tuple[Row, ...], chunk: Chunk) -> list[tuple[tuple[int, ...], int, int]]:
+def segments(g: ConvGeometry, rows: tuple[PanelRow, ...], chunk: PixelChunk) -> list[tuple[tuple[int, ...], int, int]]:
     """(numbers of the rows, begin, end): the columns of a chunk, by which rows they reach inside src."""
     axis = g.axes[-1]
     reach = {s: reached(axis, s) for s in {row.position for row in rows}}
