@@ -8,7 +8,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import Array, as_f32, pads, per_axis
-from asmdnn.ops.convolving import ConvFunction, ConvWindow, plain_weights
+from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow, plain_weights
 from asmdnn.ops.gradients import Descs, dims_of, gradient, gradients
 from asmdnn.primitives.convolution_backward.description import (
     BackwardData,

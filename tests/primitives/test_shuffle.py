@@ -265,5 +265,5 @@ def test_large_results_stream_where_every_store_is_aligned(isa: IsaName, pixels:
 
 def test_an_axis_may_count_from_the_end() -> None:
     assert dnn.Shuffle(PLAIN, PLAIN, -3, 4) == dnn.Shuffle(PLAIN, PLAIN, 1, 4)
-    (refusal,) = dnn.implementations(dnn.Shuffle(PLAIN, PLAIN, 1, 4), dnn.Attr([dnn.Sum()]))
-    assert "no post-ops" in str(refusal)
+    refusals = dnn.implementations(dnn.Shuffle(PLAIN, PLAIN, 1, 4), dnn.Attr([dnn.Sum()]))
+    assert all("no post-ops" in str(refusal) for refusal in refusals)
