@@ -102,6 +102,9 @@ class Network:
         For networks that are native throughout.  Bind once per thread that calls it.  Raises InvalidArguments.
         """
         part, results = self._native("bound"), self._runnable.results
+        if part.ends.checked:
+            name = next(iter(part.ends.checked))
+            raise InvalidArguments(f"indices {name} are made by the network and looked at behind a run: use run()")
         wanted = {**self.inputs, **self.outputs}
         if arrays.keys() != wanted.keys():
             raise InvalidArguments(f"arrays must be {', '.join(wanted)}, not {', '.join(arrays) or 'none'}")
