@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import ARGUMENTS, TapGroup
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import NOTHING, Int64, Phase, View, records_of
 from asmdnn.primitives.convolution.geometry import ConvGeometry
@@ -38,7 +39,6 @@ from asmdnn.primitives.convolution_backward.weights_units import (
 )
 from asmdnn.types import f32
 
-LINE_BYTES = 64
 CHUNK_BYTES, LARGE_CHUNK_BYTES = 32 << 10, 160 << 10  # of src and diff_dst: in L1; in L2, where diff_weights are not
 NEAR_BYTES = 512 << 10  # of diff_weights that stay in L2 from chunk to chunk
 SHARES = 16  # of threads: into so many sets units are cut, if they are so many
