@@ -46,6 +46,7 @@ from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
 NAME = "depthwise"
+POSITION_CYCLES = 4  # a sum comes together and is stored
 
 
 def plans(desc: BackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
@@ -204,4 +205,4 @@ def call(
     words.append(np.concatenate((np.array((len(lines),)), lines.ravel())))
     offsets = np.array((g.src.start_bytes, g.dst.start_bytes, (outer[1] + positions[0]) * job.vector_bytes, 8 * start))
     pixels = len(lines) * sum((end - begin) * (1 + len(numbers)) for numbers, begin, end in found)
-    return specs.setdefault(spec, len(specs)), offsets, min(CALL_CYCLES + 4 * len(positions) + pixels, 2**31 - 1)
+    return specs.setdefault(spec, len(specs)), offsets, min(CALL_CYCLES + POSITION_CYCLES * len(positions) + pixels, 2**31 - 1)
