@@ -205,4 +205,8 @@ def call(
     words.append(np.concatenate((np.array((len(lines),)), lines.ravel())))
     offsets = np.array((g.src.start_bytes, g.dst.start_bytes, (outer[1] + positions[0]) * job.vector_bytes, 8 * start))
     pixels = len(lines) * sum((end - begin) * (1 + len(numbers)) for numbers, begin, end in found)
-    return specs.setdefault(spec, len(specs)), offsets, min(CALL_CYCLES + POSITION_CYCLES * len(positions) + pixels, 2**31 - 1)
+    return (
+        specs.setdefault(spec, len(specs)),
+        offsets,
+        min(CALL_CYCLES + POSITION_CYCLES * len(positions) + pixels, 2**31 - 1),
+    )
