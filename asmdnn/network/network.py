@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # a network from a pack runs without planners
     from asmdnn.network.static import StaticGraph
     from asmdnn.network.verification import Difference
 
+Origin = tuple[Any, ...]  # the arguments of network_of in open.py
 MOST_REPEATS = 100_000
 FORMATS = ("bin", "s", "o", "h")  # of files of kernels
 
@@ -36,14 +37,50 @@ class Network:
     """
 
     def __init__(
-        self, engine: Callable[[], Engine], source: "Planned | Saved", plan: "Callable[[], Planned] | None" = None
+        self,
+        engine: Callable[[], Engine],
+        source: "Planned | Saved",
+        plan: "Callable[[], Planned] | None" = None,
+        origin: "Origin | None" = None,
     ) -> None:
-        self._engine, self._source, self._plan = engine, source, plan
+        self._engine, self._source, self._plan, self._origin = engine, source, plan, origin
         runnable: Runnable = source.runnable
         self._runnable, self.inputs, self.outputs = runnable, dict(runnable.inputs), dict(runnable.outputs)
 
     def __repr__(self) -> str:
         return f"<Network {self._runnable.title}>"
+
+    def __reduce__(self) -> Any:
+        """For pickle, so for multiprocessing, joblib and others: see pickling.py."""
+        with importing():
+            from asmdnn.network.pickling import pieces_of
+
+        return pieces_of(self)
+
+    def __copy__(self) -> "Network":
+        """Itself: nothing changes what a network computes."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Network":
+        """Itself."""
+        return self
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it has no nodes in numpy."""
+        return self._runnable.native is not None
+
+    @property
+    def source(self) -> "Planned | Saved":
+        """What it was planned as, or what was found of it in a file."""
+        return self._source
+
+    @property
+    def origin(self) -> "Origin":
+        """What it can be made of again: model, shapes, constants, engine, fallback.  Raises InvalidArguments."""
+        if self._origin is None:
+            raise InvalidArguments("the network has nothing that it could be made of again: load its model for that")
+        return self._origin
 
     @property
     def is_open(self) -> bool:
