@@ -1,6 +1,7 @@
 """Matrix products, as kinds of primitives: matmul, inner products, gemm."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from asmdnn.memory import MemoryDesc
@@ -57,7 +58,7 @@ def kind(
 
 
 KINDS = (
-    kind(MatMul, matmul_tiles.plan, matmul_words, MatMul.letters),
+    replace(kind(MatMul, matmul_tiles.plan, matmul_words, MatMul.letters), summed=("weights",)),
     kind(Gemm, gemm.plan, gemm_words),
     *(
         kind(description, planner, words, description.letters)
