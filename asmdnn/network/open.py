@@ -24,7 +24,7 @@ Key = tuple[tuple[int, ...], ...]
 def network_of(model: Model, shapes: Any, constants: Any, engine: Engine, fallback: str | None) -> Network:
     """The network of a model, planned if no dim is open.  The arguments are those of `load_onnx`."""
     dims = open_dims(model.body.inputs, shapes, mapping("constants", constants))
-    origin = (model, shapes, constants, engine, fallback)
+    origin = (network_of, (model, shapes, constants, engine, fallback))
     if not dims.open_inputs:
         planned = plan(model, shapes, constants, engine, fallback)
         return Network(lambda: engine, planned, origin=origin)
@@ -32,7 +32,8 @@ def network_of(model: Model, shapes: Any, constants: Any, engine: Engine, fallba
 
     def at(asked: Shapes) -> Network:
         planned = plan(model, fixed | asked, constants, engine, fallback, pool)
-        return Network(lambda: engine, planned, origin=(model, fixed | asked, constants, engine, fallback))
+        one = (network_of, (model, fixed | asked, constants, engine, fallback))
+        return Network(lambda: engine, planned, origin=one)
 
     return OpenNetwork(model, dims, engine, at, origin)
 
