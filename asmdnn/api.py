@@ -7,7 +7,7 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_memory_limits
 from asmdnn.network.building import Graph
 from asmdnn.network.dims import Dim
-from asmdnn.network.loading import load_onnx, load_pack
+from asmdnn.network.loading import load_network, load_onnx, load_pack
 from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
 from asmdnn.ops.packed_weights import PackedWeights
@@ -175,6 +175,7 @@ __all__ = [
     "gemm_pack",
     "gemm_pack_get_size",
     "implementations",
+    "load_network",
     "load_onnx",
     "load_pack",
     "log",

@@ -212,14 +212,14 @@ def _desc_fields(desc: MemoryDesc) -> dict[str, Any]:
             "turned": desc.turned,
         }
     if isinstance(desc, SummedDesc):
-        return {"sums": _desc_fields(desc.storage)}
+        return {"sums": _desc_fields(desc.storage), "mask": desc.mask}
     layout = {"tag": "any"} if desc.is_any else {"strides": desc.strides, "inner_blocks": desc.inner_blocks}
     return {"dims": desc.dims, "dtype": desc.dtype.name, "offset0": desc.offset0, **layout}
 
 
 def _desc(text: dict[str, Any]) -> MemoryDesc:
     if "sums" in text:
-        return SummedDesc(_desc(text["sums"]))
+        return SummedDesc(_desc(text["sums"]), text["mask"])
     if "winograd" in text:
         turned = text.get("turned", False)
         return WinogradDesc(text["dims"], DATA_TYPES[text["dtype"]], text["winograd"], text["panel"], turned)

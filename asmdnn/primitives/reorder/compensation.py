@@ -77,7 +77,7 @@ def add_sums(assembly: Assembly, weights: SummedDesc, name: str = "dst") -> None
     """What computes the sums that lie behind weights, which are there."""
     elements = View(name, 0, weights.storage.size_bytes)
     for begin, factor in zip(weights.begins, (FACTOR, 1), strict=True):
-        add_compensation(assembly, weights.storage, but_depth(weights.ndims), (elements, View(name, begin)), factor)
+        add_compensation(assembly, weights.storage, weights.mask, (elements, View(name, begin)), factor)
 
 
 def but_depth(ndims: int) -> int:
