@@ -22,7 +22,7 @@ from asmdnn.network.operators.own import OWN
 from asmdnn.network.quantised.weights import MOVES
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import Steps
-from asmdnn.network.storage import AS_DECLARED, Precision, Storage
+from asmdnn.network.storage import AS_DECLARED, Precision, StorageTypes
 from asmdnn.primitives.description import Description
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine
@@ -45,7 +45,7 @@ def check_kept(model: Model, precision: Precision) -> None:
             raise InvalidArguments(f"keep_f32 has {shown(name)}, which no node is called: {did_you_mean(name, known)}")
 
 
-def storage_of(graph: StaticGraph, groups: Sequence[Group], engine: Engine, precision: Precision) -> Storage:
+def storage_of(graph: StaticGraph, groups: Sequence[Group], engine: Engine, precision: Precision) -> StorageTypes:
     """What to multiply and to store in bf16.  Nothing on a level that would make f32 of it to multiply it."""
     allowed = precision.word in ("bf16", "fast") and bool(levels_of(BF16, engine.isa))
     return Narrowing(graph, groups, engine, precision).storage() if allowed else AS_DECLARED
@@ -62,7 +62,7 @@ class Narrowing:
         self.products: set[str] = set()
         self.converted: set[str] = set()
 
-    def storage(self) -> Storage:
+    def storage(self) -> StorageTypes:
         for group in self.groups:
             if self.is_product(group) and self.gains(group):
                 self.products.add(group.result)
@@ -74,7 +74,7 @@ class Narrowing:
             elif group.result in wanted and self.is_carrier(group):
                 wanted.update(name for node in group.nodes for name in node.inputs)
         wanted = {name for name in wanted if name in self.makers and self.may_be_narrow(name)}
-        return Storage(dict.fromkeys(wanted, bf16), frozenset(self.products))
+        return StorageTypes(dict.fromkeys(wanted, bf16), frozenset(self.products))
 
     def is_product(self, group: Group) -> bool:
         """Whether its main node multiplies f32 by constants, or is attention."""

@@ -34,7 +34,7 @@ from asmdnn.network.narrowing import storage_of
 from asmdnn.network.running import result_name
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import NUMBERS, Place, Steps
-from asmdnn.network.storage import AS_DECLARED, IN_F32, Precision, Storage
+from asmdnn.network.storage import AS_DECLARED, IN_F32, Precision, StorageTypes
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.engine import Engine
 
@@ -74,7 +74,7 @@ class Segment:
     reads: tuple[str, ...]
     makes: tuple[str, ...]
     way: Way | None = None
-    storage: Storage = AS_DECLARED
+    storage: StorageTypes = AS_DECLARED
 
 
 def fused(graph: StaticGraph) -> StaticGraph:

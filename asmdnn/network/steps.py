@@ -23,7 +23,7 @@ from asmdnn.network.indices import ValuesOfIndices
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.place import Place as Place
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.storage import AS_DECLARED, Storage
+from asmdnn.network.storage import AS_DECLARED, StorageTypes
 from asmdnn.network.typed_values import NARROW, TypedValues
 from asmdnn.planning.phase import View
 from asmdnn.planning.refusal import Refused
@@ -86,7 +86,7 @@ class Steps(TypedValues, ValuesOfIndices):
 
     choice: what the next step is told."""
 
-    def __init__(self, graph: StaticGraph, engine: Engine, storage: Storage = AS_DECLARED) -> None:
+    def __init__(self, graph: StaticGraph, engine: Engine, storage: StorageTypes = AS_DECLARED) -> None:
         self.graph, self.engine, self.storage = graph, engine, storage
         self.steps: list[Step] = []
         self.weights: dict[str, Weight] = {}

@@ -21,7 +21,7 @@ class Precision:
 
 
 @dataclass(frozen=True, eq=False)
-class Storage:
+class StorageTypes:
     """values: the type of those that are not kept as they are declared; products: results of the groups that multiply
     narrow operands."""
 
@@ -29,7 +29,7 @@ class Storage:
     products: frozenset[str] = frozenset()
 
 
-IN_F32, AS_DECLARED = Precision(), Storage()
+IN_F32, AS_DECLARED = Precision(), StorageTypes()
 
 
 def precision_of(word: Any, keep_f32: Any) -> Precision:

@@ -11,7 +11,7 @@ from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.place import Place
 from asmdnn.network.quantised.numbers import numbers_behind
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.storage import Storage
+from asmdnn.network.storage import StorageTypes
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.formats import dense_like, of_type
@@ -28,7 +28,7 @@ class TypedValues:
     graph: StaticGraph
     places: dict[str, list[Place]]
     integers_behind: dict[str, Node]
-    storage: Storage
+    storage: StorageTypes
 
     if TYPE_CHECKING:
 

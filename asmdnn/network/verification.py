@@ -13,7 +13,7 @@ from asmdnn.network.quantised.numbers import numbers_behind
 from asmdnn.network.quantised.weights import QUANTIZE
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.stepwise import Stepwise
-from asmdnn.network.storage import Storage
+from asmdnn.network.storage import StorageTypes
 
 UNIT_ROUNDOFF = 2.0**-24
 NARROW_ROUNDING = 2.0**-7  # of bf16: an operand, a weight and the result, each by 2^-9 of its value
@@ -104,7 +104,7 @@ def distance(native: Array, exact: Array) -> float:
     return float(np.where(np.isnan(off), np.inf, off).max(initial=0))
 
 
-def is_narrow(storage: Storage, group: Group) -> bool:
+def is_narrow(storage: StorageTypes, group: Group) -> bool:
     """Whether it multiplies, reads or makes values that are kept in fewer bits than f32."""
     names = {name for node in group.nodes for name in (*node.inputs, *node.outputs)}
     return group.result in storage.products or not names.isdisjoint(storage.values)
