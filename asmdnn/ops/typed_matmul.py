@@ -10,7 +10,7 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.arrays import data_type_of
 from asmdnn.ops.arguments import AnyArray, widened
-from asmdnn.ops.quantized import Arguments, ProductRequest, check_typed_output, execute, packed_source
+from asmdnn.ops.quantized import Arguments, ProductRequest, check_typed_output, execute
 from asmdnn.ops.typed import named, typed
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine
@@ -68,14 +68,14 @@ def dims_of_result(memories: Mapping[str, Memory]) -> tuple[int, ...]:
 
 
 def packed_typed(b: AnyArray, engine: Engine | None) -> Memory:
-    """A matrix (k, n) of other types than f32 in the format that products read fastest: of src of its own type, or,
-    if it is s8, of u8 or s8."""
+    """A matrix (k, n) of other types than f32 in the format that products read fastest: of src of its own type; that of
+    s8 serves u8, too, and zero points."""
     plain = typed("b", b)
     if plain.ndim != 2:
         raise InvalidArguments(f"b has {plain.ndim} dims, weights that are packed have 2")
     weights = Memory.from_array(allocated(np.ascontiguousarray, plain))
     kind = weights.desc.dtype
     (k, n) = weights.desc.dims
-    src, wanted = MemoryDesc((1, k), packed_source(kind), "ab"), MemoryDesc((k, n), kind, "any")
+    src, wanted = MemoryDesc((1, k), kind, "ab"), MemoryDesc((k, n), kind, "any")
     pd = primitive_desc(MatMul(src, wanted, MemoryDesc((1, n), f32, "ab")), engine=engine)
     return reorder(weights, pd.plan.tensors["weights"], engine=engine)
