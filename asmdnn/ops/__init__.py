@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from asmdnn.ops.pooling import max_pool as max_pool
     from asmdnn.ops.products import matmul as matmul
     from asmdnn.ops.products import pack_weights as pack_weights
+    from asmdnn.ops.quantized import pack_quantized_weights as pack_quantized_weights
     from asmdnn.ops.ranking import argmax as argmax
     from asmdnn.ops.ranking import argmin as argmin
     from asmdnn.ops.ranking import topk as topk
@@ -78,6 +79,7 @@ MODULES = {
     "normalization": ("batch_norm", "group_norm", "layer_norm", "lrn", "rms_norm"),
     "pooling": ("adaptive_avg_pool", "adaptive_max_pool", "avg_pool", "max_pool"),
     "products": ("matmul", "pack_weights"),
+    "quantized": ("pack_quantized_weights",),
     "ranking": ("argmax", "argmin", "topk"),
     "recurrent": ("gru", "lstm", "pack_recurrent", "rnn"),
     "reduction": ("cumsum", "reduce"),

@@ -12,7 +12,8 @@ from asmdnn.memory.tags import LETTERS, MAX_NDIMS
 from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output, packed_or_plain, widened
 from asmdnn.ops.calls import ArrayCall, calls, layout_of
 from asmdnn.ops.packed import pack
-from asmdnn.ops.typed_matmul import ProductRequest, packed_typed, typed_matmul
+from asmdnn.ops.product_request import ProductRequest
+from asmdnn.ops.typed_matmul import packed_typed, typed_matmul
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.descriptor import primitive_desc
@@ -22,7 +23,7 @@ from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.types import DataType, f32
 
 find = calls.entries.get
-TYPED = frozenset(("float16", "bfloat16", "int8", "uint8", "f16", "bf16", "s8", "u8"))  # names of numpy, and ours
+TYPED = frozenset(("float16", "bfloat16", "int8", "uint8", "f16", "bf16", "s8", "u8", "s4", "u4"))  # numpy's and ours
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -49,11 +50,12 @@ def matmul(
 ) -> Any:
     """The matrix product of arrays of 2 to 12 dims, batch dims broadcast as numpy.matmul does.
 
-    a: (.., m, k); b: (.., k, n), or what `pack_weights` made of a matrix; bias: broadcast to the result.  Arrays may
-    have any strides that are not negative; others are copied.  post_ops run in order on the result; `Sum` adds what
-    `out` held.  Returns a new array, or `out`: anything that exports memory of the result's dims, strided too.
-    Of other types than f32, and with scales and zero points of "a", "b" and "out", see docs/low-precision.md: bf16 or
-    f16 both, or u8 or s8 times s8.  The result has `dtype`; without it a's type, but s32 of integers, f32 with scales.
+    a: (.., m, k); b: (.., k, n), or what `pack_weights` or `pack_quantized_weights` made of a matrix; bias: broadcast
+    to the result.  Arrays may have any strides that are not negative; others are copied.  post_ops run in order on the
+    result; `Sum` adds what `out` held.  Returns a new array, or `out`: anything that exports memory of the result's
+    dims, strided too.  Of other types than f32, and with scales and zero points of "a", "b" and "out", see
+    docs/low-precision.md: bf16 or f16 both, or u8 or s8 times s8.  The result has `dtype`; without it a's type, but s32
+    of integers, f32 with scales.
     Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
     """
     is_plain = dtype is None and isinstance(scales, Mapping) and isinstance(zero_points, Mapping)

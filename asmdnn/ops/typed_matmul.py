@@ -1,7 +1,6 @@
 """Matrix products of arrays of other types than f32, and quantised ones; kept calls of f32 are in matmul.py."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,10 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.arrays import data_type_of
 from asmdnn.ops.arguments import AnyArray, chain_of, widened
+from asmdnn.ops.nibbles import QuantizedWeights
+from asmdnn.ops.product_request import ProductRequest
 from asmdnn.ops.typed import INTEGERS, named, numpy_type, result_type, typed
-from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.primitive import Primitive
@@ -23,19 +24,12 @@ from asmdnn.types import DATA_TYPES, DataType, f32, s32
 TENSORS = {"a": "src", "b": "weights", "out": "dst"}  # and what the primitive calls them
 
 
-@dataclass(frozen=True, slots=True)
-class ProductRequest:
-    """What a product is asked to do beside multiplying; see `matmul`."""
-
-    post_ops: Sequence[AnyPostOp]
-    dtype: DataType | None
-    scales: Mapping[str, Any]
-    zero_points: Mapping[str, Any]
-    engine: Engine | None
-
-
 def typed_matmul(a: Any, b: Any, bias: Any, out: Any, request: ProductRequest) -> AnyArray:
     """The product of arrays of any types that a level multiplies.  Raises InvalidArguments, Unimplemented."""
+    if isinstance(b, QuantizedWeights):
+        from asmdnn.ops.quantized import quantized_matmul  # which few processes need
+
+        return quantized_matmul(a, b, bias, out, request)
     given = {"src": typed("a", a), "weights": b if isinstance(b, Memory) else typed("b", b)}
     ndim = max(x.ndim if isinstance(x, np.ndarray) else x.desc.ndims for x in given.values())
     memories = {name: memory_of(name, x, ndim) for name, x in given.items()}
