@@ -39,7 +39,7 @@ def pack_quantized_weights(
     nearest, by groups of `group` k; s4 has 0 in the middle of each, u4 its least number at 0.
     group: 16 to 256, a multiple of 16 that divides k.  Raises InvalidArguments.
     """
-    if dtype not in LIMITS:
+    if not isinstance(dtype, str) or dtype not in LIMITS:
         raise InvalidArguments(f"dtype must be 's4' or 'u4', not {shown(dtype)}")
     if scales is None:
         if zero_points is not None:
