@@ -45,7 +45,7 @@ def relocatable(kernel: DumpedKernel) -> bytes:
     """
     text, eh, symtab, strtab = 1, 2, 5, 6
     names = _Strings()
-    frames = eh_frame(kernel.listing)
+    frames = eh_frame(kernel.listing, kernel.tables)
     pool_bytes = len(kernel.data) - kernel.constants_offset
     section = _SYMBOL.pack(0, _LOCAL | _SECTION, 0, text, 0, 0)
     pool = _SYMBOL.pack(names.add("constants"), _LOCAL | _OBJECT, 0, text, kernel.constants_offset, pool_bytes)

@@ -37,7 +37,7 @@ def assembly(kernel: DumpedKernel) -> str:
 def _instructions(kernel: DumpedKernel) -> Iterator[str]:
     jumps = (match for line in kernel.listing if (match := JUMP.fullmatch(line.text)))
     labels = sorted({_label(*match.groups()[1:]) for match in jumps})  # several may be at one place
-    frames = {change.offset: change for change in changes(kernel.listing)}
+    frames = {change.offset: change for change in changes(kernel.listing, kernel.tables)}
     for line in kernel.listing:
         if line.offset in frames:
             yield from _frame_directives(frames[line.offset])

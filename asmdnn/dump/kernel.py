@@ -16,11 +16,15 @@ _CONSTANTS_ALIGNMENT: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class DumpedKernel:
-    """data: instructions, then, from the next multiple of 64, constants.  listing: of every instruction."""
+    """data: instructions, then, from the next multiple of 64, constants.  listing: of every instruction.
+
+    tables: the offsets that each jump by a table may go to.
+    """
 
     spec: Spec
     data: bytes
     listing: tuple[Line, ...]
+    tables: tuple[tuple[int, ...], ...] = ()
 
     @property
     def name(self) -> str:

@@ -13,6 +13,8 @@ from asmdnn.dump.kernel import JUMP
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.assembler import Line
 
+Tables = Sequence[Sequence[int]]
+
 WORD: Final = 8
 NUMBERS: Final = {
     "rax": 0, "rdx": 1, "rcx": 2, "rbx": 3, "rsi": 4, "rdi": 5, "rbp": 6, "rsp": 7,
@@ -42,13 +44,13 @@ class FrameRow(NamedTuple):
     frame: Frame
 
 
-def rows(listing: Sequence[Line]) -> list[FrameRow]:
-    """The frame before the first instruction, and wherever it changes.
+def rows(listing: Sequence[Line], tables: Tables = ()) -> list[FrameRow]:
+    """The frame before the first instruction, and wherever it changes.  tables: where jumps by a table go, in order.
 
     Raises Unimplemented for code that moves rsp in another way than the assembler's prologue, or to different places on
     different paths.
     """
-    frames = _frames(listing)
+    frames = _frames(listing, tables)
     found: list[FrameRow] = []
     for line in listing:
         frame = frames.get(line.offset, found[-1].frame if found else Frame())  # unreachable code says nothing new
@@ -57,15 +59,17 @@ def rows(listing: Sequence[Line]) -> list[FrameRow]:
     return found
 
 
-def _frames(listing: Sequence[Line]) -> dict[int, Frame]:
+def _frames(listing: Sequence[Line], tables: Tables) -> dict[int, Frame]:
     """The frame before every instruction that can be reached."""
     index = {line.offset: i for i, line in enumerate(listing)}
+    indirect = (line.offset for line in listing if _is_indirect(line))
+    by_table = dict(zip(indirect, tables, strict=False))
     frames = {0: Frame()}
     pending = [0]
     while pending:
         line = listing[index[pending.pop()]]
         frame = _after(line, frames[line.offset])
-        for target in _successors(line):
+        for target in by_table.get(line.offset) or _successors(line):
             if target not in index:
                 raise _lost(line, f"no instruction starts at {target:#x}")
             if target not in frames:
@@ -74,6 +78,10 @@ def _frames(listing: Sequence[Line]) -> dict[int, Frame]:
             elif frames[target] != frame:
                 raise _lost(line, f"on another path the stack differs at {target:#x}")
     return frames
+
+
+def _is_indirect(line: Line) -> bool:
+    return line.text.startswith("jmp ") and not JUMP.fullmatch(line.text)
 
 
 def _successors(line: Line) -> Iterator[int]:
@@ -115,11 +123,11 @@ class Change(NamedTuple):
     restored: tuple[str, ...]
 
 
-def changes(listing: Sequence[Line]) -> list[Change]:
+def changes(listing: Sequence[Line], tables: Tables = ()) -> list[Change]:
     """The rows after the first, each as what differs from the row before."""
     found = []
     before = Frame()
-    for offset, frame in rows(listing)[1:]:
+    for offset, frame in rows(listing, tables)[1:]:
         cfa = frame.cfa if frame.cfa != before.cfa else 0
         saved = tuple(entry for entry in frame.saved if entry not in before.saved)
         restored = tuple(name for name, _ in before.saved if name not in dict(frame.saved))
@@ -135,13 +143,13 @@ class EhFrame(NamedTuple):
     start_field: int
 
 
-def eh_frame(listing: Sequence[Line]) -> EhFrame:
+def eh_frame(listing: Sequence[Line], tables: Tables = ()) -> EhFrame:
     """One CIE and one FDE, which covers the code of the listing."""
     cie = bytes((1,)) + b"zR\0" + _uleb(1) + _sleb(-WORD) + _uleb(RETURN_ADDRESS) + bytes((1, _PC_RELATIVE_INT32))
     cie += bytes((_DEF_CFA, NUMBERS["rsp"], WORD, _OFFSET | RETURN_ADDRESS, 1))
     head = _entry(bytes(4) + cie)
     end = listing[-1].offset + len(listing[-1].data)
-    program = b"".join(_instructions(changes(listing)))
+    program = b"".join(_instructions(changes(listing, tables)))
     to_cie = (len(head) + 4).to_bytes(4, "little")  # from this field back to the CIE at 0
     fde = _entry(to_cie + bytes(4) + end.to_bytes(4, "little") + b"\0" + program)
     return EhFrame(head + fde, len(head) + 8)

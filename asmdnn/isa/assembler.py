@@ -26,11 +26,13 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.isa.code import Code, Detail, Line
 from asmdnn.isa.effects import effect_of_jump
 from asmdnn.isa.encoder import encoder_of, plain_operand, text_of
-from asmdnn.isa.layout import POOL_ALIGNMENT_BYTES, Align, Item, Jump, Label, Note, Piece, lay_out
-from asmdnn.isa.memory_operand import Pointer, mem, pool_pointer
+from asmdnn.isa.label import Label
+from asmdnn.isa.layout import POOL_ALIGNMENT_BYTES, Align, Item, Jump, Note, Piece, lay_out
+from asmdnn.isa.memory_operand import OPERAND_BYTES, Pointer, mem, pool_pointer
 from asmdnn.isa.naming import Naming
 from asmdnn.isa.operands import Register, low32, rd_sae, register, rn_sae, rsp, ru_sae, rz_sae, sae
 from asmdnn.isa.peachpy_forms import branch_encoders, require_peachpy
+from asmdnn.isa.pool import Pool
 from asmdnn.isa.registers import (
     CALLEE_SAVED,
     OutOfRegisters,
@@ -47,7 +49,9 @@ __all__ = [
 ]  # fmt: skip
 
 _STACK_ALIGNMENT_BYTES: Final = 16
-_HERE: Final = str(Path(__file__).parent)
+_WORD_BYTES: Final = 8
+_PACKAGE: Final = Path(__file__).parents[1]
+_OWN: Final = (str(_PACKAGE / "isa"), str(_PACKAGE / "asm"))  # who writes instructions for others
 
 
 class Assembler:
@@ -74,8 +78,7 @@ class Assembler:
         self._items: list[Item] = [self._prologue, self._piece]
         self._returns: list[Piece] = []
         self._labels: set[Label] = set()
-        self._pool = bytearray()
-        self._pool_offsets: dict[tuple[bytes, int], int] = {}
+        self._pool = Pool()
         self._listing = listing
         self._naming = Naming(self._register_files, {self.frame: "frame", rsp: "stack"}) if listing else None
         self._role = ""
@@ -106,12 +109,13 @@ class Assembler:
     def const(self, data: bytes, align: int = 64, *, size: int = 0, broadcast: int = 0) -> Pointer:
         """Memory operand of `data` in the pool behind the code, aligned to `align` bytes; equal data is stored once."""
         _check_alignment(align)
-        key = (bytes(data), align)
-        if key not in self._pool_offsets:
-            self._pool += bytes(-len(self._pool) % align)
-            self._pool_offsets[key] = len(self._pool)
-            self._pool += data
-        return pool_pointer(self._pool_offsets[key], size, broadcast)
+        return pool_pointer(self._pool.add(data, align), size, broadcast)
+
+    def jump_table(self, labels: Sequence[Label]) -> Pointer:
+        """Where the pool has, for each label, its distance from here in bytes, an int32."""
+        for label in labels:
+            self._check_own(label)
+        return pool_pointer(self._pool.add_table(labels), 0, 0)
 
     def new_label(self, name: str) -> Label:
         """A place to jump to, not yet bound; the name is for messages and listings."""
@@ -160,7 +164,7 @@ class Assembler:
 
     def stack(self, size_bytes: int) -> Pointer:
         """Memory of the kernel's own, aligned to 8 bytes, that lives until it returns; rsp must stay where it is."""
-        slot = mem(rsp, self._stack_bytes, size=size_bytes)
+        slot = mem(rsp, self._stack_bytes, size=size_bytes if size_bytes in OPERAND_BYTES else 0)
         self._stack_bytes += -(-size_bytes // _STACK_ALIGNMENT_BYTES) * _STACK_ALIGNMENT_BYTES
         return slot
 
@@ -172,7 +176,7 @@ class Assembler:
 
     def finish(self) -> Code:
         """The code.  Raises InvalidArguments for a label that is jumped to but not bound."""
-        saved = [reg for reg in (register("r64", n) for n in CALLEE_SAVED) if reg in self.gp.ever_taken]
+        saved = self._saved()
         # RET's address and the saved registers are on the stack; one more slot makes an even number of them
         padding = (8 if self._calls and len(saved) % 2 == 0 else 0) + self._stack_bytes
         save: list[tuple[Any, ...]] = [("PUSH", reg) for reg in saved]
@@ -182,10 +186,19 @@ class Assembler:
             restore.insert(0, ("ADD", rsp, padding))
         if self._touches_upper:
             restore.insert(0, ("VZEROUPPER",))
-        self._fill(self._prologue, save, "save")
+        depth = padding + _WORD_BYTES * len(saved)
+        self._fill(self._prologue, save + self._arrivals(depth), "save")
         for piece in self._returns:
             self._fill(piece, [*restore, ("RET",)], "return")
-        return lay_out(self._items, bytes(self._pool), self._listing)
+        return lay_out(self._items, self._pool, self._listing)
+
+    def _saved(self) -> list[Register]:
+        """The callee-saved registers that the code uses."""
+        return [reg for reg in (register("r64", n) for n in CALLEE_SAVED) if reg in self.gp.ever_taken]
+
+    def _arrivals(self, depth_bytes: int) -> list[tuple[Any, ...]]:
+        """Instructions behind those that save; the return address is `depth_bytes` above rsp.  A kernel has none."""
+        return []
 
     def _emitter(self, mnemonic: str) -> Callable[..., None] | None:
         encoder = encoder_of(mnemonic)
@@ -274,10 +287,10 @@ def _check_alignment(alignment: int) -> None:
 
 
 def _caller() -> tuple[str, int]:
-    """File and line of the innermost caller outside this package: the generator's, not that of a helper here."""
+    """File and line of the innermost caller outside the assembler: the generator's, not that of a helper here."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (
-        frame.f_code.co_filename.startswith(_HERE) or frame.f_code.co_filename.endswith("contextlib.py")
+        frame.f_code.co_filename.startswith(_OWN) or frame.f_code.co_filename.endswith("contextlib.py")
     ):
         frame = frame.f_back
     return (frame.f_code.co_filename, frame.f_lineno) if frame else ("", 0)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from struct import pack
 
-from asmdnn.isa.assembler import Label, Pointer, Register, low32
+from asmdnn.isa.assembler import Label, Pointer, Register, low32, mem
 from asmdnn.isa.vector import Combine, TailLanes, Vector, ordered, spread_in_four
 
 
@@ -17,6 +17,9 @@ class Avx2(Vector):
 
     def chosen(self, lanes: int) -> TailLanes:
         return Avx2Tail(self, lanes)
+
+    def first_lanes(self, count: Register) -> TailLanes:
+        return Avx2First(self, count)
 
     def splat(self, bits: int) -> Pointer:
         return self.asm.const(pack("<I", bits) * self.lanes, self.bytes, size=self.bytes)
@@ -77,18 +80,48 @@ class Avx2(Vector):
         self.asm.VPERMILPS(dst, src, spread_in_four(group, part))
 
 
-class Avx2Tail(TailLanes):
-    def __init__(self, vector: Avx2, lanes: int) -> None:
-        super().__init__(vector, lanes)
-        self.mask = vector.registers.take("tail mask")
-        words = [-(lanes >> lane & 1) for lane in range(vector.lanes)]
-        vector.asm.VMOVUPS(self.mask, vector.asm.const(pack(f"<{len(words)}i", *words), 32, size=32))
+class Avx2Masked(TailLanes):
+    """Lanes whose sign bits are set in `mask`."""
+
+    mask: Register
 
     def load(self, dst: Register, src: Pointer) -> None:
         self.vector.asm.VMASKMOVPS(dst, self.mask, src)
 
     def store(self, dst: Pointer, src: Register) -> None:
         self.vector.asm.VMASKMOVPS(dst, self.mask, src)
+
+    def clear_rest(self, x: Register) -> None:
+        self.vector.asm.VANDPS(x, x, self.mask)
+
+    def fill_rest(self, x: Register, filler: Register) -> None:
+        self.vector.asm.VBLENDVPS(x, filler, x, self.mask)
+
+    def release(self) -> None:
+        self.vector.registers.free(self.mask)
+
+
+class Avx2First(Avx2Masked):
+    """The mask is read from a row of ones and zeros, at a place that the count says."""
+
+    def __init__(self, vector: Avx2, count: Register) -> None:
+        super().__init__(vector, 0)
+        asm, lanes = vector.asm, vector.lanes
+        row = asm.const(pack(f"<{2 * lanes}i", *[-1] * lanes, *[0] * lanes), vector.bytes)
+        self.mask = vector.registers.take("mask of the first lanes")
+        with asm.gp.taken("where ones end") as ones, asm.gp.taken("lanes left out") as less:
+            asm.MOV(low32(less), lanes)
+            asm.SUB(less, count)
+            asm.LEA(ones, row)
+            asm.VMOVUPS(self.mask, mem(ones, index=less, scale=4, size=vector.bytes))
+
+
+class Avx2Tail(Avx2Masked):
+    def __init__(self, vector: Avx2, lanes: int) -> None:
+        super().__init__(vector, lanes)
+        self.mask = vector.registers.take("tail mask")
+        words = [-(lanes >> lane & 1) for lane in range(vector.lanes)]
+        vector.asm.VMOVUPS(self.mask, vector.asm.const(pack(f"<{len(words)}i", *words), 32, size=32))
 
     def store_last(self, dst: Pointer, src: Register) -> None:
         """In pieces of 16, 8 and 4 bytes: a masked store takes some 20 cycles on Zen 3."""
@@ -101,12 +134,3 @@ class Avx2Tail(TailLanes):
                     asm.VEXTRACTF128(src.xmm, src, 1)
                 elif done < count:
                     asm.VUNPCKHPD(src.xmm, src.xmm, src.xmm)
-
-    def clear_rest(self, x: Register) -> None:
-        self.vector.asm.VANDPS(x, x, self.mask)
-
-    def fill_rest(self, x: Register, filler: Register) -> None:
-        self.vector.asm.VBLENDVPS(x, filler, x, self.mask)
-
-    def release(self) -> None:
-        self.vector.registers.free(self.mask)

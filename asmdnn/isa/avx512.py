@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from struct import pack
 
-from asmdnn.isa.assembler import Label, Pointer, Register, mem
+from asmdnn.isa.assembler import Label, Pointer, Register, low32, mem
 from asmdnn.isa.vector import Combine, TailLanes, Vector, ordered, spread_in_four
 
 
@@ -18,6 +18,9 @@ class Avx512(Vector):
 
     def chosen(self, lanes: int) -> TailLanes:
         return Avx512Tail(self, lanes)
+
+    def first_lanes(self, count: Register) -> TailLanes:
+        return Avx512First(self, count)
 
     def short_tail(self, count: int) -> TailLanes:
         return ShortTail(self, (1 << count) - 1) if count in (4, 8) else self.tail(count)
@@ -106,14 +109,10 @@ class Avx512(Vector):
             self.fma(acc[i][0], row[0], copies)
 
 
-class Avx512Tail(TailLanes):
-    def __init__(self, vector: Avx512, lanes: int) -> None:
-        super().__init__(vector, lanes)
-        self.mask = vector.asm.masks.take("tail mask")
-        bits = vector.asm.gp.take("tail mask bits")
-        vector.asm.MOV(bits, lanes)
-        vector.asm.KMOVQ(self.mask, bits)
-        vector.asm.gp.free(bits)
+class Avx512Masked(TailLanes):
+    """Lanes whose bits are set in `mask`."""
+
+    mask: Register
 
     def load(self, dst: Register, src: Pointer) -> None:
         self.vector.asm.VMOVUPS(dst.zeroed(self.mask), src)
@@ -129,6 +128,29 @@ class Avx512Tail(TailLanes):
 
     def release(self) -> None:
         self.vector.asm.masks.free(self.mask)
+
+
+class Avx512Tail(Avx512Masked):
+    def __init__(self, vector: Avx512, lanes: int) -> None:
+        super().__init__(vector, lanes)
+        self.mask = vector.asm.masks.take("tail mask")
+        bits = vector.asm.gp.take("tail mask bits")
+        vector.asm.MOV(bits, lanes)
+        vector.asm.KMOVQ(self.mask, bits)
+        vector.asm.gp.free(bits)
+
+
+class Avx512First(Avx512Masked):
+    """The mask is as many ones as the count says."""
+
+    def __init__(self, vector: Avx512, count: Register) -> None:
+        super().__init__(vector, 0)
+        asm = vector.asm
+        self.mask = asm.masks.take("mask of the first lanes")
+        with asm.gp.taken("ones") as ones:
+            asm.MOV(low32(ones), -1)
+            asm.BZHI(low32(ones), low32(ones), low32(count))
+            asm.KMOVW(self.mask, low32(ones))
 
 
 class ShortTail(TailLanes):

@@ -37,11 +37,13 @@ class Line(NamedTuple):
 class Code:
     """Machine code with its constants behind it, valid at every address that is a multiple of 64.
 
-    `listing` covers every instruction when the assembler was asked for it, else it is None.
+    `listing` covers every instruction when the assembler was asked for it, else it is None.  `tables` are the offsets
+    that each jump by a table may go to, in the order of these jumps.
     """
 
     data: bytes
     listing: tuple[Line, ...] | None
+    tables: tuple[tuple[int, ...], ...] = ()
 
     def _repr_html_(self) -> str:
         return html_of(self)

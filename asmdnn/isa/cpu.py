@@ -6,7 +6,7 @@ permission of the kernel besides (arch_prctl(ARCH_REQ_XCOMP_PERM)), asked for by
 Source: Intel manual, volume 2, CPUID; AMD manual, volume 3, appendix E (cache topology).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, NamedTuple
@@ -51,6 +51,24 @@ _FEATURES: Final = (
 )
 
 
+_EXTENSIONS: Final = (  # that no level has; what functions of their own may ask for
+    _Bit("pclmulqdq", (1, 0), _ECX, 1, 0),
+    _Bit("movbe", (1, 0), _ECX, 22, 0),
+    _Bit("popcnt", (1, 0), _ECX, 23, 0),
+    _Bit("aes", (1, 0), _ECX, 25, 0),
+    _Bit("rdrand", (1, 0), _ECX, 30, 0),
+    _Bit("rdseed", (7, 0), _EBX, 18, 0),
+    _Bit("adx", (7, 0), _EBX, 19, 0),
+    _Bit("avx512_ifma", (7, 0), _EBX, 21, _AVX512_STATE),
+    _Bit("sha", (7, 0), _EBX, 29, 0),
+    _Bit("avx512_vbmi", (7, 0), _ECX, 1, _AVX512_STATE),
+    _Bit("vpclmulqdq", (7, 0), _ECX, 10, _AVX_STATE),
+    _Bit("avx512_vpopcntdq", (7, 0), _ECX, 14, _AVX512_STATE),
+    _Bit("lzcnt", (0x80000001, 0), _ECX, 5, 0),
+)
+EXTENSIONS: Final = tuple(bit.name for bit in _EXTENSIONS)
+
+
 @dataclass(frozen=True, slots=True)
 class CacheSizes:
     """Bytes of the data caches one core sees: its own first and second level, and the shared third; 0 for none."""
@@ -72,11 +90,21 @@ class Signature:
 
 @cache
 def cpu_features() -> frozenset[str]:
-    """Names of the features that this library knows, the CPU has and the system enables.  Empty on other machines."""
+    """Names of the features that levels know, the CPU has and the system enables.  Empty on other machines."""
+    return _enabled(_FEATURES)
+
+
+@cache
+def cpu_extensions() -> frozenset[str]:
+    """As `cpu_features`, of EXTENSIONS."""
+    return _enabled(_EXTENSIONS)
+
+
+def _enabled(bits: Sequence[_Bit]) -> frozenset[str]:
     if not is_x86_64():
         return frozenset()
     state = xcr0()
-    found = (feature for feature in _FEATURES if cpuid(*feature.leaf)[feature.register] >> feature.bit & 1)
+    found = (feature for feature in bits if cpuid(*feature.leaf)[feature.register] >> feature.bit & 1)
     return frozenset(feature.name for feature in found if state & feature.state == feature.state)
 
 

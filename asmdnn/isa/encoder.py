@@ -15,11 +15,11 @@ from operator import index as as_int
 from typing import Any, Final, NamedTuple
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.isa.extensions import extension_forms, is_miscoded
+from asmdnn.isa.extensions import extension_forms, extension_names, is_miscoded
 from asmdnn.isa.immediates import says
 from asmdnn.isa.memory_operand import Encode, Operand, Pointer
 from asmdnn.isa.operands import VECTOR_KINDS, EmbeddedRounding, Register
-from asmdnn.isa.peachpy_forms import encoders_of, forms_of, is_known
+from asmdnn.isa.peachpy_forms import encoders_of, forms_of, is_known, known_names
 
 _LOCK: Final = "LOCK_"
 _LOCKABLE: Final = frozenset((
@@ -73,6 +73,11 @@ def encoder_of(mnemonic: str) -> InstructionEncoder | None:
     if name != mnemonic and name not in _LOCKABLE:
         return None
     return InstructionEncoder(mnemonic) if extension_forms(name) or is_known(name) else None
+
+
+def mnemonics() -> tuple[str, ...]:
+    """Every mnemonic that has an encoder, but for LOCK_ ones."""
+    return tuple(sorted({*extension_names(), *known_names()}))
 
 
 def plain_operand(operand: object) -> Operand:

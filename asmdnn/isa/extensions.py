@@ -40,6 +40,11 @@ def extension_forms(mnemonic: str) -> tuple[Form, ...]:
     return _table().get(mnemonic, ())
 
 
+def extension_names() -> tuple[str, ...]:
+    """The mnemonics of this file."""
+    return tuple(_table())
+
+
 def is_miscoded(mnemonic: str, operands: Sequence[Operand]) -> bool:
     """Whether PeachPy accepts these operands and encodes something else."""
     if mnemonic == "XCHG":  # 90 is a NOP, while exchanging eax with itself clears the upper half of rax

@@ -10,6 +10,8 @@ from typing import Final, NamedTuple
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.code import Code, Detail, Line
+from asmdnn.isa.label import Label
+from asmdnn.isa.pool import Pool
 
 POOL_ALIGNMENT_BYTES: Final = 64  # kernels start at multiples of 64, so no constant can be aligned more strictly
 SHORT_BYTES, NEAR_BYTES = 1, 4  # of a jump's distance, the last field of its encoding
@@ -23,17 +25,6 @@ _NOPS: Final = tuple(
         "0f1f840000000000", "660f1f840000000000",
     )
 )  # fmt: skip
-
-
-@dataclass(slots=True, eq=False)
-class Label:
-    """A place in the code; `piece` is the index of the piece it stands before, -1 until it is bound."""
-
-    name: str
-    piece: int = -1
-
-    def __str__(self) -> str:
-        return self.name
 
 
 class Note(NamedTuple):
@@ -94,9 +85,9 @@ class Align:
 Item = Piece | Jump | Align
 
 
-def lay_out(items: Sequence[Item], pool: bytes, listed: bool) -> Code:
+def lay_out(items: Sequence[Item], pool: Pool, listed: bool) -> Code:
     """The bytes of the stream, with jumps as short as they can be.  Raises InvalidArguments for an unbound label."""
-    _check_bound(items)
+    _check_bound(items, pool)
     offsets = _offsets(items)
     while _grow_jumps(items, offsets):
         offsets = _offsets(items)
@@ -107,13 +98,15 @@ def lay_out(items: Sequence[Item], pool: bytes, listed: bool) -> Code:
         for field_start, end in item.pool_fixes if isinstance(item, Piece) else ():
             _make_rip_relative(data, start + field_start, start + end, len(code) + padding)
     listing = tuple(_lines(items, offsets, bytes(data))) if listed else None
-    return Code(bytes(data) + _FILLER * padding + pool, listing)
+    tables = tuple(tuple(offsets[target.piece] for target in table.targets) for table in pool.tables)
+    return Code(bytes(data) + _FILLER * padding + pool.data(len(code) + padding, offsets), listing, tables)
 
 
-def _check_bound(items: Sequence[Item]) -> None:
-    for item in items:
-        if isinstance(item, Jump) and item.target.piece < 0:
-            raise InvalidArguments(f"label {item.target.name!r} is jumped to but never bound: call bind() on it")
+def _check_bound(items: Sequence[Item], pool: Pool) -> None:
+    jumps = [item.target for item in items if isinstance(item, Jump)]
+    for target in (*jumps, *(target for table in pool.tables for target in table.targets)):
+        if target.piece < 0:
+            raise InvalidArguments(f"label {target.name!r} is jumped to but never bound: call bind() on it")
 
 
 def _offsets(items: Sequence[Item]) -> list[int]:

@@ -99,6 +99,7 @@ class Pointer(NamedTuple):
 _SIZE_NAMES: Final = {
     1: "byte", 2: "word", 4: "dword", 8: "qword", 10: "tword", 16: "oword", 32: "yword", 64: "zword",
 }  # fmt: skip
+OPERAND_BYTES: Final = tuple(_SIZE_NAMES)
 _SCALE_BITS: Final = {1: 0x00, 2: 0x40, 4: 0x80, 8: 0xC0}
 
 

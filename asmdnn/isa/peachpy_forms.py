@@ -77,6 +77,12 @@ def is_known(mnemonic: str) -> bool:
     return inspect.isclass(_library().table.get(mnemonic)) and hasattr(_library().table[mnemonic], "encode")
 
 
+@cache
+def known_names() -> tuple[str, ...]:
+    """Every instruction of PeachPy."""
+    return tuple(name for name in _library().table if name.isupper() and is_known(name))
+
+
 def forms_of(mnemonic: str) -> list[str]:
     """The operand forms PeachPy documents, e.g. ["ADD(r32, r32/m32)", ...]."""
     text = inspect.getdoc(_library().table[mnemonic].__init__) or ""

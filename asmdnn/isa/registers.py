@@ -1,12 +1,13 @@
 """Physical registers handed out by purpose, with a clear answer when there is none left."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import product
 from math import prod
 from typing import Any, Final
 
 from asmdnn.errors import AsmdnnError, InvalidArguments
-from asmdnn.isa.operands import Register, register
+from asmdnn.isa.operands import VECTOR_KINDS, Register, register
 
 CALLER_SAVED: Final = (0, 1, 2, 6, 8, 9, 10, 11)  # rax rcx rdx rsi r8-r11; rdi holds the argument
 CALLEE_SAVED: Final = (3, 5, 12, 13, 14, 15)  # rbx rbp r12-r15 (System V AMD64 ABI)
@@ -47,6 +48,13 @@ class RegisterFile:
             self._indices[reg] = "".join(f"[{i}]" for i in index)
         return _shaped(taken, shape)
 
+    @contextmanager
+    def taken(self, purpose: str, *shape: int) -> Iterator[Any]:
+        """As `take`, and freed at the end of the block."""
+        found = self.take(purpose, *shape)
+        yield found
+        self.free(*_flat(found))
+
     def claim(self, reg: Register, purpose: str) -> Register:
         """Exactly this register, for instructions that know no other (a shift's cl, CPUID).  Raises OutOfRegisters."""
         if reg not in self.registers:
@@ -58,9 +66,11 @@ class RegisterFile:
         return reg
 
     def free(self, *registers: Register) -> None:
-        """Gives registers back.  Raises InvalidArguments for one that is not taken."""
+        """Gives registers back, by any view of vectors.  Raises InvalidArguments for one that is not taken."""
         self.changes += 1
-        for reg in registers:
+        own = self.registers[0].kind
+        for given in registers:
+            reg = register(own, given.id) if {own, given.kind} <= {*VECTOR_KINDS} else given
             if self._purposes.pop(reg, None) is None:
                 raise InvalidArguments(f"{reg} cannot be freed: it is not taken from the {self.title}")
             self._indices.pop(reg, None)
@@ -104,6 +114,14 @@ def mask_file() -> RegisterFile:
 def tile_file() -> RegisterFile:
     """tmm0 to tmm7."""
     return RegisterFile("tile registers", (register("tmm", n) for n in range(8)))
+
+
+def _flat(taken: Any) -> Iterator[Register]:
+    if isinstance(taken, Register):
+        yield taken
+    else:
+        for part in taken:
+            yield from _flat(part)
 
 
 def _shaped(registers: list[Register], shape: tuple[int, ...]) -> Any:

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.conditions import Conditions
+from asmdnn.isa.counted import Counted
 
 Combine = Callable[[Register, Register, Register], None]
 
@@ -46,7 +47,7 @@ class Lanes:
         raise NotImplementedError
 
 
-class Vector(Conditions, Lanes):
+class Vector(Conditions, Counted, Lanes):
     """Operations on f32 vectors of `bytes` bytes, emitted into `asm`; `registers` hands out vector registers."""
 
     bytes: ClassVar[int]

@@ -1,7 +1,7 @@
 """What a list of implementations answers: a plan, or a refusal with its reason."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, wraps
 from pathlib import Path
@@ -31,6 +31,7 @@ ANY_MACHINE = ""  # in the place of a name: what is packed for a machine serves 
 PLAN_PACKAGES = ("generators", "isa", "memory", "planning", "primitives")  # whose sources decide a plan
 
 Desc = TypeVar("Desc", bound=Description)
+Request = TypeVar("Request")
 Answer = Plan | Refusal
 Planner = Callable[[Desc, Attr, Engine], Answer | Iterator[Answer]]  # an implementation, or several, best first
 
@@ -54,6 +55,33 @@ def implementation(
         return answer
 
     return of
+
+
+def by_ways(
+    request_of: Callable[[Desc, Attr, Engine], Request],
+    ways: Mapping[str, Callable[[Request], Plan]],
+    level: Callable[[str], str],
+) -> Callable[[Desc, Attr, Engine], Iterator[Answer]]:
+    """A planner that lists several implementations by name, best first: what each says to one request.
+
+    request_of, and every way, raise Refused: what the request refuses, all ways do.  level: as for `implementation`.
+    """
+
+    @wraps(request_of)
+    def answers(desc: Desc, attr: Attr, engine: Engine) -> Iterator[Answer]:
+        isa = level(engine.isa)
+        try:
+            request = request_of(desc, attr, engine)
+        except Refused as reason:
+            yield from (Refusal(f"{name}:{isa}", str(reason)) for name in ways)
+            return
+        for name, way in ways.items():
+            try:
+                yield way(request)
+            except Refused as reason:
+                yield Refusal(f"{name}:{isa}", str(reason))
+
+    return answers
 
 
 class PlannedAnswer:

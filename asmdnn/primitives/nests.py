@@ -4,7 +4,7 @@ The tensors are dense views of whatever layout: a blocked dim is several loops. 
 others have more) does not move it.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -13,6 +13,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import tag_of
 from asmdnn.planning.loops import Box, Digits, Loop, cut_loop, digits, merge, pieces_of, units_of
 from asmdnn.planning.move_tuning import ElementwiseTuning
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.elementwise.schedule import MAX_STEP
 
 AnySpec = TypeVar("AnySpec", bound=KernelSpec)
@@ -45,6 +46,45 @@ class Nest:
 def is_dense(loop: Loop) -> bool:
     """In the first two tensors, src and dst; others move along with them, or not at all."""
     return loop.strides[0] == loop.strides[1] == 1 and max(loop.strides) == 1
+
+
+def read_nest(tensors: Sequence[MemoryDesc], dims: Sequence[int], reduced: Collection[int], model: int = 0) -> Nest:
+    """As `nest_of`.  Raises Refused, also where there is nothing to walk over."""
+    if 0 in dims:
+        raise Refused("there are no elements")
+    nest = nest_of(tensors, dims, reduced, model)
+    if nest is None:
+        raise Refused("blocks do not nest, or have padding")
+    return nest
+
+
+def check_copied(*ways: Callable[[], object]) -> None:
+    """Raise Refused where one of the ways, which raise it, takes tensors without copies."""
+    for way in ways:
+        try:
+            way()
+        except Refused:
+            continue
+        raise Refused("kernels take the formats as they are")
+
+
+def row_in(nest: Nest) -> Loop:
+    """What is reduced, if that is a dense row.  Raises Refused."""
+    if not nest.is_row:
+        raise Refused("elements along the axis do not lie side by side")
+    return nest.row
+
+
+def lanes_in(nest: Nest) -> Loop:
+    """The dense loop beside what is reduced, if that is one loop and no dense row.  Raises Refused."""
+    if nest.is_row:
+        raise Refused("elements along the axis lie side by side")
+    if len(nest.reduced) > 1:
+        raise Refused("the axis is in blocks")
+    lanes = next((loop for loop in nest.kept if is_dense(loop)), None)
+    if lanes is None:
+        raise Refused("no elements beside the axis lie side by side")
+    return lanes
 
 
 def row_calls(nest: Nest, elements: int, tuning: ElementwiseTuning) -> Iterator[tuple[Box, Loop, tuple[Loop, ...]]]:

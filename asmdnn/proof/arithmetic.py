@@ -37,6 +37,14 @@ def _shift(operation: Callable[[int, int], int]) -> Function:
     return compute
 
 
+def _bzhi(values: Sequence[AbstractValue]) -> AbstractValue:
+    """The lowest bits, as many as the low byte of the last operand says."""
+    _, a, count = values[:3]
+    if a.base is not None or count.base is not None:
+        return JUNK
+    return NUMBER if a.offset is None or count.offset is None else number(a.offset & (1 << (count.offset & 0xFF)) - 1)
+
+
 def _imul(values: Sequence[AbstractValue]) -> AbstractValue:
     return multiply(*values[-2:]) if len(values) > 1 else NUMBER
 
@@ -52,7 +60,7 @@ ARITHMETIC: Final[dict[str, Function]] = {
     "test": _bitwise(and_), "and": _bitwise(and_), "or": _bitwise(or_), "xor": _bitwise(xor),
     "inc": lambda values: add(values[0], number(1)),
     "dec": lambda values: subtract(values[0], number(1)),
-    "imul": _imul,
+    "imul": _imul, "bzhi": _bzhi,
     "shl": _shift(lambda a, b: a << b), "sal": _shift(lambda a, b: a << b), "sar": _shift(lambda a, b: a >> b),
     "shr": _shift(lambda a, b: (a & (1 << 64) - 1) >> b),
     **{f"cmov{condition}": lambda values: join(values[0], values[1])

@@ -18,7 +18,8 @@ def check(kernel: Kernel) -> None:
         reached.add(here)
         step = kernel.steps[here]
         flow = step.fact.flow
-        if flow in ("call", "indirect jump", "trap") or (flow == "indirect call" and not kernel.contract.calls):
+        lost = flow == "indirect jump" and not step.by_table
+        if lost or flow in ("call", "trap") or (flow == "indirect call" and not kernel.contract.calls):
             raise kernel.broken(RULE, f"{flow if flow != 'trap' else 'system instruction'}s are not allowed", step)
         if flow == "return" and step.fact.operands:
             raise kernel.broken(RULE, "RET may not take bytes off the stack", step)

@@ -13,6 +13,7 @@ def states(kernel: Kernel) -> Iterator[tuple[PlacedInstruction, State]]:
     """Every reachable instruction with the state before it, which is only valid until the next one is asked for."""
     machine, blocks = Interpreter(kernel), blocks_of(kernel)
     before: dict[int, State] = {0: State()}
+    before[0].enter(kernel.contract.entry)
     waiting = [0]
     while waiting:
         start = waiting.pop()

@@ -153,7 +153,7 @@ def _fact_of(data: bytes) -> Fact:
     writing = (access.WRITE, access.COND_WRITE, access.READ_WRITE, access.READ_COND_WRITE)
     ext = iced.RegisterExt
     written = [r.register for r in info.used_registers() if r.access in writing]
-    gp_written = tuple(sorted({ext.number(n) for n in written if ext.is_gpr(n)}))
+    gp_written = tuple(sorted({_number(n) for n in written if ext.is_gpr(n)}))
     masks_written = tuple(ext.number(n) for n in written if ext.is_k(n))
     operands = tuple(_operand(ins, i) for i in range(ins.op_count))
     accesses = tuple(_access(ins, m, m.access in reading, m.access in writing) for m in info.used_memory())
@@ -193,6 +193,12 @@ def _flow(ins: Any) -> str:
     }.get(ins.flow_control, "trap")  # fmt: skip
 
 
+def _number(register: Any) -> int:
+    """Of a general-purpose register, by the whole one: iced-x86 counts ah to bh between bl and spl."""
+    ext = _decoder().RegisterExt
+    return int(ext.number(ext.full_register(register)))
+
+
 def _operand(ins: Any, index: int) -> DecodedOperand:
     iced = _decoder()
     kind, ext = ins.op_kind(index), iced.RegisterExt
@@ -200,9 +206,7 @@ def _operand(ins: Any, index: int) -> DecodedOperand:
         register = ins.op_register(index)
         if ext.is_gpr(register):
             high = _tables()[2][register] in ("ah", "bh", "ch", "dh")
-            return (
-                DecodedOperand("other") if high else DecodedOperand("gp", ext.number(register), 8 * ext.size(register))
-            )
+            return DecodedOperand("other") if high else DecodedOperand("gp", _number(register), 8 * ext.size(register))
         if ext.is_vector_register(register):
             return DecodedOperand("vector", ext.number(register), 8 * ext.size(register))
         return DecodedOperand("mask" if ext.is_k(register) else "other", ext.number(register))

@@ -51,7 +51,7 @@ class Judge(Walker):
 
     def touch(self, state: WalkState, step: PlacedInstruction, access: Access, where: AbstractValue) -> None:
         base = where.base
-        if base is None or base.kind in ("frame", "code"):
+        if base is None or base.kind in ("frame", "code", "constants"):
             return  # the rule "provenance" is about these
         taps = self.footprint.taps
         if taps and base.kind in ("start", "tuple"):

@@ -9,6 +9,7 @@ from asmdnn.isa.code import Code, Line
 from asmdnn.isa.layout import POOL_ALIGNMENT_BYTES
 from asmdnn.isa.levels import Isa
 from asmdnn.proof.decoder import Fact, fact_at
+from asmdnn.proof.values import Entry
 
 LEAVES: Final = ("return", "jump", "indirect jump", "trap")  # after which execution does not go on behind
 
@@ -19,13 +20,15 @@ class Contract:
 
     level: the ISA level whose features it may use, None for those of every 64-bit CPU.  arguments: words of the frame
     that it may read, None for a structure of any size (the executor's).  footprint: None where no bounds are claimed.
-    calls: whether it calls functions whose addresses it is given.
+    calls: whether it calls functions whose addresses it is given.  entry: what registers and the stack hold when a
+    function of C is called; None for a kernel, which gets a frame.
     """
 
     level: Isa | None
     arguments: int | None
     footprint: Footprint | None
     calls: bool = False
+    entry: Entry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class PlacedInstruction:
     offset: int
     fact: Fact
     line: Line
+    by_table: tuple[int, ...] = ()  # where a jump by a table may go
 
     @property
     def end(self) -> int:
@@ -94,13 +98,15 @@ class Kernel:
         """One instruction behind the other, from the first byte on."""
         assert self.code.listing is not None
         lines = {line.offset: line for line in self.code.listing}
+        tables = iter(self.code.tables)
         found, here = [], 0
         while here < end:
             fact = fact_at(self.code.data[:end], here)
             if fact is None:
                 break
             line = lines.get(here) or Line(here, self.code.data[here : here + fact.length], fact.text, "", "")
-            found.append((here, PlacedInstruction(here, fact, line)))
+            targets = next(tables, ()) if fact.flow == "indirect jump" else ()
+            found.append((here, PlacedInstruction(here, fact, line, targets)))
             here += fact.length
         return found
 
@@ -117,4 +123,6 @@ def followers(step: PlacedInstruction) -> tuple[int, ...]:
         return (step.target,)
     if step.fact.flow == "branch":
         return (step.target, step.end)
+    if step.by_table:
+        return tuple(dict.fromkeys(step.by_table))
     return () if step.fact.flow in LEAVES else (step.end,)

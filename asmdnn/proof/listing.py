@@ -61,9 +61,13 @@ def listed_text(text: str) -> str:
     """Without the size of memory operands and the names of labels."""
     text = _SIZES.sub("", text).partition(" <")[0]
     mnemonic, blank, operands = text.partition(" ")
-    return canonical(mnemonic) + blank + operands if mnemonic[0] == "j" else text
+    return canonical(mnemonic) + blank + operands
 
 
 def canonical(mnemonic: str) -> str:
-    """One name for each group of synonymous jumps: jz and je."""
-    return mnemonic[0] + _CONDITIONS.get(mnemonic[1:], mnemonic[1:]) if mnemonic[0] == "j" else mnemonic
+    """One name for each group of synonymous conditions: jz and je, cmovnz and cmovne; and sal is shl."""
+    for family in ("j", "cmov", "set"):
+        if mnemonic.startswith(family):
+            condition = mnemonic.removeprefix(family)
+            return family + _CONDITIONS.get(condition, condition)
+    return "shl" if mnemonic == "sal" else mnemonic

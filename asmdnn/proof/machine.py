@@ -5,6 +5,7 @@ from typing import Final
 
 from asmdnn.proof.arithmetic import ARITHMETIC, SHIFTS
 from asmdnn.proof.decoder import NO_REGISTER, RSP, Access, DecodedOperand, Fact
+from asmdnn.proof.flags import Compare, decide
 from asmdnn.proof.kernel import Kernel, PlacedInstruction
 from asmdnn.proof.values import (
     ANY_POINTER,
@@ -14,6 +15,7 @@ from asmdnn.proof.values import (
     STACK,
     AbstractValue,
     Base,
+    Entry,
     add,
     at_entry,
     below,
@@ -25,12 +27,10 @@ from asmdnn.proof.values import (
 WORD_BYTES: Final = 8
 CALLER_SAVED: Final = (0, 1, 2, 6, 7, 8, 9, 10, 11)
 RAX: Final = 0
+_RDI: Final = 7
 MXCSR: Final = AbstractValue(
     Base("mxcsr"), 0
 )  # what is in a stack slot that MXCSR was saved to before anybody changed it
-# What the flags tell of: the "difference" of two values, the "unsigned" difference of two of less than 64 bits, or a
-# "result" (and nothing).
-Compare = tuple[str, AbstractValue, AbstractValue]
 
 
 class State:
@@ -51,6 +51,15 @@ class State:
         self.mxcsr = False  # MXCSR may differ from what it was at the call
         self.tiles = False  # tiles are configured
         self.in_flight = False  # a kernel was called, whose streaming stores no SFENCE has followed
+
+    def enter(self, entry: Entry | None) -> None:
+        """What a function of C finds in the place of a frame; call it on a new state."""
+        if entry is None:
+            return
+        self.registers[_RDI] = AbstractValue(Base("entry", _RDI), 0)
+        for register, value in entry.registers:
+            self.registers[register] = value
+        self.slots = {WORD_BYTES * (1 + word): value for word, value in enumerate(entry.stack)}
 
     def copy(self) -> "State":
         other = type(self)()
@@ -150,8 +159,8 @@ class Interpreter:
             value = NUMBER if values[0].base is None else JUNK
         else:
             value = known(values)
-        if fact.mnemonic == "cmovae":
-            value = bounded(state, fact, values) or value
+        if fact.mnemonic.startswith("cmov"):
+            value = moved_if(state, fact, values) or value
         if fact.changes_flags:
             state.compare = compared(fact, values, value) if known is not None else None
             state.compared = fact.operands[0].number if fact.mnemonic == "cmp" and is_word(fact) else NO_REGISTER
@@ -207,6 +216,14 @@ def compared(fact: Fact, values: Sequence[AbstractValue], result: AbstractValue)
 def is_word(fact: Fact) -> bool:
     """Whether the first operand is a whole register."""
     return fact.operands[0].kind == "gp" and fact.operands[0].bits == 64
+
+
+def moved_if(state: State, fact: Fact, values: Sequence[AbstractValue]) -> AbstractValue | None:
+    """What CMOVcc makes, if the flags are known or bound it; else None."""
+    taken = decide("j" + fact.mnemonic.removeprefix("cmov"), state)
+    if taken is not None:
+        return narrowed(values[1 if taken else 0], fact.operands[0].bits)
+    return bounded(state, fact, values) if fact.mnemonic == "cmovae" else None
 
 
 def bounded(state: State, fact: Fact, values: Sequence[AbstractValue]) -> AbstractValue | None:

@@ -8,7 +8,7 @@ from typing import Final
 from asmdnn.proof.decoder import Access
 from asmdnn.proof.kernel import PlacedInstruction
 from asmdnn.proof.machine import WORD_BYTES, Interpreter, State
-from asmdnn.proof.values import AbstractValue
+from asmdnn.proof.values import CODE, AbstractValue
 
 RULE: Final = "provenance"
 IMPLICIT: Final = ("push", "pop", "ret", "call")  # the stack, by rsp, which the rule "stack" follows
@@ -41,6 +41,10 @@ def offence(machine: Interpreter, access: Access, where: AbstractValue) -> str:
         return ""
     if kind == "code":
         return code_offence(machine, access, where)
+    if kind == "constants" and where.offset is not None:
+        last = where.offset + (where.base.group - 1) * where.base.word
+        ends = (AbstractValue(CODE, where.offset), AbstractValue(CODE, last))
+        return next(filter(None, (code_offence(machine, access, end) for end in ends)), "")
     if kind == "frame":
         return frame_offence(machine.kernel.contract.arguments, access, where)
     if kind == "entry":

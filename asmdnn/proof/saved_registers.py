@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from asmdnn.proof.decoder import RSP
+from asmdnn.proof.decoder import RSP, Access
 from asmdnn.proof.kernel import Kernel, PlacedInstruction
 from asmdnn.proof.machine import Interpreter, State
 from asmdnn.proof.values import STACK, AbstractValue, at_entry
@@ -27,7 +27,7 @@ def check(machine: Interpreter, step: PlacedInstruction, state: State) -> None:
     for access in step.fact.accesses:
         where = machine.address(state, step, access)
         if where.base == STACK and (access.reads or access.writes) and step.fact.flow == "next":
-            check_access(kernel, step, where, access.size_bytes, top.offset)
+            check_access(kernel, step, where, access, top.offset)
 
 
 def check_return(kernel: Kernel, step: PlacedInstruction, state: State, top: AbstractValue) -> None:
@@ -38,11 +38,13 @@ def check_return(kernel: Kernel, step: PlacedInstruction, state: State, top: Abs
             raise kernel.broken(RULE, f"{name} is not what it was at the call", step)
 
 
-def check_access(kernel: Kernel, step: PlacedInstruction, where: AbstractValue, size_bytes: int, top: int) -> None:
-    """Between the red zone's end and the return address."""
+def check_access(kernel: Kernel, step: PlacedInstruction, where: AbstractValue, access: Access, top: int) -> None:
+    """Between the red zone's end and the return address; or a read of an argument behind that."""
     if where.offset is None:
         raise kernel.broken(STACK_RULE, "it touches an unknown place of the stack", step)
     if where.offset < top - RED_ZONE_BYTES:
         raise kernel.broken(STACK_RULE, f"{top - where.offset} bytes below rsp, beyond the red zone", step)
-    if where.offset + size_bytes > 0:
+    words = len(kernel.contract.entry.stack) if kernel.contract.entry else 0
+    is_argument = RETURN_ADDRESS_BYTES <= where.offset <= RETURN_ADDRESS_BYTES * (words + 1) - access.size_bytes
+    if where.offset + access.size_bytes > 0 and (access.writes or not is_argument):
         raise kernel.broken(STACK_RULE, "it touches the return address or the caller's frame", step)

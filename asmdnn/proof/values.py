@@ -17,8 +17,8 @@ class Base(NamedTuple):
     """kind: frame, stack, code, argument (number), entry (number of the register), junk; and, of tap lists:
 
     list (group; position), count (group), tap (number: the word of the tuple, group), moved (argument, group, word).
-    Of bounded numbers: below (number: the bound n, word: a factor f), which is f times a number from 0 to n - 1; and
-    indexed (argument, group: n, word: f), that many bytes behind an argument.
+    Of bounded numbers: below (number: the bound n, word: a factor f), which is f times a number from 0 to n - 1; and,
+    that many bytes further, indexed (argument, group: n, word: f) and constants (group: n, word: f), in the code.
     """
 
     kind: str
@@ -38,6 +38,13 @@ CODE: Final = Base("code")
 JUNK: Final = AbstractValue(Base("junk"), None)
 NUMBER: Final = AbstractValue(None, None)
 ANY_POINTER: Final = -1  # the number of a pointer from an unknown word of the frame
+
+
+class Entry(NamedTuple):
+    """What a function of C finds: registers by number, and words of the stack behind the return address."""
+
+    registers: tuple[tuple[int, AbstractValue], ...]
+    stack: tuple[AbstractValue, ...]
 
 
 def number(value: int) -> AbstractValue:
@@ -81,6 +88,8 @@ def moved(a: AbstractValue, b: AbstractValue) -> AbstractValue:
     if b.base is not None and b.base.kind == "argument":
         a, b = b, a
     assert a.base is not None and b.base is not None
+    if a.base.kind == "code" or b.base.kind == "code":
+        return row_of_constants(*((a, b) if a.base.kind == "code" else (b, a)))
     if a.base.kind != "argument" or a.offset is None or b.offset is None:
         return JUNK
     if b.base.kind == "below":
@@ -88,6 +97,14 @@ def moved(a: AbstractValue, b: AbstractValue) -> AbstractValue:
     if b.base.kind == "tap":
         return AbstractValue(Base("moved", a.base.number, b.base.group, b.base.number), a.offset + b.offset)
     return JUNK
+
+
+def row_of_constants(code: AbstractValue, row: AbstractValue) -> AbstractValue:
+    """A place in the constants plus a bounded number."""
+    assert code.base is not None and row.base is not None
+    if row.base.kind != "below" or code.offset is None or row.offset is None:
+        return JUNK
+    return AbstractValue(Base("constants", group=row.base.number, word=row.base.word), code.offset + row.offset)
 
 
 def below(bound: int) -> AbstractValue:

@@ -14,9 +14,10 @@ from asmdnn.generators.contract import TapList
 from asmdnn.proof import tap_lists
 from asmdnn.proof.dataflow import blocks_of
 from asmdnn.proof.decoder import Access, Fact
-from asmdnn.proof.kernel import Kernel, PlacedInstruction
+from asmdnn.proof.flags import decide, tested_value
+from asmdnn.proof.kernel import Kernel, PlacedInstruction, followers
 from asmdnn.proof.machine import Interpreter, State
-from asmdnn.proof.values import NUMBER, STACK, AbstractValue, Base, subtract
+from asmdnn.proof.values import CODE, NUMBER, STACK, AbstractValue, Base
 
 RULE: Final = "footprint"
 MOST_STEPS: Final = 5_000_000
@@ -82,7 +83,9 @@ class Walker(Interpreter):
 
     def walk(self) -> None:
         """All paths, lowest offset first, so that what comes before a meeting point is done when it is passed."""
-        self._arrive(0, WalkState())
+        at_call = WalkState()
+        at_call.enter(self.kernel.contract.entry)
+        self._arrive(0, at_call)
         while self._order:
             start = heappop(self._order)
             state = self._pending.pop(start)
@@ -116,6 +119,10 @@ class Walker(Interpreter):
                 raise self.kernel.broken(RULE, f"it is still running after {MOST_STEPS} instructions", last)
             if last.fact.flow == "return":
                 self.leave(state, last)
+                return
+            if last.by_table:
+                for target in followers(last):
+                    self._arrive(target, state.copy())
                 return
             if last.fact.flow == "branch":
                 taken = decide(last.fact.mnemonic, state)
@@ -167,10 +174,11 @@ class Walker(Interpreter):
     def _constant(self, state: WalkState, step: PlacedInstruction, fact: Fact) -> bytes:
         """What a plain load from the constants gives."""
         plain = fact.mnemonic.startswith(("vmovu", "vmova", "vmovdq")) and len(fact.accesses) == 1
-        if not plain or not fact.accesses[0].in_code or not fact.accesses[0].reads or fact.accesses[0].mask:
+        if not plain or not fact.accesses[0].reads or fact.accesses[0].mask:
             return b""
-        at = step.offset + fact.accesses[0].displacement
-        return self.kernel.code.data[at : at + fact.accesses[0].size_bytes]
+        base, at = self.address(state, step, fact.accesses[0])
+        known = base == CODE and at is not None and at >= 0
+        return self.kernel.code.data[at : at + fact.accesses[0].size_bytes] if known and at is not None else b""
 
     def load(self, state: State, where: AbstractValue, size_bytes: int) -> AbstractValue:
         if self.taps and where.base is not None and where.base.kind in ("start", "tuple"):
@@ -178,28 +186,3 @@ class Walker(Interpreter):
         found = super().load(state, where, size_bytes)
         is_list = self.taps is not None and found == AbstractValue(Base("argument", self.taps.argument), 0)
         return tap_lists.first_position(self.taps) if self.taps is not None and is_list else found
-
-
-def tested_value(state: State) -> AbstractValue | None:
-    """What the flags say is zero or not."""
-    if state.compare is None:
-        return None
-    kind, a, b = state.compare
-    return a if kind == "result" else subtract(a, b)
-
-
-def decide(mnemonic: str, state: State) -> bool | None:
-    """Whether a conditional jump is taken; None when that depends on data."""
-    tested = tested_value(state)
-    if tested is None or tested.base is not None or tested.offset is None:
-        return None
-    if mnemonic in ("je", "jne"):
-        return (tested.offset == 0) == (mnemonic == "je")
-    kind, a, b = state.compare or ("", NUMBER, NUMBER)
-    if kind == "result" or a.base or b.base or a.offset is None or b.offset is None:
-        return None
-    unsigned, signed = a.offset % (1 << 64) - b.offset % (1 << 64), a.offset - b.offset
-    known = {"jb": unsigned < 0, "jae": unsigned >= 0, "ja": unsigned > 0, "jbe": unsigned <= 0}
-    if kind == "difference":
-        known |= {"jl": signed < 0, "jge": signed >= 0, "jg": signed > 0, "jle": signed <= 0}
-    return known.get(mnemonic)

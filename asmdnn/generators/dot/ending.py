@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from asmdnn.generators.contract import Range
 from asmdnn.generators.functions.chain import compose, operands_of
-from asmdnn.generators.functions.code import apply_program
+from asmdnn.generators.functions.code import apply_program, apply_to_each
 from asmdnn.generators.functions.pointers import OperandPointers
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.program import Program
@@ -22,8 +22,10 @@ from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.element import Element
 from asmdnn.isa.elements import element_of, native_element
 from asmdnn.isa.levels import AVX2
-from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vector import Broadcast, Lanes, Vector
 from asmdnn.types import DataType, f32
+
+Part = tuple[Lanes, Lanes]  # of a vector, those that are stored, and those that are real
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +103,22 @@ class TileEnding:
         if self.program:
             # What a tail has left; the last ones are taken first, and those of low numbers have shorter encodings.
             others = self.v.registers.take("post-ops", self.v.registers.available)
-            old = Source(lambda: at, self.types.stored.lanes(self.v, stored))
-            with self.sources(row, vector, old, real) as sources:
+            with self.sources((row,), vector, (at,), (stored, real)) as found:
+                sources = [source for (source,) in found]
                 apply_program(self.program, self.v, x, sources, [*reversed(others), *self.spare], self.slots)
             self.v.registers.free(*others)
         self.store(x, at, stored, real)
+
+    def finish_rows(self, xs: Sequence[Register], rows: Sequence[int], at: Sequence[Pointer], part: Part) -> None:
+        """As `finish`, of vector 0 of several rows: constants, and what operands have for all rows, are loaded once."""
+        if self.program:
+            others = self.v.registers.take("post-ops", self.v.registers.available)
+            with self.sources(rows, 0, at, part) as sources:
+                registers = [*reversed(others), *self.spare, *xs]
+                (xs,) = apply_to_each(self.program, self.v, [xs, *sources], registers, self.slots)
+            self.v.registers.free(*others)
+        for x, place in zip(xs, at, strict=True):
+            self.store(x, place, *part)
 
     def store(self, x: Register, at: Pointer, stored: Lanes, real: Lanes) -> None:
         """x, which is as dst's type has it, or is rounded to that; zeros in padding."""
@@ -119,19 +132,31 @@ class TileEnding:
             self.types.stored.lanes(self.v, stored).store_last(at, x)
 
     @contextmanager
-    def sources(self, row: int, vector: int, old: Source, real: Lanes) -> Iterator[Sequence[Source]]:
-        """Where a vector of a row finds the operands; pointers are loaded here, or when needed, and given back."""
-        operands = operands_of(self.chain)
-        pointers = OperandPointers(self.v.asm, self.homes)
+    def sources(
+        self, rows: Sequence[int], vector: int, at: Sequence[Pointer], part: Part
+    ) -> Iterator[Sequence[Sequence[Source]]]:
+        """Where a vector of some rows finds each operand, and what dst held, which lies `at`; one source for all rows
+        that share it.  Pointers are loaded here, or when needed, and given back."""
+        pointers, (stored, real) = OperandPointers(self.v.asm, self.homes), part
 
-        def source(operand: Operand) -> Source:
+        def source(operand: Operand, row: int) -> Source:
             place = row * operand.row_bytes + vector * operand.vector_bytes
             element = element_of(self.types.of(operand))
             size = element.size_bytes * (1 if operand.element else self.v.lanes)
             lanes = element.repeated(self.v) if operand.element else element.lanes(self.v, real)
+            if operand.row_bytes and lanes is None:
+                lanes = Broadcast(self.v)  # of each row its own
             return Source(lambda: mem(pointers.register(operand.argument), place, size=size), lanes)
 
-        yield [old if operand is OLD_DST else source(operand) for operand in operands]
+        def of_rows(operand: Operand | None) -> Sequence[Source]:
+            if operand is OLD_DST:
+                lanes = self.types.stored.lanes(self.v, stored)
+                return [Source(lambda place=place: place, lanes) for place in at]  # type: ignore[misc]
+            if operand.row_bytes:
+                return [source(operand, row) for row in rows]
+            return [source(operand, rows[0])] * len(rows)
+
+        yield [of_rows(operand) for operand in operands_of(self.chain)]
         pointers.release()
 
     def release(self) -> None:

@@ -6,7 +6,7 @@ with the arguments, rows and columns of rows of grouped convolutions (grouped.py
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32[rows, columns, inputs] | input i lies input_bytes[i] behind its pixel, for all output channels |
+| src     | src_type[rows, columns, inputs] | input i lies input_bytes[i] behind its pixel, for all output channels |
 
 A source element is broadcast once and multiplied for all pixels whose windows have it: with 12 pixels and a 3x3 kernel
 of stride 1 a kernel row of an input has 14 broadcasts and 3 loads for 36 multiplies.  Kernel positions, inputs and
@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from asmdnn.generators.contract import Range
-from asmdnn.generators.dot.grouped import emit_rows
+from asmdnn.generators.dot.grouped import emit_rows, load_repeated
 from asmdnn.generators.dot.grouped_shape import SRC, GroupedRows
 from asmdnn.isa.assembler import Assembler, Pointer, Register
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
 
 MOST_HELD = 5  # positions of a kernel row: the weights of all are in registers
@@ -45,7 +46,7 @@ class FewInputsSpec(GroupedRows):
     def src_ranges(self, places: set[int]) -> list[Range]:
         """An element of every input."""
         elements = sorted(at + input_bytes for at in places for input_bytes in self.input_bytes)
-        return [Range(SRC, at, at + 4) for at in elements]
+        return [Range(SRC, at, at + self.src_type.size_bytes) for at in elements]
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), of 4 arguments and one for each operand of post-ops."""
@@ -53,7 +54,7 @@ class FewInputsSpec(GroupedRows):
 
     def load_source(self, v: Vector, loads: Lanes, source: Register, at: Pointer, part: int) -> None:
         """The input, once for all."""
-        v.broadcast(source, at.shifted(self.input_bytes[part]).sized(4))
+        load_repeated(v, element_of(self.src_type), source, at.shifted(self.input_bytes[part]))
 
     def is_operand(self, loads_whole: bool) -> bool:
         return False

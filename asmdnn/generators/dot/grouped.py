@@ -6,12 +6,13 @@ with src's row y * stride + r * dilation, its column x * stride + s * dilation -
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32[rows, columns, vectors] | see below; only what is inside the image is read |
-| weights | f32[planes, vectors, group, rows, kernel, lanes] | at weights_*_bytes, positions dense if not said |
+| src     | src_type[rows, columns, vectors] | see below; only what is inside the image is read |
+| weights | weights_type[planes, vectors, group, rows, kernel, lanes] | at weights_*_bytes, else positions dense |
 | bias    | f32[channels]  | nothing past the channels is read |
-| dst     | f32[rows, width, vectors] | at dst_row_bytes and dst_pixel_bytes; only written, unless a sum reads it |
-| 4, 5 .. | f32[...]       | operands of post-ops: pixels in raster order at row_bytes; of the real channels |
+| dst     | dst_type[rows, width, vectors] | at dst_row_bytes and dst_pixel_bytes; only written, but for sums |
+| 4, 5 .. | operand_types, f32 | operands of post-ops: pixels in raster order at row_bytes; of the real channels |
 
+Floats of 16 bits become f32 as they are loaded, which is what is multiplied and summed.
 src points to the first pixel of the row where the first output row's window begins, which may be outside the image.
 Weights are zero behind the last channel.  With three axes kernel rows lie in several planes; src and weights point into
 the first one that is inside, and all planes of a call are.
@@ -22,7 +23,7 @@ used as often, and no lane is wasted.  Which rows and columns lie in the padding
 padding costs no instruction and is never read.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
@@ -45,7 +46,9 @@ from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.pointers import copy_of_word
 from asmdnn.generators.functions.postops import OLD_DST
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
-from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.element import Element
+from asmdnn.isa.elements import element_of
+from asmdnn.isa.vector import Broadcast, Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
 from asmdnn.types import f32
 
@@ -64,11 +67,11 @@ class GroupedRowsSpec(GroupedRows):
 
     @property
     def src_vector_bytes(self) -> int:
-        return f32.size_bytes * lanes_of(self.isa)
+        return self.src_type.size_bytes * lanes_of(self.isa)
 
     def src_ranges(self, places: set[int]) -> list[Range]:
         """Whole vectors, or the real channels."""
-        return [Range(SRC, at, at + self.width_bytes(self.src_whole)) for at in sorted(places)]
+        return [Range(SRC, at, at + self.width_bytes(self.src_whole, self.src_type)) for at in sorted(places)]
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), of 4 arguments and one for each operand of post-ops."""
@@ -76,17 +79,24 @@ class GroupedRowsSpec(GroupedRows):
 
     def load_source(self, v: Vector, loads: Lanes, source: Register, at: Pointer, part: int) -> None:
         """Input `part` of their groups."""
+        element = element_of(self.src_type)
         if self.group == v.lanes:
-            v.broadcast(source, at.shifted(f32.size_bytes * part).sized(f32.size_bytes))
-        elif self.group > 1 and loads is v:
+            load_repeated(v, element, source, at.shifted(element.size_bytes * part))
+        elif self.group > 1 and loads is v and self.src_type == f32:
             v.spread(source, at, self.group, part)
         else:
-            loads.load(source, at)
+            element.load(v, source, at, loads)
             if self.group > 1:
                 v.spread(source, source, self.group, part)
 
     def is_operand(self, loads_whole: bool) -> bool:
-        return self.group == 1 and loads_whole
+        return self.group == 1 and loads_whole and self.src_type == f32
+
+
+def load_repeated(v: Vector, element: Element, x: Register, at: Pointer) -> None:
+    """x = one element in every lane, as f32."""
+    (element.repeated(v) or Broadcast(v)).load(x, at.sized(element.size_bytes))
+    element.to_f32(v, x)
 
 
 def emit_rows(spec: GroupedRows, asm: Assembler) -> None:
@@ -110,7 +120,12 @@ class RowsCode:
                 asm.MOV(pointer, mem(asm.frame, 8 * argument))
         self.operands = [operand for operand in operands_of(spec.post_ops) if operand is not OLD_DST]
         homes = {operand.argument: copy_of_word(asm, operand.argument) for operand in self.operands}
-        self.ending = TileEnding(self.v, spec.post_ops, homes)
+        self.ending = TileEnding(self.v, spec.post_ops, homes, spec.ending_types)
+
+    @property
+    def dst_bytes(self) -> int:
+        """Of a vector of dst."""
+        return self.v.lanes * self.spec.dst_type.size_bytes
 
     def times(self, count: int, name: str, body: Callable[[], None]) -> None:
         """`body` so often, in a loop if that is more than once."""
@@ -127,26 +142,27 @@ class RowsCode:
         self.asm.role("start")
         if self.spec.padding:
             self.asm.SUB(self.src, self.spec.padding * self.spec.src_pixel_bytes)
-        for number, band in enumerate(self.spec.bands):
-            self.times(band.rows, f"rows{number}", lambda band=band: self.row(band))  # type: ignore[misc]
+        for number, (bands, times) in enumerate(self.spec.rounds()):
+            self.times(times, f"rows{number}", lambda bands=bands: self.row(bands))  # type: ignore[misc]
 
-    def row(self, band: Band) -> None:
-        """All segments of an output row; then on to the next one."""
-        spec = self.spec
+    def row(self, bands: Sequence[Band]) -> None:
+        """All segments of output rows, of one of each band; then on to the next ones."""
+        spec, together = self.spec, len(bands)
         for segment in spec.segments:
-            self.times(segment.times, "segments", lambda segment=segment: self.segment(band, segment))  # type: ignore[misc]
-        self.move(self.src, spec.src_row_bytes - spec.width * spec.stride * spec.src_pixel_bytes)
-        self.move(self.dst, spec.dst_row_bytes - spec.width * spec.dst_pixel_bytes)
+            self.times(segment.times, "segments", lambda segment=segment: self.segment(bands, segment))  # type: ignore[misc]
+        self.move(self.src, together * spec.src_row_bytes - spec.width * spec.stride * spec.src_pixel_bytes)
+        self.move(self.dst, together * spec.dst_row_bytes - spec.width * spec.dst_pixel_bytes)
+        self.move_operands((together - 1) * spec.width, 0)
 
-    def segment(self, band: Band, segment: Segment) -> None:
+    def segment(self, bands: Sequence[Band], segment: Segment) -> None:
         """All vectors of channels of some pixels; then on to the next ones."""
-        spec, vector_bytes = self.spec, self.v.bytes
-        steps = {self.src: spec.src_vector_bytes, self.weights: spec.weights_vector_bytes, self.dst: vector_bytes}
-        steps |= {self.bias: vector_bytes} if spec.bias else {}
+        spec = self.spec
+        steps = {self.src: spec.src_vector_bytes, self.weights: spec.weights_vector_bytes, self.dst: self.dst_bytes}
+        steps |= {self.bias: self.v.bytes} if spec.bias else {}
         times = spec.vectors // spec.abreast
 
         def vectors() -> None:
-            self.window(band, segment)
+            self.window(bands, segment)
             if times > 1:
                 for pointer, step in steps.items():
                     self.move(pointer, spec.abreast * step)
@@ -175,9 +191,9 @@ class RowsCode:
                 self.asm.MOV(home, pointer)
                 self.asm.gp.free(pointer)
 
-    def window(self, band: Band, segment: Segment) -> None:
+    def window(self, bands: Sequence[Band], segment: Segment) -> None:
         """Some vectors of channels of the pixels of a segment."""
-        spec, asm, v = self.spec, self.asm, self.v
+        spec, asm, v, (band,) = self.spec, self.asm, self.v, bands
         asm.role("start of a segment")
         acc = v.registers.take("acc", spec.abreast, segment.pixels)
         for j, of_vector in enumerate(acc):
@@ -203,7 +219,7 @@ class RowsCode:
 
     def store(self, x: Register, p: int, j: int) -> None:
         """What post-ops make of x, as vector j of pixel p."""
-        at = mem(self.dst, p * self.spec.dst_pixel_bytes + j * self.v.bytes, size=self.v.bytes)
+        at = mem(self.dst, p * self.spec.dst_pixel_bytes + j * self.dst_bytes, size=self.dst_bytes)
         self.asm.call_it(at, f"dst[{p}, {j}]")
         self.ending.finish(x, p, j, at, self.v if self.spec.dst_whole else self.real, self.real)
 
@@ -235,8 +251,9 @@ class RowsCode:
                 for begin in range(0, spec.kernel, spec.held):
                     factors = dict(zip(range(begin, spec.kernel), held, strict=False))
                     for k, factor in factors.items():
-                        v.load(factor, mem(weights, start + k * spec.position_bytes, size=v.bytes))
-                    row = mem(src, j * spec.src_vector_bytes, size=v.bytes)
+                        at = mem(weights, start + k * spec.position_bytes, size=v.lanes * spec.weights_type.size_bytes)
+                        element_of(spec.weights_type).load(v, factor, at, v)
+                    row = mem(src, j * spec.src_vector_bytes, size=v.lanes * spec.src_type.size_bytes)
                     self.multiply_row(row, part, uses, acc[j], factors, sources)
             asm.ADD(src, spec.src_tap_bytes)
             asm.ADD(weights, spec.weights_row_bytes)

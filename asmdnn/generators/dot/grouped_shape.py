@@ -1,23 +1,27 @@
 """What kernels of rows have in common: what their code depends on, its name, and the bytes that it touches."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, joined
+from asmdnn.generators.dot.ending import EndingTypes
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.vector import Lanes, Vector
-from asmdnn.isa.vectors import lanes_of
-from asmdnn.types import f32
+from asmdnn.isa.vectors import VECTORS, f32_level, lanes_of
+from asmdnn.types import DataType, f32
 
 SRC, WEIGHTS, BIAS, DST = range(4)
 ARGUMENTS = ("src", "weights", "bias", "dst")
 # The most output pixels in registers: enough multiplies under way, in code that stays small.
 MOST_PIXELS = {"avx2": 12, "avx512_core": 28}
 REGISTERS = {"avx2": 16, "avx512_core": 32}
+TAIL_REGISTERS = {32: 1, 64: 0}  # that a mask takes, by bytes of a vector
+LEAST_PIXELS = 8  # of a segment: their multiplies are under way together
+MOST_MULTIPLIES = 640  # of a segment's kernel row, all inputs of a group: code of 4 KiB
 MOST_HELD, HELD = 9, 4  # weights of a kernel row in registers: all of them, or of a longer row some at a time
 Uses = dict[int, list[tuple[int, int]]]  # of a column: (pixel, kernel position) pairs
 
@@ -83,6 +87,10 @@ class GroupedRows:
     weights_plane_bytes: int = 0
     weights_position_bytes: int = 0  # from a kernel position to the next one, unless they are dense
     streaming: bool = False  # past the caches, where dst is aligned to a vector when called, as its distances must be
+    src_type: DataType = f32
+    weights_type: DataType = f32
+    dst_type: DataType = f32
+    operand_types: tuple[DataType, ...] = ()  # of what post-ops read, argument by argument; () if all are f32
 
     @property
     def src_vector_bytes(self) -> int:
@@ -92,7 +100,38 @@ class GroupedRows:
     @property
     def position_bytes(self) -> int:
         """From the weights of a kernel position to those of the next one."""
-        return self.weights_position_bytes or f32.size_bytes * lanes_of(self.isa)
+        return self.weights_position_bytes or self.weights_type.size_bytes * lanes_of(self.isa)
+
+    @property
+    def ending_types(self) -> EndingTypes:
+        """Of dst, and of what post-ops read."""
+        return EndingTypes(self.dst_type, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
+
+    @property
+    def may_be_abreast(self) -> bool:
+        """Whether several vectors of channels can be computed at a time."""
+        return True
+
+    @property
+    def position_cycles(self) -> float:
+        """Expected of a kernel position of a pixel, for a vector of channels."""
+        return self.group / 2
+
+    @property
+    def together(self) -> int:
+        """Output rows computed at a time."""
+        return 1
+
+    def rounds(self) -> Iterable[tuple[tuple[Band, ...], int]]:
+        """The bands of rows that are computed together, and how often they come."""
+        return (((band,), band.rows) for band in self.bands)
+
+    def most_pixels(self, channels: int) -> int:
+        """Of a segment, for a vector with so many channels."""
+        v = VECTORS[self.isa]
+        tail = TAIL_REGISTERS[v.bytes] * (channels < lanes_of(self.isa))
+        most = min(MOST_PIXELS[f32_level(self.isa)], v.count - tail - self.held - 1)
+        return min(most, max(LEAST_PIXELS, MOST_MULTIPLIES // (self.kernel * self.group)))
 
     @property
     def held(self) -> int:
@@ -130,7 +169,8 @@ class GroupedRows:
         words += ["bias"] * self.bias + list(words_of(self.post_ops)) + ["streaming"] * self.streaming
         words += [checksum(self)]
         words = [f"{self.planes}of"] * (self.planes != 1) + words
-        return f"{self.family}{self.group}_f32_{'_'.join(words)}__{self.isa}"
+        types = "f32" if self.src_type == self.weights_type == f32 else f"{self.src_type}{self.weights_type}"
+        return f"{self.family}{self.group}_{types}_{'_'.join(words)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -150,22 +190,26 @@ class GroupedRows:
     def footprint(self) -> Footprint:
         """The bytes that a call touches."""
         lanes = lanes_of(self.isa)
-        dst_width = self.width_bytes(self.dst_whole)
+        dst_width = self.width_bytes(self.dst_whole, self.dst_type)
         columns = sorted(self.columns()) if self.planes else []
         pixels = [(y, x) for y in range(self.rows) for x in range(self.width)]
         dst = [y * self.dst_row_bytes + x * self.dst_pixel_bytes for y, x in pixels]
         writes = joined(Range(DST, at, at + dst_width) for at in dst)
         operands = operands_read(self.post_ops)
-        bias = [Range(BIAS, 0, f32.size_bytes * (self.channels + (self.vectors - 1) * lanes))] * self.bias
+        bias = self.bias_ranges()
         others = [r for operand in operands if operand is not OLD_DST for r in self.operand_ranges(operand, lanes)]
         old = list(writes) * (OLD_DST in operands)
         src = self.src_ranges(self.places(columns))
         return Footprint((*joined(src), *self.weights_ranges(columns, lanes), *bias, *others, *old), writes)
 
-    def width_bytes(self, is_whole: bool) -> int:
+    def bias_ranges(self) -> list[Range]:
+        """Of the real channels."""
+        return [Range(BIAS, 0, self.width_bytes(False, f32))] * self.bias
+
+    def width_bytes(self, is_whole: bool, dtype: DataType) -> int:
         """Of a pixel in a tensor that has room, zero padding, for whole vectors of channels, or that has not."""
         last = lanes_of(self.isa) if is_whole else self.channels
-        return f32.size_bytes * ((self.vectors - 1) * lanes_of(self.isa) + last)
+        return dtype.size_bytes * ((self.vectors - 1) * lanes_of(self.isa) + last)
 
     def columns(self) -> set[int]:
         """Of a row of src, the pixels that are read, counted from the image's first."""
@@ -199,13 +243,13 @@ class GroupedRows:
             for k in rows
         ]
         places = {start + k * self.position_bytes for start in starts for k in range(self.kernel)}
-        return joined(Range(WEIGHTS, at, at + f32.size_bytes * lanes) for at in places)
+        return joined(Range(WEIGHTS, at, at + self.weights_type.size_bytes * lanes) for at in places)
 
     def operand_ranges(self, operand: Operand, lanes: int) -> Iterator[Range]:
         """What post-ops read of a tensor, whose pixels are a row after the other at one distance."""
-        found = set()
+        found, size = set(), self.ending_types.of(operand).size_bytes
         for pixel in range(self.rows * self.width if operand.row_bytes else 1):
             for j in range(self.vectors):
                 begin = pixel * operand.row_bytes + j * operand.vector_bytes
-                found.add((begin, begin + f32.size_bytes * (1 if operand.element else self.channels)))
+                found.add((begin, begin + size * (1 if operand.element else self.channels)))
         yield from joined(Range(operand.argument, *place) for place in found)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from asmdnn.generators.functions.chain import compose_all
 from asmdnn.generators.functions.expression import Builder, Value
 from asmdnn.generators.functions.postops import PostOp
-from asmdnn.generators.functions.program import Program
+from asmdnn.generators.functions.program import Program, Step
 from asmdnn.isa.element import Element
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.formula import float_of
@@ -34,8 +34,18 @@ def of_lanes(program: Program, kinds: tuple[str, ...], results: tuple[str, ...])
 def narrowed(build: Builder, x: Value, kind: str) -> Value:
     """An f32 as a lane of that type."""
     element = element_of(kind)
+    x = unclamped(build, x, element)
     chosen = chosen_integer(build, x, element) if element.limits else None
     return element.narrowed(build, x) if chosen is None else chosen
+
+
+def unclamped(build: Builder, x: Value, element: Element) -> Value:
+    """x without a relu behind all else, where the least number of the type is 0, which x is raised to then."""
+    step = build.step_of(x)
+    if not element.limits or element.limits[0] != 0 or step.op != "max":
+        return x
+    least, inner = (Value(build, arg) for arg in step.args)
+    return inner if build.step_of(least) == Step("constant", (), 0) else x
 
 
 def chosen_integer(build: Builder, x: Value, element: Element) -> Value | None:

@@ -28,7 +28,8 @@ from asmdnn.primitives.convolution.direct import (
 )
 from asmdnn.primitives.convolution.few_schedule import TAP_VECTORS, cycles_of, scheduled
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
-from asmdnn.primitives.convolution.grouped import check_f32, check_types
+from asmdnn.primitives.convolution.grouped import check_types
+from asmdnn.primitives.convolution.multiplied import check_f32, level_of_rows, types_of
 from asmdnn.primitives.convolution.operands import broadcast_layout
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import ways
@@ -67,6 +68,8 @@ def planned_as(
     parts: Parts[Desc],
 ) -> Plan:
     """The same of a convolution or a deconvolution; `parts` are the direct convolutions that it is compared with."""
+    level_of_rows(types_of(desc), engine)  # what nothing multiplies is refused for that
+    check_f32(desc.tensors())
     engine = replace(engine, isa=dot_level(F32, engine.isa))
     lanes = lanes_of(engine.isa)
     weights = weights_desc(desc.weights, lanes)

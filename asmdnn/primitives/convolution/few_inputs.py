@@ -1,12 +1,14 @@
 """Convolution with few input channels: the first layer of a network, whose sums are short, so that calls show."""
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 
 from asmdnn.generators.dot.conv_shape import blocks_of
 from asmdnn.generators.dot.few_inputs import MOST_HELD, FewInputsSpec
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS, GroupedRows
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.generators.dot.matmul_shape import RESULTS
+from asmdnn.isa.dot import Types
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
 from asmdnn.memory.tags import LETTERS
@@ -22,13 +24,14 @@ from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
 from asmdnn.primitives.convolution.grouped import (
     FAR_BYTES,
-    check_f32,
     check_types,
     layout_of,
     make_geometry,
     reach_bytes,
 )
-from asmdnn.primitives.convolution.grouped_schedule import RowKernels, base_spec, most_pixels, schedule_rows
+from asmdnn.primitives.convolution.grouped_kernels import base_spec
+from asmdnn.primitives.convolution.grouped_schedule import RowKernels, schedule_rows
+from asmdnn.primitives.convolution.multiplied import is_widened, level_of_rows, types_of
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import ways
@@ -36,6 +39,7 @@ from asmdnn.primitives.convolution.taps import TAP_CHANNELS
 from asmdnn.primitives.convolution.tiling import ImageModel, choose_tiling
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.types import f32
 
 NAME = "few_inputs"
 AROUND = (("pack", ("weights",)),)  # what is brought into the formats that the kernels like
@@ -49,7 +53,9 @@ def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan `desc` for tensors as they are.  Raises Refused."""
-    engine = replace(engine, isa=f32_level(engine.isa))
+    types = types_of(desc)
+    engine = level_of_rows(types, engine)
+    check_single(types, engine)
     lanes = lanes_of(engine.isa)
     weights = weights_desc(desc.weights, desc.has_groups, lanes)
     check_weights(desc, weights)
@@ -61,14 +67,19 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     rows = rows_of(g, desc, engine)
     check_worth(g, rows.spec, engine)
     chain = chain_of(attr, desc.tensors(), direct.scaled_dims(desc), direct.channels_of_dst(desc))
-    others = chain.operands(desc.dst)
-    check_f32(others)
+    others = chain.operands(desc.dst, RESULTS)
     read = {operand: readable(tensor, desc.dst, g.oc, lanes, lanes) for operand, tensor in others.items()}
     tensors = {**desc.tensors(), **chain.arguments(read)}
     operands = tile_operands(read, desc.dst, len(ARGUMENTS), lanes)
     phases = schedule_rows(tensors, operands, [(g, rows)], chain, engine)
     plan = Plan(f"{NAME}:{engine.isa}", flushing(phases), tensors, {}, {}, ("dst",))
     return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
+
+
+def check_single(types: Types, engine: Engine) -> None:
+    """Raises Refused where a multiply takes several input channels at once, as tiles do."""
+    if types.group > 1 and not (types.sums == f32 and is_widened(types, engine)):
+        raise Refused(f"{types.group} channels of {types.src} are multiplied at once, rows take one")
 
 
 def weights_desc(weights: MemoryDesc, has_groups: bool, lanes: int) -> MemoryDesc:
@@ -119,7 +130,7 @@ def expected_cycles(g: ConvGeometry, spec: GroupedRows, tuning: ConvolutionTunin
     """Of an image, edges counted as if they were inside: multiplies on two ports, or what is issued with them."""
     kernel_rows = g.ic * g.positions // spec.kernel if spec.kernel else 0
     total = 0.0
-    for pixels, times in runs_of(g.width, most_pixels(spec, spec.channels)):
+    for pixels, times in runs_of(g.width, spec.most_pixels(spec.channels)):
         columns = {p * spec.stride + k * spec.dilation for p in range(pixels) for k in range(spec.kernel)}
         multiplies = pixels * spec.kernel
         issued = multiplies + len(columns) + spec.kernel

@@ -3,8 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from asmdnn.generators.dot.depthwise import LONGEST_KERNEL as LONGEST_OF_LANES
+from asmdnn.generators.dot.depthwise import MOST_ROWS
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.generators.dot.matmul_shape import RESULTS
+from asmdnn.isa.dot import F32
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
 from asmdnn.memory.tags import LETTERS
@@ -19,18 +23,19 @@ from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
 from asmdnn.primitives.convolution.direct import Parts, channels_of_dst, channels_of_group, nothing, scaled_dims
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
+from asmdnn.primitives.convolution.grouped_kernels import base_spec, position_steps, takes_rows
 from asmdnn.primitives.convolution.grouped_schedule import (
     LONGEST_KERNEL,
     RowKernels,
-    base_spec,
-    position_steps,
     schedule_rows,
 )
+from asmdnn.primitives.convolution.multiplied import check_stored, level_of_rows, types_of
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
+from asmdnn.primitives.convolution.starts import zero_points_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
-from asmdnn.types import f32
+from asmdnn.types import f32, s32
 
 MULTIPLIED = "repeat+depthwise"
 FAR_BYTES = 2**31 - 1  # what a displacement or an immediate operand can say
@@ -58,12 +63,15 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
 
 def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc]) -> Plan:
     """The same of `parts` of dst, each a convolution of three axes with some of the weights."""
-    engine = replace(engine, isa=f32_level(engine.isa))
+    types = types_of(desc)
+    engine = level_of_rows(types, engine)
     name, lanes = f"{name_of(desc)}:{engine.isa}", lanes_of(engine.isa)
     group = check_groups(desc, lanes)
+    check_bytes(desc, group, engine.isa)
     weights = weights_desc(desc.weights, group, lanes)
     check_weights(desc, weights)
-    wanted = {"src": f"aBx{lanes}b", "bias": "a", "dst": f"aBx{lanes}b"}
+    image = f"aBx{lanes}b" if types == F32 else "axb"
+    wanted = {"src": image, "bias": "a", "dst": image}
     formats = {n: MemoryDesc(d.dims, d.dtype, wanted[n]) for n, d in desc.tensors().items() if d.is_any and n in wanted}
     resolved = desc.with_formats({**formats, "weights": weights})
     if 0 in resolved.dst.dims:
@@ -73,14 +81,14 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc]) ->
     geometries = parts(resolved, src, dst)
     if max(map(reach_bytes, geometries)) > FAR_BYTES:
         raise Refused("pixels lie too far apart for a kernel that walks over rows")
-    chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), channels_of_dst(resolved))
-    others = chain.operands(resolved.dst)
-    check_f32(others)
+    is_whole = types.sums == s32
+    chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), channels_of_dst(resolved), types.sums, is_whole)
+    others = chain.operands(resolved.dst, RESULTS)
     width = lanes * max(1, vectors_together(resolved, lanes))
     channels = resolved.dst.dims[1]
     read = {operand: readable(tensor, resolved.dst, channels, width, lanes) for operand, tensor in others.items()}
     operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes)
-    tensors = {**resolved.tensors(), **chain.arguments(read)}
+    tensors = {**resolved.tensors(), **chain.arguments(read), **zero_points_of(attr)}
     if len(geometries) > 1 and any(place.operand.row_bytes for place in operands.values()):
         raise Refused("post-ops read pixels, which lie one after the other, and a part's do not")
     rows = [
@@ -99,7 +107,7 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc]) ->
 
 def planned_multiplied(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Depthwise with several output channels for one of src, which are repeated in scratch.  Raises Refused."""
-    isa, multiplier = f32_level(engine.isa), channels_of_group(desc, "dst")
+    isa, multiplier = level_of_rows(types_of(desc), engine).isa, channels_of_group(desc, "dst")
     if multiplier > lanes_of(isa) or multiplier & multiplier - 1:
         raise Refused(f"groups have {multiplier} channels out, that must be a power of two up to {lanes_of(isa)} lanes")
     weights = weights_desc(desc.weights, multiplier, lanes_of(isa))
@@ -143,6 +151,16 @@ def check_groups(desc: ConvolutionDesc, lanes: int) -> int:
     return into
 
 
+def check_bytes(desc: ConvolutionDesc, group: int, isa: str) -> None:
+    """Raises Refused unless kernels of rows sum products of bytes, if it is these."""
+    types, (rows, columns) = types_of(desc), (1, *desc.kernel)[-2:]
+    if types.sums == f32 or (group == 1 and takes_rows(types, (rows, columns), isa)):
+        return
+    if group > 1:
+        raise Refused(f"groups have {group} channels, rows of bytes are implemented for one")
+    raise Refused(f"the kernel has {rows}x{columns} positions, of bytes at most {MOST_ROWS}x{LONGEST_OF_LANES}")
+
+
 def shares_vectors(into: int, out: int, lanes: int) -> bool:
     """Whether groups of so many channels in and out fill a vector, some or one of them."""
     return into == out <= lanes and into & into - 1 == 0
@@ -174,18 +192,11 @@ def layout_of(name: str, desc: MemoryDesc, lanes: int) -> ImageLayout:
 
 def check_types(desc: ConvolutionDesc) -> None:
     """Raises Refused."""
-    check_f32(desc.tensors())
-    if desc.bias is not None and desc.bias != MemoryDesc(desc.bias.dims, f32, "a"):
+    check_stored(desc.tensors())
+    if desc.bias is not None and desc.bias != MemoryDesc(desc.bias.dims, desc.bias.dtype, "a"):
         raise Refused("bias must be dense")
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
-
-
-def check_f32(tensors: Mapping[str, MemoryDesc]) -> None:
-    """Raises Refused."""
-    for name, tensor in tensors.items():
-        if tensor.dtype != f32:
-            raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
 
 
 def vectors_together(desc: ConvolutionDesc, lanes: int) -> int:

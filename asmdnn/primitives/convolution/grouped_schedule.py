@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import gcd
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from asmdnn.generators.dot.grouped import GroupedRowsSpec
-from asmdnn.generators.dot.grouped_shape import ARGUMENTS, MOST_PIXELS, REGISTERS, Band, GroupedRows, Segment
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS, BIAS, Band, GroupedRows, Segment
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
@@ -22,14 +21,13 @@ from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.row_pieces import ChunkRounds, RowChunk, planes_of, row_pieces
+from asmdnn.primitives.convolution.starts import ZERO_POINTS
 from asmdnn.primitives.convolution.streaming import in_lines, in_runs, is_far
 from asmdnn.primitives.engine import Engine
+from asmdnn.types import f32
 
 LONGEST_KERNEL = 64  # of a row: all positions are in the code
-MOST_MULTIPLIES = 640  # of a segment's kernel row, all inputs of a group: code of 4 KiB
-LEAST_PIXELS = 8  # of a segment: their multiplies are under way together
 L1_WAYS, L1_WAY_BYTES = 8, 4096
-TAIL_REGISTERS = {"avx2": 1, "avx512_core": 0}
 
 
 class VectorRun(NamedTuple):
@@ -59,7 +57,7 @@ class RowKernels:
     @property
     def cycles(self) -> float:
         """Of a kernel position of a pixel, for a vector of channels."""
-        return self.spec.group / 2
+        return self.spec.position_cycles
 
 
 def schedule_rows(
@@ -71,20 +69,28 @@ def schedule_rows(
 ) -> list[Phase]:
     """The phases for resolved tensors, those of the chain among them; parts of dst take turns, row by row."""
     tuning = engine.tuning
-    bias = "bias" in tensors and not chain.adds_bias
     post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
     placed = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
-    ready = []
-    for g, of in parts:
-        far = is_far(tensors["dst"], chain, tuning.convolution)  # streaming where it goes in runs or lines
-        ready.append((g, replace(of, spec=replace(of.spec, bias=bias, post_ops=post_ops, streaming=far))))
+    types = tuple(tensors[operand].dtype for operand in operands)
+    common: dict[str, Any] = {
+        "bias": "bias" in tensors and not chain.adds_bias,
+        "post_ops": post_ops,
+        "operand_types": () if {*types} <= {f32} else types,
+        "dst_type": tensors["dst"].dtype,
+        # streaming where it goes in runs or lines, of elements that fill lanes
+        "streaming": tensors["dst"].dtype.size_bytes == f32.size_bytes
+        and is_far(tensors["dst"], chain, tuning.convolution),
+    }
+    ready = [(g, replace(of, spec=replace(of.spec, **common))) for g, of in parts]
     specs: dict[GroupedRows, int] = {}
     made = []
     for pieces in zip(*(pieces_of(g, of, engine) for g, of in ready), strict=True):
         calls = [calls_of_part(g, of, each, specs, engine) for (g, of), each in zip(ready, pieces, strict=True)]
         records = [offsets_of(g, some, of, placed) for (g, of), some in zip(ready, calls, strict=True)]
         made.append((np.concatenate(calls), np.concatenate(records), loops_of(parts[0][0], pieces[0], placed)))
-    arguments = views([argument if argument in tensors else "" for argument in (*ARGUMENTS, *operands)])
+    passed = [argument if argument in tensors else "" for argument in (*ARGUMENTS, *operands)]
+    passed[BIAS] = passed[BIAS] if common["bias"] else ZERO_POINTS * (ZERO_POINTS in tensors)
+    arguments = views(passed)
     phases: list[Phase] = []
     for all_calls, all_records, loops in made:
         if len(parts) > 1:
@@ -113,7 +119,7 @@ def pieces_of(g: ConvGeometry, of: RowKernels, engine: Engine) -> list[ChunkRoun
     by = engine.tuning.convolution
     records = -(-g.oc // (lanes_of(engine.isa) * of.vectors)) * g.axes[0].o  # of a chunk of rows
     size = by.grouped_cycles / (pixel_cycles(g, of, engine) * of.vectors * g.width)
-    return row_pieces(g.axes[1], max(1, int(size)), by.written_out // records)
+    return row_pieces(g.axes[1], max(1, int(size)), by.written_out // records, of.spec.together)
 
 
 def pixel_cycles(g: ConvGeometry, of: RowKernels, engine: Engine) -> float:
@@ -168,66 +174,18 @@ def calls_of(
     return np.stack([column.ravel() for column in columns], 1)
 
 
-def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, isa: str) -> GroupedRowsSpec:
-    """What all kernels have in common; bands, segments and channels follow."""
-    weights, (plane, row, position) = tensors["weights"], position_steps(tensors)
-    spatial = tensors["dst"].ndims - 2
-    (deep, down, across), src, dst = g.axes, g.src, g.dst
-    positions = [axis.all_positions.step for axis in g.axes]
-    return GroupedRowsSpec(
-        isa=isa,
-        vectors=1,
-        abreast=1,
-        channels=lanes_of(isa),
-        group=group,
-        kernel=across.k,
-        stride=across.s,
-        dilation=across.d,
-        padding=across.p,
-        bands=(),
-        segments=(),
-        src_pixel_bytes=src.pixel_bytes,
-        src_row_bytes=down.s * src.axis_bytes[1],
-        src_tap_bytes=down.d * src.axis_bytes[1],
-        dst_pixel_bytes=dst.pixel_bytes,
-        dst_row_bytes=dst.axis_bytes[1],
-        weights_row_bytes=row * positions[1],
-        weights_input_bytes=weights.dtype.size_bytes * weights.strides[-1 - spatial],
-        weights_vector_bytes=weights.dtype.size_bytes * weights.strides[0],
-        src_whole=tensors["src"].padded_dims[1] % lanes_of(isa) == 0,
-        dst_whole=tensors["dst"].padded_dims[1] % lanes_of(isa) == 0,
-        src_plane_bytes=deep.d * src.axis_bytes[0] * (deep.k > 1),
-        weights_plane_bytes=plane * positions[0] * (deep.k > 1),
-        weights_position_bytes=position * positions[2] if positions[2] != 1 else 0,
-    )
-
-
-def position_steps(tensors: Mapping[str, MemoryDesc]) -> list[int]:
-    """Bytes from a kernel position's weights to those of the next plane, row and position."""
-    spatial = tensors["dst"].ndims - 2
-    weights = tensors["weights"]
-    return [0] * (3 - spatial) + [weights.dtype.size_bytes * stride for stride in weights.strides[-spatial:]]
-
-
 def shaped(
     spec: GroupedRows, g: ConvGeometry, bands: tuple[Band, ...], kind: tuple[int, int], engine: Engine
 ) -> GroupedRows:
     """The kernel of a chunk of rows, cut into these bands; kind: how many vectors of channels, and channels of one."""
     vectors, channels = kind
-    most = most_pixels(spec, channels)
+    most = spec.most_pixels(channels)
     abreast = vectors_abreast(spec, g, vectors, most, engine)
     segments = cut_columns(g.axes[-1], most // abreast)
     lanes = lanes_of(spec.isa)
     streaming = spec.streaming and (in_runs(g.dst, lanes, lanes) or in_lines(g.dst, abreast * lanes))
     spec = replace(spec, vectors=vectors, abreast=abreast, channels=channels, streaming=streaming)
     return replace(spec, bands=bands, segments=segments)
-
-
-def most_pixels(spec: GroupedRows, channels: int) -> int:
-    """Of a segment, for a vector with so many channels."""
-    tail = TAIL_REGISTERS[spec.isa] * (channels < lanes_of(spec.isa))
-    most = min(MOST_PIXELS[spec.isa], REGISTERS[spec.isa] - tail - spec.held - 1)
-    return min(most, max(LEAST_PIXELS, MOST_MULTIPLIES // (spec.kernel * spec.group)))
 
 
 def vectors_abreast(spec: GroupedRows, g: ConvGeometry, vectors: int, most: int, engine: Engine) -> int:
@@ -237,6 +195,8 @@ def vectors_abreast(spec: GroupedRows, g: ConvGeometry, vectors: int, most: int,
     channels at 147x147 3.2, 2.9 and 1.1 ms; 32 at 224x224 0.53, 0.34 and 0.34 ms; 728 at 38x38 0.31 ms each; but 5x5,
     with room for two pixels of four vectors, 192 channels at 95x95, stride 2, 0.44, 0.61 and 0.72 ms.
     """
+    if not spec.may_be_abreast:
+        return 1
     line = LINE_BYTES // (g.dst.element_bytes * lanes_of(spec.isa))
     image_bytes = g.src.element_bytes * g.steps * g.src_pixels
     if spec.group == 1 and image_bytes > engine.tuning.convolution.far_image * engine.l2_bytes:
@@ -287,7 +247,7 @@ def offsets_of(g: ConvGeometry, calls: Int64, of: RowKernels, operands: Mapping[
     columns = {
         "src": g.src.start_bytes + src + first_plane * g.src.axis_bytes[0] + first_row * g.src.axis_bytes[1],
         "weights": of.weights_bytes + vector * of.spec.weights_vector_bytes + plane * of.spec.weights_plane_bytes,
-        "bias": g.types.sums.size_bytes * channel,
+        "bias": g.types.sums.size_bytes * channel * of.spec.bias,
         "dst": g.dst.start_bytes + dst + z * g.dst.axis_bytes[0] + row * g.dst.axis_bytes[1],
     }
     image = np.zeros(1, np.int64)

@@ -1,9 +1,11 @@
 """What a convolution multiplies: the types of its tensors, and the ISA level whose code does it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
 from asmdnn.errors import Unimplemented
+from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.isa.dot import Types, dot_level, multiplied
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.refusal import Refused
@@ -30,6 +32,31 @@ def level_of(types: Types, engine: Engine) -> Engine:
         return replace(engine, isa=dot_level(types, engine.isa))
     except Unimplemented as reason:
         raise Refused(str(reason)) from None
+
+
+def level_of_rows(types: Types, engine: Engine) -> Engine:
+    """The engine with the level whose code is the best for kernels that bring both factors into registers by
+    themselves: what a level does not multiply is f32 there.  Raises Refused if none of its levels has these types."""
+    try:
+        found = multiplied(types.src, types.weights, engine.isa)
+        return replace(engine, isa=dot_level(found, engine.isa))
+    except Unimplemented as reason:
+        raise Refused(str(reason)) from None
+
+
+def is_widened(types: Types, engine: Engine) -> bool:
+    """Whether the level does not multiply these types as they are, but src as f32."""
+    try:
+        return multiplied(types.src, types.weights, engine.isa) != types
+    except Unimplemented:
+        return False
+
+
+def check_stored(tensors: Mapping[str, MemoryDesc]) -> None:
+    """Raises Refused unless kernels store, or read beside their sums, the types of all that is there."""
+    for name, tensor in tensors.items():
+        if name not in ("src", "weights") and tensor.dtype not in RESULTS:
+            raise Refused(f"{name} is {tensor.dtype}, it must be one of {', '.join(map(str, RESULTS))}")
 
 
 def check_f32(tensors: dict[str, MemoryDesc]) -> None:

@@ -30,14 +30,14 @@ class ChunkRounds:
     rows: int = 0
 
 
-def row_pieces(axis: Axis, size: int, most: int) -> list[ChunkRounds]:
-    """All rows in chunks of at most `size`, written out if they are at most `most` chunks.
+def row_pieces(axis: Axis, size: int, most: int, unit: int = 1) -> list[ChunkRounds]:
+    """All rows in chunks of at most `size` and of `unit` rows each time, written out if they are at most `most` chunks.
 
     Of more, those whose windows lie inside the image are one that repeats.  Rows of a deconvolution are not alike.
     """
     runs = runs_of(axis.o, size)
     if sum(times for _, times in runs) <= most or isinstance(axis, TransposedAxis):
-        return [ChunkRounds(cut_rows(axis, ranges_of(axis.o, size, 1)))]
+        return [ChunkRounds(cut_rows(axis, ranges_of(axis.o, max(1, size // unit), unit)))]
     low, high = inside(axis)
     pieces, edges, begin = list[ChunkRounds](), list[tuple[int, int]](), 0
     for rows, times in runs:

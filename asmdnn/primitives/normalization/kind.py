@@ -37,8 +37,8 @@ def lrn_words(desc: LRNForward) -> Words:
 
 
 KINDS = (
-    Kind(LayerNormForward, (layer_norm.plan,), layer_words, letters=LayerNormForward.letters),
+    Kind(LayerNormForward, (layer_norm.plans,), layer_words, letters=LayerNormForward.letters),
     Kind(BatchNormForward, (channel_norm.plan_batch_norm,), channel_words),
     Kind(GroupNormForward, (channel_norm.plan_group_norm,), channel_words),
-    Kind(LRNForward, (lrn.plan,), lrn_words),
+    Kind(LRNForward, (lrn.plans,), lrn_words),
 )

@@ -16,11 +16,10 @@ from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, phases_of, types_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like, like, of_type, row_major
-from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.nests import Calls, Nest, as_row_of, nest_of, row_calls, with_last, without_last
 from asmdnn.primitives.normalization.affine import FLOATS, affine
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
-from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.reorder.copies import Inside, in_two_ways
 from asmdnn.types import f32
 
 SRC, DST = range(2)
@@ -28,9 +27,8 @@ NATIVE = ("src", "dst")
 STATISTICS = ("mean", "variance")
 
 
-@implementation("layer_norm", f32_level)
-def plan(desc: LayerNormForward, attr: Attr, engine: Engine) -> Plan:
-    """Plan a layer normalization.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
+def inside_of(desc: LayerNormForward, attr: Attr, engine: Engine) -> Inside:
+    """The plan of a layer normalization.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
     isa, tuning = f32_level(engine.isa), engine.tuning
     src = like(desc.dst, desc.src)
     dst, chain = like(src, desc.dst), post_ops_of(attr)
@@ -46,7 +44,7 @@ def plan(desc: LayerNormForward, attr: Attr, engine: Engine) -> Plan:
     written = () if desc.use_global_stats else tuple(name for name in STATISTICS if name in passed)
     name, outputs = f"layer_norm:{isa}", ("dst", *written)
     if 0 in dst.dims:
-        return Assembly(tuning).plan(name, passed, outputs)
+        return Inside(Assembly(tuning).plan(name, passed, outputs), passed, tuning, isa)
     tensors: Mapping[str, MemoryDesc] = {n: t if n in NATIVE else of_type(t, f32) for n, t in passed.items()}
     nest = rows_of(tensors, dst)
     if nest is None:
@@ -63,7 +61,10 @@ def plan(desc: LayerNormForward, attr: Attr, engine: Engine) -> Plan:
     in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
     sizes = [dtype.size_bytes for dtype in types_of(tensors)]
     phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases, sizes)
-    return between_reorders(Plan(name, phases, tensors, {}, {}, outputs, in_place), passed, tuning, isa=isa)
+    return Inside(Plan(name, phases, tensors, {}, {}, outputs, in_place), passed, tuning, isa)
+
+
+plans = in_two_ways("layer_norm", inside_of, f32_level)
 
 
 def rows_of(tensors: Mapping[str, MemoryDesc], dst: MemoryDesc) -> Nest | None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import product
 
 from asmdnn.generators.functions.lrn import LrnSpec, Tap
+from asmdnn.isa.levels import AVX2
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -17,21 +18,19 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.elementwise.schedule import MAX_STEP, check_tensors, phases_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import like, of_type, row_major
-from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.nests import Nest, row_calls
 from asmdnn.primitives.normalization.affine import FLOATS
 from asmdnn.primitives.normalization.lrn_description import LRNForward
 from asmdnn.primitives.normalization.lrn_layout import LrnLayout, layout_of, runs_of, taps_of
-from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.reorder.copies import Inside, in_two_ways
 from asmdnn.types import f32
 
 NAME = "lrn"
 MOST_PLACES = 343  # of a window, which is unrolled: 7 along three axes
 
 
-@implementation(NAME, f32_level)
-def plan(desc: LRNForward, attr: Attr, engine: Engine) -> Plan:
-    """Plan a local response normalization.  Raises Refused."""
+def inside_of(desc: LRNForward, attr: Attr, engine: Engine) -> Inside:
+    """The plan of a local response normalization.  Raises Refused."""
     isa, tuning = f32_level(engine.isa), engine.tuning
     if attr.post_ops or attr.quantizes:
         raise Refused("post-ops, scales and zero points are not implemented")
@@ -45,7 +44,7 @@ def plan(desc: LRNForward, attr: Attr, engine: Engine) -> Plan:
         raise Refused("elements of workspace overlap")
     name, outputs = f"{NAME}:{isa}", ("dst", *workspace)
     if 0 in src.dims:
-        return Assembly(tuning).plan(name, passed, outputs)
+        return Inside(Assembly(tuning).plan(name, passed, outputs), passed, tuning, AVX2.name)
     model, layout = of_type(src, f32), None if src.may_overlap else layout_of(desc, src)
     if layout is None:
         model = row_major(src.dims, model)
@@ -55,7 +54,10 @@ def plan(desc: LRNForward, attr: Attr, engine: Engine) -> Plan:
     calls = list(calls_of(desc, layout, tuple(tensors.values()), isa, tuning))
     costs = {spec: cost(spec, tuning.normalization) for spec in dict.fromkeys(spec for spec, *_ in calls)}
     phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
-    return between_reorders(Plan(name, phases, tensors, {}, {}, outputs), passed, tuning)
+    return Inside(Plan(name, phases, tensors, {}, {}, outputs), passed, tuning, AVX2.name)
+
+
+plans = in_two_ways(NAME, inside_of, f32_level)
 
 
 def same_places(a: MemoryDesc, b: MemoryDesc) -> bool:

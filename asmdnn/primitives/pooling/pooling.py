@@ -1,36 +1,18 @@
 """The plans of a pooling, one for each strategy that takes it: its kernels, reorders around them, post-ops behind."""
 
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from asmdnn.isa.vectors import f32_level
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refusal, Refused
-from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.elementwise.behind import with_pass_behind
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.pooling.description import Pooling
+from asmdnn.primitives.implementation import by_ways
 from asmdnn.primitives.pooling.request import PoolRequest, request_of
 from asmdnn.primitives.pooling.strategies import STRATEGIES, PoolStrategy
 from asmdnn.primitives.reorder.copies import between_reorders
 
 NAME = "pool"
-
-
-def plans(desc: Pooling, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
-    """What every strategy says, best first.  Raises InvalidArguments for post-ops that do not fit dst."""
-    isa = f32_level(engine.isa)
-    try:
-        request = request_of(desc, attr, engine)
-    except Refused as reason:
-        yield from (Refusal(f"{strategy.name}:{isa}", str(reason)) for strategy in STRATEGIES)
-        return
-    for strategy in STRATEGIES:
-        try:
-            yield planned(strategy, request)
-        except Refused as reason:
-            yield Refusal(f"{strategy.name}:{isa}", str(reason))
 
 
 def planned(strategy: PoolStrategy, request: PoolRequest) -> Plan:
@@ -49,3 +31,6 @@ def planned(strategy: PoolStrategy, request: PoolRequest) -> Plan:
     reads = ("dst",) if request.reads_dst else ()
     plan = between_reorders(made, request.tensors, tuning, reads, isa=isa)
     return with_pass_behind(NAME, plan, request.passed, request.behind, request.engine) if request.behind else plan
+
+
+plans = by_ways(request_of, {strategy.name: partial(planned, strategy) for strategy in STRATEGIES}, f32_level)

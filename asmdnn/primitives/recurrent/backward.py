@@ -18,22 +18,20 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.products.blocks import panel_columns
 from asmdnn.primitives.recurrent.backward_context import BackwardContext
 from asmdnn.primitives.recurrent.backward_description import DIFF, RecurrentBackward
 from asmdnn.primitives.recurrent.backward_layer import BackwardLayer
 from asmdnn.primitives.recurrent.backward_sums import add_sums_over_steps
 from asmdnn.primitives.recurrent.planner import f32_dot_level
-from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.reorder.copies import Inside, in_two_ways
 from asmdnn.types import f32
 
 PACKED = ("weights_layer", "weights_iter", "weights_projection")
 
 
-@implementation("recurrent", f32_dot_level)
-def plan(desc: RecurrentBackward, attr: Attr, engine: Engine) -> Plan:
-    """Plan the backward pass.  Raises Refused."""
+def inside_of(desc: RecurrentBackward, attr: Attr, engine: Engine) -> Inside:
+    """The plan of the backward pass.  Raises Refused."""
     if attr.post_ops or attr.quantizes:
         raise Refused("post-ops, scales and zero points are not implemented")
     formats = {name: kernel_format(name, tensor, engine) for name, tensor in desc.tensors().items()}
@@ -43,7 +41,10 @@ def plan(desc: RecurrentBackward, attr: Attr, engine: Engine) -> Plan:
             raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
         if tensor.may_overlap and (name.startswith((f"{DIFF}src", f"{DIFF}weights", f"{DIFF}bias"))):
             raise Refused(f"{name} has elements that share a place")
-    return between_reorders(planned(BackwardContext(desc, formats, engine)), passed, engine.tuning, isa=engine.isa)
+    return Inside(planned(BackwardContext(desc, formats, engine)), passed, engine.tuning, engine.isa)
+
+
+plans = in_two_ways("recurrent", inside_of, f32_dot_level)
 
 
 def kernel_format(name: str, tensor: MemoryDesc, engine: Engine) -> MemoryDesc:

@@ -38,11 +38,11 @@ def words_of(desc: RecurrentForward, prop_kind: str) -> Words:
 
 KINDS = (
     *(
-        Kind(description, (planner.plan,), words, letters=description.letters)
+        Kind(description, (planner.plans,), words, letters=description.letters)
         for description in (VanillaRNNForward, LSTMForward, GRUForward, LBRGRUForward)
     ),
     *(
-        Kind(description, (backward.plan,), backward_words, letters=description.letters)
+        Kind(description, (backward.plans,), backward_words, letters=description.letters)
         for description in (VanillaRNNBackward, LSTMBackward, GRUBackward, LBRGRUBackward)
     ),
 )

@@ -18,7 +18,6 @@ from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.binary import plan as add_plan
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.recurrent.description import GRUForward, LSTMForward, RecurrentForward
@@ -30,7 +29,7 @@ from asmdnn.primitives.recurrent.rooms import Rooms
 from asmdnn.primitives.recurrent.rows import BufferRows, Time, state_rows
 from asmdnn.primitives.recurrent.steps import CellField, StagePhases, vectors_of
 from asmdnn.primitives.recurrent.workspace import regions_of, workspace_desc
-from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
+from asmdnn.primitives.reorder.copies import Inside, Reordering, add_reorder, in_two_ways
 from asmdnn.types import f32
 
 
@@ -38,9 +37,8 @@ def f32_dot_level(isa: str) -> str:
     return dot_level(F32, isa)
 
 
-@implementation("recurrent", f32_dot_level)
-def plan(desc: RecurrentForward, attr: Attr, engine: Engine) -> Plan:
-    """Plan a recurrent layer.  Raises Refused."""
+def inside_of(desc: RecurrentForward, attr: Attr, engine: Engine) -> Inside:
+    """The plan of a recurrent layer.  Raises Refused."""
     if attr.post_ops or attr.quantizes:
         raise Refused("post-ops, scales and zero points are not implemented")
     s = desc.sizes
@@ -53,7 +51,10 @@ def plan(desc: RecurrentForward, attr: Attr, engine: Engine) -> Plan:
         if tensor.may_overlap and name.startswith("dst"):
             raise Refused(f"{name} has elements that share a place")
     formats = kernel_formats(desc, passed, target_of(engine).lanes)
-    return between_reorders(Planner(desc, formats, engine).plan(), passed, engine.tuning, isa=engine.isa)
+    return Inside(Planner(desc, formats, engine).plan(), passed, engine.tuning, engine.isa)
+
+
+plans = in_two_ways("recurrent", inside_of, f32_dot_level)
 
 
 class Planner:

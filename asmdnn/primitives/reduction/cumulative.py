@@ -19,13 +19,13 @@ from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.elementwise.schedule import MAX_STEP, ZERO_ISA, check_tensors, phases_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import like, of_type
-from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.nests import Calls, is_dense, nest_of, row_calls, with_last
-from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.implementation import by_ways
+from asmdnn.primitives.nests import Calls, Nest, check_copied, lanes_in, read_nest, row_calls, row_in, with_last
+from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.tensors import check_tensor, checked_axis
 from asmdnn.types import bf16, f16, f32
 
-NAME = "cumulative_sum"
+ROWS, LANES = "rows", "lanes"  # the implementations
 SRC, DST = range(2)
 TYPES = (f32.name, bf16.name, f16.name)  # of src and dst
 
@@ -57,50 +57,76 @@ class CumulativeSum:
         return ", ".join(words + ["exclusive"] * self.exclusive + ["reverse"] * self.reverse)
 
 
-@implementation(NAME, f32_level)
-def plan(desc: CumulativeSum, attr: Attr, engine: Engine) -> Plan:
-    """Plan cumulative sums.  Raises Refused."""
-    isa, tuning = f32_level(engine.isa), engine.tuning
+@dataclass(frozen=True, slots=True, eq=False)
+class CumulativeRequest:
+    """What is asked of cumulative sums.  passed: src and dst as a caller passes them; tensors: as f32."""
+
+    desc: CumulativeSum
+    passed: Mapping[str, MemoryDesc]
+    tensors: Mapping[str, MemoryDesc]
+    isa: str
+    tuning: Tuning
+
+    def planned(self, way: str, calls: Calls[KernelSpec], tensors: Mapping[str, MemoryDesc]) -> Plan:
+        """The plan of these calls, between reorders of tensors that are passed otherwise."""
+        costs = {spec: cost(spec, self.tuning.reduction) for spec in dict.fromkeys(spec for spec, *_ in calls)}
+        in_place = ("src",) if tensors["src"] == tensors["dst"] and not self.desc.exclusive else ()
+        phases = phases_of(calls, costs, views(tuple(tensors)), self.tuning.phases)
+        plan = Plan(f"{way}:{self.isa}", phases, tensors, {}, {}, ("dst",), in_place)
+        return between_reorders(plan, self.passed, self.tuning)
+
+    def nest(self, tensors: Mapping[str, MemoryDesc]) -> Nest:
+        """Raises Refused."""
+        return read_nest(tuple(tensors.values()), tensors["dst"].dims, (self.desc.axis,), DST)
+
+    def rows(self, tensors: Mapping[str, MemoryDesc]) -> Calls[KernelSpec]:
+        """Rows along the axis.  Raises Refused."""
+        nest = self.nest(tensors)
+        axis = row_in(nest)
+        calls: Calls[KernelSpec] = []
+        for box, rows, outer in row_calls(nest, axis.extent, self.tuning.elementwise):
+            calls += of_axis(self.desc, self.isa, "rows", (box, outer), (rows, axis))
+        return calls
+
+    def lanes(self, tensors: Mapping[str, MemoryDesc]) -> Calls[KernelSpec]:
+        """Vectors of a dense loop, each summed down the axis.  Raises Refused."""
+        nest = self.nest(tensors)
+        lanes, axis = lanes_in(nest), nest.row
+        calls: Calls[KernelSpec] = []
+        if axis.extent * max(axis.strides) > MAX_STEP:
+            raise Refused("the axis spans more than 2 GiB")
+        for box, some in cut_loop(nest.box, lanes, self.tuning.reduction.lanes):
+            outer = tuple(loop for loop in box.loops if loop is not some)
+            calls += of_axis(self.desc, self.isa, "lanes", (box, outer), (axis, some))
+        return calls
+
+
+def request_of(desc: CumulativeSum, attr: Attr, engine: Engine) -> CumulativeRequest:
+    """Raises Refused."""
     if attr.post_ops or attr.quantizes:
         raise Refused("post-ops, scales and zero points are not implemented")
     src = like(desc.dst, desc.src)
     passed = {"src": src, "dst": like(src, desc.dst)}
     check_tensors(passed, "dst", TYPES)
-    name = f"{NAME}:{isa}"
-    if 0 in src.dims:
-        return Assembly(tuning, engine.isa).plan(name, passed, ("dst",))
-    tensors: Mapping[str, MemoryDesc] = {name: of_type(tensor, f32) for name, tensor in passed.items()}
-    calls = calls_of(desc, tensors, isa, tuning)
-    if calls is None:
-        tensors = dict.fromkeys(passed, with_last(tensors["src"], (desc.axis,)))
-        calls = calls_of(desc, tensors, isa, tuning)
-        assert calls is not None, "rows along the axis are dense"
-    costs = {spec: cost(spec, tuning.reduction) for spec in dict.fromkeys(spec for spec, *_ in calls)}
-    in_place = ("src",) if tensors["src"] == tensors["dst"] and not desc.exclusive else ()
-    phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
-    return between_reorders(Plan(name, phases, tensors, {}, {}, ("dst",), in_place), passed, tuning)
+    tensors = {name: of_type(tensor, f32) for name, tensor in passed.items()}
+    return CumulativeRequest(desc, passed, tensors, f32_level(engine.isa), engine.tuning)
 
 
-def calls_of(
-    desc: CumulativeSum, tensors: Mapping[str, MemoryDesc], isa: str, tuning: Tuning
-) -> Calls[KernelSpec] | None:
-    """Kernels, and where they are called; None for formats that no kernel reads."""
-    nest = nest_of(tuple(tensors.values()), tensors["dst"].dims, (desc.axis,), DST)
-    if nest is None or len(nest.reduced) > 1:
-        return None
-    axis = nest.row
-    calls: Calls[KernelSpec] = []
-    if nest.is_row:
-        for box, rows, outer in row_calls(nest, axis.extent, tuning.elementwise):
-            calls += of_axis(desc, isa, "rows", (box, outer), (rows, axis))
-        return calls
-    lanes = next((loop for loop in nest.kept if is_dense(loop)), None)
-    if lanes is None or axis.extent * max(axis.strides) > MAX_STEP:
-        return None
-    for box, some in cut_loop(nest.box, lanes, tuning.reduction.lanes):
-        outer = tuple(loop for loop in box.loops if loop is not some)
-        calls += of_axis(desc, isa, "lanes", (box, outer), (axis, some))
-    return calls
+def along_rows(request: CumulativeRequest) -> Plan:
+    if 0 in request.passed["dst"].dims:
+        return Assembly(request.tuning, request.isa).plan(f"{ROWS}:{request.isa}", request.passed, ("dst",))
+    return request.planned(ROWS, request.rows(request.tensors), request.tensors)
+
+
+def across_lanes(request: CumulativeRequest) -> Plan:
+    return request.planned(LANES, request.lanes(request.tensors), request.tensors)
+
+
+def along_copied_rows(request: CumulativeRequest) -> Plan:
+    """The axis becomes the last one."""
+    check_copied(lambda: request.rows(request.tensors), lambda: request.lanes(request.tensors))
+    tensors = dict.fromkeys(request.passed, with_last(request.tensors["src"], (request.desc.axis,)))
+    return request.planned(ROWS, request.rows(tensors), tensors)
 
 
 def of_axis(
@@ -147,3 +173,6 @@ def cost(spec: KernelSpec, tuning: ReductionTuning) -> int:
     assert isinstance(spec, CumulativeSumSpec)
     vectors = -(-spec.elements // lanes_of(spec.isa))
     return tuning.call_cycles + spec.rows * (tuning.row_cycles + tuning.sum_cycles * vectors)
+
+
+plans = by_ways(request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{ROWS}": along_copied_rows}, f32_level)

@@ -18,6 +18,6 @@ def cumulative_words(desc: CumulativeSum) -> Words:
 
 
 KINDS = (
-    Kind(ReductionForward, (reduction.plan,), words),
-    Kind(CumulativeSum, (cumulative.plan,), cumulative_words),
+    Kind(ReductionForward, (reduction.plans,), words),
+    Kind(CumulativeSum, (cumulative.plans,), cumulative_words),
 )

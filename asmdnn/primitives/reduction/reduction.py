@@ -1,5 +1,6 @@
 """The plan of a reduction: one tree, or two for the logarithm of a sum of exponentials; post-ops behind it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from math import prod
@@ -23,15 +24,17 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like, like, of_type, row_major
-from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.implementation import by_ways
 from asmdnn.primitives.reduction.description import NORM, ReductionForward
 from asmdnn.primitives.reduction.source import Chunk, ReductionSource, TreeKernels, source_of
 from asmdnn.primitives.reduction.tree import Tree
-from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.types import DATA_TYPES, f32
 
 NAME = "reduction"
 MAXIMA, RESULT = "maxima", "result"
+ROWS, LANES, PLAIN = "rows", "lanes", "plain"  # the implementations
+NOT_READ = "neither what is reduced nor what stays is dense in loops that kernels read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,46 +81,87 @@ def typed(spec: ReduceSpec, kind: str) -> TypedReduceSpec:
     return TypedReduceSpec(**{each.name: getattr(spec, each.name) for each in fields(spec)}, kind=kind)
 
 
-@implementation(NAME, f32_level)
-def plan(desc: ReductionForward, attr: Attr, engine: Engine) -> Plan:
-    """Plan a reduction.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
-    isa = f32_level(engine.isa)
+@dataclass(frozen=True, slots=True, eq=False)
+class ReductionRequest:
+    """What is asked of a reduction.  passed: src and dst as a caller passes them; behind: the post-ops, if any."""
+
+    desc: ReductionForward
+    passed: Mapping[str, MemoryDesc]
+    behind: Attr | None
+    engine: Engine
+
+    @property
+    def isa(self) -> str:
+        return f32_level(self.engine.isa)
+
+    @property
+    def dst(self) -> MemoryDesc:
+        """As f32."""
+        return of_type(self.passed["dst"], f32)
+
+    def source(self, src: MemoryDesc) -> ReductionSource | None:
+        """How a tree reads src in this format."""
+        return source_of(src, dense_like(src, self.dst), self.desc.reduced)
+
+    def planned(self, way: str, src: MemoryDesc) -> Plan:
+        """The plan of src in a format that is read, between reorders of tensors that are passed otherwise."""
+        own, source = dense_like(src, self.dst), self.source(src)
+        assert source is not None, "the format is read"
+        engine, assembly = self.engine, Assembly(self.engine.tuning, self.engine.isa)
+        add_reduction(assembly, self.desc, self.isa, source, prod(own.dims))
+        inner = assembly.plan(f"{way}:{self.isa}", {"src": src, "dst": own}, ("dst",))
+        if self.behind is None:
+            return between_reorders(inner, self.passed, engine.tuning, isa=engine.isa)
+        made = dense_like(self.passed["src"], self.dst)
+        first = between_reorders(inner, {**self.passed, "dst": made}, engine.tuning, isa=engine.isa)
+        return self.with_post_ops(first, made, self.behind)
+
+    def with_post_ops(self, reduction: Plan, made: MemoryDesc, behind: Attr) -> Plan:
+        """The reduction into scratch, and the chain on its result."""
+        same, dst = EltwiseOp("linear", 1.0, 0.0, 1.0), self.passed["dst"]
+        chain = schedule(Request(NAME, ("src", made), ("dst", dst), {}, lambda _: same), behind, self.engine)
+        assembly = Assembly(self.engine.tuning, self.engine.isa)
+        assembly.scratch[RESULT] = made.size_bytes
+        assembly.add_plan(reduction, {"dst": View(RESULT)})
+        assembly.add_plan(chain, {"src": View(RESULT)})
+        operands = {name: tensor for name, tensor in chain.tensors.items() if name not in self.passed}
+        return assembly.plan(reduction.implementation, {**self.passed, **operands}, ("dst",))
+
+
+def request_of(desc: ReductionForward, attr: Attr, engine: Engine) -> ReductionRequest:
+    """Raises Refused."""
     if attr.quantizes:
         raise Refused("scales and zero points are not implemented")
     src = row_major(desc.src.dims, desc.src) if desc.src.is_any else desc.src
     dst = like(src, dense_like(src, desc.dst) if desc.dst.is_any else desc.dst)
     passed = {"src": src, "dst": dst}
     check_tensors(passed, "dst", tuple(DATA_TYPES))
-    dst = of_type(dst, f32)
-    inner, source, own = src, None, dense_like(src, dst)
-    for inner in (src, row_major(src.dims, src)):
-        own = dense_like(inner, dst)
-        source = source_of(inner, own, desc.reduced)
-        if source is not None:
-            break
-    assert source is not None, "a plain tensor is read"
-    if attr.post_ops:
-        return with_post_ops(desc, attr, engine, passed)
-    assembly = Assembly(engine.tuning, engine.isa)
-    add_reduction(assembly, desc, isa, source, prod(own.dims))
-    tensors = {"src": inner, "dst": own}
-    return between_reorders(assembly.plan(f"{NAME}:{isa}", tensors, ("dst",)), passed, engine.tuning, isa=engine.isa)
+    return ReductionRequest(desc, passed, attr if attr.post_ops else None, engine)
 
 
-def with_post_ops(desc: ReductionForward, attr: Attr, engine: Engine, passed: dict[str, MemoryDesc]) -> Plan:
-    """The reduction into scratch, and the chain on its result."""
-    own = of_type(dense_like(passed["src"], passed["dst"]), f32)
-    plain = ReductionForward(desc.alg, passed["src"], own, desc.p, desc.eps)
-    reduction = plan(plain, Attr(denormals=attr.denormals), engine)
-    assert isinstance(reduction, Plan), "the reduction alone is taken"
-    same = EltwiseOp("linear", 1.0, 0.0, 1.0)
-    chain = schedule(Request(NAME, ("src", own), ("dst", passed["dst"]), {}, lambda _: same), attr, engine)
-    assembly = Assembly(engine.tuning, engine.isa)
-    assembly.scratch[RESULT] = own.size_bytes
-    assembly.add_plan(reduction, {"dst": View(RESULT)})
-    assembly.add_plan(chain, {"src": View(RESULT)})
-    operands = {name: tensor for name, tensor in chain.tensors.items() if name not in passed}
-    return assembly.plan(reduction.implementation, {**passed, **operands}, ("dst",))
+def along_rows(request: ReductionRequest) -> Plan:
+    source = request.source(request.passed["src"])
+    if source is None:
+        raise Refused(NOT_READ)
+    if source.row is None:
+        raise Refused("elements that are reduced do not lie side by side")
+    return request.planned(ROWS, request.passed["src"])
+
+
+def across_lanes(request: ReductionRequest) -> Plan:
+    source = request.source(request.passed["src"])
+    if source is None:
+        raise Refused(NOT_READ)
+    if source.row is not None:
+        raise Refused("elements that are reduced lie side by side")
+    return request.planned(LANES, request.passed["src"])
+
+
+def of_plain_copy(request: ReductionRequest) -> Plan:
+    src = request.passed["src"]
+    if request.source(src) is not None:
+        raise Refused("kernels take the format as it is")
+    return request.planned(PLAIN, row_major(src.dims, src))
 
 
 def add_reduction(assembly: Assembly, desc: ReductionForward, isa: str, source: ReductionSource, elements: int) -> None:
@@ -172,3 +216,6 @@ def log_and_most() -> Program:
     build = Builder(2)
     x, most = build.inputs
     return build.finish(log(build, x) + most)
+
+
+plans = by_ways(request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{PLAIN}": of_plain_copy}, f32_level)

@@ -4,17 +4,23 @@ A phase in front copies such a tensor into scratch in the format that the plan r
 into the caller's format.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from asmdnn.isa.levels import AVX2
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import row_major
+from asmdnn.primitives.implementation import Answer, Desc, by_ways
+from asmdnn.primitives.reorder.compensation import add_sums
 from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.primitives.reorder.winograd import add_transform
 
@@ -41,9 +47,11 @@ def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
         assembly.words += words
         add_transform(assembly, (step.source, step.src), (step.target, step.dst))
         return
-    assembly.add(
-        reorder_phases(step.src, step.dst, (step.source, step.target), assembly.tuning, isa=assembly.isa), *words
-    )
+    places = step.source, step.target
+    made = reorder_phases(step.src.storage, step.dst.storage, places, assembly.tuning, isa=assembly.isa)
+    assembly.add(made, *words)
+    if isinstance(step.dst, SummedDesc):
+        add_sums(assembly, step.dst, step.target)
 
 
 def between_reorders(
@@ -70,6 +78,40 @@ def between_reorders(
     assembly.scratch |= {copy: plan.tensors[name].size_bytes for name, copy in copies.items()} | plain
     tensors = {**plan.tensors, **apart}
     return assembly.plan(f"{WORD}+{plan.implementation}", tensors, plan.outputs, in_place(plan, copies, tensors))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inside:
+    """A plan of the formats that kernels take, and what a caller passes: arguments of `between_reorders`."""
+
+    plan: Plan
+    passed: Mapping[str, MemoryDesc]
+    tuning: Tuning
+    isa: str
+    reads: tuple[str, ...] = ()
+
+
+def in_two_ways(
+    name: str, inside_of: Callable[[Desc, Attr, Engine], Inside], level: Callable[[str], str]
+) -> Callable[[Desc, Attr, Engine], Iterator[Answer]]:
+    """A planner that lists two implementations: of tensors as they are passed, and between reorders."""
+    return by_ways(inside_of, {name: as_passed, f"{WORD}+{name}": copied}, level)
+
+
+def as_passed(inside: Inside) -> Plan:
+    """Raises Refused for a format that the plan does not take."""
+    for name, desc in inside.passed.items():
+        if desc != inside.plan.tensors[name]:
+            raise Refused(f"{name} is {desc}, kernels take {inside.plan.tensors[name]}")
+    return inside.plan
+
+
+def copied(inside: Inside) -> Plan:
+    """Raises Refused where nothing is to be copied."""
+    plan = between_reorders(inside.plan, inside.passed, inside.tuning, inside.reads, inside.isa)
+    if plan is inside.plan:
+        raise Refused("kernels take all tensors as they are")
+    return plan
 
 
 def in_place(plan: Plan, copies: Container[str], tensors: Mapping[str, MemoryDesc]) -> tuple[str, ...]:

@@ -14,4 +14,4 @@ def words(desc: ResamplingForward) -> Words:
     return Words("resampling", f"alg:resampling_{desc.alg}", problem, "forward_inference")
 
 
-KINDS = (Kind(ResamplingForward, (resampling.plan,), words),)
+KINDS = (Kind(ResamplingForward, (resampling.plans,), words),)

@@ -1,6 +1,7 @@
-"""The plan of a resampling: of dense channels, of dense rows, or between reorders."""
+"""The plans of a resampling: of words, of dense channels, of dense rows, or of copies with dense channels."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -21,10 +22,10 @@ from asmdnn.primitives.convolution.geometry import image_layout
 from asmdnn.primitives.elementwise.behind import with_pass_behind
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import of_type
-from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.implementation import by_ways
 from asmdnn.primitives.pooling.formats import channels_are_dense, format_like, rows_are_dense
 from asmdnn.primitives.pooling.schedule import planes_of
-from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.resampling.channels import DenseChannels
 from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.resampling.rows import DenseRows
@@ -32,50 +33,93 @@ from asmdnn.primitives.resampling.taps import Numbers
 from asmdnn.primitives.words import in_words
 from asmdnn.types import f32
 
-NAME = "resample"
+NAME = "resample"  # in the name of what is between it and post-ops
 
 
-@implementation(NAME, f32_level)
-def plan(desc: ResamplingForward, attr: Attr, engine: Engine) -> Plan:
-    """Plan a resampling.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
+@dataclass(frozen=True, slots=True, eq=False)
+class ResampleRequest:
+    """What is asked of a resampling.
+
+    passed: all tensors as a caller passes them.  tensors: src and dst as they are resampled, dst as f32 in front of a
+    pass of its own for post-ops, which `behind` are; chain: those on registers.
+    """
+
+    desc: ResamplingForward
+    passed: Mapping[str, MemoryDesc]
+    tensors: Mapping[str, MemoryDesc]
+    chain: tuple[PostOp, ...]
+    behind: Attr | None
+    engine: Engine
+
+    @property
+    def isa(self) -> str:
+        return f32_level(self.engine.isa)
+
+    @property
+    def in_f32(self) -> dict[str, MemoryDesc]:
+        return {name: of_type(tensor, f32) for name, tensor in self.tensors.items()}
+
+    def finished(self, made: Plan) -> Plan:
+        """Between reorders, and with the post-ops behind."""
+        plan = between_reorders(made, self.tensors, self.engine.tuning, isa=self.engine.isa)
+        return with_pass_behind(NAME, plan, self.passed, self.behind, self.engine) if self.behind else plan
+
+
+def request_of(desc: ResamplingForward, attr: Attr, engine: Engine) -> ResampleRequest:
+    """Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
     if attr.quantizes:
         raise Refused("scales and zero points are not implemented")
     src = format_like(desc.dst, desc.src)
-    passed = {"src": src, "dst": format_like(src, desc.dst)}
-    if passed["dst"].may_overlap:
+    tensors = {"src": src, "dst": format_like(src, desc.dst)}
+    if tensors["dst"].may_overlap:
         raise Refused("elements of dst overlap")
     chain = post_ops_of(attr)
-    operands = chain.operands(passed["dst"])
-    if operands or chain.reads_dst or (chain.links and passed["dst"].padded_dims != passed["dst"].dims):
-        first = between(desc, passed | {"dst": of_type(passed["dst"], f32)}, (), engine)
-        return with_pass_behind(NAME, first, {**passed, **operands}, attr, engine)
-    return moved_whole(desc, passed, attr, engine) or between(desc, passed, chain.on_registers({}), engine)
+    operands = chain.operands(tensors["dst"])
+    if operands or chain.reads_dst or (chain.links and tensors["dst"].padded_dims != tensors["dst"].dims):
+        in_front = tensors | {"dst": of_type(tensors["dst"], f32)}
+        return ResampleRequest(desc, {**tensors, **operands}, in_front, (), attr, engine)
+    return ResampleRequest(desc, tensors, tensors, chain.on_registers({}), None, engine)
 
 
-def moved_whole(desc: ResamplingForward, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan | None:
-    """Nearest elements of any one type where channels are dense, in words of them; None for all else."""
-    src, dst = passed["src"], passed["dst"]
-    if desc.alg != "nearest" or attr.post_ops or src.dtype != dst.dtype or src.dtype == f32:
-        return None
-    words = {"src": in_words(src), "dst": in_words(dst)}
-    if words["src"] is None or words["dst"] is None or not channels_are_dense(words["src"], words["dst"]):
-        return None
-    return replace(resampled(desc, words["src"], words["dst"], (), engine), tensors=passed)
+def words(request: ResampleRequest) -> Plan:
+    """Nearest elements of any one type where channels are dense, moved whole in words."""
+    src, dst = request.tensors["src"], request.tensors["dst"]
+    if request.desc.alg != "nearest" or request.chain or request.behind:
+        raise Refused("it moves nearest elements, without post-ops")
+    if src.dtype != dst.dtype or src.dtype == f32:
+        raise Refused("src and dst are f32, or of two types")
+    of_src, of_dst = in_words(src), in_words(dst)
+    if of_src is None or of_dst is None or not channels_are_dense(of_src, of_dst):
+        raise Refused("channels are not dense in words of four bytes")
+    return replace(resampled("words", request, of_src, of_dst), tensors=request.passed)
 
 
-def between(desc: ResamplingForward, passed: dict[str, MemoryDesc], chain: tuple[PostOp, ...], engine: Engine) -> Plan:
-    """Kernels for layouts that they address, reorders around them for all others."""
-    if converts_in_registers(passed["src"], passed["dst"], engine):
-        return resampled(desc, passed["src"], passed["dst"], chain, engine)
-    tensors = {name: of_type(tensor, f32) for name, tensor in passed.items()}
-    if not channels_are_dense(tensors["src"], tensors["dst"]):
-        if rows_are_dense(tensors["src"], tensors["dst"]) and 0 not in desc.dst.dims:
-            made = resampled_by_rows(desc, tensors["src"], tensors["dst"], chain, engine)
-            if made:
-                return between_reorders(made, passed, engine.tuning, isa=engine.isa)
-        tensors = {name: MemoryDesc(tensor.dims, f32, "axb") for name, tensor in passed.items()}
-    made = resampled(desc, tensors["src"], tensors["dst"], chain, engine)
-    return between_reorders(made, passed, engine.tuning, isa=engine.isa)
+def channels(request: ResampleRequest) -> Plan:
+    """Vectors of channels, which are dense."""
+    src, dst = request.tensors["src"], request.tensors["dst"]
+    if not converts_in_registers(src, dst, request.engine):
+        src, dst = request.in_f32["src"], request.in_f32["dst"]
+        if not channels_are_dense(src, dst):
+            raise Refused("channels are not dense")
+    return request.finished(resampled("channels", request, src, dst))
+
+
+def rows(request: ResampleRequest) -> Plan:
+    """Vectors of pixels of dense rows."""
+    src, dst = request.in_f32["src"], request.in_f32["dst"]
+    if channels_are_dense(src, dst) or not rows_are_dense(src, dst):
+        raise Refused("rows are not dense, or channels are")
+    if 0 in dst.dims:
+        raise Refused("there are no elements")
+    return request.finished(resampled_by_rows(request, src, dst))
+
+
+def copied_channels(request: ResampleRequest) -> Plan:
+    """Vectors of channels, which copies have side by side."""
+    if channels_are_dense(request.in_f32["src"], request.in_f32["dst"]):
+        raise Refused("channels are dense already")
+    src, dst = (MemoryDesc(tensor.dims, f32, "axb") for tensor in request.tensors.values())
+    return request.finished(resampled("channels", request, src, dst))
 
 
 def converts_in_registers(src: MemoryDesc, dst: MemoryDesc, engine: Engine) -> bool:
@@ -96,21 +140,19 @@ def converts_in_registers(src: MemoryDesc, dst: MemoryDesc, engine: Engine) -> b
     return (far and all(each.converts_alone for each in elements)) or all(each.is_packed for each in elements)
 
 
-def resampled_by_rows(
-    desc: ResamplingForward, src: MemoryDesc, dst: MemoryDesc, chain: tuple[PostOp, ...], engine: Engine
-) -> Plan | None:
-    """For tensors with dense rows; None where there would be much code."""
-    isa = f32_level(engine.isa)
-    axes = [desc.taps(axis) for axis in range(src.ndims - 2)]
+def resampled_by_rows(request: ResampleRequest, src: MemoryDesc, dst: MemoryDesc) -> Plan:
+    """For tensors with dense rows.  Raises Refused where there would be much code."""
+    engine, isa = request.engine, request.isa
+    axes = [request.desc.taps(axis) for axis in range(src.ndims - 2)]
     record_cycles = engine.tuning.resampling.record_cycles
-    maker = DenseRows(isa, planes_of(src, dst, True), axes, streams(dst, engine), record_cycles, chain)
+    maker = DenseRows(isa, planes_of(src, dst, True), axes, streams(dst, engine), record_cycles, request.chain)
     calls, assembly = maker.calls(), Assembly(engine.tuning, engine.isa)
     if calls is None:
-        return None
+        raise Refused("rows differ so that there would be much code, or lie too far apart")
     assembly.constants = maker.constants()
     buffers = (name if name in assembly.constants else "" for name in ("weights", "factors"))
     assembly.add(phases_of(calls, views(("src", "dst", *buffers)), engine.tuning.phases, along_dst=True))
-    return assembly.plan(f"{NAME}:{isa}", {"src": src, "dst": dst}, ("dst",))
+    return assembly.plan(f"rows:{isa}", {"src": src, "dst": dst}, ("dst",))
 
 
 def streams(dst: MemoryDesc, engine: Engine) -> bool:
@@ -118,18 +160,18 @@ def streams(dst: MemoryDesc, engine: Engine) -> bool:
     return engine.tuning.resampling.streaming_share * dst.size_bytes > machine_of(engine.machine).caches.l3_bytes
 
 
-def resampled(
-    desc: ResamplingForward, src: MemoryDesc, dst: MemoryDesc, chain: tuple[PostOp, ...], engine: Engine
-) -> Plan:
+def resampled(way: str, request: ResampleRequest, src: MemoryDesc, dst: MemoryDesc) -> Plan:
     """For tensors with dense channels."""
-    isa = f32_level(engine.isa)
-    name, tensors, assembly = f"{NAME}:{isa}", {"src": src, "dst": dst}, Assembly(engine.tuning, engine.isa)
+    desc, engine, isa = request.desc, request.engine, request.isa
+    name, tensors, assembly = f"{way}:{isa}", {"src": src, "dst": dst}, Assembly(engine.tuning, engine.isa)
     if not prod(dst.dims):
         return assembly.plan(name, tensors, ("dst",))
     axes = [desc.taps(axis) for axis in range(src.ndims - 2)]
     record_cycles = engine.tuning.resampling.record_cycles
     kinds = src.dtype.name, dst.dtype.name
-    maker = DenseChannels(isa, planes_of(src, dst, False), axes, streams(dst, engine), record_cycles, chain, kinds)
+    maker = DenseChannels(
+        isa, planes_of(src, dst, False), axes, streams(dst, engine), record_cycles, request.chain, kinds
+    )
     buffers = []
     for axis, taps in enumerate(axes):
         several = taps.each > 1
@@ -144,3 +186,8 @@ def words_of(weights: Numbers) -> Int64:
     """As f32 numbers in int64 words."""
     flat = weights.astype(np.float32).ravel()
     return np.pad(flat, (0, flat.size % 2)).view(np.int64)
+
+
+plans = by_ways(
+    request_of, {"words": words, "channels": channels, "rows": rows, f"{WORD}+channels": copied_channels}, f32_level
+)

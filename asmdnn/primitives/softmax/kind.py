@@ -9,4 +9,4 @@ def words(desc: SoftmaxForward) -> Words:
     return Words("softmax", f"alg:softmax_{desc.alg} axis:{desc.axis}", dims_word(desc.src), desc.prop_kind.value)
 
 
-KINDS = (Kind(SoftmaxForward, (schedule.plan,), words),)
+KINDS = (Kind(SoftmaxForward, (schedule.plans,), words),)

@@ -1,6 +1,7 @@
 """The plan of a softmax: kernels for dense rows, or for lanes side by side that are reduced over rows apart."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
@@ -19,78 +20,52 @@ from asmdnn.primitives.attributes.chain import Chain, scaled_post_ops
 from asmdnn.primitives.elementwise.schedule import MAX_STEP, check_tensors, operands_along, phases_of, types_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like, like, of_type
-from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.nests import Calls, Nest, is_dense, nest_of, row_calls, with_last
-from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.implementation import by_ways
+from asmdnn.primitives.nests import Calls, Nest, check_copied, lanes_in, read_nest, row_calls, row_in, with_last
+from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.types import DATA_TYPES, DataType, f32
 
 SRC, DST = range(2)
 NATIVE = ("src", "dst")
+ROWS, LANES = "rows", "lanes"  # the implementations
 
 Spec = SoftmaxSpec | SoftmaxLanesSpec
 
 
-@implementation("softmax", f32_level)
-def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
-    """Plan a softmax.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
-    isa, tuning = f32_level(engine.isa), engine.tuning
-    src = like(desc.dst, desc.src)
-    dst = like(src, desc.dst)
-    chain = scaled_post_ops(attr, {"src": src, "dst": dst})
-    if chain.reads_dst:
-        raise Refused("post-op sum is not implemented: dst holds exponentials meanwhile")
-    masks = {} if desc.mask is None else {"mask": dense_like(dst, desc.mask) if desc.mask.is_any else desc.mask}
-    passed = {"src": src, "dst": dst, **masks, **chain.operands(dst)}
-    check_tensors(passed, "dst", tuple(DATA_TYPES))
-    name = f"softmax:{isa}"
-    if 0 in dst.dims:
-        return Assembly(tuning).plan(name, passed, ("dst",))
-    request = SoftmaxRequest(desc, chain, isa, tuning)
-    tensors: Mapping[str, MemoryDesc] = {
-        name: of_type(tensor, read_as(name, tensor)) for name, tensor in passed.items()
-    }
-    calls = request.calls(tensors)
-    if calls is None:
-        model = with_last(tensors["dst"], (desc.axis,))
-        tensors = {
-            name: of_type(model, tensor.dtype) if tensor.dims == dst.dims else dense_like(model, tensor)
-            for name, tensor in tensors.items()
-        }
-        calls = request.calls(tensors)
-        assert calls is not None, "rows along the axis are dense"
-    costs = {spec: cost(spec, tuning.softmax) for spec in dict.fromkeys(spec for spec, *_ in calls)}
-    in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
-    sizes = [tensor.dtype.size_bytes for tensor in tensors.values()]
-    phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases, sizes)
-    plan = Plan(name, phases, chain.arguments(tensors), {}, {}, ("dst",), in_place)
-    return between_reorders(plan, chain.arguments(passed), tuning, isa=isa)
-
-
-def read_as(name: str, tensor: MemoryDesc) -> DataType:
-    """The type that kernels take: src and dst as they are but for f8, which takes registers; of all else f32."""
-    return tensor.dtype if name in NATIVE and element_of(tensor.dtype).converts_alone else f32
-
-
+@dataclass(frozen=True, slots=True, eq=False)
 class SoftmaxRequest:
-    """A softmax of tensors in whatever formats; after: what is done to results in the end."""
+    """What is asked of a softmax.
 
-    def __init__(self, desc: SoftmaxForward, after: Chain, isa: str, tuning: Tuning) -> None:
-        self.desc, self.after, self.isa, self.tuning = desc, after, isa, tuning
+    passed: its tensors as a caller passes them; tensors: of the types that kernels take.  after: what is done to
+    results in the end.
+    """
 
-    def calls(self, tensors: Mapping[str, MemoryDesc]) -> Calls[Spec] | None:
-        """Kernels, and where they are called; None for formats that no kernel reads."""
-        nest = nest_of(tuple(tensors.values()), tensors["dst"].dims, (self.desc.axis,), DST)
-        if nest is None or len(nest.reduced) > 1:
-            return None
-        axis = nest.row
-        if nest.is_row:
-            return self.rows(tensors, nest, axis)
-        lanes = next((loop for loop in nest.kept if is_dense(loop)), None)
-        return None if lanes is None or max(axis.strides) > MAX_STEP else self.lanes(tensors, nest, axis, lanes)
+    desc: SoftmaxForward
+    passed: Mapping[str, MemoryDesc]
+    tensors: Mapping[str, MemoryDesc]
+    after: Chain
+    isa: str
+    tuning: Tuning
 
-    def rows(self, tensors: Mapping[str, MemoryDesc], nest: Nest, axis: Loop) -> Calls[Spec]:
-        """Rows along the axis."""
+    def planned(self, way: str, calls: Calls[Spec], tensors: Mapping[str, MemoryDesc]) -> Plan:
+        """The plan of these calls, between reorders of tensors that are passed otherwise."""
+        costs = {spec: cost(spec, self.tuning.softmax) for spec in dict.fromkeys(spec for spec, *_ in calls)}
+        in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
+        sizes = [tensor.dtype.size_bytes for tensor in tensors.values()]
+        phases = phases_of(calls, costs, views(tuple(tensors)), self.tuning.phases, sizes)
+        tensors = self.after.arguments(tensors)
+        plan = Plan(f"{way}:{self.isa}", phases, tensors, {}, {}, ("dst",), in_place)
+        return between_reorders(plan, self.after.arguments(self.passed), self.tuning, isa=self.isa)
+
+    def nest(self, tensors: Mapping[str, MemoryDesc]) -> Nest:
+        """Raises Refused."""
+        return read_nest(tuple(tensors.values()), tensors["dst"].dims, (self.desc.axis,), DST)
+
+    def rows(self, tensors: Mapping[str, MemoryDesc]) -> Calls[Spec]:
+        """Rows along the axis.  Raises Refused."""
+        nest = self.nest(tensors)
+        axis = row_in(nest)
         calls: Calls[Spec] = []
         for box, some, outer in row_calls(nest, axis.extent, self.tuning.elementwise):
             before, after = self.chains(tensors, axis, some)
@@ -111,8 +86,12 @@ class SoftmaxRequest:
             calls.append((spec, box, outer))
         return calls
 
-    def lanes(self, tensors: Mapping[str, MemoryDesc], nest: Nest, axis: Loop, lanes: Loop) -> Calls[Spec]:
-        """Vectors of a dense loop, each reduced along the axis."""
+    def lanes(self, tensors: Mapping[str, MemoryDesc]) -> Calls[Spec]:
+        """Vectors of a dense loop, each reduced along the axis.  Raises Refused."""
+        nest = self.nest(tensors)
+        lanes, axis = lanes_in(nest), nest.row
+        if max(axis.strides) > MAX_STEP:
+            raise Refused("neighbours along the axis are more than 2 GiB apart")
         calls: Calls[Spec] = []
         vector = lanes_of(self.isa)
         whole = max(1, self.tuning.elementwise.record_elements // axis.extent // vector) * vector
@@ -145,6 +124,47 @@ class SoftmaxRequest:
         return (*scaling, *masking), self.after.on_registers(operands)
 
 
+def request_of(desc: SoftmaxForward, attr: Attr, engine: Engine) -> SoftmaxRequest:
+    """Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
+    src = like(desc.dst, desc.src)
+    dst = like(src, desc.dst)
+    chain = scaled_post_ops(attr, {"src": src, "dst": dst})
+    if chain.reads_dst:
+        raise Refused("post-op sum is not implemented: dst holds exponentials meanwhile")
+    masks = {} if desc.mask is None else {"mask": dense_like(dst, desc.mask) if desc.mask.is_any else desc.mask}
+    passed = {"src": src, "dst": dst, **masks, **chain.operands(dst)}
+    check_tensors(passed, "dst", tuple(DATA_TYPES))
+    tensors = {name: of_type(tensor, read_as(name, tensor)) for name, tensor in passed.items()}
+    return SoftmaxRequest(desc, passed, tensors, chain, f32_level(engine.isa), engine.tuning)
+
+
+def read_as(name: str, tensor: MemoryDesc) -> DataType:
+    """The type that kernels take: src and dst as they are but for f8, which takes registers; of all else f32."""
+    return tensor.dtype if name in NATIVE and element_of(tensor.dtype).converts_alone else f32
+
+
+def along_rows(request: SoftmaxRequest) -> Plan:
+    if 0 in request.passed["dst"].dims:
+        return Assembly(request.tuning).plan(f"{ROWS}:{request.isa}", request.passed, ("dst",))
+    return request.planned(ROWS, request.rows(request.tensors), request.tensors)
+
+
+def across_lanes(request: SoftmaxRequest) -> Plan:
+    return request.planned(LANES, request.lanes(request.tensors), request.tensors)
+
+
+def along_copied_rows(request: SoftmaxRequest) -> Plan:
+    """The axis becomes the last one."""
+    check_copied(lambda: request.rows(request.tensors), lambda: request.lanes(request.tensors))
+    dst = request.tensors["dst"]
+    model = with_last(dst, (request.desc.axis,))
+    tensors = {
+        name: of_type(model, tensor.dtype) if tensor.dims == dst.dims else dense_like(model, tensor)
+        for name, tensor in request.tensors.items()
+    }
+    return request.planned(ROWS, request.rows(tensors), tensors)
+
+
 def cost(spec: Spec, tuning: SoftmaxTuning) -> int:
     """Expected cycles."""
     vectors = -(-spec.elements // lanes_of(spec.isa))
@@ -152,3 +172,6 @@ def cost(spec: Spec, tuning: SoftmaxTuning) -> int:
     if isinstance(spec, SoftmaxSpec):
         row += tuning.row_cycles // max(1, spec.held)
     return tuning.call_cycles + spec.rows * row
+
+
+plans = by_ways(request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{ROWS}": along_copied_rows}, f32_level)

@@ -10,4 +10,4 @@ def words(desc: TopKForward) -> Words:
     return Words("topk", f"alg:{desc.alg} axis:{desc.axis} k:{desc.k}{flags}", dims_word(desc.src))
 
 
-KINDS = (Kind(TopKForward, (schedule.plan,), words),)
+KINDS = (Kind(TopKForward, (schedule.plans,), words),)

@@ -1,6 +1,7 @@
 """The plan of the k best: kernels for dense rows, or for lanes side by side that are searched down rows apart."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from asmdnn.generators.functions.topk import TopKSpec
 from asmdnn.generators.functions.topk_lists import Order
@@ -8,7 +9,7 @@ from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import tag_of
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.loops import Loop, cut_loop
+from asmdnn.planning.loops import cut_loop
 from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
@@ -17,22 +18,93 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.elementwise.schedule import MAX_STEP, phases_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import of_type, row_major
-from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.nests import Calls, Nest, is_dense, nest_of, row_calls, with_last, without_axis
-from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.implementation import by_ways
+from asmdnn.primitives.nests import Calls, Nest, check_copied, is_dense, read_nest, row_calls, with_last, without_axis
+from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.types import bf16, f16, f32, s8, u8
 
-NAME = "topk"
+ROWS, LANES = "rows", "lanes"  # the implementations
 SRC, DST = range(2)
 TYPES = (f32, bf16, f16, s8, u8)  # of src and values: f32 has all their numbers
 MOST_K = 32  # levels of lists, whose code is unrolled
 
 
-@implementation(NAME, f32_level)
-def plan(desc: TopKForward, attr: Attr, engine: Engine) -> Plan:
-    """Plan a top-k, arg-max or arg-min.  Raises Refused."""
-    isa, tuning = f32_level(engine.isa), engine.tuning
+@dataclass(frozen=True, slots=True, eq=False)
+class TopKRequest:
+    """What is asked of a top-k.  passed: its tensors as a caller passes them; tensors: of the types that kernels
+    take."""
+
+    desc: TopKForward
+    passed: Mapping[str, MemoryDesc]
+    tensors: Mapping[str, MemoryDesc]
+    isa: str
+    tuning: Tuning
+
+    def planned(self, way: str, calls: Calls[TopKSpec], tensors: Mapping[str, MemoryDesc]) -> Plan:
+        """The plan of these calls, between reorders of tensors that are passed otherwise."""
+        costs = {spec: cost(spec, self.tuning.topk) for spec in dict.fromkeys(spec for spec, *_ in calls)}
+        phases = phases_of(calls, costs, views(tuple(tensors)), self.tuning.phases)
+        plan = Plan(f"{way}:{self.isa}", phases, tensors, {}, {}, outputs_of(tensors))
+        return between_reorders(plan, self.passed, self.tuning)
+
+    def steps(self, tensors: Mapping[str, MemoryDesc]) -> list[int]:
+        """Of every tensor along the axis.  Raises Refused where results have several."""
+        found = [tensor.strides[self.desc.axis] for tensor in tensors.values()]
+        if len(set(found[DST:])) > 1:
+            raise Refused("dst and values have different formats")
+        return found
+
+    def nest(self, tensors: Mapping[str, MemoryDesc]) -> Nest:
+        """Of the other dims.  Raises Refused."""
+        found = [without_axis(tensor, self.desc.axis) for tensor in tensors.values()]
+        kept = [tensor for tensor in found if tensor is not None]
+        if len(kept) < len(found):
+            raise Refused("the axis is in blocks")
+        nest = read_nest(kept, kept[SRC].dims, (), SRC)
+        if any(len(set(loop.strides[DST:])) > 1 for loop in nest.kept):
+            raise Refused("dst and values have different formats")
+        return nest
+
+    def is_dense(self, tensors: Mapping[str, MemoryDesc]) -> bool:
+        """Whether src's elements along the axis touch."""
+        return tensors["src"].strides[self.desc.axis] == 1 or tensors["src"].dims[self.desc.axis] == 1
+
+    def rows(self, tensors: Mapping[str, MemoryDesc]) -> Calls[TopKSpec]:
+        """Rows along the axis.  Raises Refused."""
+        desc, step, nest = self.desc, self.steps(tensors)[DST], self.nest(tensors)
+        if not self.is_dense(tensors):
+            raise Refused("elements along the axis do not lie side by side")
+        calls: Calls[TopKSpec] = []
+        for box, some, outer in row_calls(nest, desc.src.dims[desc.axis], self.tuning.elementwise):
+            src_row_bytes, dst_row_bytes, *_ = some.strides_bytes(f32)
+            strides = (src_row_bytes, dst_row_bytes, step * f32.size_bytes)
+            size = (some.extent, desc.src.dims[desc.axis])
+            calls.append((spec_of(desc, self.isa, "rows", size, strides), box, outer))
+        return calls
+
+    def lanes(self, tensors: Mapping[str, MemoryDesc]) -> Calls[TopKSpec]:
+        """Vectors of a dense loop, each searched down the axis.  Raises Refused."""
+        desc, steps, nest = self.desc, self.steps(tensors), self.nest(tensors)
+        if self.is_dense(tensors):
+            raise Refused("elements along the axis lie side by side")
+        lanes = next((loop for loop in nest.kept if is_dense(loop)), None)
+        if lanes is None:
+            raise Refused("no elements beside the axis lie side by side")
+        if max(steps) > MAX_STEP:
+            raise Refused("neighbours along the axis are more than 2 GiB apart")
+        calls: Calls[TopKSpec] = []
+        rows, vector = desc.src.dims[desc.axis], lanes_of(self.isa)
+        whole = max(self.tuning.topk.lanes, self.tuning.elementwise.record_elements // rows // vector * vector)
+        for box, some in cut_loop(nest.box, lanes, whole):
+            strides = (steps[SRC] * f32.size_bytes, steps[DST] * f32.size_bytes, f32.size_bytes)
+            spec = spec_of(desc, self.isa, "lanes", (rows, some.extent), strides)
+            calls.append((spec, box, tuple(loop for loop in box.loops if loop is not some)))
+        return calls
+
+
+def request_of(desc: TopKForward, attr: Attr, engine: Engine) -> TopKRequest:
+    """Raises Refused."""
     if attr.post_ops or attr.quantizes:
         raise Refused("post-ops, scales and zero points are not implemented")
     if desc.k > MOST_K:
@@ -41,19 +113,32 @@ def plan(desc: TopKForward, attr: Attr, engine: Engine) -> Plan:
     results = {"dst": desc.dst, **({} if desc.values is None else {"values": desc.values})}
     passed = {"src": src} | {name: in_order_of(src, x, desc.axis) if x.is_any else x for name, x in results.items()}
     check_tensors(passed)
-    name, outputs = f"{NAME}:{isa}", tuple(results)
-    if 0 in src.dims:
-        return Assembly(tuning).plan(name, passed, outputs)
-    tensors: Mapping[str, MemoryDesc] = {n: x if n == "dst" else of_type(x, f32) for n, x in passed.items()}
-    calls = calls_of(desc, tensors, isa, tuning)
-    if calls is None:
-        rows = with_last(tensors["src"], (desc.axis,))
-        tensors = {name: rows if name == "src" else in_order_of(rows, x, desc.axis) for name, x in tensors.items()}
-        calls = calls_of(desc, tensors, isa, tuning)
-        assert calls is not None, "rows along the axis are dense"
-    costs = {spec: cost(spec, tuning.topk) for spec in dict.fromkeys(spec for spec, *_ in calls)}
-    phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
-    return between_reorders(Plan(name, phases, tensors, {}, {}, outputs), passed, tuning)
+    tensors = {name: tensor if name == "dst" else of_type(tensor, f32) for name, tensor in passed.items()}
+    return TopKRequest(desc, passed, tensors, f32_level(engine.isa), engine.tuning)
+
+
+def outputs_of(tensors: Mapping[str, MemoryDesc]) -> tuple[str, ...]:
+    return tuple(name for name in tensors if name != "src")
+
+
+def along_rows(request: TopKRequest) -> Plan:
+    if 0 in request.passed["src"].dims:
+        made = Assembly(request.tuning)
+        return made.plan(f"{ROWS}:{request.isa}", request.passed, outputs_of(request.passed))
+    return request.planned(ROWS, request.rows(request.tensors), request.tensors)
+
+
+def across_lanes(request: TopKRequest) -> Plan:
+    return request.planned(LANES, request.lanes(request.tensors), request.tensors)
+
+
+def along_copied_rows(request: TopKRequest) -> Plan:
+    """The axis becomes the last one."""
+    check_copied(lambda: request.rows(request.tensors), lambda: request.lanes(request.tensors))
+    axis = request.desc.axis
+    src = with_last(request.tensors["src"], (axis,))
+    tensors = {name: src if name == "src" else in_order_of(src, x, axis) for name, x in request.tensors.items()}
+    return request.planned(ROWS, request.rows(tensors), tensors)
 
 
 def in_order_of(src: MemoryDesc, desc: MemoryDesc, axis: int) -> MemoryDesc:
@@ -69,46 +154,6 @@ def check_tensors(tensors: Mapping[str, MemoryDesc]) -> None:
             raise Refused(f"{name} is {desc.dtype}, only {', '.join(x.name for x in TYPES)} is implemented")
         if name != "src" and desc.may_overlap:
             raise Refused(f"elements of {name} overlap")
-
-
-def calls_of(desc: TopKForward, tensors: Mapping[str, MemoryDesc], isa: str, tuning: Tuning) -> Calls[TopKSpec] | None:
-    """Kernels, and where they are called; None for formats that no kernel reads."""
-    found = [without_axis(tensor, desc.axis) for tensor in tensors.values()]
-    kept = [tensor for tensor in found if tensor is not None]
-    steps = [tensor.strides[desc.axis] for tensor in tensors.values()]
-    if len(kept) < len(found) or len(set(steps[DST:])) > 1:
-        return None
-    nest = nest_of(kept, kept[SRC].dims, (), SRC)
-    if nest is None or any(len(set(loop.strides[DST:])) > 1 for loop in nest.kept):
-        return None
-    if steps[SRC] == 1 or desc.src.dims[desc.axis] == 1:
-        return along_rows(desc, nest, steps[DST], isa, tuning)
-    lanes = next((loop for loop in nest.kept if is_dense(loop)), None)
-    return None if lanes is None or max(steps) > MAX_STEP else down_rows(desc, nest, lanes, steps, isa, tuning)
-
-
-def along_rows(desc: TopKForward, nest: Nest, step: int, isa: str, tuning: Tuning) -> Calls[TopKSpec]:
-    """Rows along the axis."""
-    calls: Calls[TopKSpec] = []
-    for box, some, outer in row_calls(nest, desc.src.dims[desc.axis], tuning.elementwise):
-        src_row_bytes, dst_row_bytes, *_ = some.strides_bytes(f32)
-        strides = (src_row_bytes, dst_row_bytes, step * f32.size_bytes)
-        calls.append((spec_of(desc, isa, "rows", (some.extent, desc.src.dims[desc.axis]), strides), box, outer))
-    return calls
-
-
-def down_rows(
-    desc: TopKForward, nest: Nest, lanes: Loop, steps: list[int], isa: str, tuning: Tuning
-) -> Calls[TopKSpec]:
-    """Vectors of a dense loop, each searched down the axis."""
-    calls: Calls[TopKSpec] = []
-    rows, vector = desc.src.dims[desc.axis], lanes_of(isa)
-    whole = max(tuning.topk.lanes, tuning.elementwise.record_elements // rows // vector * vector)
-    for box, some in cut_loop(nest.box, lanes, whole):
-        strides = (steps[SRC] * f32.size_bytes, steps[DST] * f32.size_bytes, f32.size_bytes)
-        spec = spec_of(desc, isa, "lanes", (rows, some.extent), strides)
-        calls.append((spec, box, tuple(loop for loop in box.loops if loop is not some)))
-    return calls
 
 
 def spec_of(desc: TopKForward, isa: str, along: str, size: tuple[int, int], strides: tuple[int, int, int]) -> TopKSpec:
@@ -135,3 +180,6 @@ def cost(spec: TopKSpec, tuning: TopKTuning) -> int:
     each = tuning.vector_cycles + (tuning.level_cycles * spec.k if spec.k > 1 else 0)
     ends = spec.k * tuning.result_cycles * (spec.rows if spec.along == "rows" else vectors)
     return tuning.call_cycles + spec.rows * vectors * each + ends
+
+
+plans = by_ways(request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{ROWS}": along_copied_rows}, f32_level)

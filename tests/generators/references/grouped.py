@@ -5,11 +5,14 @@ from itertools import product
 
 import numpy as np
 
+from asmdnn.bench.typed import narrowed
+from asmdnn.generators.dot.depthwise import DepthwiseRowsSpec
 from asmdnn.generators.dot.few_inputs import FewInputsSpec
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
-from asmdnn.generators.dot.grouped_shape import GroupedRows, Segment
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS, GroupedRows, Segment
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, SumOp
+from asmdnn.types import DataType, f32, s8, s32, u8
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory, keeps_integers, operand
 from tests.support import functions
@@ -20,12 +23,14 @@ Taps = list[tuple[int, int]]  # where the weights of a kernel position are, and 
 
 def grouped_case(spec: GroupedRows, random: np.random.Generator, integers: bool) -> Case:
     """Sums within the bound of Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1."""
-    memory = {name: elements(random, integers) for name in spec.frame}
+    kinds = kinds_of_rows(spec)
+    memory = {name: elements(random, integers, kinds.get(name, f32)) for name in spec.frame}
     clear_padding(spec, memory)
     grouped_rows(spec, memory)
     is_exact = keeps_integers(spec.post_ops)
     tolerance: Doubles | float = 0.0
-    if not (integers and is_exact):
+    of_integers = spec.dst_type == s32 and spec.src_type in (u8, s8) and not spec.post_ops
+    if not of_integers and not (integers and is_exact):
         sizes = magnitudes(memory)
         grouped_rows(spec if is_exact else replace(spec, post_ops=(SumOp(1.0),)), sizes)
         terms = (3 * max(1, spec.planes) * spec.kernel * spec.group + 1 + 2 * len(spec.post_ops)) * UNIT_ROUNDOFF
@@ -37,7 +42,23 @@ def grouped_case(spec: GroupedRows, random: np.random.Generator, integers: bool)
         dst = buffers["dst"]
         assert dst is not None
         tolerance = MOST_SLOPE * (np.max(tolerance) + UNIT_ROUNDOFF * np.abs(dst.wanted))
+    dst = buffers["dst"]
+    if dst is not None and dst.kind != f32 and not of_integers:
+        wanted, tolerance = narrowed(dst.wanted, np.asarray(tolerance), dst.kind)
+        buffers["dst"] = replace(dst, wanted=wanted)
     return Case(spec, buffers, {"dst": tolerance})
+
+
+def kinds_of_rows(spec: GroupedRows) -> dict[str, DataType]:
+    """The element types of arguments that need not be f32."""
+    operands = {f"operand{len(ARGUMENTS) + i}": kind for i, kind in enumerate(spec.operand_types)}
+    bias = s32 if is_shifted(spec) else f32
+    return {"src": spec.src_type, "weights": spec.weights_type, "bias": bias, "dst": spec.dst_type, **operands}
+
+
+def is_shifted(spec: GroupedRows) -> bool:
+    """Whether src has a zero point, in the place of a bias."""
+    return isinstance(spec, DepthwiseRowsSpec) and spec.has_zero_point
 
 
 def clear_padding(spec: GroupedRows, memory: Memory) -> None:
@@ -49,7 +70,7 @@ def clear_padding(spec: GroupedRows, memory: Memory) -> None:
             for s in range(spec.kernel):
                 row = d * spec.weights_plane_bytes + r * spec.weights_row_bytes
                 at = row + i * spec.weights_input_bytes + spec.position_bytes * s
-                memory["weights"].clear(at + 4 * spec.channels, lanes - spec.channels)
+                memory["weights"].clear(at + spec.weights_type.size_bytes * spec.channels, lanes - spec.channels)
 
 
 def grouped_rows(spec: GroupedRows, memory: Memory) -> None:
@@ -86,15 +107,16 @@ def pixel(spec: GroupedRows, memory: Memory, place: tuple[int, int, int], reache
         sums[: spec.channels] = memory["bias"].load(4 * lanes * v, spec.channels)
     for place_of_weights, at in reached:
         src = np.zeros(lanes)
+        zero_point = memory["bias"].load(0, 1)[0] if is_shifted(spec) else 0
         if isinstance(spec, FewInputsSpec):
             inputs = [memory["src"].load(at + place, 1) for place in spec.input_bytes]
         else:
-            src[:loaded] = memory["src"].load(at + 4 * lanes * v, loaded)
+            src[:loaded] = memory["src"].load(at + spec.src_type.size_bytes * lanes * v, loaded) - zero_point
             inputs = [src[lane // spec.group * spec.group + i] for i in range(spec.group)]
         for i, factors in enumerate(inputs):
             row = v * spec.weights_vector_bytes + i * spec.weights_input_bytes + place_of_weights
             sums += memory["weights"].load(row, lanes) * factors
-    dst = y * spec.dst_row_bytes + x * spec.dst_pixel_bytes + 4 * lanes * v
+    dst = y * spec.dst_row_bytes + x * spec.dst_pixel_bytes + spec.dst_type.size_bytes * lanes * v
     read = operands_read(spec.post_ops)
     old = memory["dst"].load(dst, stored) if OLD_DST in read else None
     raster = y * spec.width + x
@@ -115,4 +137,5 @@ def touch_weights(spec: GroupedRows, memory: Memory, segment: Segment, first: in
                 memory["weights"].load(row + d * spec.weights_plane_bytes + s * spec.position_bytes, LANES[spec.isa])
 
 
-REFERENCES = {spec: Reference(grouped_case, rounds=True) for spec in (GroupedRowsSpec, FewInputsSpec)}
+KINDS = (GroupedRowsSpec, FewInputsSpec, DepthwiseRowsSpec)
+REFERENCES = {spec: Reference(grouped_case, rounds=True) for spec in KINDS}

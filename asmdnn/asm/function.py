@@ -1,0 +1,211 @@
+"""`@asm.function(...)`: a Python function that writes instructions becomes one that runs them."""
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from asmdnn.asm.calls import CallTarget, call_target, raise_pending
+from asmdnn.asm.footprint import Reaches, extents_of
+from asmdnn.asm.levels import FunctionLevel, best_of, levels_of
+from asmdnn.asm.machine import Body, MachineCode, written
+from asmdnn.asm.prototype import Prototype, parse_prototype
+from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.isa.code import Line
+from asmdnn.jit.native import ffi
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from asmdnn.asm.comparison import Comparison, Draw, Tolerance
+    from asmdnn.asm.converters import Converters
+    from asmdnn.asm.proof import FunctionProof
+    from asmdnn.asm.timing import Timing
+
+
+class CFunction:
+    """A function in machine code: call it with arrays and numbers, or `raw` with addresses.
+
+    `f(x, y, n)` checks every argument: arrays have the pointer's type, are contiguous, as long as `reads` and `writes`
+    say, and writable where that is said.  A pointer of which nothing is stated is refused: use `raw`.
+    `f.raw(px, py, n)` is the cffi function itself.  Both release the GIL while the code runs.
+    The function exists once for each level, made when it is first asked for; it lives as long as this object.
+    """
+
+    def __init__(
+        self,
+        body: Body,
+        prototype: Prototype,
+        levels: tuple[FunctionLevel, ...],
+        calls: Mapping[str, CallTarget],
+        extents: Reaches,
+    ) -> None:
+        self._body, self._levels, self._calls = body, levels, calls
+        self._prototype = prototype
+        self._extents = extents
+        self._made: dict[str, MachineCode] = {}
+        self._lock = threading.RLock()
+        functools.update_wrapper(self, body)
+
+    @property
+    def prototype(self) -> str:
+        """In C."""
+        return str(self._prototype)
+
+    @property
+    def isa(self) -> str:
+        """The level whose code runs here, the best that this CPU has.  Raises Unimplemented if it has none."""
+        return self._level.name
+
+    @functools.cached_property
+    def _level(self) -> FunctionLevel:
+        found = self._levels[0] if len(self._levels) == 1 else best_of(self._levels)
+        if found is None:
+            names = ", ".join(level.name for level in self._levels)
+            raise Unimplemented(f"{self._prototype.name} is for {names}: this CPU has none of them.")
+        return found
+
+    @functools.cached_property
+    def _machine(self) -> MachineCode:
+        """The code, written by the body once."""
+        with self._lock:
+            if self._level.name not in self._made:
+                self._made[self._level.name] = written(self._body, self._prototype, self._level, self._calls)
+            return self._made[self._level.name]
+
+    def at(self, isa: str) -> "CFunction":
+        """This function at one level, whether the CPU has it or not: for listings, proofs and comparisons."""
+        found = [level for level in self._levels if level.name == isa]
+        if not found:
+            names = ", ".join(level.name for level in self._levels)
+            raise InvalidArguments(f"at({isa!r}): {self._prototype.name} is for {names}.")
+        other = CFunction(self._body, self._prototype, (found[0],), self._calls, self._extents)
+        other._made, other._lock = self._made, self._lock
+        return other
+
+    @property
+    def runs_here(self) -> bool:
+        """Whether this CPU has one of the function's levels."""
+        return best_of(self._levels) is not None
+
+    @property
+    def code(self) -> bytes:
+        """The bytes of the best level here: instructions, then constants."""
+        return self._machine.code.data
+
+    @property
+    def listing(self) -> tuple[Line, ...]:
+        """Its instructions: offset, bytes, text, role, and the line of Python that wrote each."""
+        found = self._machine.code.listing
+        assert found is not None
+        return found
+
+    @functools.cached_property
+    def address(self) -> int:
+        """Where the code lies, as long as this object lives."""
+        return self._machine.load().address
+
+    @functools.cached_property
+    def raw(self) -> Any:
+        """The cffi function pointer: addresses are cffi pointers, nothing is checked."""
+        return ffi.cast(self._prototype.pointer_type, self.address)
+
+    @functools.cached_property
+    def _converters(self) -> "Converters":
+        from asmdnn.asm.converters import Converters  # and with it numpy
+
+        return Converters(self._prototype, *self._extents)
+
+    def __call__(self, *arguments: Any) -> Any:
+        result = self.raw(*self._converters(arguments))
+        if self._calls:
+            raise_pending()
+        return result
+
+    def prove(self, **values: Any) -> "FunctionProof":
+        """Proves ABI, level, stack and control flow, and, for the stated values of all integers, the footprint.
+
+        `dot.prove(n=range(300))`: each combination is walked by itself.  Nothing is run, so any level can be proved.
+        Raises BrokenRule with the instruction and its line; Unimplemented when iced-x86 is missing.
+        """
+        from asmdnn.asm.proof import prove
+
+        return prove(self._prototype, self._machine, self._extents, values, calls=bool(self._calls))
+
+    def compare(
+        self,
+        reference: Callable[..., Any],
+        cases: int = 1000,
+        tolerance: "Tolerance | None" = None,
+        *,
+        seed: int = 0,
+        draw: "Draw | None" = None,
+        **ranges: Any,
+    ) -> "Comparison":
+        """Runs this and `reference` on random arguments; raises Mismatch for the first that differ.
+
+        tolerance: asm.ulp(8), asm.within(1e-6), or a function of two arrays; by default equal values.
+        ranges: by integer argument the values to draw from, n=range(100); by default sizes around vectors' lengths.
+        draw: makes the data from (generator, dtype, size); by default numbers in [0.5, 2).
+        reference: a function of Python takes the same arguments, another callable those that are no integers.
+        """
+        from asmdnn.asm.comparison import RandomCases, compare, exact, well_conditioned
+
+        drawn = RandomCases(self._prototype, self._extents, ranges, draw or well_conditioned)
+        return compare(self, drawn, reference, cases, tolerance or exact, seed)
+
+    def bench(self, *arguments: Any) -> "Timing":
+        """How long a call with these arguments takes, in ns and in ticks; the calls are made in machine code."""
+        from asmdnn.asm.timing import time_calls
+
+        return time_calls(self._prototype, self.address, self._converters(arguments))
+
+    def save(self, *paths: "str | Path") -> None:
+        """Writes the code: .o (ELF object), .s (GNU assembly), .h (C header), .bin (bytes), by the paths' suffixes.
+
+        Raises InvalidArguments for another suffix, and for functions that call others, whose addresses are of this
+        process; OSError.
+        """
+        from asmdnn.asm.files import save
+
+        if self._calls:
+            raise InvalidArguments(f"save of {self._prototype.name!r}: it calls addresses that only this process has.")
+        save(self._prototype, self._machine, self.__doc__ or "", paths)
+
+    def __repr__(self) -> str:
+        return f"<asm.function {self.prototype!r} for {', '.join(level.name for level in self._levels)}>"
+
+
+def function(
+    prototype: str,
+    isa: str | tuple[str, ...] = "avx2",
+    *,
+    reads: Mapping[str, object] | None = None,
+    writes: Mapping[str, object] | None = None,
+    calls: Mapping[str, object] | None = None,
+) -> Callable[[Body], CFunction]:
+    """Decorates `def body(f, x, y, n)`, which writes the instructions of `prototype` to the builder `f`.
+
+    prototype: C, "float dot(const float *x, const float *y, size_t n)"; integers, pointers, float, double.
+    isa: the levels that the body is written for, such as ("avx2", "avx512_core+popcnt"); the best one at hand runs.
+    reads, writes: by pointer argument the bytes behind it that are touched, as an expression of the integer arguments:
+    {"x": "4*n"}.  Calls with arrays check them.
+    calls: by name what the body may call: a C type for a function of libc or libm, or (type, address or callable).
+
+    Raises InvalidArguments for a prototype, level or footprint that cannot be; the body runs at the first use.
+    """
+    parsed = parse_prototype(prototype)
+    levels = levels_of(isa, parsed.name)
+    extents = extents_of(parsed, reads or {}, "reads"), extents_of(parsed, writes or {}, "writes")
+    targets = {name: call_target(name, stated) for name, stated in (calls or {}).items()}
+
+    def decorate(body: Body) -> CFunction:
+        names = ["f", *(argument.name for argument in parsed.arguments)]
+        try:
+            inspect.signature(body).bind(*names)
+        except TypeError:
+            raise InvalidArguments(f"the body of {parsed.name!r} must take ({', '.join(names)}).") from None
+        return CFunction(body, parsed, levels, targets, extents)
+
+    return decorate

@@ -1,0 +1,135 @@
+"""`f.prove(n=range(300))`: the ABI, the level and the footprint of a function, for every stated value of its integers.
+
+The rules are those of the library's kernels (docs/proving.md): a walk over the decoded bytes with pointers as symbols
+and these integers as numbers.  Nothing is run.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any, Final
+
+from asmdnn.asm.footprint import Reach, Reaches
+from asmdnn.asm.machine import MachineCode
+from asmdnn.asm.prototype import INTEGER_REGISTERS, Prototype
+from asmdnn.errors import InvalidArguments
+from asmdnn.generators.contract import Footprint, Range
+from asmdnn.proof import control_flow, cpu_state, features, listing, provenance, saved_registers
+from asmdnn.proof.dataflow import states
+from asmdnn.proof.decoder import Access, require_decoder
+from asmdnn.proof.footprint import Judge, chosen_elements
+from asmdnn.proof.kernel import Contract, Kernel, PlacedInstruction
+from asmdnn.proof.machine import Interpreter
+from asmdnn.proof.values import NUMBER, AbstractValue, Base, Entry, number
+from asmdnn.proof.walk import WalkState
+
+MOST_CASES: Final = 20_000
+
+
+@dataclass(frozen=True)
+class FunctionProof:
+    """What was proved.  cases: how many values of the integers; is_bounded: whether accesses were held to a footprint.
+
+    unbounded: the most accesses in one case of which only the pointer is proved, since their distance is data.
+    """
+
+    name: str
+    isa: str
+    cases: int
+    is_bounded: bool
+    unbounded: int
+
+    def __str__(self) -> str:
+        what = f"footprint for {self.cases} cases" if self.is_bounded else "no footprint, as an integer has no values"
+        rest = f"; {self.unbounded} accesses with only their pointer" if self.unbounded else ""
+        return f"{self.name} at {self.isa}: ABI, level, stack and control flow hold; {what}{rest}"
+
+
+def prove(
+    prototype: Prototype, machine: MachineCode, extents: Reaches, values: Mapping[str, Any], *, calls: bool
+) -> FunctionProof:
+    """Raises BrokenRule, with the instruction and its line of Python, for the first rule that does not hold;
+    InvalidArguments for values that fit no argument; Unimplemented when iced-x86 is missing."""
+    require_decoder()
+    integers = [argument for argument in prototype.arguments if argument.type.is_integer]
+    ranges = {name: _values(prototype, name, stated) for name, stated in values.items()}
+    cases = prod(map(len, ranges.values()))
+    if cases > MOST_CASES:
+        raise InvalidArguments(f"prove of {prototype.name!r} over {cases} cases: at most {MOST_CASES} are walked.")
+    is_bounded = all(argument.name in ranges for argument in integers)
+    unbounded = 0
+    for case in product(*ranges.values()):
+        known = dict(zip(ranges, case, strict=True))
+        footprint = _footprint(prototype, extents, [known[a.name] for a in integers]) if is_bounded else None
+        contract = Contract(machine.level.isa, 0, footprint, calls, _entry(prototype, known))
+        unbounded = max(unbounded, _prove_case(Kernel(prototype.name, contract, machine.code)))
+    return FunctionProof(prototype.name, machine.level.name, cases, is_bounded, unbounded)
+
+
+def _values(prototype: Prototype, name: str, stated: Any) -> list[int]:
+    found = next((a for a in prototype.arguments if a.name == name and a.type.is_integer), None)
+    if found is None:
+        raise InvalidArguments(f"prove({name}=...) names no integer argument of {prototype}.")
+    values = [stated] if isinstance(stated, int) else list(stated) if isinstance(stated, Iterable) else []
+    low, high = found.type.range
+    if not values or not all(isinstance(value, int) and low <= value <= high for value in values):
+        raise InvalidArguments(f"prove({name}={stated!r}) needs values of {found.type}.")
+    return values
+
+
+def _footprint(prototype: Prototype, extents: Reaches, sizes: list[int]) -> Footprint:
+    def ranges(side: Mapping[str, Reach]) -> Iterator[Range]:
+        for i, argument in enumerate(prototype.arguments):
+            if argument.name in side and (size := side[argument.name].size(*sizes)) > 0:
+                yield Range(i, 0, size)
+
+    reads, writes = map(tuple, map(ranges, extents))
+    return Footprint(reads=reads, writes=writes)
+
+
+def _entry(prototype: Prototype, known: Mapping[str, int]) -> Entry:
+    """Pointers as symbols by the number of their argument, integers as far as they are known."""
+    registers, stack = [], []
+    for i, argument in enumerate(prototype.arguments):
+        value = AbstractValue(Base("argument", i), 0) if argument.type.is_pointer else NUMBER
+        if argument.name in known:
+            value = number(known[argument.name])
+        if argument.on_stack:
+            stack.append(value)
+        elif not argument.type.is_float:
+            registers.append((INTEGER_REGISTERS[argument.place], value))
+    return Entry(tuple(registers), tuple(stack))
+
+
+def _prove_case(kernel: Kernel) -> int:
+    """Where an address depends on an integer, it is only known in the walk, which follows the integer's value."""
+    listing.check(kernel)
+    features.check(kernel)
+    control_flow.check(kernel)
+    machine, footprint = Interpreter(kernel), kernel.contract.footprint
+    for step, state in states(kernel):
+        if not step.fact.inert:
+            saved_registers.check(machine, step, state)
+            cpu_state.check(machine, step, state)
+            if footprint is None:
+                provenance.check(machine, step, state)
+    if footprint is None:
+        return 0
+    judge = _Judge(kernel, footprint)
+    judge.walk()
+    return len(judge.unbounded)
+
+
+class _Judge(Judge):
+    """What a function states is the most that it writes, not what it always writes."""
+
+    def touch(self, state: WalkState, step: PlacedInstruction, access: Access, where: AbstractValue) -> None:
+        if step.fact.mnemonic not in provenance.IMPLICIT:
+            self._complain(provenance.offence(self, access, where), step)
+        if chosen_elements(state, access) == []:
+            return  # a mask without lanes touches nothing
+        super().touch(state, step, access, where)
+
+    def leave(self, state: WalkState, step: PlacedInstruction) -> None:
+        pass

@@ -1,0 +1,231 @@
+"""Dot products whose terms lie in rows apart: a lane gets what several rows have in one column.
+
+A dot product (dot.py) finds the terms of a lane side by side in memory.  Those of a depthwise convolution are a channel
+of several pixels; loads and shuffles bring `rows` of them into each lane, of src and of weights alike, and a row that
+is left out counts as zeros.  Four bytes a lane are multiplied at once by VPDPBUSD, two bf16 by VDPBF16PS; where a level
+has no VPDPBUSD, bytes become two words for VPMADDWD, which is as exact, modulo 2^32.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import ClassVar, Final
+
+from asmdnn.isa.assembler import Pointer, Register
+from asmdnn.isa.dot_base import BF16, S8S8, U8S8, Types
+from asmdnn.isa.dot_native import SHIFT
+from asmdnn.isa.elements import element_of
+from asmdnn.isa.levels import AVX2, AVX2_VNNI, AVX512_CORE, AVX512_CORE_BF16, AVX512_CORE_VNNI, Isa, isa_of
+from asmdnn.isa.packing import packing_of
+from asmdnn.isa.pieces import low_part
+from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.types import DataType, s8
+
+Rows = Sequence[Pointer | None]  # where the elements of each row of a lane begin; None: zeros
+
+BYTES_OF_QUADS: Final = bytes(16 // 4 * byte + lane for lane in range(4) for byte in range(4))  # 4 x 4, transposed
+LOW_WORDS: Final = 0xFFFF
+WORD_BITS: Final = 16
+SPARE: Final = 3  # registers that methods may overwrite
+
+
+class RowsInLanes:
+    """Emits with the registers of `v`.
+
+    rows: that a lane takes.  own_registers: that `__init__` takes for good.  one: 1 in every term of a lane.
+    """
+
+    rows: ClassVar[int]
+    own_registers: ClassVar[int] = 0
+    one: ClassVar[int] = 0
+
+    def __init__(self, types: Types, v: Vector) -> None:
+        self.types, self.v, self.asm = types, v, v.asm
+
+    @classmethod
+    def shift(cls, src: DataType) -> int:
+        """What is added to every element of src that is there."""
+        return 0
+
+    def weights(self, x: Register, rows: Rows, spare: Sequence[Register]) -> None:
+        """x = weights of whole vectors."""
+        raise NotImplementedError
+
+    def source(self, x: Register, rows: Rows, part: Lanes, spare: Sequence[Register]) -> None:
+        """x = elements of src, of the part's lanes."""
+        raise NotImplementedError
+
+    def a_row_down(self, x: Register, weights: Register) -> None:
+        """x = weights of a lane whose last row has none, each a row further down."""
+        self.asm.VPSLLD(x, weights, 32 // self.rows)
+
+    def multiply(self, acc: Register, source: Register, weights: Register, spare: Sequence[Register]) -> None:
+        """acc += the products of a lane."""
+        raise NotImplementedError
+
+    def row(self, x: Register, row: Pointer | None, part: Lanes) -> None:
+        """The low end of x = elements of a row, zeros behind them."""
+        size = self.types.weights.size_bytes
+        low = low_part(x, size)
+        if row is None:
+            self.v.zero(x)
+        elif part is not self.v:
+            packing_of(self.v).load(x, row, part, size)
+        else:
+            width = self.v.lanes * size
+            (self.asm.VMOVUPS if width == low.size_bytes else self.asm.VMOVQ)(low, row.sized(width))
+
+    def ordered(self, order: Sequence[int], element_bytes: int) -> Register:
+        """A register of its own with these numbers, of as many bytes."""
+        found: Register = self.v.registers.take("order")
+        data = b"".join(number.to_bytes(element_bytes, "little") for number in order)
+        self.v.load(found, self.asm.const(data, self.v.bytes, size=self.v.bytes))
+        return found
+
+
+class BytesAsWords(RowsInLanes):
+    """Bytes of two rows as words, for VPMADDWD."""
+
+    rows, one = 2, 0x00010001
+
+    def weights(self, x: Register, rows: Rows, spare: Sequence[Register]) -> None:
+        self.words(x, rows, self.v, self.types.weights, spare[0])
+
+    def source(self, x: Register, rows: Rows, part: Lanes, spare: Sequence[Register]) -> None:
+        self.words(x, rows, part, self.types.src, spare[0])
+
+    def words(self, x: Register, rows: Rows, part: Lanes, dtype: DataType, spare: Register) -> None:
+        """The first row in the lower halves of lanes, with its sign; the second one in the upper halves."""
+        asm, lanes, (low, high) = self.asm, element_of(dtype).lanes(self.v, part), rows
+        if low is None:
+            self.v.zero(x)
+        else:
+            lanes.load(x, low)
+            if dtype == s8:
+                asm.VANDPS(x, x, self.v.splat(LOW_WORDS))
+        if high is not None:
+            lanes.load(spare, high)
+            asm.VPSLLD(spare, spare, WORD_BITS)
+            asm.VORPS(x, x, spare)
+
+    def multiply(self, acc: Register, source: Register, weights: Register, spare: Sequence[Register]) -> None:
+        self.asm.VPMADDWD(spare[0], source, weights)
+        self.asm.VPADDD(acc, acc, spare[0])
+
+
+class Bf16Pairs(RowsInLanes):
+    """Two rows of bf16, 32 bytes each, whose elements take turns."""
+
+    rows, own_registers = 2, 1
+
+    def __init__(self, types: Types, v: Vector) -> None:
+        super().__init__(types, v)
+        self.order = self.ordered([lane + v.lanes * row for lane in range(v.lanes) for row in range(self.rows)], 2)
+
+    def weights(self, x: Register, rows: Rows, spare: Sequence[Register]) -> None:
+        self.source(x, rows, self.v, spare)
+
+    def source(self, x: Register, rows: Rows, part: Lanes, spare: Sequence[Register]) -> None:
+        first, second = rows
+        self.row(x, first, part)
+        if second is not None and part is self.v:
+            self.asm.VINSERTI64X4(x, x, second.sized(self.v.bytes // 2), 1)
+        elif second is not None:
+            self.row(spare[0], second, part)
+            self.asm.VINSERTI64X4(x, x, spare[0].ymm, 1)
+        self.asm.VPERMW(x, self.order, x)
+
+    def multiply(self, acc: Register, source: Register, weights: Register, spare: Sequence[Register]) -> None:
+        self.asm.VDPBF16PS(acc, source, weights)
+
+
+class Quads(RowsInLanes):
+    """Four rows of bytes, for VPDPBUSD: each becomes a piece of a register, which is transposed.
+
+    VPDPBUSD takes unsigned src: s8 become u8 by 128 more.
+    """
+
+    rows, own_registers, one = 4, 1, 0x01010101
+
+    def __init__(self, types: Types, v: Vector) -> None:
+        super().__init__(types, v)
+        quarters = v.lanes // self.rows  # dwords of a row
+        self.order = self.ordered([q + quarters * row for q in range(quarters) for row in range(self.rows)], 4)
+
+    @classmethod
+    def shift(cls, src: DataType) -> int:
+        return SHIFT if src == s8 else 0
+
+    def weights(self, x: Register, rows: Rows, spare: Sequence[Register]) -> None:
+        self.quads(x, rows, self.v, spare)
+
+    def source(self, x: Register, rows: Rows, part: Lanes, spare: Sequence[Register]) -> None:
+        self.quads(x, rows, part, spare)
+        shift = self.shift(self.types.src)
+        if shift:
+            there = sum(shift << 8 * i for i, row in enumerate(rows) if row is not None)
+            self.asm.VXORPS(x, x, self.v.splat(there))
+
+    def quads(self, x: Register, rows: Rows, part: Lanes, spare: Sequence[Register]) -> None:
+        """The rows one behind the other; then their dwords transposed, then the bytes of these."""
+        self.join(x, rows, part, spare)
+        self.asm.VPERMD(x, self.order, x)
+        order = BYTES_OF_QUADS * (self.v.bytes // len(BYTES_OF_QUADS))
+        self.asm.VPSHUFB(x, x, self.asm.const(order, self.v.bytes, size=self.v.bytes))
+
+    def join(self, x: Register, rows: Rows, part: Lanes, spare: Sequence[Register]) -> None:
+        """x = a byte for each lane of row 0, then those of row 1, 2 and 3."""
+        raise NotImplementedError
+
+
+class VnniQuads(Quads):
+    """Rows of 16 bytes."""
+
+    def join(self, x: Register, rows: Rows, part: Lanes, spare: Sequence[Register]) -> None:
+        first, *others = rows
+        self.row(x, first, part)
+        for i, row in enumerate(others, 1):
+            if row is not None and part is self.v:
+                self.asm.VINSERTI32X4(x, x, row.sized(self.v.lanes), i)
+            elif row is not None:
+                self.row(spare[0], row, part)
+                self.asm.VINSERTI32X4(x, x, spare[0].xmm, i)
+
+    def multiply(self, acc: Register, source: Register, weights: Register, spare: Sequence[Register]) -> None:
+        self.asm.VPDPBUSD(acc, source, weights)
+
+
+class AvxVnniQuads(Quads):
+    """Rows of 8 bytes."""
+
+    def join(self, x: Register, rows: Rows, part: Lanes, spare: Sequence[Register]) -> None:
+        self.pair(x, rows[:2], part, spare[0])
+        if rows[2] is not None or rows[3] is not None:
+            self.pair(spare[1], rows[2:], part, spare[0])
+            self.asm.VINSERTI128(x, x, spare[1].xmm, 1)
+
+    def pair(self, x: Register, rows: Rows, part: Lanes, spare: Register) -> None:
+        first, second = rows
+        self.row(x, first, part)
+        if second is not None and part is self.v:
+            self.asm.VPINSRQ(x.xmm, x.xmm, second.sized(self.v.lanes), 1)
+        elif second is not None:
+            self.row(spare, second, part)
+            self.asm.VPUNPCKLQDQ(x.xmm, x.xmm, spare.xmm)
+
+    def multiply(self, acc: Register, source: Register, weights: Register, spare: Sequence[Register]) -> None:
+        self.asm.VPDPBUSD_VEX(acc, source, weights)
+
+
+ROWS: Final[Mapping[tuple[Types, Isa], type[RowsInLanes]]] = MappingProxyType(
+    {
+        (BF16, AVX512_CORE_BF16): Bf16Pairs,
+        **{(types, isa): BytesAsWords for types in (U8S8, S8S8) for isa in (AVX2, AVX512_CORE)},
+        **{(types, AVX2_VNNI): AvxVnniQuads for types in (U8S8, S8S8)},
+        **{(types, AVX512_CORE_VNNI): VnniQuads for types in (U8S8, S8S8)},
+    }
+)
+
+
+def rows_in_lanes(types: Types, isa: str) -> type[RowsInLanes] | None:
+    """How a level that `dot_level` names for these types brings rows into lanes; None where each term has its own."""
+    return ROWS.get((types, isa_of(isa)))

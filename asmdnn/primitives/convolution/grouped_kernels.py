@@ -1,0 +1,69 @@
+"""What kernels of rows have in common for a convolution: which kind of them takes it, and the distances."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from asmdnn.generators.dot.depthwise import LONGEST_KERNEL as LONGEST_OF_LANES
+from asmdnn.generators.dot.depthwise import MOST_ROWS, DepthwiseRowsSpec
+from asmdnn.generators.dot.grouped import GroupedRowsSpec
+from asmdnn.generators.dot.grouped_shape import GroupedRows
+from asmdnn.isa.dot import Types
+from asmdnn.isa.rows_in_lanes import rows_in_lanes
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.primitives.convolution.multiplied import summed
+from asmdnn.primitives.convolution.starts import ZERO_POINTS
+
+
+def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, isa: str) -> GroupedRows:
+    """What all kernels have in common; bands, segments and channels follow."""
+    weights, (plane, row, position) = tensors["weights"], position_steps(tensors)
+    spatial = tensors["dst"].ndims - 2
+    (deep, down, across), src, dst = g.axes, g.src, g.dst
+    positions = [axis.all_positions.step for axis in g.axes]
+    by_rows = partial(DepthwiseRowsSpec, has_zero_point=ZERO_POINTS in tensors)
+    types = summed(tensors["src"].dtype, weights.dtype)
+    form = by_rows if group == 1 and takes_rows(types, (down.k, across.k), isa) else GroupedRowsSpec
+    return form(
+        isa=isa,
+        vectors=1,
+        abreast=1,
+        channels=lanes_of(isa),
+        group=group,
+        kernel=across.k,
+        stride=across.s,
+        dilation=across.d,
+        padding=across.p,
+        bands=(),
+        segments=(),
+        src_pixel_bytes=src.pixel_bytes,
+        src_row_bytes=down.s * src.axis_bytes[1],
+        src_tap_bytes=down.d * src.axis_bytes[1],
+        dst_pixel_bytes=dst.pixel_bytes,
+        dst_row_bytes=dst.axis_bytes[1],
+        weights_row_bytes=row * positions[1],
+        src_type=tensors["src"].dtype,
+        weights_type=weights.dtype,
+        weights_input_bytes=weights.dtype.size_bytes * weights.strides[-1 - spatial],
+        weights_vector_bytes=weights.dtype.size_bytes * weights.strides[0],
+        src_whole=tensors["src"].padded_dims[1] % lanes_of(isa) == 0,
+        dst_whole=tensors["dst"].padded_dims[1] % lanes_of(isa) == 0,
+        src_plane_bytes=deep.d * src.axis_bytes[0] * (deep.k > 1),
+        weights_plane_bytes=plane * positions[0] * (deep.k > 1),
+        weights_position_bytes=position * positions[2] if positions[2] != 1 else 0,
+    )
+
+
+def takes_rows(types: Types, kernel: tuple[int, int], isa: str) -> bool:
+    """Whether lanes of depthwise convolutions take several kernel rows at a time: in types that a level multiplies
+    together, of kernels whose code is not too long."""
+    is_short = kernel[0] <= MOST_ROWS and kernel[1] <= LONGEST_OF_LANES
+    return is_short and rows_in_lanes(types, isa) is not None
+
+
+def position_steps(tensors: Mapping[str, MemoryDesc]) -> list[int]:
+    """Bytes from a kernel position's weights to those of the next plane, row and position."""
+    spatial = tensors["dst"].ndims - 2
+    weights = tensors["weights"]
+    return [0] * (3 - spatial) + [weights.dtype.size_bytes * stride for stride in weights.strides[-spatial:]]

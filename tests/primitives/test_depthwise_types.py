@@ -1,0 +1,171 @@
+"""Depthwise and grouped convolutions in bf16, f16 and bytes: the implementation, exact sums, bounds of rounding."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.primitives.typed_conv import HALF_ULP, UNIT_ROUNDOFF, TypedConv, by_channel, computed, rounded, sums
+
+BYTES = ("avx2", "avx2_vnni", "avx512_core", "avx512_core_vnni")
+HALVES = [("avx2", dnn.bf16), ("avx2", dnn.f16), ("avx512_core", dnn.f16), ("avx512_core_bf16", dnn.bf16)]
+OF_BYTES = pytest.mark.parametrize("level", [pytest.param(name, marks=pytest.mark.isa(name)) for name in BYTES])
+EMULATED = pytest.mark.parametrize("level", [pytest.param(n, marks=pytest.mark.emulated(n)) for n in BYTES])
+OF_HALVES = pytest.mark.parametrize(
+    ("level", "src"), [pytest.param(n, t, marks=pytest.mark.isa(n)) for n, t in HALVES], ids=str
+)
+SOURCES = pytest.mark.parametrize("src", [dnn.u8, dnn.s8], ids=str)
+LAST, BLOCKED = ("axb", "any", "axb"), ("aBx16b", "any", "aBx16b")
+
+DEPTHWISE = {  # problem, formats
+    "pairs of rows": ("g35mb2ic35ih9iw11oc35kh3kw3ph1pw1", ("any", "any", "any")),
+    "rows alone": ("g32mb1ic32ih9oc32kh3sh2ph1", LAST),
+    "dilated": ("g16mb1ic16ih9iw13oc16kh3kw3ph1pw2dh1dw1", LAST),
+    "dilated and strided alike": ("g16mb1ic16ih11oc16kh3sh2ph2dh1", LAST),
+    "five by five": ("g40mb1ic40ih8oc40kh5ph2", LAST),
+    "wide": ("g9mb1ic9ih4iw20oc9kh1kw9pw4", LAST),
+    "high": ("g9mb1ic9ih20iw4oc9kh9kw1ph4", LAST),
+    "one axis": ("g17mb2ic17iw21oc17kw5pw2", ("any", "any", "any")),
+    "three axes": ("g20mb1ic20id4ih5iw6oc20kd3kh3kw3pd1ph1pw1", ("any", "any", "any")),
+    "blocks": ("g35mb1ic35ih6oc35kh3ph1", BLOCKED),
+    "padding alone": ("g16mb1ic16ih2oc16kh3ph4", LAST),
+    "planes of channels": ("g18mb1ic18ih5oc18kh3ph1", ("abx", "any", "abx")),
+    "plain weights": ("g16mb1ic16ih5oc16kh3ph1", ("axb", "abcde", "axb")),
+}
+OTHERS = {  # which rows of bytes do not take, and rows of halves do
+    "groups of four": ("g5mb1ic20ih6oc20kh3ph1", "grouped"),
+    "groups of 16": ("g2mb1ic32ih5oc32kh3ph1", "grouped"),
+    "eleven wide": ("g16mb1ic16ih3iw14oc16kh3kw11ph1pw5", "depthwise"),
+    "several for each": ("g7mb1ic7ih6oc28kh3ph1", "repeat+depthwise"),
+}
+
+
+def word_of(tags: tuple[str, str, str], level: str) -> str:
+    """In front of the name: what formats need; 35 channels in blocks of 16 have a vector of padding alone with AVX2."""
+    apart = tags[0] == "abx" or (tags == BLOCKED and level.startswith("avx2"))
+    return "pack+" if tags[1] == "abcde" else "reorder+" * apart
+
+
+@SOURCES
+@OF_BYTES
+@pytest.mark.parametrize("shape", DEPTHWISE)
+def test_sums_of_bytes_are_exact(level: str, src: dnn.DataType, shape: str) -> None:
+    text, tags = DEPTHWISE[shape]
+    case = TypedConv(text, (src, dnn.s8, dnn.s32), tags=tags, attr=dnn.Attr(zero_points={"src": 0}))
+    data = {**case.data(), "src_zero_points": np.array([1000])}
+    pd = case.planned(level)
+    assert pd.implementation == f"{word_of(tags, level)}depthwise:{level}"
+    assert np.array_equal(computed(pd, data), sums(case.problem, data["src"] - 1000, data["weights"]))
+
+
+@SOURCES
+@EMULATED
+def test_sums_of_bytes_are_exact_on_every_cpu(level: str, src: dnn.DataType) -> None:
+    case = TypedConv("g21mb1ic21ih5iw4oc21kh3kw3ph1pw1", (src, dnn.s8, dnn.s32), tags=LAST)
+    data, pd = case.data(), case.planned(level)
+    assert pd.implementation == f"depthwise:{level}"
+    assert np.array_equal(computed(pd, data, emulated=True), sums(case.problem, data["src"], data["weights"]))
+
+
+@OF_BYTES
+@pytest.mark.parametrize("channels", [*range(1, 9), 15, 16, 17, 31, 33, 63, 65])
+def test_every_tail_of_channels(level: str, channels: int) -> None:
+    case = TypedConv(f"g{channels}mb1ic{channels}ih4oc{channels}kh3ph1", (dnn.s8, dnn.s8, dnn.s8), tags=LAST)
+    data, pd = case.data(), case.planned(level)
+    wanted = rounded(sums(case.problem, data["src"], data["weights"]), dnn.s8)
+    assert np.array_equal(computed(pd, data), wanted)
+
+
+@SOURCES
+@OF_BYTES
+@pytest.mark.parametrize("dst", [dnn.u8, dnn.s8, dnn.s32], ids=str)
+def test_requantisation(level: str, src: dnn.DataType, dst: dnn.DataType) -> None:
+    """By powers of two, so that f32 is exact; relu in front of what saturates at 0 anyway."""
+    scales, points = {"src": 0, "weights": 3, "dst": 0}, {"src": 0, "dst": 0}
+    attr = dnn.Attr([dnn.Sum(0.5, 2.0), dnn.Eltwise("relu")], scales=scales, zero_points=points)
+    case = TypedConv("g37mb2ic37ih5oc37kh3ph1", (src, dnn.s8, dst), dnn.s32, LAST, attr)
+    data, p = case.data(), case.problem
+    by_weights = np.exp2(np.arange(37) % 4 - 10.0)
+    data |= {"src_scales": np.array([2.0]), "weights_scales": by_weights, "dst_scales": np.array([0.5])}
+    data |= {"src_zero_points": np.array([3]), "dst_zero_points": np.array([-5])}
+    of_f32 = sums(p, data["src"] - 3, data["weights"]) * 2.0 * by_channel(p, by_weights) + by_channel(p, data["bias"])
+    wanted = rounded(np.maximum(of_f32 + 0.5 * (data["dst"] - 2.0), 0) / 0.5 - 5, dst)
+    assert np.array_equal(computed(case.planned(level), data), wanted)
+
+
+@OF_HALVES
+@pytest.mark.parametrize("shape", DEPTHWISE)
+def test_halves(level: str, src: dnn.DataType, shape: str) -> None:
+    text, tags = DEPTHWISE[shape]
+    pd = check_halves(text, tags, src, level)
+    assert pd.implementation == f"{word_of(tags, level)}depthwise:{level}"
+
+
+@OF_HALVES
+@pytest.mark.parametrize("shape", OTHERS)
+def test_groups_of_halves(level: str, src: dnn.DataType, shape: str) -> None:
+    text, name = OTHERS[shape]
+    pd = check_halves(text, ("any", "any", "any"), src, level)
+    name = "direct" if shape == "groups of 16" and level == "avx2" else name
+    assert pd.implementation in (f"{name}:{level}", f"widen+{name}:{level}")
+
+
+@OF_HALVES
+def test_few_inputs_of_halves(level: str, src: dnn.DataType) -> None:
+    """One at a time where the level does not multiply several."""
+    pd = check_halves("mb1ic1ih20oc8kh3ph1", ("any", "any", "any"), src, level)
+    assert pd.implementation == ("direct" if level == "avx512_core_bf16" else "few_inputs") + f":{level}"
+
+
+def check_halves(text: str, tags: tuple[str, str, str], src: dnn.DataType, level: str) -> dnn.PrimitiveDesc:
+    """Within the bound of sums in f32, and rounded once to dst's type."""
+    for dst, bias in ((dnn.f32, dnn.f32), (src, src)):
+        case = TypedConv(text, (src, src, dst), bias, tags, dnn.Attr([dnn.Eltwise("relu")]))
+        data, p = case.data(), case.problem
+        added = by_channel(p, data["bias"])
+        wanted = np.maximum(sums(p, data["src"], data["weights"]) + added, 0)
+        size = sums(p, np.abs(data["src"]), np.abs(data["weights"])) + np.abs(added)
+        terms = (p.reduction + 2) * UNIT_ROUNDOFF
+        bound = size * terms / (1 - terms)
+        pd = case.planned(level)
+        error = np.abs(computed(pd, data) - wanted)
+        assert (error <= bound + (wanted + bound) * HALF_ULP[dst] + 2.0**-24).all()
+    return pd
+
+
+@SOURCES
+@OF_BYTES
+@pytest.mark.parametrize("shape", OTHERS)
+def test_groups_of_bytes(level: str, src: dnn.DataType, shape: str) -> None:
+    """Where rows refuse tiles do it, as exactly."""
+    text, _ = OTHERS[shape]
+    case = TypedConv(text, (src, dnn.s8, dnn.s32))
+    data, pd = case.data(), case.planned(level)
+    assert np.array_equal(computed(pd, data), sums(case.problem, data["src"], data["weights"]))
+    assert shape == "several for each" or pd.implementation == f"direct:{level}"
+
+
+@OF_BYTES
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_and_images_change_no_bit(level: str, threads: int) -> None:
+    case = TypedConv("g24mb3ic24ih31iw33oc24kh3kw3ph1pw1", (dnn.u8, dnn.s8, dnn.s32), tags=LAST)
+    pd = dnn.primitive_desc(case.desc(), engine=dnn.Engine(isa=level, threads=threads))
+    pd.plan.check()
+    data = case.data()
+    assert np.array_equal(computed(pd, data), sums(case.problem, data["src"], data["weights"]))
+
+
+def test_formats_that_are_open() -> None:
+    case = TypedConv("g48mb1ic48ih7oc48kh3ph1", (dnn.u8, dnn.s8, dnn.u8))
+    pd = case.planned("avx512_core_vnni")
+    assert [pd.plan.tensors[name] for name in ("src", "dst")] == [dnn.MemoryDesc((1, 48, 7, 7), dnn.u8, "nhwc")] * 2
+    assert pd.plan.tensors["weights"].inner_blocks == ((0, 16),)
+    again = replace(case, tags=("axb", "Goihw16g", "axb")).planned("avx512_core_vnni")
+    assert again.plan.tensors == pd.plan.tensors and again.implementation == "depthwise:avx512_core_vnni"
+
+
+def test_a_type_that_no_row_stores_is_refused() -> None:
+    case = TypedConv("g16mb1ic16ih5oc16kh3ph1", (dnn.bf16, dnn.bf16, dnn.f8_e5m2))
+    with pytest.raises(dnn.Unimplemented, match="dst is f8_e5m2, it must be one of f32, bf16, f16, s32, s8, u8"):
+        case.planned("avx512_core_bf16")
