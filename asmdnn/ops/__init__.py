@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from asmdnn.ops.conv import pack_conv_weights as pack_conv_weights
     from asmdnn.ops.conv_gradients import conv_input_gradient as conv_input_gradient
     from asmdnn.ops.conv_gradients import conv_transpose_input_gradient as conv_transpose_input_gradient
+    from asmdnn.ops.conv_gradients import conv_transpose_weight_gradient as conv_transpose_weight_gradient
+    from asmdnn.ops.conv_gradients import conv_weight_gradient as conv_weight_gradient
     from asmdnn.ops.elementwise import binary as binary
     from asmdnn.ops.elementwise import eltwise as eltwise
     from asmdnn.ops.elementwise import select as select
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from asmdnn.ops.moves import pad as pad
     from asmdnn.ops.moves import slice as slice
     from asmdnn.ops.moves import split as split
+    from asmdnn.ops.nibble_products import pack_quantized_weights as pack_quantized_weights
     from asmdnn.ops.normalization import batch_norm as batch_norm
     from asmdnn.ops.normalization import group_norm as group_norm
     from asmdnn.ops.normalization import layer_norm as layer_norm
@@ -70,7 +73,12 @@ MODULES = {
         "pack_conv_transpose_weights",
         "pack_conv_weights",
     ),
-    "conv_gradients": ("conv_input_gradient", "conv_transpose_input_gradient"),
+    "conv_gradients": (
+        "conv_input_gradient",
+        "conv_transpose_input_gradient",
+        "conv_transpose_weight_gradient",
+        "conv_weight_gradient",
+    ),
     "elementwise": ("binary", "eltwise", "select"),
     "lookup": ("embedding", "gather"),
     "masking": ("dropout",),
@@ -78,6 +86,7 @@ MODULES = {
     "normalization": ("batch_norm", "group_norm", "layer_norm", "lrn", "rms_norm"),
     "pooling": ("adaptive_avg_pool", "adaptive_max_pool", "avg_pool", "max_pool"),
     "products": ("matmul", "pack_weights"),
+    "nibble_products": ("pack_quantized_weights",),
     "ranking": ("argmax", "argmin", "topk"),
     "recurrent": ("gru", "lstm", "pack_recurrent", "rnn"),
     "reduction": ("cumsum", "reduce"),

@@ -44,6 +44,8 @@ DESCRIPTIONS = [
     dnn.InnerProductBackwardWeights(f32(5, 24, 3, 3), f32(70, 24, 3, 3), f32(5, 70)),
     dnn.ConvolutionBackwardData(f32(1, 40, 9, 9), f32(70, 40, 3, 3), f32(1, 70, 7, 7)),
     dnn.DeconvolutionBackwardData(f32(1, 40, 7, 7), f32(70, 40, 3, 3), f32(1, 70, 9, 9)),
+    dnn.ConvolutionBackwardWeights(f32(2, 40, 9, 9), f32(70, 40, 3, 3), f32(2, 70, 7, 7), f32(70)),
+    dnn.DeconvolutionBackwardWeights(f32(1, 40, 7, 7), f32(70, 40, 3, 3), f32(1, 70, 9, 9)),
     Gemm(f32(60, 500, tag="ab"), f32(500, 70, tag="ab"), f32(60, 70, tag="ab")),
     dnn.Reorder(f32(3, 40, 9, 9, tag="nchw"), f32(3, 40, 9, 9, tag="nChw16c")),
     dnn.Shuffle(f32(2, 24, 5, 5, tag="nhwc"), f32(2, 24, 5, 5, tag="nhwc"), axis=1, group_size=4),
@@ -51,6 +53,9 @@ DESCRIPTIONS = [
     dnn.EltwiseBackward("tanh", f32(9, 1000, tag="ab"), f32(9, 1000), f32(9, 1000)),
     dnn.BinaryForward("add", f32(9, 1000, tag="ab"), f32(1, 1000, tag="ab"), f32(9, 1000)),
     dnn.AdaptivePooling("max", f32(2, 24, 9, 9, tag="nchw"), f32(2, 24, 4, 4, tag="nchw")),
+    dnn.QuantizedMatMul(
+        f32(5, 256, tag="ab"), dnn.MemoryDesc((128, 70), dnn.u8, "any"), f32(8, 70), f32(5, 70), f32(8, 70)
+    ),
     dnn.Pad(f32(3, 40, 9, 9, tag="nchw"), f32(3, 40, 11, 12, tag="nchw"), (0, 0, 1, 2)),
 ]
 RECURRENT = "--alg=VANILLA_RNN,VANILLA_LSTM,VANILLA_GRU,LBR_GRU --dir=FWD_I,BWD_DW l1t3mb5sic40slc24dhc40"
