@@ -71,8 +71,7 @@ def product(a: Floats, b: Floats) -> tuple[Doubles, Doubles]:
 
 
 def answer_of(
-    values: Doubles,
-    size: Doubles,
+    sums: tuple[Doubles, Doubles],
     reduction: int,
     exact: bool,
     attr: dnn.Attr = NO_ATTR,
@@ -82,6 +81,7 @@ def answer_of(
 ) -> Answer:
     """The result behind the post-ops, the scales of dst and its zero point, given the sums and the sizes of what was
     added up; `arrays` are the arguments, as numbers."""
+    values, size = sums
     roundings = reduction + SUM_ROUNDINGS
     error = np.asarray(roundings * UNIT_ROUNDOFF / (1 - roundings * UNIT_ROUNDOFF) * size)
     if attr.post_ops or attr.scales:

@@ -103,22 +103,22 @@ class IpWork(Work[TensorData]):
             return self._gradients(flat, data.exact)
         bias = flat["bias"].T if "bias" in flat else None
         src, arrays = self.numbers.centred(flat, "src"), self.numbers.read(data.arrays)
-        values, size = scaled_product(src, flat["weights"].T, bias, self.scales.factor)
+        sums = scaled_product(src, flat["weights"].T, bias, self.scales.factor)
         divisor = self.scales.divisor
-        return answer_of(values, size, self.reduction, data.exact, self.attr, arrays, divisor, self.numbers)
+        return answer_of(sums, self.reduction, data.exact, self.attr, arrays, divisor, self.numbers)
 
     def _gradients(self, flat: dict[str, Array], exact: bool) -> Answer:
         if "src" in self.written:
             values, size = product(flat["dst"], flat["weights"])
             dims = self.dims["src"]
-            return answer_of(values.reshape(dims), size.reshape(dims), self.reduction, exact)
+            return answer_of((values.reshape(dims), size.reshape(dims)), self.reduction, exact)
         values, size = product(flat["dst"].T, flat["src"])
         if "bias" not in self.written:
             dims = self.dims["weights"]
-            return answer_of(values.reshape(dims), size.reshape(dims), self.reduction, exact)
+            return answer_of((values.reshape(dims), size.reshape(dims)), self.reduction, exact)
         sums, sizes = flat["dst"].sum(axis=0, dtype=np.float64), np.abs(flat["dst"]).sum(axis=0, dtype=np.float64)
         both = [np.concatenate((first.ravel(), second)) for first, second in ((values, sums), (size, sizes))]
-        return answer_of(both[0], both[1], self.reduction, exact)
+        return answer_of((both[0], both[1]), self.reduction, exact)
 
     def _flat(self, data: TensorData, role: str) -> Array:
         """As a matrix, a row an image or an output channel."""

@@ -96,9 +96,9 @@ class MatmulWork(Work[TensorData]):
     def answer(self, data: TensorData) -> Answer:
         arrays = self.numbers.read(data.arrays)
         src = self.numbers.centred(arrays, "src")
-        values, size = scaled_product(src, arrays["weights"], arrays.get("bias"), self.scales.factor)
+        sums = scaled_product(src, arrays["weights"], arrays.get("bias"), self.scales.factor)
         divisor = self.scales.divisor
-        return answer_of(values, size, self.reduction, data.exact, self.attr, arrays, divisor, self.numbers)
+        return answer_of(sums, self.reduction, data.exact, self.attr, arrays, divisor, self.numbers)
 
     def tolerance(self, data: TensorData) -> Array | float:
         return self.answer(data).tolerance
