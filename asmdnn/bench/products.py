@@ -16,8 +16,9 @@ import asmdnn as dnn
 from asmdnn.bench import chains
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.numbers import ALL_F32, EXACT_SUM, INTEGERS, LARGEST_INTEGER, TypedNumbers
-from asmdnn.bench.reference import LARGEST_SRC_INTEGER, UNIT_ROUNDOFF
+from asmdnn.bench.reference import LARGEST_SRC_INTEGER
 from asmdnn.bench.typed import narrowed
+from asmdnn.definitions.rounding import UNIT_ROUNDOFF
 from asmdnn.primitives.attributes.attr import NO_ATTR
 
 Floats = npt.NDArray[np.float32]
