@@ -32,6 +32,7 @@ FOLDERS = (
     "reduction",
     "topk",
     "attention",
+    "quantized",
 )
 KEPT_CLASSES = 256  # of what users pass, which may be of any class
 
