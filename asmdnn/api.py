@@ -1,6 +1,7 @@
 """The names of `import asmdnn`, which takes them from here when the first of them is asked for."""
 
 from asmdnn import ops, recurrent, show
+from asmdnn.aten.module import TorchNetwork, from_torch
 from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
 from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemented
 from asmdnn.memory import Memory, MemoryDesc
@@ -149,6 +150,7 @@ __all__ = [
     "SumForward",
     "TopKForward",
     "Unimplemented",
+    "TorchNetwork",
     "VanillaRNNBackward",
     "VanillaRNNForward",
     "absolute",
@@ -160,6 +162,7 @@ __all__ = [
     "exp",
     "f8_e4m3",
     "f8_e5m2",
+    "from_torch",
     "f16",
     "f32",
     "floor",
