@@ -6,38 +6,45 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
 from asmdnn.memory.tags import LETTERS
 from asmdnn.network.operators.definition import Value
-from asmdnn.types import f32, s32
+from asmdnn.types import DataType, f32, s8, s32, u8
+
+STORED = {np.dtype(np.uint8): u8, np.dtype(np.int8): s8}  # values that kernels keep as they are; others are f32
 
 
-def row_major(dims: tuple[int, ...]) -> MemoryDesc:
-    return MemoryDesc(dims or (1,), f32, LETTERS[: len(dims) or 1])
+def stored(value: Value) -> DataType:
+    """The type in which kernels keep a value."""
+    return STORED.get(value.dtype, f32)
+
+
+def row_major(dims: tuple[int, ...], dtype: DataType = f32) -> MemoryDesc:
+    return MemoryDesc(dims or (1,), dtype, LETTERS[: len(dims) or 1])
 
 
 def input_desc(value: Value) -> MemoryDesc:
     """How an input lies in memory: plain f32; of integers the low 32 bits, which are enough for indices."""
     plain = row_major(value.shape)
-    if value.dtype.kind != "i":
+    if value.dtype.kind != "i" or value.dtype.itemsize < s32.size_bytes:
         return plain
     words = value.dtype.itemsize // s32.size_bytes or 1
     return MemoryDesc(plain.dims, s32, strides=tuple(words * stride for stride in plain.strides))
 
 
-def channels_last(dims: tuple[int, ...]) -> MemoryDesc:
+def channels_last(dims: tuple[int, ...], dtype: DataType = f32) -> MemoryDesc:
     letters = LETTERS[: len(dims)]
-    return MemoryDesc(dims, f32, f"{letters[0]}{letters[2:]}{letters[1]}")
+    return MemoryDesc(dims, dtype, f"{letters[0]}{letters[2:]}{letters[1]}")
 
 
 def is_row_major(desc: MemoryDesc) -> bool:
     """Whether elements lie as row-major ones do: also in blocks, if all axes behind these are 1."""
-    plain = row_major(desc.dims)
+    plain = row_major(desc.dims, desc.dtype)
     if not desc.inner_blocks or desc.padded_dims != desc.dims or desc.offset0:
         return desc == plain
     dims = [dim for dim, n in enumerate(desc.dims) if n > 1]
     return all(np.array_equal(desc.dim_offsets(dim), plain.dim_offsets(dim)) for dim in dims)
 
 
-def any_format(dims: tuple[int, ...]) -> MemoryDesc:
-    return MemoryDesc(dims, f32, "any")
+def any_format(dims: tuple[int, ...], dtype: DataType = f32) -> MemoryDesc:
+    return MemoryDesc(dims, dtype, "any")
 
 
 def layout_of(desc: MemoryDesc) -> str:

@@ -22,6 +22,7 @@ from asmdnn.network.operators.definition import Operator, Value, listed
 from asmdnn.network.operators.evaluation import own_errors
 from asmdnn.network.operators.signatures import check_signature
 from asmdnn.network.operators.table import operator_of
+from asmdnn.network.quantised.weights import weights_of_products
 from asmdnn.network.spelling.table import foreign, spelt, spelt_foreign
 from asmdnn.network.static import StaticGraph, needed
 
@@ -100,11 +101,13 @@ class Folding:
         self.renamed: dict[str, str] = {}
         self.branches = self.inlined_nodes = 0
         self.has_loops = False
+        self.kept_integers: set[str] = set()  # floats of constants that stay integers
 
     def add(self, body: Body) -> None:
         """All nodes of the model's body, whose names are known here."""
         for name, data in body.constants.items():
             self.values[name] = Value(data.shape, data.dtype, data)
+        self.kept_integers.update(weights_of_products(body))
         for node in body.nodes:
             self.node(self.with_known_names(node))
 
@@ -168,7 +171,8 @@ class Folding:
 
     def compute(self, node: Node, operator: Operator, inputs: list[Value | None]) -> None:
         """The results if they are known, or else their types."""
-        if all(value is None or value.data is not None for value in inputs) or node.op in SEE_DIMS:
+        is_known = all(value is None or value.data is not None for value in inputs)
+        if (is_known and node.outputs[0] not in self.kept_integers) or node.op in SEE_DIMS:
             types = operator.types(node, *inputs) if operator.infer else []
             self.bounds.spend(node, inputs, types)
             arrays = (placeholder(value) if node.op in SEE_DIMS else value and value.data for value in inputs)

@@ -192,7 +192,9 @@ def is_one(node: Node | None, ops: set[str]) -> bool:
 def changes(choice: FormatChoice, steps: Steps, name: str) -> bool:
     """Whether anything would be otherwise."""
     desc = steps.places[name][0].desc
-    return choice.copies or not (is_row_major(desc) if choice.result == PLAIN else desc == channels_last(desc.dims))
+    return choice.copies or not (
+        is_row_major(desc) if choice.result == PLAIN else desc == channels_last(desc.dims, desc.dtype)
+    )
 
 
 def is_own(steps: Steps, place: Place) -> bool:

@@ -14,8 +14,10 @@ from asmdnn.network.fusion.depth import unfolded
 from asmdnn.network.fusion.einsum import products
 from asmdnn.network.fusion.group_norm import grouped_norms
 from asmdnn.network.fusion.idle import without_idle
+from asmdnn.network.fusion.integers import integers_kept
 from asmdnn.network.fusion.layer_norm import layers_normalised
 from asmdnn.network.fusion.maps import Group, groups_of, operands_of
+from asmdnn.network.fusion.numbers import as_numbers
 from asmdnn.network.fusion.one_hot import looked_up
 from asmdnn.network.fusion.padding import padded_within
 from asmdnn.network.fusion.pairs import paired
@@ -35,6 +37,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.engine import Engine
 
 REWRITES = (
+    integers_kept,
     without_idle,
     casts_first,
     padded_within,
@@ -47,6 +50,7 @@ REWRITES = (
     recognised,
     layers_normalised,
     looked_up,
+    as_numbers,
     grouped_norms,
     shuffled,
     attended,

@@ -9,6 +9,8 @@ import numpy as np
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.evaluation import results_of
+from asmdnn.network.quantised.numbers import numbers_behind
+from asmdnn.network.quantised.weights import QUANTIZE
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.stepwise import Stepwise
 
@@ -19,13 +21,18 @@ SUMS = ("Conv", "ConvTranspose", "MatMul", "Gemm")  # what sums products
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The largest difference of a group's result, the bound that it must keep, and the largest value behind both."""
+    """The largest difference of a group's result, the bound that it must keep, and the largest value behind both.
+
+    Of integers both are in steps of their scale, and `unequal` is how many differ.  saturated: the share that the type
+    cuts off, above, or below if the least integer stands for less than 0."""
 
     label: str
     implementation: str
     difference: float
     bound: float
     largest: float
+    unequal: int = 0
+    saturated: float = 0.0
 
     @property
     def fits(self) -> bool:
@@ -33,7 +40,9 @@ class Difference:
 
     def __str__(self) -> str:
         words = f"{self.label} ({self.implementation})"
-        return f"{words}: differs by {self.difference:.2e} of {self.largest:.2e}, bound {self.bound:.2e}"
+        cut = f", {self.unequal} unequal" if self.unequal else ""
+        cut += f", {self.saturated:.2%} saturated" if self.saturated else ""
+        return f"{words}: differs by {self.difference:.2e} of {self.largest:.2e}, bound {self.bound:.2e}{cut}"
 
 
 def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -> list[Difference]:
@@ -50,11 +59,13 @@ def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -
             exact = inner[group.result]
             largest = max(magnitude(group, {**known, **inner}), *map(largest_number, inner.values()))
             bound = UNIT_ROUNDOFF * (terms(graph, group) + FUNCTIONS) * largest
+            bound, saturated = in_steps(graph, group, bound), cut_off(graph, group, {**known, **inner})
             if array.size == exact.size and not is_permuted(group):
                 native = in_order(group, array).reshape(exact.shape).astype(np.float64)
                 worst = distance(native, exact)
-                found.append(Difference(group.label, step.pd.implementation, worst, bound, largest))
-                inner[group.result] = native
+                unequal = int((native != exact).sum()) if exact.dtype.kind in "iu" else 0
+                found.append(Difference(group.label, step.pd.implementation, worst, bound, largest, unequal, saturated))
+                inner[group.result] = native.astype(exact.dtype) if exact.dtype.kind in "iu" else native
         known |= inner
     return found
 
@@ -88,6 +99,24 @@ def distance(native: Array, exact: Array) -> float:
     with np.errstate(invalid="ignore"):
         off = np.abs(native - exact)[differs]
     return float(np.where(np.isnan(off), np.inf, off).max(initial=0))
+
+
+def in_steps(graph: StaticGraph, group: Group, bound: float) -> float:
+    """The bound where there are integers: another rounding of each of them is a step, and the result counts steps."""
+    scales = [numbers_behind(graph.values, node).scale.max() for node in group.maps if node.op == QUANTIZE]
+    bound += float(sum(scales))
+    return bound / float(scales[-1]) if group.maps and group.maps[-1].op == QUANTIZE else bound
+
+
+def cut_off(graph: StaticGraph, group: Group, known: Mapping[str, Array]) -> float:
+    """The share of new integers that their type cuts off; those below 0 are no loss where 0 is the least integer."""
+    node = group.maps[-1] if group.maps else None
+    if node is None or node.op != QUANTIZE or not known[node.inputs[0]].size:
+        return 0.0
+    numbers = numbers_behind(graph.values, node)
+    (least, most), exact = numbers.limits, known[node.inputs[0]] / numbers.scale.max() + numbers.zero.max()
+    below = exact < least - 0.5 if numbers.zero.min() > least else np.zeros(exact.shape, bool)
+    return float(((exact > most + 0.5) | below).mean())
 
 
 def terms(graph: StaticGraph, group: Group) -> int:

@@ -1,4 +1,4 @@
-"""Every way to compute a product is an implementation: a plan that is proven and right, or a reason."""
+"""Every way to compute a primitive is an implementation: a plan that is proven and right, or a reason."""
 
 from typing import Any
 
@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from tests.primitives import every_kind
+from tests.primitives.every_kind import INFERENCE
 from tests.primitives.tensors import holding, read
 
 NAMES = ["dots", "outer", "rows", "pack_blocks", "packing_tiles", "split_k", "pack_weights+tiles", "tiles"]
@@ -89,3 +91,58 @@ def test_what_a_planner_raises_is_a_refusal_outside(desc_of: Any) -> None:
         assert isinstance(answer, dnn.Refusal)
         assert answer.reason
         assert answer.implementation.endswith(":avx2")
+
+
+# Kinds that list one implementation, and why.
+ONE_WALK = "one walk over all tensors, whose kernels are chosen piece by piece"
+ONE = {
+    "EltwiseForward": ONE_WALK,
+    "EltwiseBackward": ONE_WALK,
+    "BinaryForward": ONE_WALK,
+    "PReLUForward": ONE_WALK,
+    "SumForward": ONE_WALK,
+    "Reorder": ONE_WALK,  # and another one into what Winograd's convolution reads
+    "BatchNormForward": "reductions, then an element-wise primitive: the ways are theirs",
+    "GroupNormForward": "reductions, then an element-wise primitive: the ways are theirs",
+    "AttentionForward": "two products and a softmax: the ways are theirs",
+}
+
+
+def test_ways_are_implementations() -> None:
+    """Of every kind, from small problems of all."""
+    engine = every_kind.engine("avx512_core")
+    found: dict[str, set[str]] = {}
+    for one in (*every_kind.WITH_POST_OPS, *every_kind.others()):
+        names = (answer.implementation for answer in dnn.implementations(one, engine=engine))
+        found.setdefault(type(one).__name__, set()).update(names)
+    assert {name for name, ways in found.items() if len(ways) == 1} <= ONE.keys(), "give its ways a name each"
+    assert len(ONE) <= 12
+
+
+def test_each_way_gives_its_reason() -> None:
+    blocked = dnn.MemoryDesc((2, 16, 3, 5), dnn.f32, "aBcd8b")
+    for desc, wanted in (
+        (dnn.SoftmaxForward(INFERENCE, "accurate", blocked, blocked, 1), ("the axis is in blocks", "side by side")),
+        (dnn.CumulativeSum(blocked, blocked, 1), ("the axis is in blocks", "side by side")),
+        (dnn.LayerNormForward(INFERENCE, blocked, blocked), ("kernels take f32",)),
+    ):
+        *refused, last = dnn.implementations(desc, engine=every_kind.engine("avx2"))
+        assert isinstance(last, dnn.PrimitiveDesc) and last.implementation.startswith("reorder+")
+        reasons = [each.reason for each in refused if isinstance(each, dnn.Refusal)]
+        assert len(reasons) == len(refused) and all(any(word in reason for reason in reasons) for word in wanted)
+
+
+def test_nothing_is_copied_that_kernels_take() -> None:
+    """The last way of all refuses, and so do all but the first where there is nothing to do."""
+    for dims in ((3, 19), (0, 19)):
+        src, dst = (dnn.MemoryDesc(n, dnn.f32, "ab") for n in (dims, (dims[0], 1)))
+        index = dnn.MemoryDesc((dims[0], 1), dnn.s32, "ab")
+        for desc in (
+            dnn.SoftmaxForward(INFERENCE, "accurate", src, src, 1),
+            dnn.CumulativeSum(src, src, 1),
+            dnn.TopKForward("max", src, index, 1),
+            *((dnn.ReductionForward("sum", src, dst),) if dims[0] else ()),
+        ):
+            first, *others = dnn.implementations(desc, engine=every_kind.engine("avx2"))
+            assert isinstance(first, dnn.PrimitiveDesc) and first.implementation == "rows:avx2"
+            assert others and all(isinstance(each, dnn.Refusal) for each in others)

@@ -16,14 +16,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from asmdnn.network.fusion.expressions import EXPRESSIONS, LOGIC
+from asmdnn.network.fusion.integers import is_common
 from asmdnn.network.fusion.scaling import scaled_by
 from asmdnn.network.graph import NOTHING, Node, topological
+from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE
 from asmdnn.network.static import StaticGraph
 
 FUSED_INTO = {
     "Conv", "ConvTranspose", "MatMul", "Gemm", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",
     "LayerNormalization", "RMSNormalization", "InstanceNormalization", "GroupNormalization", "Resize", "Upsample",
 }  # what has post-ops; and maps themselves  # fmt: skip
+NARROWS = {"Conv", "MatMul", "Gemm", "AveragePool", "GlobalAveragePool"}  # kernels that store bytes
 TAKES_NO_TENSORS = {"Resize", "Upsample"}  # they would be a pass behind it: a sum goes rather to what makes the other
 MOST_MAPS = 32  # of a group
 MOST_TENSORS = 6  # that a group reads beside its operand: their pointers take registers
@@ -35,7 +38,8 @@ class Group:
 
     x: the value that maps start from, main's result, or an operand that has the result's dims.  behind: of a pair of
     convolutions the second one's group, which alone reads `result`.  scale: a product of main's operand and a number
-    for each channel, which main computes, too (scaling.py)."""
+    for each channel, which main computes, too (scaling.py).  floats: what makes floats of integers that the group reads
+    as they are."""
 
     main: Node | None
     maps: tuple[Node, ...]
@@ -43,17 +47,24 @@ class Group:
     result: str
     behind: "Group | None" = None
     scale: Node | None = None
+    floats: tuple[Node, ...] = ()
 
     @property
     def nodes(self) -> tuple[Node, ...]:
         own = self.maps if self.main is None else (self.main, *self.maps)
         own = own if self.scale is None else (self.scale, *own)
+        own = (*self.floats, *own)
         return own if self.behind is None else (*own, *self.behind.nodes)
+
+    @property
+    def has_integers(self) -> bool:
+        """Whether it reads or makes bytes that stand for floats."""
+        return bool(self.floats) or any(node.op == QUANTIZE for node in self.maps)
 
     @property
     def label(self) -> str:
         """For example "Conv 'stem' + Add, Relu"."""
-        first, *rest = [node for node in self.nodes if node is not self.scale]
+        first, *rest = [node for node in self.nodes if node is not self.scale and node not in self.floats]
         return (
             str(first)
             + (" of a scaled operand" if self.scale else "")
@@ -67,7 +78,9 @@ def groups_of(graph: StaticGraph) -> tuple[Group, ...]:
 
 
 def is_map(graph: StaticGraph, node: Node) -> bool:
-    """Whether the node is an expression of f32 values, or of truths."""
+    """Whether the node is an expression of f32 values, of truths, or between f32 and bytes."""
+    if node.op in (QUANTIZE, DEQUANTIZE):
+        return is_common(graph.values, node)
     if node.domain or node.op not in EXPRESSIONS or len(node.outputs) != 1:
         return False
     names = [name for name in (*node.inputs, *node.outputs) if name != NOTHING]
@@ -97,11 +110,13 @@ class Grouping:
             self.before.append(bits)
         self.taken: set[int] = set()
         self.scales: dict[int, Node] = {}  # by the convolution
+        self.makes_floats = [i for i, node in enumerate(graph.nodes) if node.op == DEQUANTIZE and not node.domain]
+        self.floats = {graph.nodes[i].outputs[0]: i for i in self.makes_floats}
 
     def groups(self) -> tuple[Group, ...]:
         found = []
         for i in range(len(self.graph.nodes)):
-            if i in self.taken:
+            if i in self.taken or (i in self.makes_floats and self.is_read(i)):
                 continue
             scaled = scaled_by(self.graph, i, self.users, self.readers)
             if scaled is not None:
@@ -113,10 +128,18 @@ class Grouping:
                 found.append(self.group(members))
         return ordered(found)
 
+    def is_read(self, i: int) -> bool:
+        """Whether a node's result is for a node, which takes it into its group, and no output."""
+        return (
+            bool(self.users.get(self.graph.nodes[i].outputs[0])) and self.readers[self.graph.nodes[i].outputs[0]] == 1
+        )
+
     def grown(self, first: int) -> list[int]:
         """The nodes of the group that begins with a node, in order."""
         node, best = self.graph.nodes[first], [first]
-        if not self.maps[first] and (node.op not in FUSED_INTO or node.domain or not self.is_float(node.outputs[0])):
+        if node.op == DEQUANTIZE or (
+            not self.maps[first] and (node.op not in FUSED_INTO or node.domain or not self.is_float(node.outputs[0]))
+        ):
             return best
         members = [first]
         while len(members) <= MOST_MAPS:
@@ -124,9 +147,16 @@ class Grouping:
             if following is None:
                 break
             members.append(following)
-            if self.is_closed(members) and self.is_float(self.graph.nodes[members[-1]].outputs[0]):
+            if self.is_closed(members) and self.may_end(members):
                 best = list(members)
         return best
+
+    def may_end(self, members: Sequence[int]) -> bool:
+        """Whether the last value is one that the group's kernel stores: floats, or bytes if it narrows them."""
+        last, first = self.graph.nodes[members[-1]], self.graph.nodes[members[0]]
+        if last.op == QUANTIZE:
+            return self.maps[members[0]] or first.op in NARROWS
+        return last.op != DEQUANTIZE and self.is_float(last.outputs[0])
 
     def is_float(self, name: str) -> bool:
         return self.graph.values[name].dtype == np.float32
@@ -177,14 +207,18 @@ class Grouping:
     def group(self, members: Sequence[int]) -> Group:
         nodes = tuple(self.graph.nodes[i] for i in members)
         result = nodes[-1].outputs[0]
-        if not self.maps[members[0]]:
-            return Group(nodes[0], nodes[1:], nodes[0].outputs[0], result, scale=self.scales.get(members[0]))
         made = {node.outputs[0] for node in nodes}
+        scale = self.scales.get(members[0])
+        every = nodes if scale is None else (scale, *nodes)
+        read = dict.fromkeys(name for node in every for name in node.inputs if name not in made)
+        floats = tuple(self.graph.nodes[self.floats[name]] for name in read if name in self.floats)
+        if not self.maps[members[0]] or nodes[0].op == DEQUANTIZE:
+            return Group(nodes[0], nodes[1:], nodes[0].outputs[0], result, scale=scale, floats=floats)
         outside = [name for node in nodes for name in node.inputs if name != NOTHING and name not in made]
         whole = [
             x for x in outside if self.graph.shape(x) == self.graph.shape(result) and not self.graph.is_constant(x)
         ]
-        return Group(None, nodes, (whole or [NOTHING])[0], result)
+        return Group(None, nodes, (whole or [NOTHING])[0], result, floats=floats)
 
 
 def ordered(groups: Sequence[Group]) -> tuple[Group, ...]:

@@ -32,6 +32,8 @@ def is_pointwise(graph: StaticGraph, group: Group) -> bool:
     node = group.main
     if not is_convolution(graph, node) or node is None or node.get("group", 1) != 1 or group.scale is not None:
         return False
+    if group.has_integers:
+        return False
     (src, weights), dst = (graph.shape(name)[2:] for name in node.inputs[:2]), graph.shape(node.outputs[0])[2:]
     return weights == (1, 1) and {*window_of(node, src, weights).strides} == {1} and src == dst
 
@@ -39,7 +41,7 @@ def is_pointwise(graph: StaticGraph, group: Group) -> bool:
 def is_depthwise(graph: StaticGraph, group: Group) -> bool:
     """Whether it is a convolution of every channel by itself, and maps."""
     node = group.main
-    if not is_convolution(graph, node) or node is None:
+    if not is_convolution(graph, node) or node is None or group.has_integers:
         return False
     channels, into = graph.shape(node.inputs[1])[:2]
     return into == 1 and node.get("group", 1) == channels == graph.shape(node.inputs[0])[1]

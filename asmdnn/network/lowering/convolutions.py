@@ -1,14 +1,18 @@
 """Conv and ConvTranspose as convolution and deconvolution, of one to three spatial axes and any groups."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from asmdnn.memory import MemoryDesc
-from asmdnn.network.descriptors import any_format
+from asmdnn.network.descriptors import any_format, stored
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.fusion.scaling import operands_of
 from asmdnn.network.graph import NOTHING, Array, Node
+from asmdnn.network.lowering.elementwise import lower_maps
 from asmdnn.network.lowering.frames import is_frames, lower_frames
-from asmdnn.network.lowering.maps import Tail
+from asmdnn.network.lowering.integer_tail import AnyTail, Start, tail_of
+from asmdnn.network.lowering.integers import bias_of, cheapest_way, is_product_of_integers, source_of, weights_of
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.products import transposed_window
 from asmdnn.network.steps import Place, Steps
@@ -17,19 +21,65 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.types import Algorithm, f32
+from asmdnn.types import Algorithm, f32, s8
 
 SCALES_OF_CHANNELS, SCALES_OF_IMAGES = 2, 3  # masks: of dim 1, and of dims 0 and 1
 Description = ConvolutionForward | DeconvolutionForward
 
 
 def lower_conv(steps: Steps, group: Group) -> None:
+    """Of integers as such, if that is cheaper than as floats, which it is but for some of few channels."""
+    if not group.has_integers:
+        convolve_floats(steps, group)
+        return
+    assert group.main is not None
+    if not is_product_of_integers(steps, group):
+        cheapest_way(steps, group, (convolve_floats, in_two_steps))
+        return
+    is_dense = group.main.get("group", 1) == 1
+    cheapest_way(steps, group, (convolve_integers, convolve_floats, in_two_steps), takes_first=is_dense)
+
+
+def convolve_integers(steps: Steps, group: Group) -> None:
+    """The sums are exact, what is behind them is one expression of f32.  Raises Refused."""
+    node = group.main
+    assert node is not None
+    desc = convolution(steps, node)
+    source, weights = source_of(steps, node.inputs[0]), weights_of(steps, node.inputs[1], 0)
+    bias = bias_of(steps, node.inputs[2]) if len(node.inputs) > 2 else np.zeros(1)
+    channels = (1, -1, *[1] * (desc.src.ndims - 2))
+    start = Start((source.numbers.scale * weights.scale).reshape(channels), bias.reshape(channels))
+    tail = tail_of(steps, group, None, start, reads_bytes=True)
+    formats = {
+        "src": any_format(desc.src.dims, source.dtype),
+        "weights": any_format(desc.weights.dims, s8),
+        "dst": steps.result_format(desc.dst.dims, stored(steps.value(group.result))),
+        "bias": None,
+    }
+    desc, attr = desc.with_formats(formats), Attr(tail.post_ops(), zero_points=source.zero_points)  # type: ignore[arg-type]
+    place = cheapest(steps, source.name, steps.bytes_of(source.name), desc, attr)
+    desc = desc.with_formats({"src": place.desc})
+    constants = {"weights": (weights.name, weights.array.reshape(desc.weights.dims)), **source.constants}
+    places = {"src": place, **tail.places()}
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, attr)
+
+
+def in_two_steps(steps: Steps, group: Group) -> None:
+    """Of floats to floats, and what is behind it by itself."""
+    if group.main is None or not group.maps:
+        raise Refused("there is nothing behind it")
+    convolve_floats(steps, replace(group, maps=(), result=group.x))
+    lower_maps(steps, Group(None, group.maps, group.x, group.result, floats=group.floats))
+
+
+def convolve_floats(steps: Steps, group: Group) -> None:
     """src in the format that the primitive likes best, weights packed once, maps behind it as post-ops."""
     node = group.main
     assert node is not None
     is_transposed = node.op == "ConvTranspose"
     desc: Description = deconvolution(steps, node) if is_transposed else convolution(steps, node)
-    constants, tail = constants_of(steps, node, desc), Tail(steps, group.maps, group.x)
+    constants, tail = constants_of(steps, node, desc), tail_of(steps, group)
+    desc = desc.with_formats({"dst": steps.result_format(desc.dst.dims, stored(steps.value(group.result)))})
     if not is_transposed and group.scale is None and is_frames(steps, node, tail):
         lower_frames(steps, group, constants, tail)
         return
@@ -40,7 +90,7 @@ def lower_conv(steps: Steps, group: Group) -> None:
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, attr)
 
 
-def scaled(steps: Steps, group: Group, tail: Tail) -> tuple[str, dict[str, Place], Attr]:
+def scaled(steps: Steps, group: Group, tail: AnyTail) -> tuple[str, dict[str, Place], Attr]:
     """The operand, the argument that scales its channels, and both kinds of attributes."""
     assert group.main is not None
     if group.scale is None:
@@ -56,13 +106,13 @@ def scaled(steps: Steps, group: Group, tail: Tail) -> tuple[str, dict[str, Place
 
 
 def constants_of(steps: Steps, node: Node, desc: Description) -> dict[str, tuple[str, Array]]:
-    """Weights, with the description's dims, and bias, with their names.  Raises Refused for what is computed."""
+    """SignedWeights, with the description's dims, and bias, with their names.  Raises Refused for what is computed."""
     names = {"weights": node.inputs[1]}
     if len(node.inputs) > 2 and node.inputs[2] != NOTHING:
         names["bias"] = node.inputs[2]
     constants = dict[str, tuple[str, Array]]()
     for argument, name in names.items():
-        array = steps.value(name).data
+        array = steps.constant(name)
         if array is None:
             raise Refused(f"its {argument} {name} is no constant")
         constants[argument] = (name, array)

@@ -14,7 +14,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.lowering.maps import Tail
+from asmdnn.network.lowering.integer_tail import AnyTail
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.steps import Place, Steps
 from asmdnn.primitives.products.matmul import MatMul
@@ -24,7 +24,7 @@ MOST_FRAMES = 12
 LEAST_WEIGHTS = 4096  # below, everything is in L1
 
 
-def is_frames(steps: Steps, node: Node, tail: Tail) -> bool:
+def is_frames(steps: Steps, node: Node, tail: AnyTail) -> bool:
     """Whether a convolution is such a product, and of few windows."""
     (x, w), result = (steps.shape(name) for name in node.inputs[:2]), steps.shape(node.outputs[0])
     if x[:2] != (1, 1) or prod(x) != max(x) or tail.tensors or not prod(w) >= LEAST_WEIGHTS:
@@ -34,7 +34,7 @@ def is_frames(steps: Steps, node: Node, tail: Tail) -> bool:
     return is_plain and prod(result[2:]) <= MOST_FRAMES
 
 
-def lower_frames(steps: Steps, group: Group, given: Mapping[str, tuple[str, Array]], tail: Tail) -> None:
+def lower_frames(steps: Steps, group: Group, given: Mapping[str, tuple[str, Array]], tail: AnyTail) -> None:
     """The result lies with its channels last."""
     node = group.main
     assert node is not None

@@ -1,23 +1,17 @@
 """Maps as a post-op of the primitive before them, or as element-wise primitives."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from asmdnn.generators.functions.expression import Condition
 from asmdnn.memory import MemoryDesc
-from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.expressions import EXPRESSIONS
-from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.lowering.views import repeated
 from asmdnn.network.steps import Place, Steps
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr, Binary, Eltwise
 from asmdnn.primitives.attributes.functions import where
 from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.primitives.elementwise.binary import BinaryForward
-from asmdnn.primitives.elementwise.eltwise import EltwiseForward
-from asmdnn.primitives.formats import dense_like
-from asmdnn.types import BinaryAlgorithm, PropKind
+from asmdnn.types import BinaryAlgorithm
 
 SIMPLE: dict[str, BinaryAlgorithm] = {
     "Add": "add",
@@ -26,6 +20,7 @@ SIMPLE: dict[str, BinaryAlgorithm] = {
     "Min": "min",
 }
 # commutative ones, with an algorithm of their own
+Adapt = Callable[[tuple[int, ...]], tuple[int, ...]]  # of dims of tensors to those of a result with other axes
 
 
 class Tail:
@@ -35,7 +30,7 @@ class Tail:
     tensor's dims.
     """
 
-    def __init__(self, steps: Steps, maps: Sequence[Node], x: str, adapt: Any = None) -> None:
+    def __init__(self, steps: Steps, maps: Sequence[Node], x: str, adapt: Adapt | None = None) -> None:
         self.steps, self.maps, self.x = steps, maps, x
         self.adapt = adapt or (lambda dims: dims)
         self.ndim = len(steps.shape(maps[-1].outputs[0])) if maps else 0
@@ -95,42 +90,3 @@ class Tail:
         if name == NOTHING:
             return None
         return known[name] if name in known else self.number(name)
-
-
-def lower_maps(steps: Steps, group: Group) -> None:
-    """Maps with no kernel before them: of a tensor that has the result's dims, or of two that make them."""
-    result = group.result
-    shape = steps.shape(result) or (1,)
-    if group.x == NOTHING:
-        lower_broadcast(steps, group)
-        return
-    tail, source = Tail(steps, group.maps, group.x), steps.place(group.x)
-    dst = steps.result_format(shape)
-    if not steps.choice.result and not source.desc.is_dense:
-        dst = dense_like(source.desc, row_major(shape))
-    desc = EltwiseForward(PropKind.forward_inference, "linear", source.desc, dst, 1.0, 0.0)
-    only = group.maps[0] if len(group.maps) == 1 else None
-    if only is not None and only.op == "Relu":
-        desc, tail = EltwiseForward(PropKind.forward_inference, "relu", source.desc, dst), Tail(steps, (), group.x)
-    steps.add(group.nodes, group.label, desc, {"src": source, **tail.places()}, {"dst": result}, attr=tail.attr())
-
-
-def lower_broadcast(steps: Steps, group: Group) -> None:
-    """The first map is of tensors of which none has the result's dims: [n, 1] + [1, m].
-
-    Of others than sums, products and extremes the first one is read as often as wanted."""
-    first, *rest = group.maps
-    shape = steps.shape(group.result)
-    if first.op not in SIMPLE or len(first.inputs) != 2:
-        plain, tail = steps.plain(first.inputs[0]), Tail(steps, group.maps, first.inputs[0])
-        source = Place(plain.buffer, repeated(plain.desc, shape))
-        linear = EltwiseForward(PropKind.forward_inference, "linear", source.desc, row_major(shape), 1.0, 0.0)
-        places = {"src": source, **tail.places()}
-        steps.add(group.nodes, group.label, linear, places, {"dst": group.result}, attr=tail.attr())
-        return
-    tail = Tail(steps, rest, first.outputs[0])
-    ends = Tail(steps, group.maps, NOTHING)
-    sources = {f"src{i}": ends.place(name) for i, name in enumerate(first.inputs)}
-    descs = {name: place.desc for name, place in sources.items()}
-    desc = BinaryForward(SIMPLE[first.op], descs["src0"], descs["src1"], row_major(shape))
-    steps.add(group.nodes, group.label, desc, {**sources, **tail.places()}, {"dst": group.result}, attr=tail.attr())

@@ -2,11 +2,13 @@
 
 from math import prod
 
-from asmdnn.network.descriptors import any_format
+from asmdnn.network.descriptors import any_format, stored
 from asmdnn.network.fusion.maps import Group
-from asmdnn.network.lowering.maps import Tail
+from asmdnn.network.graph import Node
+from asmdnn.network.lowering.integer_tail import AS_IT_IS, Start, tail_of
+from asmdnn.network.lowering.integers import source_of
 from asmdnn.network.operators.windows import pooling
-from asmdnn.network.steps import Steps
+from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.pooling.description import PoolingForward
 from asmdnn.primitives.reduction.description import ReductionAlgorithm, ReductionForward
@@ -17,6 +19,8 @@ GLOBAL: dict[str, tuple[PoolingAlgorithm, ReductionAlgorithm]] = {
     "GlobalMaxPool": ("max", "max"),
 }
 
+AVERAGES = {"AveragePool", "GlobalAveragePool"}
+
 
 def lower_pool(steps: Steps, group: Group) -> None:
     """MaxPool and AveragePool; indices of maxima are left to numpy."""
@@ -24,7 +28,7 @@ def lower_pool(steps: Steps, group: Group) -> None:
     assert node is not None
     if len(node.outputs) > 1 and node.outputs[1]:
         raise Refused("indices of maxima have no kernel here")
-    source, sizes = steps.place(node.inputs[0]), steps.shape(node.inputs[0])[2:]
+    sizes = steps.shape(node.inputs[0])[2:]
     window, _ = pooling(node, sizes)
     if min((*window.before, *window.behind)) < 0:
         raise Refused("negative padding has no kernel")
@@ -34,31 +38,45 @@ def lower_pool(steps: Steps, group: Group) -> None:
         if node.op == "AveragePool" and any(b > a for a, b in zip(asked, window.behind, strict=True)):
             raise Refused("means that count padding, but not what ceil_mode adds, have no kernel")
         average = "avg_include_padding"
+    source, start = operand(steps, node, average == "avg_include_padding")
     desc = PoolingForward(
         "max" if node.op == "MaxPool" else average,
         source.desc,
-        steps.result_format(steps.shape(group.x)),
+        steps.result_format(steps.shape(group.x), stored(steps.value(group.result))),
         window.kernel,
         window.strides,
         tuple(d - 1 for d in window.dilations),
         window.before,
         tuple(asked) if node.get("auto_pad", "NOTSET") == "NOTSET" else window.behind,
     )
-    tail = Tail(steps, group.maps, group.x)
+    tail = tail_of(steps, group, None, start)
     places = {"src": source, **tail.places()}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, attr=tail.attr())
+
+
+def operand(steps: Steps, node: Node, counts_padding: bool) -> tuple[Place, Start]:
+    """Where src lies, and what means of it stand for: those of integers become floats behind the sums, unless 0 is
+    among them that is not their zero point."""
+    floats = node.inputs[0]
+    if floats not in steps.integers_behind or node.op not in AVERAGES:
+        return steps.place(floats), AS_IT_IS
+    source = source_of(steps, floats)
+    if counts_padding and source.has_zero:
+        return steps.place(floats), AS_IT_IS
+    scale, zero = source.numbers.scale.reshape(()), source.numbers.zero.reshape(())
+    return steps.bytes_of(source.name), Start(scale, -scale * zero)
 
 
 def lower_whole(steps: Steps, group: Group) -> None:
     """A window of the whole plane where channels are lanes, else a reduction of rows."""
     node = group.main
     assert node is not None
-    source = steps.place(node.inputs[0])
-    sizes, result = source.desc.dims[2:], any_format(steps.shape(group.x))
+    source, start = operand(steps, node, False)
+    sizes, result = source.desc.dims[2:], any_format(steps.shape(group.x), stored(steps.value(group.result)))
     by_window, by_rows = GLOBAL[node.op]
     if 0 in sizes or not prod(sizes):
         raise Refused("its operand has no elements")
-    tail = Tail(steps, group.maps, group.x)
+    tail = tail_of(steps, group, None, start)
     places = {"src": source, **tail.places()}
     if source.desc.inner_blocks and len(sizes) <= 3:
         pool = PoolingForward(by_window, source.desc, result, sizes)

@@ -4,16 +4,38 @@ from math import prod
 
 import numpy as np
 
-from asmdnn.network.descriptors import any_format, row_major
+from asmdnn.network.descriptors import any_format, row_major, stored
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
-from asmdnn.network.lowering.maps import Tail
+from asmdnn.network.lowering.integer_tail import AnyTail, Start, tail_of
+from asmdnn.network.lowering.integers import (
+    IntegerSource,
+    SignedWeights,
+    Way,
+    bias_of,
+    cheapest_way,
+    is_product_of_integers,
+    source_of,
+    weights_of,
+)
 from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.products.matmul import MatMul
+from asmdnn.types import s8
 
 
-def lower_matmul(steps: Steps, group: Group) -> None:
+def lower_product(steps: Steps, group: Group) -> None:
+    """Of integers as such, where both operands are some."""
+    assert group.main is not None
+    floats = FLOATS[group.main.op]
+    if is_product_of_integers(steps, group):
+        cheapest_way(steps, group, (INTEGERS[group.main.op], floats), takes_first=True)
+    else:
+        floats(steps, group)
+
+
+def multiply_floats(steps: Steps, group: Group) -> None:
     """Of a matrix of weights: all rows of all batches are rows of one product."""
     node = group.main
     assert node is not None
@@ -21,19 +43,19 @@ def lower_matmul(steps: Steps, group: Group) -> None:
     left, right, result = steps.shape(a), steps.shape(b), steps.shape(group.result)
     if len(left) < 2 or len(right) < 2:
         raise Refused("a vector as an operand has no kernel, a matrix of one row or column has")
-    weights = steps.value(b).data
+    weights, dtype = steps.constant(b), stored(steps.value(group.result))
     if weights is not None and len(right) == 2:
         rows = (prod(left[:-1]), left[-1])
         dst = (rows[0], right[1])
-        tail = Tail(steps, group.maps, group.x, lambda dims: folded(dims, result))
+        tail = tail_of(steps, group, lambda dims: folded(dims, result))
         source = steps.plain(a)
         places = {"src": Place(source.buffer, source.desc.reshape(rows)), **tail.places()}
-        desc = MatMul(places["src"].desc, any_format(right), row_major(dst))
+        desc = MatMul(places["src"].desc, any_format(right), row_major(dst, dtype))
         steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, {"weights": (b, weights)}, tail.attr())
         return
-    tail = Tail(steps, group.maps, group.x)
+    tail = tail_of(steps, group)
     places = {"src": operand(steps, a, len(result)), "weights": operand(steps, b, len(result)), **tail.places()}
-    desc = MatMul(places["src"].desc, places["weights"].desc, row_major(result))
+    desc = MatMul(places["src"].desc, places["weights"].desc, row_major(result, dtype))
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, {}, tail.attr())
 
 
@@ -52,12 +74,12 @@ def operand(steps: Steps, name: str, ndim: int) -> Place:
     return steps.viewed(name, (1,) * (ndim - len(dims)) + dims)
 
 
-def lower_gemm(steps: Steps, group: Group) -> None:
+def gemm_of_floats(steps: Steps, group: Group) -> None:
     """alpha goes into constant weights, c is the bias or a post-op of its own."""
     node = group.main
     assert node is not None
     a, b, *more = node.inputs
-    weights, alpha, beta = steps.value(b).data, node.get("alpha", 1.0), node.get("beta", 1.0)
+    weights, alpha, beta = steps.constant(b), node.get("alpha", 1.0), node.get("beta", 1.0)
     if weights is None:
         raise Refused(f"its operand {b} is no constant")
     weights = np.float32(alpha) * (weights.T if node.get("transB", 0) else weights)
@@ -68,16 +90,92 @@ def lower_gemm(steps: Steps, group: Group) -> None:
     constants = {"weights": (b, weights)}
     shape, bias_desc = steps.shape(group.result), None
     if bias != NOTHING:
-        data = steps.value(bias).data
+        data = steps.constant(bias)
         if data is None:
             raise Refused(f"its operand {bias} is no constant")
         dims = (1,) * (2 - data.ndim) + data.shape
         bias_desc = row_major(dims)
         constants["bias"] = (bias, np.float32(beta) * data)
-    tail = Tail(steps, group.maps, group.x)
-    desc = MatMul(source.desc, any_format(weights.shape), row_major(shape), bias_desc)
+    tail = tail_of(steps, group)
+    dst = row_major(shape, stored(steps.value(group.result)))
+    desc = MatMul(source.desc, any_format(weights.shape), dst, bias_desc)
     places = {"src": source, **tail.places()}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, tail.attr())
 
 
-LOWERINGS = {"MatMul": lower_matmul, "Gemm": lower_gemm}
+def multiply_integers(steps: Steps, group: Group) -> None:
+    """Sums are exact, what is behind them is one expression of f32.  Raises Refused."""
+    node = group.main
+    assert node is not None
+    a, b = node.inputs
+    left, right, result = steps.shape(a), steps.shape(b), steps.shape(group.result)
+    source = source_of(steps, a)
+    if len(left) < 2 or len(right) < 2:
+        raise Refused("a vector as an operand has no kernel, a matrix of one row or column has")
+    if len(right) > 2 or not steps.graph.is_constant(steps.integers_behind[b].inputs[0]):
+        multiply_both(steps, group, source, source_of(steps, b))
+        return
+    rows, dst = (prod(left[:-1]), left[-1]), (prod(left[:-1]), right[1])
+    start = Start(source.numbers.scale * (weights := weights_of(steps, b, 1)).scale)
+    plain = steps.plain_bytes(source.name)
+    src = Place(plain.buffer, plain.desc.reshape(rows))
+    tail = tail_of(steps, group, lambda dims: folded(dims, result), start, reads_bytes=True)
+    add_product(steps, group, source, weights, src, dst, tail)
+
+
+def multiply_both(steps: Steps, group: Group, source: IntegerSource, other: IntegerSource) -> None:
+    """Of two tensors of integers, of which the second one is signed and symmetric.  Raises Refused."""
+    if other.dtype != s8 or other.has_zero:
+        raise Refused(f"its operand {other.floats} is not of signed integers around 0")
+    result = steps.shape(group.result)
+    start = Start(source.numbers.scale * other.numbers.scale)
+    tail = tail_of(steps, group, None, start, reads_bytes=True)
+    places = {
+        name: steps.viewed(one.name, (1,) * (len(result) - len(steps.shape(one.name))) + steps.shape(one.name))
+        for name, one in (("src", source), ("weights", other))
+        if steps.bytes_of(one.name)
+    }
+    dst = row_major(result, stored(steps.value(group.result)))
+    desc = MatMul(places["src"].desc, places["weights"].desc, dst)
+    attr = Attr(tail.post_ops(), zero_points=source.zero_points)
+    places |= tail.places()
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, source.constants, attr)
+
+
+def gemm_of_integers(steps: Steps, group: Group) -> None:
+    """alpha and beta go into what is behind the sums.  Raises Refused."""
+    node = group.main
+    assert node is not None
+    a, b, *more = node.inputs
+    source, is_turned = source_of(steps, a), bool(node.get("transB", 0))
+    if node.get("transA", 0):
+        raise Refused("a first operand of integers that is transposed has no kernel")
+    weights = weights_of(steps, b, 0 if is_turned else 1)
+    if is_turned:
+        weights = SignedWeights(f"{weights.name} transposed", weights.array.T, weights.scale)
+    bias = bias_of(steps, more[0] if more else NOTHING) * node.get("beta", 1.0)
+    start = Start(source.numbers.scale * weights.scale * node.get("alpha", 1.0), bias)
+    tail = tail_of(steps, group, None, start, reads_bytes=True)
+    add_product(steps, group, source, weights, steps.plain_bytes(source.name), steps.shape(group.result), tail)
+
+
+def add_product(
+    steps: Steps,
+    group: Group,
+    source: IntegerSource,
+    weights: SignedWeights,
+    src: Place,
+    dims: tuple[int, ...],
+    tail: AnyTail,
+) -> None:
+    """The primitive of one matrix of weights."""
+    dst = row_major(dims, stored(steps.value(group.result)))
+    desc = MatMul(src.desc, any_format(weights.array.shape, s8), dst)
+    attr = Attr(tail.post_ops(), zero_points=source.zero_points)
+    constants = {"weights": (weights.name, weights.array), **source.constants}
+    steps.add(group.nodes, group.label, desc, {"src": src, **tail.places()}, {"dst": group.result}, constants, attr)
+
+
+FLOATS: dict[str, Way] = {"MatMul": multiply_floats, "Gemm": gemm_of_floats}
+INTEGERS: dict[str, Way] = {"MatMul": multiply_integers, "Gemm": gemm_of_integers}
+LOWERINGS = dict.fromkeys(FLOATS, lower_product)

@@ -7,7 +7,7 @@ from importlib import import_module
 from asmdnn.errors import AsmdnnError
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Node
-from asmdnn.network.lowering.maps import lower_maps
+from asmdnn.network.lowering.elementwise import lower_maps
 from asmdnn.network.lowering.pairs import lower_pair
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
@@ -26,6 +26,7 @@ MODULES = (
     "along",
     "orders",
     "casts",
+    "dequantising",
 )
 Lowering = Callable[[Steps, Group], None]
 
@@ -46,6 +47,8 @@ def key_of(node: Node) -> str:
 
 def lower(steps: Steps, group: Group) -> None:
     """Add what computes a group.  Raises Refused with the reason why nothing does."""
+    for node in group.floats:
+        steps.integers_behind[node.outputs[0]] = node
     if group.main is None:
         lower_maps(steps, group)
         return

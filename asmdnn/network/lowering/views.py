@@ -6,13 +6,13 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
-from asmdnn.network.descriptors import row_major
+from asmdnn.network.descriptors import channels_last, row_major, stored
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.moves import permutation, slices, split_sizes
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.steps import Place, Steps
+from asmdnn.network.steps import CHANNELS_LAST, Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.shuffle.shuffle import Shuffle
@@ -42,7 +42,8 @@ def lower_shuffle(steps: Steps, group: Group) -> None:
     assert node is not None
     source = steps.place(node.inputs[0])
     tag = source.desc.tag
-    dst = MemoryDesc(source.desc.dims, f32, tag) if tag else row_major(source.desc.dims)
+    dtype = source.desc.dtype
+    dst = MemoryDesc(source.desc.dims, dtype, tag) if tag else row_major(source.desc.dims, dtype)
     desc = Shuffle(source.desc, dst, 1, source.desc.dims[1] // node.get("groups"))
     steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
 
@@ -125,7 +126,7 @@ def gather(steps: Steps, group: Group, axis: int) -> None:
 def gather_rows(steps: Steps, group: Group, source: Place, numbers: Place, axis: int) -> None:
     """The primitive."""
     dims = source.desc.dims
-    made = row_major((*dims[:axis], *numbers.desc.dims, *dims[axis + 1 :]))
+    made = row_major((*dims[:axis], *numbers.desc.dims, *dims[axis + 1 :]), source.desc.dtype)
     desc = Gather(source.desc, numbers.desc, made, axis)
     steps.add(group.nodes, group.label, desc, {"src": source, "indices": numbers}, {"dst": group.result})
 
@@ -178,7 +179,7 @@ def cut(desc: MemoryDesc, ranges: list[range]) -> MemoryDesc:
     if part.inner_blocks:
         raise InvalidArguments("blocks have no steps")
     strides = [s * r.step for s, r in zip(part.strides, ranges, strict=True)]
-    return MemoryDesc(tuple(map(len, ranges)), f32, strides=strides, offset0=part.offset0)
+    return MemoryDesc(tuple(map(len, ranges)), desc.dtype, strides=strides, offset0=part.offset0)
 
 
 def repeated(desc: MemoryDesc, shape: tuple[int, ...]) -> MemoryDesc:
@@ -187,7 +188,7 @@ def repeated(desc: MemoryDesc, shape: tuple[int, ...]) -> MemoryDesc:
         raise InvalidArguments("blocks cannot be repeated")
     wide = desc.reshape((1,) * (len(shape) - desc.ndims) + desc.dims)
     strides = [stride if n == m else 0 for stride, n, m in zip(wide.strides, wide.dims, shape, strict=True)]
-    return MemoryDesc(shape, f32, strides=strides, offset0=wide.offset0)
+    return MemoryDesc(shape, desc.dtype, strides=strides, offset0=wide.offset0)
 
 
 def lower_concat(steps: Steps, group: Group) -> None:
@@ -198,7 +199,7 @@ def lower_concat(steps: Steps, group: Group) -> None:
     axis = normal(node.get("axis", 1), len(dims))
     names = [name for name in node.inputs if steps.shape(name)[axis]]
     sizes = [steps.shape(name)[axis] for name in names]
-    whole = common_format(steps, names, dims, sizes if axis == 1 else None)
+    whole = common_format(steps, names, group.result, sizes if axis == 1 else None)
     target, start = Place(steps.buffer(group.result, whole), whole), 0
     for name, source in gathered(steps, names, axis):
         offsets = tuple(start if i == axis else 0 for i in range(len(dims)))
@@ -225,10 +226,10 @@ def gathered(steps: Steps, names: Sequence[str], axis: int) -> list[tuple[str, P
 def joined(one: Place, two: Place, axis: int) -> Place | None:
     """Two pieces as one, if the second one begins where the first one ends."""
     a, b = one.desc, two.desc
-    if one.buffer != two.buffer or a.strides != b.strides or a.inner_blocks != b.inner_blocks:
+    if one.buffer != two.buffer or a.strides != b.strides or a.inner_blocks != b.inner_blocks or a.dtype != b.dtype:
         return None
     dims = tuple(n + m if i == axis else n for i, (n, m) in enumerate(zip(a.dims, b.dims, strict=True)))
-    both = MemoryDesc(dims, f32, strides=a.strides, inner_blocks=a.inner_blocks, offset0=a.offset0)
+    both = MemoryDesc(dims, a.dtype, strides=a.strides, inner_blocks=a.inner_blocks, offset0=a.offset0)
     try:
         behind = both.submemory(b.dims, tuple(n if i == axis else 0 for i, n in enumerate(a.dims)))
     except InvalidArguments:  # inside of a block, or of other dims
@@ -236,13 +237,17 @@ def joined(one: Place, two: Place, axis: int) -> Place | None:
     return Place(one.buffer, both) if behind == b else None
 
 
-def common_format(steps: Steps, names: Sequence[str], dims: tuple[int, ...], sizes: list[int] | None) -> MemoryDesc:
-    """That of the first operand which is in blocks, if no operand's channels cut one; else row-major."""
+def common_format(steps: Steps, names: Sequence[str], result: str, sizes: list[int] | None) -> MemoryDesc:
+    """That of the first operand which is in blocks, if no operand's channels cut one, or has its channels last, if it
+    is of bytes; else row-major."""
+    dims, dtype = steps.shape(result), stored(steps.value(result))
     for name in names:
         desc = steps.place(name).desc
         if desc.inner_blocks and desc.tag and sizes and all(size % desc.blocks[1] == 0 for size in sizes[:-1]):
-            return MemoryDesc(dims, f32, desc.tag)
-    return row_major(dims)
+            return MemoryDesc(dims, dtype, desc.tag)
+        if dtype != f32 and len(dims) >= CHANNELS_LAST and desc == channels_last(desc.dims, dtype):
+            return channels_last(dims, dtype)
+    return row_major(dims, dtype)
 
 
 LOWERINGS = {

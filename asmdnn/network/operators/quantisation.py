@@ -1,5 +1,6 @@
 """Quantised integers: folded where they are constants, such as weights that a file keeps in eight bits."""
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,31 @@ def spread(node: Node, values: Array, shape: tuple[int, ...]) -> Array:
         wide = np.repeat(values, block, axis)
         return wide[tuple(slice(n) for n in shape)]
     return values.reshape([-1 if i == axis else 1 for i in range(len(shape))])
+
+
+def check_parameters(node: Node, x: Value, scale: Value, zero: Value | None, quantised: Any) -> None:
+    """Raise ValueError unless scales and zero points fit the tensor and one another; quantised: the integers' type."""
+    dims, block = x.shape, node.get("block_size", 0)
+    if scale.dtype.kind != "f":
+        raise ValueError(f"its scale is {scale.dtype}, it must be a float")
+    axis = normal(node.get("axis", 1), len(dims)) if prod(scale.shape) != 1 else 0
+    blocks = tuple(-(-n // block) if i == axis else n for i, n in enumerate(dims)) if block > 0 else ()
+    wanted = blocks or dims[axis : axis + 1]
+    if block < 0 or (prod(scale.shape) != 1 and scale.shape != wanted):
+        raise ValueError(f"its scale has dims {scale.shape}, one number or dims {wanted} fit")
+    if zero is not None and (zero.shape != scale.shape and not prod(zero.shape) == prod(scale.shape) == 1):
+        raise ValueError(f"its zero point has dims {zero.shape}, its scale has {scale.shape}: they must be equal")
+    if zero is not None and zero.dtype != quantised:
+        raise ValueError(f"its zero point is {zero.dtype}, its integers are {np.dtype(quantised)}: they must be equal")
+    if scale.data is not None and not (np.isfinite(scale.data).all() and scale.data.all()):
+        raise ValueError("its scale has an element that is 0 or not finite: every one divides")
+
+
+def dequantized_types(node: Node, x: Value, scale: Value, zero: Value | None = None) -> list[Type]:
+    if x.dtype.kind not in "iu":
+        raise ValueError(f"its operand is {x.dtype}, it must be integers")
+    check_parameters(node, x, scale, zero, x.dtype)
+    return [(x.shape, scale.dtype)]
 
 
 def dequantized(node: Node, x: Array, scale: Array, zero: Array | None = None) -> Array:
@@ -52,7 +78,9 @@ def saturated(x: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def quantized_types(node: Node, x: Value, scale: Value, zero: Value | None = None) -> list[Type]:
-    return [(x.shape, target_of(node, zero))]
+    target = target_of(node, zero)
+    check_parameters(node, x, scale, zero, target)
+    return [(x.shape, target)]
 
 
 def dynamically(node: Node, x: Array) -> tuple[Array, Array, Array]:
@@ -78,7 +106,7 @@ def integer_matmul(node: Node, a: Array, b: Array, za: Array | None = None, zb: 
 
 
 OPERATORS = {
-    "DequantizeLinear": Operator(dequantized, lambda node, x, scale, *_: [(x.shape, scale.dtype)]),
+    "DequantizeLinear": Operator(dequantized, dequantized_types),
     "QuantizeLinear": Operator(quantized, quantized_types),
     "DynamicQuantizeLinear": Operator(
         dynamically, lambda node, x: [(x.shape, np.uint8), ((), np.float32), ((), np.uint8)]

@@ -20,12 +20,14 @@ Spelling = Callable[..., tuple[str, ...]]  # (speller, node, *inputs), NOTHING f
 
 @dataclass(frozen=True)
 class ForeignOperator:
-    """spell: as those of table.py; inputs: x has a name, ? may be left out; outputs: at most; attributes: by name."""
+    """spell: as those of table.py; inputs: x has a name, ? may be left out; outputs: at most; attributes: by name.
+    of_integers: its operands are others than f32."""
 
     spell: Spelling
     inputs: str
     outputs: int = 1
     attributes: Attributes = field(default_factory=dict)
+    of_integers: bool = False
 
 
 def check(node: Node, known: ForeignOperator) -> None:
@@ -49,7 +51,7 @@ def check(node: Node, known: ForeignOperator) -> None:
 
 def results_of(folding: Sentences, node: Node, known: ForeignOperator) -> dict[str, str]:
     """The values behind a node's results, whose nodes are taken in.  Raises Unimplemented for other types than f32."""
-    if not is_f32(folding, node):
+    if not known.of_integers and not is_f32(folding, node):
         types = ", ".join(folding.values[name].dtype.name for name in node.inputs if name != NOTHING)
         raise Unimplemented(f"{node} is of {types}: {node.op} is known of float32 alone")
     count = len(Places(known.inputs).letters)

@@ -16,6 +16,7 @@ from asmdnn.generators.functions.postops import ExpressionOp, Operand
 from asmdnn.generators.functions.program import Program
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.primitives.attributes.numbers import finite, tensor
+from asmdnn.types import DATA_TYPES
 
 PACKAGE = str(Path(__file__).parents[2])
 FORBIDDEN = {"print", "input", "open", "exec", "eval", "breakpoint"}
@@ -56,7 +57,7 @@ class PostOp:
             if isinstance(value, Memory):
                 data[name] = value
                 value = value.desc
-            descs[name] = tensor(f"PostOp's {name}", value)
+            descs[name] = tensor(f"PostOp's {name}", value, DATA_TYPES.values())
         names = tuple(descs)
         program = trace(function, names, lambda x, *t: function(x, **dict(zip(names, t, strict=True)), **numbers))
         fields = {

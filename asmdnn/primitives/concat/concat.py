@@ -13,15 +13,13 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.sequences import items
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Phase
-from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import apart
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import in_vectors, scales_of_sources
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import row_major
-from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.reorder.copies import Inside, in_two_ways
 from asmdnn.primitives.reorder.schedule import Numbers, reorder_phases
 
 NAME = "concat"
@@ -89,9 +87,8 @@ class Concat:
         return f"concat of {', '.join(map(str, self.srcs))} to {self.dst}, axis {self.axis}"
 
 
-@implementation(NAME, f32_level)
-def plan(desc: Concat, attr: Attr, engine: Engine) -> Plan:
-    """Plan a concatenation.  Raises Refused."""
+def inside_of(desc: Concat, attr: Attr, engine: Engine) -> Inside:
+    """The plan of a concatenation.  Raises Refused."""
     if attr.post_ops:
         raise Refused("a concatenation has no post-ops")
     scales = scales_of_sources(attr, {f"src{k}": src for k, src in enumerate(desc.srcs)})
@@ -113,7 +110,10 @@ def plan(desc: Concat, attr: Attr, engine: Engine) -> Plan:
     tensors = {f"src{k}": src for k, src in enumerate(desc.srcs)} | {"dst": target}
     tensors |= in_vectors(scales)
     whole = assembly.plan(f"{NAME}:{f32_level(engine.isa)}", tensors, ("dst",))
-    return between_reorders(whole, {**tensors, "dst": dst}, engine.tuning, isa=assembly.isa)
+    return Inside(whole, {**tensors, "dst": dst}, engine.tuning, assembly.isa)
+
+
+plans = in_two_ways(NAME, inside_of, f32_level)
 
 
 def source_of(

@@ -14,4 +14,4 @@ def pad_words(desc: Pad) -> Words:
     return Words("pad", f"alg:{desc.mode}", f"{dims_word(desc.src)}:{dims_word(desc.dst)}")
 
 
-KINDS = (Kind(Concat, (concat.plan,), concat_words), Kind(Pad, (pad.plan,), pad_words))
+KINDS = (Kind(Concat, (concat.plans,), concat_words), Kind(Pad, (pad.plans,), pad_words))

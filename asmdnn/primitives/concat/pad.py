@@ -16,14 +16,12 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly, nothing
 from asmdnn.planning.phase import Int64, Phase, View
 from asmdnn.planning.phases import merged
-from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import row_major
-from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.reorder.copies import Inside, in_two_ways
 from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.primitives.windows import MAX_SIZE
 from asmdnn.types import DataType
@@ -118,9 +116,8 @@ class PadPiece(NamedTuple):
     kind: Literal["body", "repeated", "mirrored", "constant"]
 
 
-@implementation(NAME, f32_level)
-def plan(desc: Pad, attr: Attr, engine: Engine) -> Plan:
-    """Plan a padding.  Raises Refused."""
+def inside_of(desc: Pad, attr: Attr, engine: Engine) -> Inside:
+    """The plan of a padding.  Raises Refused."""
     if attr.post_ops or attr.quantizes:
         raise Refused("padding has no post-ops, scales or zero points")
     if desc.dst.may_overlap:
@@ -140,7 +137,10 @@ def plan(desc: Pad, attr: Attr, engine: Engine) -> Plan:
     first, *rest = joined(found) or [nothing(2)]
     assembly.add([first, *(replace(phase, apart=True) for phase in rest)])
     whole = assembly.plan(f"{NAME}:{f32_level(engine.isa)}", {"src": src, "dst": dst}, ("dst",))
-    return between_reorders(whole, {"src": desc.src, "dst": desc.dst}, engine.tuning, isa=assembly.isa)
+    return Inside(whole, {"src": desc.src, "dst": desc.dst}, engine.tuning, assembly.isa)
+
+
+plans = in_two_ways(NAME, inside_of, f32_level)
 
 
 def replaced(piece: PadPiece) -> PadPiece:

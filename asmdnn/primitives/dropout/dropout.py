@@ -12,13 +12,11 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.move_tuning import DropoutTuning
 from asmdnn.planning.phase import Int64, Phase, records_of, views
-from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import like, of_type, row_major
-from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.reorder.copies import Inside, in_two_ways
 from asmdnn.types import f32, s32, u8
 
 NAME = "dropout"
@@ -64,9 +62,8 @@ def check_memories(desc: Dropout, memories: Mapping[str, Memory]) -> None:
         raise InvalidArguments(f"probability is {probability:g}, it must be from 0 to 1")
 
 
-@implementation(NAME, f32_level)
-def plan(desc: Dropout, attr: Attr, engine: Engine) -> Plan:
-    """Plan a dropout.  Raises Refused."""
+def inside_of(desc: Dropout, attr: Attr, engine: Engine) -> Inside:
+    """The plan of a dropout.  Raises Refused."""
     isa = f32_level(engine.isa)
     if attr.post_ops or attr.quantizes:
         raise Refused("post-ops, scales and zero points are not implemented")
@@ -84,7 +81,10 @@ def plan(desc: Dropout, attr: Attr, engine: Engine) -> Plan:
         assembly.constants[FIRSTS] = starts.astype(np.int64)
         assembly.add([phase_of(starts, tensors, isa, engine.tuning.dropout)])
     whole = assembly.plan(f"{NAME}:{isa}", tensors, ("dst", "mask"), ("src",))
-    return between_reorders(whole, passed, engine.tuning, isa=engine.isa)
+    return Inside(whole, passed, engine.tuning, engine.isa)
+
+
+plans = in_two_ways(NAME, inside_of, f32_level)
 
 
 def phase_of(starts: Int64, tensors: Mapping[str, MemoryDesc], isa: str, tuning: DropoutTuning) -> Phase:

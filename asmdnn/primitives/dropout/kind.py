@@ -9,4 +9,4 @@ def words(desc: Dropout) -> Words:
     return Words("dropout", "", dims_word(desc.src), "forward_training")
 
 
-KINDS = (Kind(Dropout, (dropout.plan,), words, guard=check_memories),)
+KINDS = (Kind(Dropout, (dropout.plans,), words, guard=check_memories),)

@@ -66,7 +66,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     isa, tuning = f32_level(engine.isa), engine.tuning.elementwise
     name = f"{request.name}:{isa}"
     chain = post_ops_of(attr)
-    operands = chain.operands(request.dst[1])
+    operands = chain.operands(request.dst[1], DATA_TYPES.values())
     passed = dict([request.src, *request.results, *request.others.items(), *operands.items()])
     if attr.quantizes:
         raise Refused("scales and zero points are not implemented")

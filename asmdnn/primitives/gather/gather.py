@@ -9,23 +9,20 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.loops import Box, Loop, cut_loop, merge
 from asmdnn.planning.phase import views
-from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.gather.description import Gather
-from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.reorder.copies import Inside, in_two_ways
 
 NAME = "gather"
 KERNEL_ISA = AVX2.name  # its kernels serve every level
 MAX_STEP = 2**31 - 1  # bytes: steps in code are 32 bits
 
 
-@implementation(NAME, lambda _: KERNEL_ISA)
-def plan(desc: Gather, attr: Attr, engine: Engine) -> Plan:
-    """Plan a gather.  Raises Refused."""
+def inside_of(desc: Gather, attr: Attr, engine: Engine) -> Inside:
+    """The plan of a gather.  Raises Refused."""
     if attr.post_ops or attr.quantizes:
         raise Refused("a gather has no post-ops, scales or zero points")
     passed = {"src": desc.src, "dst": desc.dst, "indices": desc.indices}
@@ -39,7 +36,10 @@ def plan(desc: Gather, attr: Attr, engine: Engine) -> Plan:
         calls = list(calls_of(desc, tensors, engine))
         assembly.add(phases_of(calls, views(ARGUMENTS), engine.tuning.phases, along_dst=True))
     whole = assembly.plan(f"{NAME}:{KERNEL_ISA}", tensors, ("dst",))
-    return between_reorders(whole, passed, engine.tuning)
+    return Inside(whole, passed, engine.tuning, KERNEL_ISA)
+
+
+plans = in_two_ways(NAME, inside_of, lambda _: KERNEL_ISA)
 
 
 def calls_of(desc: Gather, tensors: dict[str, MemoryDesc], engine: Engine) -> Iterator[Call]:

@@ -10,4 +10,4 @@ def words(desc: Gather) -> Words:
     return Words("gather", f"axis:{desc.axis}", f"{dims_word(desc.src)}:{dims_word(desc.indices)}")
 
 
-KINDS = (Kind(Gather, (gather.plan,), words, guard=check_memories),)
+KINDS = (Kind(Gather, (gather.plans,), words, guard=check_memories),)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from asmdnn.isa.levels import AVX2
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
@@ -19,6 +20,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.implementation import Answer, Desc, by_ways
+from asmdnn.primitives.reorder.compensation import add_sums
 from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.primitives.reorder.winograd import add_transform
 
@@ -45,9 +47,11 @@ def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
         assembly.words += words
         add_transform(assembly, (step.source, step.src), (step.target, step.dst))
         return
-    assembly.add(
-        reorder_phases(step.src, step.dst, (step.source, step.target), assembly.tuning, isa=assembly.isa), *words
-    )
+    places = step.source, step.target
+    made = reorder_phases(step.src.storage, step.dst.storage, places, assembly.tuning, isa=assembly.isa)
+    assembly.add(made, *words)
+    if isinstance(step.dst, SummedDesc):
+        add_sums(assembly, step.dst, step.target)
 
 
 def between_reorders(

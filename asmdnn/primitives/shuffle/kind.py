@@ -10,4 +10,4 @@ def words(desc: Shuffle) -> Words:
     return Words("shuffle", auxiliary, dims_word(desc.src), desc.prop_kind.value)
 
 
-KINDS = (Kind(Shuffle, (shuffle.plan,), words),)
+KINDS = (Kind(Shuffle, (shuffle.plans,), words),)

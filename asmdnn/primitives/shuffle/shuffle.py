@@ -24,8 +24,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import like
-from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.reorder.copies import Inside, in_two_ways
 from asmdnn.primitives.shuffle.schedule import schedule
 from asmdnn.types import PropKind
 
@@ -85,9 +84,8 @@ class Shuffle:
         return f"{self.prop_kind.value} shuffle of {self.src}{into}, axis {self.axis}, group_size {self.group_size}"
 
 
-@implementation("shuffle", f32_level)
-def plan(desc: Shuffle, attr: Attr, engine: Engine) -> Plan:
-    """Plan a shuffle: between elements of dst's format, into which another one of src is brought first.
+def inside_of(desc: Shuffle, attr: Attr, engine: Engine) -> Inside:
+    """The plan of a shuffle: between elements of dst's format, into which another one of src is brought first.
 
     Raises Refused.
     """
@@ -100,4 +98,7 @@ def plan(desc: Shuffle, attr: Attr, engine: Engine) -> Plan:
         raise Refused("the shuffled axis spans more than 2 GiB")
     phases = schedule(dst, desc.axis, desc.rows, engine.tuning, engine.isa)
     plan = Plan(f"shuffle:{f32_level(engine.isa)}", tuple(phases), {"src": dst, "dst": dst}, {}, {}, ("dst",))
-    return between_reorders(plan, {"src": desc.src}, engine.tuning, isa=engine.isa)
+    return Inside(plan, {"src": desc.src}, engine.tuning, engine.isa)
+
+
+plans = in_two_ways("shuffle", inside_of, f32_level)

@@ -108,6 +108,9 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine, packs: bool = 
 def prepared(desc: ConvolutionForward, engine: Engine) -> tuple[ConvolutionForward, ConvGeometry]:
     """The description with formats of activations, and its geometry.  Raises Refused where no cut takes it."""
     lanes = lanes_of(engine.isa)
+    for name, tensor in desc.tensors().items():
+        if tensor.dtype != f32:
+            raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
     check_window(desc)
     src = MemoryDesc(desc.src.dims, desc.src.dtype, f"aBx{lanes}b") if desc.src.is_any else desc.src
     dst = MemoryDesc(desc.dst.dims, desc.dst.dtype, f"aBx{lanes}b") if desc.dst.is_any else desc.dst

@@ -1,0 +1,15 @@
+"""Floats of integers that nobody reads as integers."""
+
+from asmdnn.network.fusion.maps import Group
+from asmdnn.network.quantised.weights import DEQUANTIZE
+from asmdnn.network.steps import Steps
+
+
+def lower_dequantize(steps: Steps, group: Group) -> None:
+    """In the format that the integers have."""
+    assert group.main is not None
+    steps.integers_behind[group.result] = group.main
+    steps.make_floats(group.result)
+
+
+LOWERINGS = {DEQUANTIZE: lower_dequantize}

@@ -1,0 +1,112 @@
+"""What products of integers have in common: their operands, and the choice between integers and floats."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from asmdnn.errors import AsmdnnError
+from asmdnn.network.descriptors import STORED
+from asmdnn.network.fusion.maps import Group
+from asmdnn.network.graph import NOTHING, Array
+from asmdnn.network.quantised.numbers import Integers, numbers_behind
+from asmdnn.network.steps import Steps
+from asmdnn.planning.refusal import Refused
+from asmdnn.types import DataType
+
+Way = Callable[[Steps, Group], None]
+SHIFT = 128  # between uint8 and int8
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerSource:
+    """name: of the integers behind an operand; floats: the operand's own."""
+
+    name: str
+    floats: str
+    numbers: Integers
+
+    @property
+    def dtype(self) -> DataType:
+        return STORED[self.numbers.dtype]
+
+    @property
+    def has_zero(self) -> bool:
+        return bool(self.numbers.zero.any())
+
+    @property
+    def zero_points(self) -> Mapping[str, int]:
+        """The attribute."""
+        return {"src": 0} if self.has_zero else {}
+
+    @property
+    def constants(self) -> dict[str, tuple[str, Array]]:
+        """The argument that it stands for."""
+        return {"src_zero_points": (f"zero point of {self.floats}", self.numbers.zero)} if self.has_zero else {}
+
+
+@dataclass(frozen=True, eq=False)
+class SignedWeights:
+    """array: s8, without a zero point; scale: f64, one number or one for each index of an axis."""
+
+    name: str
+    array: Array
+    scale: Array
+
+
+def is_product_of_integers(steps: Steps, group: Group) -> bool:
+    """Whether the first two operands of the main node are floats of integers."""
+    assert group.main is not None
+    return all(name in steps.integers_behind for name in group.main.inputs[:2])
+
+
+def source_of(steps: Steps, floats: str) -> IntegerSource:
+    """Raises Refused."""
+    node = steps.integers_behind[floats]
+    numbers = numbers_behind(steps.graph.values, node)
+    if not numbers.is_common:
+        raise Refused(f"its operand {floats} has several scales, one for all has a kernel")
+    return IntegerSource(node.inputs[0], floats, numbers)
+
+
+def weights_of(steps: Steps, floats: str, axis: int) -> SignedWeights:
+    """Constant integers with scales along an axis; with zero points that are all 0, or 128 if they are unsigned.
+    Raises Refused."""
+    node = steps.integers_behind[floats]
+    numbers, data = numbers_behind(steps.graph.values, node), steps.value(node.inputs[0]).data
+    if data is None:
+        raise Refused(f"its operand {node.inputs[0]} is no constant")
+    if numbers.scale.size > 1 and numbers.axis != axis:
+        raise Refused(f"its operand {floats} has a scale for each index of dim {numbers.axis}, not of {axis}")
+    shift = SHIFT if numbers.dtype == np.uint8 else 0
+    if (numbers.zero != shift).any():
+        raise Refused(f"its operand {floats} has zero points, and is not symmetric")
+    signed = data if not shift else (data.astype(np.int16) - shift).astype(np.int8)
+    return SignedWeights(f"{node.inputs[0]} signed" if shift else node.inputs[0], signed, numbers.scale)
+
+
+def bias_of(steps: Steps, name: str) -> Array:
+    """f64.  Raises Refused for what is computed."""
+    data = np.zeros(1) if name == NOTHING else steps.constant(name)
+    if data is None:
+        raise Refused(f"its bias {name} is no constant")
+    return data.astype(np.float64)
+
+
+def cheapest_way(steps: Steps, group: Group, ways: Sequence[Way], takes_first: bool = False) -> None:
+    """Add what is expected to take the fewest cycles, or the first way that has kernels.  Raises Refused, with
+    the first reason, if none has."""
+    found, reasons = list[tuple[int, int, Steps]](), list[str]()
+    for number, way in enumerate(ways):
+        trial, before = steps.branch(), len(steps.steps)
+        try:
+            way(trial, group)
+        except (Refused, AsmdnnError) as reason:
+            reasons.append(str(reason))
+            continue
+        found.append((sum(step.pd.plan.cycles for step in trial.steps[before:]), number, trial))
+        if takes_first:
+            break
+    if not found:
+        raise Refused(reasons[0])
+    steps.become(min(found, key=lambda one: one[:2])[2])

@@ -1,0 +1,1 @@
+"""Networks of 8-bit integers: how files spell them, and what they become."""

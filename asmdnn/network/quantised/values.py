@@ -1,0 +1,69 @@
+"""Values of a network that are integers: where they lie as bytes, and as floats for those who read floats alone."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.network.descriptors import is_row_major, row_major, stored
+from asmdnn.network.graph import Array, Node
+from asmdnn.network.operators.definition import Value
+from asmdnn.network.operators.evaluation import results_of
+from asmdnn.network.place import Place
+from asmdnn.network.quantised.numbers import numbers_behind
+from asmdnn.network.static import StaticGraph
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.formats import of_type
+from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.types import f32
+
+
+class ValuesOfIntegers:
+    """A part of Steps.  integers_behind: for floats that nobody has made the node that would."""
+
+    graph: StaticGraph
+    places: dict[str, list[Place]]
+    integers_behind: dict[str, Node]
+
+    if TYPE_CHECKING:
+
+        def place(self, name: str, wanted: MemoryDesc | None = None) -> Place: ...
+        def value(self, name: str) -> Value: ...
+        def shape(self, name: str) -> tuple[int, ...]: ...
+        def add(self, nodes: Sequence[Node], label: str, *arguments: Any) -> None: ...
+
+    def make_floats(self, name: str) -> None:
+        """The step that makes floats of integers, for those who cannot read these.  Raises Refused."""
+        node = self.integers_behind[name]
+        integers = numbers_behind(self.graph.values, node)
+        if not integers.is_common:
+            raise Refused(f"{node} has several scales, one for all has a kernel")
+        source = self.bytes_of(node.inputs[0])
+        desc = Reorder(source.desc, of_type(source.desc, f32))
+        constants, points = {"src_scales": (f"scale of {name}", integers.scale)}, dict[str, int]()
+        if integers.zero.any():
+            constants["src_zero_points"] = (f"zero point of {name}", integers.zero)
+            points = {"src": 0}
+        attr = Attr(scales={"src": 0}, zero_points=points)
+        self.add((node,), str(node), desc, {"src": source}, {"dst": name}, constants, attr)
+
+    def bytes_of(self, name: str) -> Place:
+        """Where integers of 8 bits lie as such: those of a caller come as f32."""
+        found, dtype = self.place(name), stored(self.value(name))
+        return found if found.desc.dtype == dtype else self.place(name, row_major(found.desc.dims, dtype))
+
+    def plain_bytes(self, name: str) -> Place:
+        """Integers of 8 bits in row-major order."""
+        self.bytes_of(name)
+        dtype = stored(self.value(name))
+        for place in self.places.get(name, ()):
+            if is_row_major(place.desc) and place.desc.dtype == dtype:
+                return place._replace(desc=row_major(place.desc.dims, dtype))
+        return self.place(name, row_major(self.shape(name), dtype))
+
+    def constant(self, name: str) -> Array | None:
+        """The data of a constant, also of one that is integers behind floats; None for other values."""
+        node = self.integers_behind.get(name)
+        if node is None or not all(self.graph.is_constant(x) for x in node.inputs if x):
+            return self.value(name).data
+        return results_of(node, [self.value(x).data if x else None for x in node.inputs])[0]

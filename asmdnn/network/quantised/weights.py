@@ -1,0 +1,23 @@
+"""Which integers of a file are the weights of products of integers, so that nobody makes floats of them."""
+
+from collections.abc import Collection
+
+from asmdnn.network.graph import NOTHING, Body
+
+DEQUANTIZE, QUANTIZE = "DequantizeLinear", "QuantizeLinear"
+PRODUCTS = {"Conv", "MatMul", "Gemm"}
+MOVES = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Slice", "Split", "Gather", "Expand", "MaxPool"}
+# What makes integers of integers: it moves elements, or takes the largest ones.
+
+
+def weights_of_products(body: Body) -> Collection[str]:
+    """Results of DequantizeLinear that only products read, as weights of what was integers, too."""
+    made = {name for node in body.nodes if node.op == DEQUANTIZE for name in node.outputs[:1]}
+    moved, others = set(made), set(body.outputs)
+    for node in body.nodes:
+        is_of_integers = not node.domain and moved.issuperset(node.inputs[:1])
+        if is_of_integers and node.op in MOVES:
+            moved.update(node.outputs)
+        weights = 1 if is_of_integers and node.op in PRODUCTS else None
+        others.update(name for i, name in enumerate(node.inputs) if name != NOTHING and i != weights)
+    return made - others

@@ -1,0 +1,169 @@
+"""Files of integers as onnxruntime writes them, against onnxruntime; and files that contradict themselves."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.errors import AsmdnnError
+from tests.network.nets import engine
+
+onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
+onnxruntime = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
+MICROSOFT = "com.microsoft"
+UNEQUAL = 0.02  # share of results that are a step away from onnxruntime's
+
+
+class File:
+    """Nodes and constants in the making."""
+
+    def __init__(self) -> None:
+        self.random = np.random.default_rng(5)
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def constant(self, data: Any) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants.append(onnx.numpy_helper.from_array(np.asarray(data), name))
+        return name
+
+    def scale(self, number: float) -> str:
+        return self.constant(np.float32(number))
+
+    def zero(self, number: int, dtype: type = np.uint8) -> str:
+        return self.constant(np.array(number, dtype))
+
+    def bytes(self, *dims: int) -> str:
+        return self.constant(self.random.integers(-127, 128, dims).astype(np.int8))
+
+    def node(self, op: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        result = f"t{len(self.nodes)}"
+        self.nodes.append(onnx.helper.make_node(op, inputs, [result], f"{op} {result}", domain=domain, **attributes))
+        return result
+
+    def model(self, y: str, dims: tuple[int, ...] = (1, 3, 10, 10), y_type: int = onnx.TensorProto.UINT8) -> bytes:
+        values = onnx.helper.make_tensor_value_info
+        x = values("x", onnx.TensorProto.FLOAT, dims)
+        graph = onnx.helper.make_graph(self.nodes, "file", [x], [values(y, y_type, None)], self.constants)
+        opsets = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid(MICROSOFT, 1)]
+        return bytes(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
+
+
+def operators() -> tuple[File, str]:
+    """Most operators on integers, one after another."""
+    f = File()
+    sx, zx, s1, z1, s2, z2 = f.scale(0.0213), f.zero(121), f.scale(0.0417), f.zero(3), f.scale(0.0331), f.zero(17)
+    x = f.node("QuantizeLinear", "x", sx, zx)
+    channels = f.constant((f.random.random(8) * 0.004 + 0.001).astype(np.float32))
+    bias = f.constant(f.random.integers(-900, 900, 8).astype(np.int32))
+    stem = f.node(
+        "QLinearConv", x, sx, zx, f.bytes(8, 3, 3, 3), channels, f.constant(np.zeros(8, np.int8)),
+        s1, z1, bias, pads=[1, 1, 1, 1], kernel_shape=[3, 3],
+    )  # fmt: skip
+    gate = f.node("QLinearSigmoid", stem, s1, z1, f.scale(1 / 256), f.zero(0), domain=MICROSOFT)
+    swish = f.node("QLinearMul", stem, s1, z1, gate, f.scale(1 / 256), f.zero(0), s2, z2, domain=MICROSOFT)
+    leaky = f.node("QLinearLeakyRelu", swish, s2, z2, s1, z1, domain=MICROSOFT, alpha=0.1)
+    added = f.node("QLinearAdd", leaky, s1, z1, stem, s1, z1, s2, z2, domain=MICROSOFT)
+    both = f.node("QLinearConcat", s2, z2, added, s2, z2, leaky, s1, z1, domain=MICROSOFT, axis=1)
+    small = f.node("QLinearAveragePool", both, s2, z2, s1, z1, domain=MICROSOFT, kernel_shape=[3, 3], strides=[2, 2])
+    row = f.node("Flatten", f.node("QLinearGlobalAveragePool", small, s1, z1, s2, z2, domain=MICROSOFT))
+    hidden = f.node(
+        "QGemm", row, s2, z2, f.bytes(24, 16), f.scale(0.004), f.zero(0, np.int8),
+        f.constant(f.random.integers(-900, 900, 24).astype(np.int32)), s1, f.zero(90), domain=MICROSOFT, transB=1,
+    )  # fmt: skip
+    return f, f.node(
+        "QLinearMatMul", hidden, s1, f.zero(90), f.bytes(24, 12), f.scale(0.003), f.zero(0, np.int8), s2, f.zero(130)
+    )
+
+
+def compared(model: bytes, dims: tuple[int, ...], isa: str = "avx2") -> dnn.Network:
+    feeds = {"x": np.random.default_rng(3).standard_normal(dims).astype(np.float32)}
+    (wanted,) = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, feeds)
+    net = dnn.load_onnx(model, engine=engine(isa=isa))
+    net.check()
+    (found,) = net.run(feeds).values()
+    assert found.dtype == wanted.dtype
+    off = np.abs(found.astype(np.int64) - wanted.astype(np.int64))
+    assert off.max() <= 1
+    assert (off > 0).mean() <= UNEQUAL
+    return net
+
+
+@pytest.mark.isa("avx2")
+def test_operators_on_integers_are_those_of_onnxruntime() -> None:
+    f, y = operators()
+    compared(f.model(y), (1, 3, 10, 10))
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("kind", ["QDQ", "QOperator"])
+@pytest.mark.parametrize("activations", ["QUInt8", "QInt8"])
+def test_files_of_onnxruntimes_quantiser(kind: str, activations: str, tmp_path: Path) -> None:
+    """Natively throughout; the result is floats of integers, so in steps."""
+    quantization = pytest.importorskip("onnxruntime.quantization")
+    f = File()
+    normal = lambda *dims: f.constant((f.random.standard_normal(dims) * 0.2).astype(np.float32))  # noqa: E731
+    stem = f.node("Relu", f.node("Conv", "x", normal(8, 3, 3, 3), normal(8), kernel_shape=[3, 3], pads=[1] * 4))
+    deep = f.node("Conv", stem, normal(8, 1, 3, 3), normal(8), kernel_shape=[3, 3], pads=[1] * 4, group=8)
+    block = f.node("Conv", f.node("Relu", deep), normal(8, 8, 1, 1), normal(8), kernel_shape=[1, 1])
+    both = f.node("MaxPool", f.node("Relu", f.node("Add", stem, block)), kernel_shape=[2, 2], strides=[2, 2])
+    rows = f.node("Flatten", f.node("GlobalAveragePool", both))
+    y = f.node("Gemm", rows, normal(8, 10), normal(10))
+    plain, made = tmp_path / "f32.onnx", tmp_path / "int8.onnx"
+    plain.write_bytes(f.model(y, y_type=onnx.TensorProto.FLOAT))
+    draws = iter([{"x": f.random.standard_normal((1, 3, 10, 10)).astype(np.float32)} for _ in range(4)])
+
+    class Reader(quantization.CalibrationDataReader):  # type: ignore[misc]
+        def get_next(self) -> Any:
+            return next(draws, None)
+
+    quantization.quantize_static(
+        plain, made, Reader(), getattr(quantization.QuantFormat, kind), per_channel=True,
+        activation_type=getattr(quantization.QuantType, activations), weight_type=quantization.QuantType.QInt8,
+    )  # fmt: skip
+    feeds = {"x": f.random.standard_normal((1, 3, 10, 10)).astype(np.float32)}
+    (wanted,) = onnxruntime.InferenceSession(str(made), providers=["CPUExecutionProvider"]).run(None, feeds)
+    net = dnn.load_onnx(made, engine=engine())
+    step = np.diff(np.unique(wanted)).min()
+    off = np.abs(net.run(feeds)[y] - wanted) / step
+    assert off.max() < 1.01
+    assert (off > 0.01).sum() <= 1
+    assert "Conv" in net.explain()
+    assert [str(one) for one in net.verify(feeds) if not one.fits] == []
+
+
+X4 = np.zeros(4, np.uint8)
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "scale of 0": ({"scale": np.float32(0)}, "scale has an element that is 0 or not finite"),
+    "scale of NaN": ({"scale": np.float32(np.nan)}, "scale has an element that is 0 or not finite"),
+    "scale of integers": ({"scale": np.int32(1)}, "scale is int32, it must be a float"),
+    "scales of a wrong rank": ({"scale": np.ones((3, 1), np.float32)}, "scale has dims"),
+    "scales of a wrong length": ({"scale": np.ones(4, np.float32), "zero": np.zeros(4, np.uint8)}, "scale has dims"),
+    "zero points of a wrong length": ({"scale": np.ones(3, np.float32), "zero": X4}, "zero point has dims"),
+    "another type of zero point": ({"zero": np.int8(0)}, "zero point is int8"),
+    "an axis out of range": ({"scale": np.ones(3, np.float32), "zero": np.zeros(3, np.uint8), "axis": 9}, "axis 9"),
+    "floats as integers": ({"x": np.ones((1, 3), np.float32)}, "operand is float32, it must be integers"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_pairs_that_contradict_themselves_name_their_node(name: str) -> None:
+    changed, words = WRONG[name]
+    given = {"x": np.ones((1, 3), np.uint8), "scale": np.float32(1), "zero": np.uint8(0), "axis": 1} | changed
+    f = File()
+    inputs = (f.constant(given[key]) for key in ("x", "scale", "zero"))
+    f.node("DequantizeLinear", *inputs, axis=given["axis"])
+    y = f.node("Add", "x", "t0")
+    with pytest.raises(AsmdnnError, match=words) as caught:
+        dnn.load_onnx(f.model(y, (1, 3), onnx.TensorProto.FLOAT), engine=engine())
+    assert "DequantizeLinear t0" in str(caught.value)
+
+
+@pytest.mark.parametrize(("op", "domain", "count"), [("QLinearConv", "", 3), ("QLinearAdd", MICROSOFT, 4)])
+def test_operators_on_integers_without_their_inputs(op: str, domain: str, count: int) -> None:
+    f = File()
+    y = f.node(op, *["x"] * count, domain=domain)
+    with pytest.raises(AsmdnnError, match=f"{op} t0.*has {count} inputs"):
+        dnn.load_onnx(f.model(y), engine=engine())
