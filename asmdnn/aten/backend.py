@@ -128,7 +128,7 @@ class GraphRun:
         self._versions = self._state(arguments)
         bound = {name: data[own[name]] for name in names if name in own}
         bound |= {given[i]: arguments[i] for i in self._bound}
-        self._parts: list[NativePart] = []
+        self._parts: list[TorchPart] = []
         self._left: dict[str, int] = {}
         self._refused: list[str] = []
         self._module = self._partitioned(exported, bound, engine)
@@ -165,7 +165,7 @@ class GraphRun:
         for node in fused.graph.nodes:
             if node.op == "call_module":
                 try:
-                    part = NativePart(getattr(fused, node.target), node, bound, engine)
+                    part = TorchPart(getattr(fused, node.target), node, bound, engine)
                 except Unimplemented as error:
                     self._refused.append(str(error))
                     continue
@@ -193,7 +193,7 @@ def worth(partition: Any) -> bool:
     return len(names) >= LEAST_NODES or any(name.startswith(HEAVY) for name in names)
 
 
-class NativePart:
+class TorchPart:
     """A network in the place of some nodes."""
 
     def __init__(self, part: Any, call: Any, bound: dict[str, Any], engine: Engine) -> None:
@@ -219,9 +219,9 @@ def _module_type() -> Any:
     import torch
 
     class NativeModule(torch.nn.Module):  # type: ignore[misc, unused-ignore]
-        """A NativePart where torch wants a module."""
+        """A TorchPart where torch wants a module."""
 
-        def __init__(self, part: NativePart) -> None:
+        def __init__(self, part: TorchPart) -> None:
             super().__init__()
             self.part = part
 

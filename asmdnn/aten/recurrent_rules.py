@@ -6,26 +6,25 @@ from typing import Any
 import numpy as np
 
 from asmdnn import recurrent
-from asmdnn.aten.values import Context, Value, rule
+from asmdnn.aten.values import Rewriter, Tensor, rule
 
 NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 @rule("lstm.input")
-def _lstm(c: Context, x: Value, states: Sequence[Value], *rest: Any) -> Any:
-    return _layers(c, "lstm", "LSTM", x, list(states), *rest)
+def _lstm(c: Rewriter, x: Tensor, states: Sequence[Tensor], *rest: Any) -> Any:
+    return _layers(c, "lstm", x, list(states), rest)
 
 
 @rule("gru.input")
-def _gru(c: Context, x: Value, state: Value, *rest: Any) -> Any:
-    return _layers(c, "lbr_gru", "GRU", x, [state], *rest)
+def _gru(c: Rewriter, x: Tensor, state: Tensor, *rest: Any) -> Any:
+    return _layers(c, "lbr_gru", x, [state], rest)
 
 
-def _layers(
-    c: Context, cell: str, onnx: str, x: Value, states: list[Value], parameters: Sequence[Value], has_biases: bool,
-    layers: int, dropout: float, training: bool, bidirectional: bool, batch_first: bool,
-) -> Any:  # fmt: skip
-    """Each layer reads both directions of the one before."""
+def _layers(c: Rewriter, cell: str, x: Tensor, states: list[Tensor], rest: Sequence[Any]) -> Any:
+    """Each layer reads both directions of the one before.  rest: ATen's other arguments."""
+    parameters, has_biases, layers, dropout, training, bidirectional, batch_first = rest
+    onnx = {"lstm": "LSTM", "lbr_gru": "GRU"}[cell]
     if training and dropout:
         raise c.refuse("a module in training mode: call eval() first")
     if x.rank != 3:
@@ -56,7 +55,7 @@ def _layers(
 
 
 def _onnx_weights(
-    c: Context, cell: str, parameters: Sequence[Value], names: Sequence[str], directions: int
+    c: Rewriter, cell: str, parameters: Sequence[Tensor], names: Sequence[str], directions: int
 ) -> list[Any]:
     """W, R and B, of data: `asmdnn.recurrent` knows the orders of gates."""
     suffixes = ("_l0", "_l0_reverse")[:directions]
@@ -69,7 +68,7 @@ def _onnx_weights(
     return [found["W"], found["R"], found["B"]]
 
 
-def _part(c: Context, state: Value, layer: int, directions: int) -> Any:
+def _part(c: Rewriter, state: Tensor, layer: int, directions: int) -> Any:
     begin = layer * directions
     if state.shape[0] == directions:
         return state.symbol

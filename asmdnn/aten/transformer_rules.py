@@ -5,34 +5,34 @@ from typing import Any
 import numpy as np
 
 from asmdnn.aten.layer_rules import transposed
-from asmdnn.aten.values import Context, Value, rule
+from asmdnn.aten.values import Rewriter, Tensor, rule
 
 
 @rule("_native_multi_head_attention.default")
 def _multi_head(
-    c: Context, q: Value, k: Value, v: Value, features: int, heads: int, weight: Value, bias: Value, out: Value,
-    out_bias: Value, mask: Any = None, need_weights: bool = True, average: bool = True, mask_type: Any = None,
+    c: Rewriter, q: Tensor, k: Tensor, v: Tensor, features: int, heads: int, weight: Tensor, bias: Tensor, out: Tensor,
+    out_bias: Tensor, mask: Any = None, need_weights: bool = True, average: bool = True, mask_type: Any = None,
 ) -> Any:  # fmt: skip
     if need_weights or mask is not None or not q is k is v:
         raise c.refuse("weights, masks, or keys that are no queries")
-    return self_attention(c, q.symbol, q.shape, heads, weight, bias, out, out_bias), None
+    return self_attention(c, q.symbol, q.shape, heads, (weight, bias, out, out_bias)), None
 
 
 @rule("_transformer_encoder_layer_fwd.default")
 def _encoder_layer(
-    c: Context, x: Value, features: int, heads: int, weight: Value, bias: Value, out: Value, out_bias: Value,
-    use_gelu: bool, norm_first: bool, eps: float, scale1: Value, shift1: Value, scale2: Value, shift2: Value,
-    up: Value, up_bias: Value, down: Value, down_bias: Value, mask: Any = None, mask_type: Any = None,
+    c: Rewriter, x: Tensor, features: int, heads: int, weight: Tensor, bias: Tensor, out: Tensor, out_bias: Tensor,
+    use_gelu: bool, norm_first: bool, eps: float, scale1: Tensor, shift1: Tensor, scale2: Tensor, shift2: Tensor,
+    up: Tensor, up_bias: Tensor, down: Tensor, down_bias: Tensor, mask: Any = None, mask_type: Any = None,
 ) -> Any:  # fmt: skip
     """Attention and two products, each with a residual: ATen native/transformers/transformer.cpp."""
     if mask is not None:
         raise c.refuse("masks")
 
-    def normed(y: Any, scale: Value, shift: Value) -> Any:
+    def normed(y: Any, scale: Tensor, shift: Tensor) -> Any:
         return c.apply("LayerNormalization", y, scale, shift, axis=-1, epsilon=float(eps))
 
     def attended(y: Any) -> Any:
-        return self_attention(c, y, x.shape, heads, weight, bias, out, out_bias)
+        return self_attention(c, y, x.shape, heads, (weight, bias, out, out_bias))
 
     def widened(y: Any) -> Any:
         inner = c.apply("Gelu" if use_gelu else "Relu", product(c, y, up, up_bias))
@@ -46,15 +46,16 @@ def _encoder_layer(
     return normed(c.apply("Add", y, widened(y)), scale2, shift2)
 
 
-def product(c: Context, x: Any, weight: Value, bias: Value) -> Any:
+def product(c: Rewriter, x: Any, weight: Tensor, bias: Tensor) -> Any:
     return c.apply("Add", c.apply("MatMul", x, transposed(c, weight)), bias)
 
 
 def self_attention(
-    c: Context, x: Any, shape: tuple[int, ...], heads: int, weight: Value, bias: Value, out: Value, out_bias: Value
+    c: Rewriter, x: Any, shape: tuple[int, ...], heads: int, weights: tuple[Tensor, Tensor, Tensor, Tensor]
 ) -> Any:
-    """Of x (batch, length, features), with q, k and v in one product."""
+    """Of x (batch, length, features), with q, k and v in one product.  weights: of it and its bias, and of the last."""
     batch, length, features = shape
+    weight, bias, out, out_bias = weights
     joint = c.apply("Split", product(c, x, weight, bias), axis=2, num_outputs=3, results=3)
     q, k, v = (
         c.apply("Transpose", c.reshape(part, (batch, length, heads, features // heads)), perm=[0, 2, 1, 3])

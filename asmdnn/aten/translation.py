@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from asmdnn.aten.values import RULES, Context, Rule, Value
+from asmdnn.aten.values import RULES, Rewriter, Rule, Tensor
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.network.building import Graph, Symbol
 
@@ -65,7 +65,7 @@ class Translation:
         ((shape, dtype),) = types_of(node.meta["val"])
         if dtype is None:
             raise Unimplemented(f"input {name} is {node.meta['val'].dtype}, which networks do not take")
-        self.values[node] = Value(self.graph.input(name, shape, dtype), shape, dtype)
+        self.values[node] = Tensor(self.graph.input(name, shape, dtype), shape, dtype)
 
     def add_constant(self, node: Any, tensor: Any) -> None:
         """A placeholder, or an attribute, that is data."""
@@ -85,7 +85,7 @@ class Translation:
         if found is None:
             raise Unimplemented(f"aten.{name} has no translation")
         types = types_of(node.meta["val"])
-        context = Context(self.graph, name, [(shape, dtype or np.dtype(np.float32)) for shape, dtype in types])
+        context = Rewriter(self.graph, name, [(shape, dtype or np.dtype(np.float32)) for shape, dtype in types])
         made = found(context, *arguments[0], **arguments[1])
         self.values[node] = as_values(made, context)
 
@@ -98,7 +98,7 @@ class Translation:
         return found
 
     def _known(self, tree: Any) -> Any:
-        """Arguments with Values in the place of nodes."""
+        """Arguments with Tensors in the place of nodes."""
         import torch
         from torch.fx.node import map_aggregate
 
@@ -116,15 +116,15 @@ class Translation:
         return all(value.data is not None for value in leaves(arguments))
 
 
-def leaves(tree: Any) -> "list[Value]":
-    """The Values in nested arguments."""
-    if isinstance(tree, Value):
+def leaves(tree: Any) -> "list[Tensor]":
+    """The Tensors in nested arguments."""
+    if isinstance(tree, Tensor):
         return [tree]
     parts = tree.values() if isinstance(tree, Mapping) else tree if isinstance(tree, Sequence | tuple) else ()
     return [] if isinstance(tree, str) else [leaf for part in parts for leaf in leaves(part)]
 
 
-def constant(tensor: Any) -> Value:
+def constant(tensor: Any) -> Tensor:
     """Data as an array that does not change with the tensor."""
     import torch
 
@@ -134,7 +134,7 @@ def constant(tensor: Any) -> Value:
         raise Unimplemented(f"a constant is {tensor.dtype}, which networks do not take")
     else:
         array = tensor.detach().cpu().contiguous().numpy()
-    return Value(array, array.shape, array.dtype)
+    return Tensor(array, array.shape, array.dtype)
 
 
 def evaluated(node: Any, args: Any, kwargs: Any) -> Any:
@@ -142,7 +142,7 @@ def evaluated(node: Any, args: Any, kwargs: Any) -> Any:
     import torch
 
     def tensor(tree: Any) -> Any:
-        if isinstance(tree, Value):
+        if isinstance(tree, Tensor):
             return torch.from_numpy(np.array(tree.symbol))
         if isinstance(tree, Mapping):
             return {name: tensor(part) for name, part in tree.items()}
@@ -152,15 +152,15 @@ def evaluated(node: Any, args: Any, kwargs: Any) -> Any:
         return node.target(*tensor(tuple(args)), **tensor(dict(kwargs)))
 
 
-def as_values(made: Any, context: Context) -> Any:
+def as_values(made: Any, context: Rewriter) -> Any:
     """What a rule gives, with what torch says of it."""
     if not isinstance(made, tuple):
         if len(context.results) > 1:
             raise InvalidArguments(f"{context.name} has {len(context.results)} results, its rule gives one")
-        return Value(made, *context.results[0])
+        return Tensor(made, *context.results[0])
     types = iter(context.results)
-    found: list[Value | None] = []
+    found: list[Tensor | None] = []
     for part in made:  # None: a result that nobody reads, such as a saved mean
         known = next(types, ((), np.dtype(np.float32)))
-        found.append(None if part is None else Value(part, *known))
+        found.append(None if part is None else Tensor(part, *known))
     return tuple(found)
