@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.aten.values import RULES, Rewriter, Tensor, rule
+from asmdnn.aten.values import RULES, Rewriter, Traced, rule
 
 SAME = {  # of one operand, with ONNX's name
     "relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "abs": "Abs",
@@ -34,11 +34,11 @@ def operands(c: Rewriter, a: Any, b: Any) -> tuple[Any, Any]:
     """Both in the type in which torch computes: that of the result, but for comparisons."""
     dtype = c.dtype
     if dtype == np.bool_:
-        known = [x.dtype for x in (a, b) if isinstance(x, Tensor)]
+        known = [x.dtype for x in (a, b) if isinstance(x, Traced)]
         dtype = np.result_type(*known)
         if dtype.kind != "f" and any(isinstance(x, float) for x in (a, b)):
             dtype = np.dtype(np.float32)
-    made = [c.cast(x, dtype) if isinstance(x, Tensor) else np.asarray(x, dtype) for x in (a, b)]
+    made = [c.cast(x, dtype) if isinstance(x, Traced) else np.asarray(x, dtype) for x in (a, b)]
     return made[0], made[1]
 
 
@@ -88,30 +88,30 @@ def _not_equal(c: Rewriter, a: Any, b: Any) -> Any:
 
 
 @rule("logical_and.default", "bitwise_and.Tensor", "__and__.Tensor")
-def _and(c: Rewriter, a: Tensor, b: Tensor) -> Any:
+def _and(c: Rewriter, a: Traced, b: Traced) -> Any:
     return _logic(c, "And", a, b)
 
 
 @rule("logical_or.default", "bitwise_or.Tensor", "__or__.Tensor")
-def _or(c: Rewriter, a: Tensor, b: Tensor) -> Any:
+def _or(c: Rewriter, a: Traced, b: Traced) -> Any:
     return _logic(c, "Or", a, b)
 
 
 @rule("bitwise_not.default")
-def _bitwise_not(c: Rewriter, a: Tensor) -> Any:
+def _bitwise_not(c: Rewriter, a: Traced) -> Any:
     if a.dtype != np.bool_:
         raise c.refuse("bits of integers")
     return c.apply("Not", a)
 
 
-def _logic(c: Rewriter, onnx: str, a: Tensor, b: Tensor) -> Any:
+def _logic(c: Rewriter, onnx: str, a: Traced, b: Traced) -> Any:
     if a.dtype != np.bool_ or b.dtype != np.bool_:
         raise c.refuse("bits of integers")
     return c.apply(onnx, a, b)
 
 
 @rule(*COPIES)
-def _copy(c: Rewriter, x: Tensor, *rest: Any, **options: Any) -> Any:
+def _copy(c: Rewriter, x: Traced, *rest: Any, **options: Any) -> Any:
     """Values are never written in place here, and modules that drop out are in evaluation mode."""
     if c.name.startswith(("dropout", "feature_dropout", "alpha_dropout", "native_dropout")) and rest[1:2] == (True,):
         raise c.refuse("a module in training mode: call eval() first")
@@ -119,42 +119,42 @@ def _copy(c: Rewriter, x: Tensor, *rest: Any, **options: Any) -> Any:
 
 
 @rule("to.dtype", "to.dtype_layout", "_to_copy.default", "to.device", "type_as.default", "to.other")
-def _to(c: Rewriter, x: Tensor, *rest: Any, **options: Any) -> Any:
+def _to(c: Rewriter, x: Traced, *rest: Any, **options: Any) -> Any:
     return c.cast(x, c.dtype)
 
 
 @rule("rsqrt.default")
-def _rsqrt(c: Rewriter, x: Tensor) -> Any:
+def _rsqrt(c: Rewriter, x: Traced) -> Any:
     return c.apply("Reciprocal", c.apply("Sqrt", x))
 
 
 @rule("square.default")
-def _square(c: Rewriter, x: Tensor) -> Any:
+def _square(c: Rewriter, x: Traced) -> Any:
     return c.apply("Mul", x, x)
 
 
 @rule("gelu.default")
-def _gelu(c: Rewriter, x: Tensor, *, approximate: str = "none") -> Any:
+def _gelu(c: Rewriter, x: Traced, *, approximate: str = "none") -> Any:
     return c.apply("Gelu", x, approximate=approximate)
 
 
 @rule("silu.default")
-def _silu(c: Rewriter, x: Tensor) -> Any:
+def _silu(c: Rewriter, x: Traced) -> Any:
     return c.apply("Mul", x, c.apply("Sigmoid", x))
 
 
 @rule("relu6.default")
-def _relu6(c: Rewriter, x: Tensor) -> Any:
+def _relu6(c: Rewriter, x: Traced) -> Any:
     return c.apply("Clip", x, np.float32(0), np.float32(6))
 
 
 @rule("hardtanh.default")
-def _hardtanh(c: Rewriter, x: Tensor, low: float = -1.0, high: float = 1.0) -> Any:
+def _hardtanh(c: Rewriter, x: Traced, low: float = -1.0, high: float = 1.0) -> Any:
     return c.apply("Clip", x, np.float32(low), np.float32(high))
 
 
 @rule("clamp.default", "clamp_min.default", "clamp_max.default")
-def _clamp(c: Rewriter, x: Tensor, low: Any = None, high: Any = None, **named: Any) -> Any:
+def _clamp(c: Rewriter, x: Traced, low: Any = None, high: Any = None, **named: Any) -> Any:
     low, high = named.get("min", low), named.get("max", high)
     if c.name.startswith("clamp_max"):
         low, high = None, low
@@ -163,47 +163,47 @@ def _clamp(c: Rewriter, x: Tensor, low: Any = None, high: Any = None, **named: A
 
 
 @rule("hardsigmoid.default")
-def _hardsigmoid(c: Rewriter, x: Tensor) -> Any:
+def _hardsigmoid(c: Rewriter, x: Traced) -> Any:
     return c.apply("HardSigmoid", x, alpha=1 / 6, beta=0.5)
 
 
 @rule("leaky_relu.default")
-def _leaky_relu(c: Rewriter, x: Tensor, slope: float = 0.01) -> Any:
+def _leaky_relu(c: Rewriter, x: Traced, slope: float = 0.01) -> Any:
     return c.apply("LeakyRelu", x, alpha=float(slope))
 
 
 @rule("elu.default")
-def _elu(c: Rewriter, x: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Any:
+def _elu(c: Rewriter, x: Traced, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Any:
     if scale != 1 or input_scale != 1:
         raise c.refuse(f"elu with scales {scale}, {input_scale}")
     return c.apply("Elu", x, alpha=float(alpha))
 
 
 @rule("selu.default")
-def _selu(c: Rewriter, x: Tensor) -> Any:
+def _selu(c: Rewriter, x: Traced) -> Any:
     return c.apply("Selu", x)
 
 
 @rule("prelu.default", "_prelu_kernel.default")
-def _prelu(c: Rewriter, x: Tensor, slope: Tensor) -> Any:
+def _prelu(c: Rewriter, x: Traced, slope: Traced) -> Any:
     shape = [1, -1, *[1] * (x.rank - 2)] if slope.shape != (1,) and slope.rank == 1 else list(slope.shape)
     return c.apply("PRelu", x, c.reshape(slope, shape))
 
 
 @rule("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
-def _where(c: Rewriter, condition: Tensor, a: Any, b: Any) -> Any:
-    made = [c.cast(x, c.dtype) if isinstance(x, Tensor) else np.asarray(x, c.dtype) for x in (a, b)]
+def _where(c: Rewriter, condition: Traced, a: Any, b: Any) -> Any:
+    made = [c.cast(x, c.dtype) if isinstance(x, Traced) else np.asarray(x, c.dtype) for x in (a, b)]
     return c.apply("Where", condition, *made)
 
 
 @rule("masked_fill.Scalar", "masked_fill.Tensor")
-def _masked_fill(c: Rewriter, x: Tensor, mask: Tensor, value: Any) -> Any:
-    filler = value.symbol if isinstance(value, Tensor) else np.asarray(value, x.dtype)
+def _masked_fill(c: Rewriter, x: Traced, mask: Traced, value: Any) -> Any:
+    filler = value.symbol if isinstance(value, Traced) else np.asarray(value, x.dtype)
     return c.apply("Where", mask, filler, x)
 
 
 @rule("glu.default")
-def _glu(c: Rewriter, x: Tensor, dim: int = -1) -> Any:
+def _glu(c: Rewriter, x: Traced, dim: int = -1) -> Any:
     a, b = c.apply("Split", x, axis=dim, num_outputs=2, results=2)
     return c.apply("Mul", a, c.apply("Sigmoid", b))
 

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.aten.values import Rewriter, Tensor, repeated, rule
+from asmdnn.aten.values import Rewriter, Traced, repeated, rule
 
 
 @rule("linear.default")
-def _linear(c: Rewriter, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
+def _linear(c: Rewriter, x: Traced, weight: Traced, bias: Traced | None = None) -> Any:
     return _product(c, x, transposed(c, weight), bias)
 
 
-def transposed(c: Rewriter, weight: Tensor) -> Any:
+def transposed(c: Rewriter, weight: Traced) -> Any:
     """Weights turned; those that are data, now."""
     if weight.data is not None:
         return np.ascontiguousarray(weight.data.T)
@@ -26,12 +26,12 @@ def _product(c: Rewriter, x: Any, y: Any, bias: Any) -> Any:
 
 
 @rule("matmul.default", "mm.default", "bmm.default", "mv.default", "dot.default")
-def _matmul(c: Rewriter, x: Tensor, y: Tensor) -> Any:
+def _matmul(c: Rewriter, x: Traced, y: Traced) -> Any:
     return c.apply("MatMul", x, y)
 
 
 @rule("addmm.default", "baddbmm.default")
-def _addmm(c: Rewriter, bias: Tensor, x: Tensor, y: Tensor, *, beta: float = 1, alpha: float = 1) -> Any:
+def _addmm(c: Rewriter, bias: Traced, x: Traced, y: Traced, *, beta: float = 1, alpha: float = 1) -> Any:
     found = c.apply("MatMul", x, y)
     if alpha != 1:
         found = c.apply("Mul", found, np.float32(alpha))
@@ -41,9 +41,9 @@ def _addmm(c: Rewriter, bias: Tensor, x: Tensor, y: Tensor, *, beta: float = 1, 
 @rule("conv1d.default", "conv2d.default", "conv3d.default", "conv1d.padding", "conv2d.padding", "conv3d.padding")
 def _conv(
     c: Rewriter,
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
+    x: Traced,
+    weight: Traced,
+    bias: Traced | None = None,
     stride: Any = 1,
     padding: Any = 0,
     dilation: Any = 1,
@@ -64,14 +64,14 @@ def _conv(
     return found if x.rank == axes + 2 else c.reshape(found, c.shape)
 
 
-def batched(c: Rewriter, x: Tensor, axes: int) -> Any:
+def batched(c: Rewriter, x: Traced, axes: int) -> Any:
     """With a dim of images, which torch lets be left out."""
     return x if x.rank == axes + 2 else c.reshape(x, (1, *x.shape))
 
 
 @rule("convolution.default")
 def _convolution(
-    c: Rewriter, x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, is_transposed: bool,
+    c: Rewriter, x: Traced, weight: Traced, bias: Any, stride: Any, padding: Any, dilation: Any, is_transposed: bool,
     output_padding: Any, groups: int,
 ) -> Any:  # fmt: skip
     if is_transposed:
@@ -81,7 +81,7 @@ def _convolution(
 
 @rule("conv_transpose1d.default", "conv_transpose2d.input", "conv_transpose3d.input")
 def _conv_transpose(
-    c: Rewriter, x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    c: Rewriter, x: Traced, weight: Traced, bias: Traced | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
 ) -> Any:  # fmt: skip
     axes = weight.rank - 2
@@ -95,7 +95,7 @@ def _conv_transpose(
 
 
 @rule("batch_norm.default", "_native_batch_norm_legit_no_training.default", "cudnn_batch_norm.default")
-def _batch_norm(c: Rewriter, x: Tensor, weight: Any, bias: Any, mean: Any, variance: Any, *rest: Any) -> Any:
+def _batch_norm(c: Rewriter, x: Traced, weight: Any, bias: Any, mean: Any, variance: Any, *rest: Any) -> Any:
     if c.name.startswith("batch_norm"):
         training, _, epsilon = rest[:3]
         if training:
@@ -111,7 +111,7 @@ def _batch_norm(c: Rewriter, x: Tensor, weight: Any, bias: Any, mean: Any, varia
 
 @rule("layer_norm.default")
 def _layer_norm(
-    c: Rewriter, x: Tensor, shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any
+    c: Rewriter, x: Traced, shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any
 ) -> Any:
     weight = np.ones(tuple(shape), np.float32) if weight is None else weight
     return c.apply(
@@ -120,12 +120,12 @@ def _layer_norm(
 
 
 @rule("native_layer_norm.default")
-def _native_layer_norm(c: Rewriter, x: Tensor, shape: Sequence[int], weight: Any, bias: Any, eps: float) -> Any:
+def _native_layer_norm(c: Rewriter, x: Traced, shape: Sequence[int], weight: Any, bias: Any, eps: float) -> Any:
     return _layer_norm(c, x, shape, weight, bias, eps), None, None
 
 
 @rule("rms_norm.default")
-def _rms_norm(c: Rewriter, x: Tensor, shape: Sequence[int], weight: Any = None, eps: Any = None) -> Any:
+def _rms_norm(c: Rewriter, x: Traced, shape: Sequence[int], weight: Any = None, eps: Any = None) -> Any:
     weight = np.ones(tuple(shape), np.float32) if weight is None else weight
     epsilon = float(np.finfo(np.float32).eps) if eps is None else float(eps)
     return c.apply("RMSNormalization", x, weight, axis=-len(shape), epsilon=epsilon)
@@ -133,7 +133,7 @@ def _rms_norm(c: Rewriter, x: Tensor, shape: Sequence[int], weight: Any = None, 
 
 @rule("group_norm.default")
 def _group_norm(
-    c: Rewriter, x: Tensor, groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any
+    c: Rewriter, x: Traced, groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any
 ) -> Any:
     channels = (x.shape[1],)
     weight = np.ones(channels, np.float32) if weight is None else weight
@@ -143,7 +143,7 @@ def _group_norm(
 
 @rule("instance_norm.default")
 def _instance_norm(
-    c: Rewriter, x: Tensor, weight: Any, bias: Any, mean: Any, variance: Any, use_input: bool, momentum: float,
+    c: Rewriter, x: Traced, weight: Any, bias: Any, mean: Any, variance: Any, use_input: bool, momentum: float,
     eps: float, *rest: Any,
 ) -> Any:  # fmt: skip
     if not use_input:
@@ -156,7 +156,7 @@ def _instance_norm(
 
 @rule("max_pool1d.default", "max_pool2d.default", "max_pool3d.default", "max_pool2d_with_indices.default")
 def _max_pool(
-    c: Rewriter, x: Tensor, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    c: Rewriter, x: Traced, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> Any:
     axes = len(c.shape) - 2
     sizes = repeated(kernel, axes)
@@ -169,7 +169,7 @@ def _max_pool(
 
 @rule("avg_pool1d.default", "avg_pool2d.default", "avg_pool3d.default")
 def _avg_pool(
-    c: Rewriter, x: Tensor, kernel: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
+    c: Rewriter, x: Traced, kernel: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor: Any = None,
 ) -> Any:  # fmt: skip
     axes = x.rank - 2
@@ -186,7 +186,7 @@ def _avg_pool(
     "adaptive_avg_pool1d.default", "adaptive_avg_pool2d.default", "adaptive_avg_pool3d.default",
     "_adaptive_avg_pool2d.default",
 )  # fmt: skip
-def _adaptive_avg_pool(c: Rewriter, x: Tensor, size: Any) -> Any:
+def _adaptive_avg_pool(c: Rewriter, x: Traced, size: Any) -> Any:
     """Where windows are equal, as ONNX knows no others."""
     before, behind = x.shape[2:], c.shape[2:]
     if set(behind) == {1}:
@@ -199,7 +199,7 @@ def _adaptive_avg_pool(c: Rewriter, x: Tensor, size: Any) -> Any:
 
 @rule("scaled_dot_product_attention.default", "_scaled_dot_product_flash_attention_for_cpu.default")
 def _attention(
-    c: Rewriter, q: Tensor, k: Tensor, v: Tensor, *rest: Any, attn_mask: Any = None, dropout_p: float = 0.0,
+    c: Rewriter, q: Traced, k: Traced, v: Traced, *rest: Any, attn_mask: Any = None, dropout_p: float = 0.0,
     is_causal: bool = False, scale: Any = None, enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
     if "flash" in c.name:
@@ -217,7 +217,7 @@ def _attention(
 
 
 @rule("upsample_nearest2d.vec", "upsample_bilinear2d.vec", "upsample_nearest1d.vec", "upsample_linear1d.vec")
-def _upsample(c: Rewriter, x: Tensor, size: Any, *rest: Any) -> Any:
+def _upsample(c: Rewriter, x: Traced, size: Any, *rest: Any) -> Any:
     """Half pixels for the linear ones, as torch has them without aligned corners."""
     is_linear = "linear" in c.name
     aligned = is_linear and bool(rest and rest[0])

@@ -6,22 +6,22 @@ from typing import Any
 import numpy as np
 
 from asmdnn import recurrent
-from asmdnn.aten.values import Rewriter, Tensor, rule
+from asmdnn.aten.values import Rewriter, Traced, rule
 
 NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 @rule("lstm.input")
-def _lstm(c: Rewriter, x: Tensor, states: Sequence[Tensor], *rest: Any) -> Any:
+def _lstm(c: Rewriter, x: Traced, states: Sequence[Traced], *rest: Any) -> Any:
     return _layers(c, "lstm", x, list(states), rest)
 
 
 @rule("gru.input")
-def _gru(c: Rewriter, x: Tensor, state: Tensor, *rest: Any) -> Any:
+def _gru(c: Rewriter, x: Traced, state: Traced, *rest: Any) -> Any:
     return _layers(c, "lbr_gru", x, [state], rest)
 
 
-def _layers(c: Rewriter, cell: str, x: Tensor, states: list[Tensor], rest: Sequence[Any]) -> Any:
+def _layers(c: Rewriter, cell: str, x: Traced, states: list[Traced], rest: Sequence[Any]) -> Any:
     """Each layer reads both directions of the one before.  rest: ATen's other arguments."""
     parameters, has_biases, layers, dropout, training, bidirectional, batch_first = rest
     onnx = {"lstm": "LSTM", "lbr_gru": "GRU"}[cell]
@@ -55,7 +55,7 @@ def _layers(c: Rewriter, cell: str, x: Tensor, states: list[Tensor], rest: Seque
 
 
 def _onnx_weights(
-    c: Rewriter, cell: str, parameters: Sequence[Tensor], names: Sequence[str], directions: int
+    c: Rewriter, cell: str, parameters: Sequence[Traced], names: Sequence[str], directions: int
 ) -> list[Any]:
     """W, R and B, of data: `asmdnn.recurrent` knows the orders of gates."""
     suffixes = ("_l0", "_l0_reverse")[:directions]
@@ -68,7 +68,7 @@ def _onnx_weights(
     return [found["W"], found["R"], found["B"]]
 
 
-def _part(c: Rewriter, state: Tensor, layer: int, directions: int) -> Any:
+def _part(c: Rewriter, state: Traced, layer: int, directions: int) -> Any:
     begin = layer * directions
     if state.shape[0] == directions:
         return state.symbol

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.aten.values import RULES, Rewriter, Tensor, axes_of, axis_of, rule
+from asmdnn.aten.values import RULES, Rewriter, Traced, axes_of, axis_of, rule
 
 REDUCTIONS = {"sum": "ReduceSum", "mean": "ReduceMean", "amax": "ReduceMax", "amin": "ReduceMin", "prod": "ReduceProd"}
 
 
 def _reduce(onnx: str) -> Any:
-    def translate(c: Rewriter, x: Tensor, dims: Any = None, keepdim: bool = False, **options: Any) -> Any:
+    def translate(c: Rewriter, x: Traced, dims: Any = None, keepdim: bool = False, **options: Any) -> Any:
         axes = axes_of(dims, x.rank)
         operand = c.cast(x, c.dtype) if onnx in ("ReduceSum", "ReduceMean", "ReduceProd") else x
         return c.apply(onnx, operand, np.array(axes, np.int64), keepdims=int(keepdim))
@@ -24,7 +24,7 @@ for _name, _onnx in REDUCTIONS.items():
 
 
 @rule("linalg_vector_norm.default", "norm.ScalarOpt_dim", "norm.Scalar")
-def _norm(c: Rewriter, x: Tensor, order: Any = 2, dims: Any = None, keepdim: bool = False, **options: Any) -> Any:
+def _norm(c: Rewriter, x: Traced, order: Any = 2, dims: Any = None, keepdim: bool = False, **options: Any) -> Any:
     if order not in (None, 1, 2):
         raise c.refuse(f"a norm of order {order}")
     axes = np.array(axes_of(dims, x.rank), np.int64)
@@ -32,7 +32,7 @@ def _norm(c: Rewriter, x: Tensor, order: Any = 2, dims: Any = None, keepdim: boo
 
 
 @rule("var.correction", "var.dim")
-def _var(c: Rewriter, x: Tensor, dims: Any = None, *rest: Any, correction: Any = 1, keepdim: bool = False) -> Any:
+def _var(c: Rewriter, x: Traced, dims: Any = None, *rest: Any, correction: Any = 1, keepdim: bool = False) -> Any:
     if rest:
         correction, keepdim = (rest[0], rest[1] if len(rest) > 1 else keepdim)
     axes = axes_of(dims, x.rank)
@@ -44,12 +44,12 @@ def _var(c: Rewriter, x: Tensor, dims: Any = None, *rest: Any, correction: Any =
 
 
 @rule("softmax.int", "_softmax.default", "log_softmax.int", "_log_softmax.default")
-def _softmax(c: Rewriter, x: Tensor, dim: int, *rest: Any, **options: Any) -> Any:
+def _softmax(c: Rewriter, x: Traced, dim: int, *rest: Any, **options: Any) -> Any:
     return c.apply("LogSoftmax" if "log" in c.name else "Softmax", x, axis=axis_of(dim, x.rank))
 
 
 @rule("argmax.default", "argmin.default")
-def _arg(c: Rewriter, x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+def _arg(c: Rewriter, x: Traced, dim: Any = None, keepdim: bool = False) -> Any:
     onnx = "ArgMax" if c.name.startswith("argmax") else "ArgMin"
     if dim is None:
         flat = c.apply(onnx, c.reshape(x, [-1]), axis=0, keepdims=0)
@@ -58,7 +58,7 @@ def _arg(c: Rewriter, x: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 @rule("max.dim", "min.dim")
-def _max_dim(c: Rewriter, x: Tensor, dim: int, keepdim: bool = False) -> Any:
+def _max_dim(c: Rewriter, x: Traced, dim: int, keepdim: bool = False) -> Any:
     names = ("ReduceMax", "ArgMax") if c.name.startswith("max") else ("ReduceMin", "ArgMin")
     axis = axis_of(dim, x.rank)
     values = c.apply(names[0], x, np.array([axis], np.int64), keepdims=int(keepdim))
@@ -66,11 +66,11 @@ def _max_dim(c: Rewriter, x: Tensor, dim: int, keepdim: bool = False) -> Any:
 
 
 @rule("cumsum.default")
-def _cumsum(c: Rewriter, x: Tensor, dim: int, **options: Any) -> Any:
+def _cumsum(c: Rewriter, x: Traced, dim: int, **options: Any) -> Any:
     return c.apply("CumSum", c.cast(x, c.dtype), np.array(axis_of(dim, x.rank), np.int64))
 
 
 @rule("topk.default")
-def _topk(c: Rewriter, x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+def _topk(c: Rewriter, x: Traced, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     options = {"axis": axis_of(dim, x.rank), "largest": int(largest), "sorted": int(sorted)}
     return c.apply("TopK", x, np.array([k], np.int64), results=2, **options)

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from asmdnn.aten.layer_rules import transposed
-from asmdnn.aten.values import Rewriter, Tensor, rule
+from asmdnn.aten.values import Rewriter, Traced, rule
 
 
 @rule("_native_multi_head_attention.default")
 def _multi_head(
-    c: Rewriter, q: Tensor, k: Tensor, v: Tensor, features: int, heads: int, weight: Tensor, bias: Tensor, out: Tensor,
-    out_bias: Tensor, mask: Any = None, need_weights: bool = True, average: bool = True, mask_type: Any = None,
+    c: Rewriter, q: Traced, k: Traced, v: Traced, features: int, heads: int, weight: Traced, bias: Traced, out: Traced,
+    out_bias: Traced, mask: Any = None, need_weights: bool = True, average: bool = True, mask_type: Any = None,
 ) -> Any:  # fmt: skip
     if need_weights or mask is not None or not q is k is v:
         raise c.refuse("weights, masks, or keys that are no queries")
@@ -20,15 +20,15 @@ def _multi_head(
 
 @rule("_transformer_encoder_layer_fwd.default")
 def _encoder_layer(
-    c: Rewriter, x: Tensor, features: int, heads: int, weight: Tensor, bias: Tensor, out: Tensor, out_bias: Tensor,
-    use_gelu: bool, norm_first: bool, eps: float, scale1: Tensor, shift1: Tensor, scale2: Tensor, shift2: Tensor,
-    up: Tensor, up_bias: Tensor, down: Tensor, down_bias: Tensor, mask: Any = None, mask_type: Any = None,
+    c: Rewriter, x: Traced, features: int, heads: int, weight: Traced, bias: Traced, out: Traced, out_bias: Traced,
+    use_gelu: bool, norm_first: bool, eps: float, scale1: Traced, shift1: Traced, scale2: Traced, shift2: Traced,
+    up: Traced, up_bias: Traced, down: Traced, down_bias: Traced, mask: Any = None, mask_type: Any = None,
 ) -> Any:  # fmt: skip
     """Attention and two products, each with a residual: ATen native/transformers/transformer.cpp."""
     if mask is not None:
         raise c.refuse("masks")
 
-    def normed(y: Any, scale: Tensor, shift: Tensor) -> Any:
+    def normed(y: Any, scale: Traced, shift: Traced) -> Any:
         return c.apply("LayerNormalization", y, scale, shift, axis=-1, epsilon=float(eps))
 
     def attended(y: Any) -> Any:
@@ -46,12 +46,12 @@ def _encoder_layer(
     return normed(c.apply("Add", y, widened(y)), scale2, shift2)
 
 
-def product(c: Rewriter, x: Any, weight: Tensor, bias: Tensor) -> Any:
+def product(c: Rewriter, x: Any, weight: Traced, bias: Traced) -> Any:
     return c.apply("Add", c.apply("MatMul", x, transposed(c, weight)), bias)
 
 
 def self_attention(
-    c: Rewriter, x: Any, shape: tuple[int, ...], heads: int, weights: tuple[Tensor, Tensor, Tensor, Tensor]
+    c: Rewriter, x: Any, shape: tuple[int, ...], heads: int, weights: tuple[Traced, Traced, Traced, Traced]
 ) -> Any:
     """Of x (batch, length, features), with q, k and v in one product.  weights: of it and its bias, and of the last."""
     batch, length, features = shape

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from asmdnn.aten.values import RULES, Rewriter, Rule, Tensor
+from asmdnn.aten.values import RULES, Rewriter, Rule, Traced
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.network.building import Graph, Symbol
 
@@ -65,7 +65,7 @@ class Translation:
         ((shape, dtype),) = types_of(node.meta["val"])
         if dtype is None:
             raise Unimplemented(f"input {name} is {node.meta['val'].dtype}, which networks do not take")
-        self.values[node] = Tensor(self.graph.input(name, shape, dtype), shape, dtype)
+        self.values[node] = Traced(self.graph.input(name, shape, dtype), shape, dtype)
 
     def add_constant(self, node: Any, tensor: Any) -> None:
         """A placeholder, or an attribute, that is data."""
@@ -116,15 +116,15 @@ class Translation:
         return all(value.data is not None for value in leaves(arguments))
 
 
-def leaves(tree: Any) -> "list[Tensor]":
+def leaves(tree: Any) -> "list[Traced]":
     """The Tensors in nested arguments."""
-    if isinstance(tree, Tensor):
+    if isinstance(tree, Traced):
         return [tree]
     parts = tree.values() if isinstance(tree, Mapping) else tree if isinstance(tree, Sequence | tuple) else ()
     return [] if isinstance(tree, str) else [leaf for part in parts for leaf in leaves(part)]
 
 
-def constant(tensor: Any) -> Tensor:
+def constant(tensor: Any) -> Traced:
     """Data as an array that does not change with the tensor."""
     import torch
 
@@ -134,7 +134,7 @@ def constant(tensor: Any) -> Tensor:
         raise Unimplemented(f"a constant is {tensor.dtype}, which networks do not take")
     else:
         array = tensor.detach().cpu().contiguous().numpy()
-    return Tensor(array, array.shape, array.dtype)
+    return Traced(array, array.shape, array.dtype)
 
 
 def evaluated(node: Any, args: Any, kwargs: Any) -> Any:
@@ -142,7 +142,7 @@ def evaluated(node: Any, args: Any, kwargs: Any) -> Any:
     import torch
 
     def tensor(tree: Any) -> Any:
-        if isinstance(tree, Tensor):
+        if isinstance(tree, Traced):
             return torch.from_numpy(np.array(tree.symbol))
         if isinstance(tree, Mapping):
             return {name: tensor(part) for name, part in tree.items()}
@@ -157,10 +157,10 @@ def as_values(made: Any, context: Rewriter) -> Any:
     if not isinstance(made, tuple):
         if len(context.results) > 1:
             raise InvalidArguments(f"{context.name} has {len(context.results)} results, its rule gives one")
-        return Tensor(made, *context.results[0])
+        return Traced(made, *context.results[0])
     types = iter(context.results)
-    found: list[Tensor | None] = []
+    found: list[Traced | None] = []
     for part in made:  # None: a result that nobody reads, such as a saved mean
         known = next(types, ((), np.dtype(np.float32)))
-        found.append(None if part is None else Tensor(part, *known))
+        found.append(None if part is None else Traced(part, *known))
     return tuple(found)

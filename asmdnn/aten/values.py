@@ -15,7 +15,7 @@ RULES: Final[dict[str, Rule]] = {}  # by the operator's name with its overload, 
 
 
 @dataclass(frozen=True)
-class Tensor:
+class Traced:
     """A tensor: what computes it, and what torch says of it.  data: its elements if they are known now."""
 
     symbol: Any  # Symbol, or an array of constants
@@ -55,17 +55,17 @@ class Rewriter:
 
     def operand(self, x: Any) -> Any:
         """What Graph.apply takes: numbers become constants of the result's kind."""
-        if isinstance(x, Tensor):
+        if isinstance(x, Traced):
             return x.symbol
         return x
 
-    def like(self, x: Any, other: Tensor) -> Any:
+    def like(self, x: Any, other: Traced) -> Any:
         """A number as a constant of another operand's type; tensors as they are."""
-        if isinstance(x, Tensor):
+        if isinstance(x, Traced):
             return x.symbol
         return np.asarray(x, np.float32 if other.is_float else other.dtype)
 
-    def cast(self, x: Tensor, dtype: "np.dtype[Any]") -> Any:
+    def cast(self, x: Traced, dtype: "np.dtype[Any]") -> Any:
         """The value in another type."""
         return x.symbol if x.dtype == dtype else self.apply("Cast", x, to=ONNX_TYPES[dtype.name])
 
@@ -83,7 +83,7 @@ ONNX_TYPES: Final = {
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Registers the translation of ATen operators: `def f(c, *args, **kwargs)`, args being Tensors, numbers, lists."""
+    """Registers the translation of ATen operators: `def f(c, *args, **kwargs)`, args being Traced, numbers, lists."""
 
     def register(function: Rule) -> Rule:
         for name in names:
@@ -115,5 +115,5 @@ def repeated(value: Any, count: int) -> list[int]:
 
 
 def symbol_of(x: Any) -> Symbol:
-    found: Symbol = x.symbol if isinstance(x, Tensor) else x
+    found: Symbol = x.symbol if isinstance(x, Traced) else x
     return found
