@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.bench.taps import sums_of as sums
 from tests.primitives.typed_conv import (
     HALF_ULP,
     LIMITS,
@@ -15,7 +16,6 @@ from tests.primitives.typed_conv import (
     by_channel,
     computed,
     rounded,
-    sums,
 )
 
 BYTES = ("avx2", "avx2_vnni", "avx512_core", "avx512_core_vnni")  # the levels that multiply them in a way of their own
