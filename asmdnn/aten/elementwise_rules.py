@@ -206,4 +206,3 @@ def _masked_fill(c: Rewriter, x: Traced, mask: Traced, value: Any) -> Any:
 def _glu(c: Rewriter, x: Traced, dim: int = -1) -> Any:
     a, b = c.apply("Split", x, axis=dim, num_outputs=2, results=2)
     return c.apply("Mul", a, c.apply("Sigmoid", b))
-

@@ -114,9 +114,7 @@ def _layer_norm(
     c: Rewriter, x: Traced, shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5, *rest: Any
 ) -> Any:
     weight = np.ones(tuple(shape), np.float32) if weight is None else weight
-    return c.apply(
-        "LayerNormalization", x, weight, *[bias] * (bias is not None), axis=-len(shape), epsilon=float(eps)
-    )
+    return c.apply("LayerNormalization", x, weight, *[bias] * (bias is not None), axis=-len(shape), epsilon=float(eps))
 
 
 @rule("native_layer_norm.default")

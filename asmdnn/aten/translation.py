@@ -23,7 +23,7 @@ def rules() -> Mapping[str, Rule]:
 
 
 def name_of(target: Any) -> str:
-    """"conv2d.default" of torch.ops.aten.conv2d.default; others are shown as they are."""
+    """ "conv2d.default" of torch.ops.aten.conv2d.default; others are shown as they are."""
     text = str(target)
     return text.removeprefix("aten.") if text.startswith("aten.") else text
 

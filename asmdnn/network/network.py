@@ -5,8 +5,6 @@ from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
@@ -153,7 +151,7 @@ class Network:
         if arrays.keys() != wanted.keys():
             raise InvalidArguments(f"arrays must be {', '.join(wanted)}, not {', '.join(arrays) or 'none'}")
         for name, (shape, dtype) in wanted.items():
-            if dtype == np.bool_ or (name in self.outputs and dtype.kind != "f"):
+            if dtype.itemsize == 1 or (name in self.outputs and dtype.kind != "f"):
                 raise InvalidArguments(f"{name} is {dtype}, which kernels read and write as f32: use run()")
             check_bound(name, arrays[name], shape, dtype, name in self.outputs)
         made = {result: arrays[name] for name, result in results.items() if isinstance(result, str)}

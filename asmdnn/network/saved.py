@@ -170,8 +170,9 @@ def runnable_of(text: dict[str, Any], plan: Plan, arrays: list[Array], make: Any
     for name, (dims, dtype) in passed.items():
         desc, is_index = plan.tensors[name], name in limits
         fits = desc.dims == (dims or (1,)) and desc.dtype is (s32 if is_index else f32) and not desc.inner_blocks
-        fits = fits and (dtype.kind == "i" if is_index else dtype == F32)
-        require(fits and desc.size_bytes <= dtype.itemsize * prod(dims), f"{name} is not what is passed")
+        fits = fits and (dtype.kind == "i" if is_index else dtype == F32 or dtype.itemsize == 1)
+        size = dtype.itemsize if is_index else F32.itemsize  # bytes and truths are passed as f32
+        require(fits and desc.size_bytes <= size * prod(dims), f"{name} is not what is passed")
     results = {name: x if isinstance(x, str) else arrays[x] for name, x in text["results"].items()}
     for name, result in results.items():
         dims = makes.get(result, inputs.get(result, ((),))[0]) if isinstance(result, str) else result.shape

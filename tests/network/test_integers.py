@@ -1,12 +1,14 @@
 """Networks of 8-bit integers: as files spell them, natively, against the operators' definitions and onnxruntime."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.errors import AsmdnnError
 from asmdnn.network.lowering.forms import ONE, ZERO, Reading, ScaledSum, Sealing, read
 from tests.network.nets import engine, reference
 
@@ -185,3 +187,20 @@ def test_sums_of_scaled_values_are_simplified() -> None:
     assert ScaledSum((), ZERO).is_constant
     with pytest.raises(KeyError, match="y"):
         emit(Reading(tensors))
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_bytes_of_a_caller(dtype: type, tmp_path: Path) -> None:
+    """Any layout, from a pack as well; bound calls would read them as f32, so they are refused."""
+    q = Quantised(dtype)
+    x = q.graph.input("x", (3, 64), dtype)
+    y = q.graph.apply("DequantizeLinear", x, np.float32(0.5), np.array(3, dtype))
+    net = q.graph.compile(y=y, engine=engine())
+    data = np.arange(192).astype(dtype).reshape(64, 3).T
+    wanted = (data.astype(np.float32) - 3) / 2
+    assert np.array_equal(net.run({"x": data})["y"], wanted)
+    net.save(tmp_path / "net.pack")
+    assert np.array_equal(dnn.load_pack(tmp_path / "net.pack").run({"x": data})["y"], wanted)  # type: ignore[union-attr]
+    with pytest.raises(AsmdnnError, match="x is u?int8, which kernels read and write as f32"):
+        net.bind(x=np.ascontiguousarray(data), y=wanted)
