@@ -1,6 +1,7 @@
 """The names of `import asmdnn`, which takes them from here when the first of them is asked for."""
 
 from asmdnn import ops, recurrent, show
+from asmdnn.aten.module import TorchNetwork, from_torch
 from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
 from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemented
 from asmdnn.memory import Memory, MemoryDesc
@@ -40,6 +41,7 @@ from asmdnn.primitives.attributes.functions import (
     where,
 )
 from asmdnn.primitives.attributes.user_post_op import PostOp
+from asmdnn.primitives.channel_gradients.description import BatchNormBackward, PReLUBackward
 from asmdnn.primitives.concat.concat import Concat
 from asmdnn.primitives.concat.pad import Pad
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
@@ -61,6 +63,7 @@ from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.normalization.lrn_description import LRNForward
 from asmdnn.primitives.packing import write_pack
 from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
+from asmdnn.primitives.pooling_backward.description import PoolingBackward
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.inner_product import (
     InnerProductBackwardData,
@@ -96,6 +99,7 @@ __all__ = [
     "AsmdnnError",
     "AttentionForward",
     "Attr",
+    "BatchNormBackward",
     "BatchNormForward",
     "Binary",
     "BinaryForward",
@@ -140,9 +144,11 @@ __all__ = [
     "OpenNetwork",
     "OutOfMemory",
     "PReLU",
+    "PReLUBackward",
     "PReLUForward",
     "PackedWeights",
     "Pad",
+    "PoolingBackward",
     "PoolingForward",
     "PostOp",
     "Primitive",
@@ -160,6 +166,7 @@ __all__ = [
     "Sum",
     "SumForward",
     "TopKForward",
+    "TorchNetwork",
     "Unimplemented",
     "VanillaRNNBackward",
     "VanillaRNNForward",
@@ -176,6 +183,7 @@ __all__ = [
     "f32",
     "floor",
     "fmod",
+    "from_torch",
     "gemm_compute",
     "gemm_pack",
     "gemm_pack_get_size",

@@ -1,5 +1,6 @@
 """A graph as pieces that run one after another: native plans, and nodes without a kernel that numpy computes."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -29,10 +30,13 @@ from asmdnn.network.fusion.sinking import sunk
 from asmdnn.network.fusion.taking import taken
 from asmdnn.network.fusion.tiling import untiled
 from asmdnn.network.graph import NOTHING
+from asmdnn.network.known import name_of
 from asmdnn.network.layouts import Layouts, Way
+from asmdnn.network.narrowing import storage_of
 from asmdnn.network.running import result_name
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import NUMBERS, Place, Steps
+from asmdnn.network.storage import AS_DECLARED, IN_F32, Precision, StorageTypes
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.engine import Engine
 
@@ -64,13 +68,15 @@ MOST_NAMED = 4  # refused nodes that an error names; a message has 500 character
 class Segment:
     """Groups that run together; reads and makes: the values that it takes from before, and those that others read.
 
-    way: how the groups of a network that is native throughout were lowered when they were asked for kernels."""
+    way: how the groups of a network that is native throughout were lowered when they were asked for kernels.  storage:
+    the types of values inside."""
 
     groups: tuple[Group, ...]
     is_native: bool
     reads: tuple[str, ...]
     makes: tuple[str, ...]
     way: Way | None = None
+    storage: StorageTypes = AS_DECLARED
 
 
 def fused(graph: StaticGraph) -> StaticGraph:
@@ -81,14 +87,18 @@ def fused(graph: StaticGraph) -> StaticGraph:
     return graph
 
 
-def segments_of(graph: StaticGraph, engine: Engine, fallback: str | None) -> tuple[list[Segment], dict[str, str]]:
+def segments_of(
+    graph: StaticGraph, engine: Engine, fallback: str | None, precision: Precision = IN_F32
+) -> tuple[list[Segment], dict[str, str]]:
     """The segments, and why nodes have no kernel, by the label of their group.
 
     Raises Unimplemented, which names all of them, unless fallback is "numpy".
     """
-    groups, refused = paired(graph, groups_of(graph)), dict[str, str]()
-    whole = segment(graph, True, groups, groups)
-    layouts = Layouts(Steps(subgraph(graph, whole), engine), groups)
+    groups, refused = groups_of(graph), dict[str, str]()
+    storage = storage_of(graph, groups, engine, precision)
+    groups = groups if storage.products else paired(graph, groups)
+    whole = replace(segment(graph, True, groups, groups), storage=storage)
+    layouts = Layouts(Steps(subgraph(graph, whole), engine, storage), groups)
     for group in groups:
         reason = refusal(layouts, group)
         if reason:
@@ -96,12 +106,13 @@ def segments_of(graph: StaticGraph, engine: Engine, fallback: str | None) -> tup
             for way in layouts.ways:
                 assume(way.steps, group)
     if refused and fallback is None:
-        raise Unimplemented(sentence(refused))
+        raise Unimplemented(sentence(groups, refused))
     if not groups:
         return [], refused
     if not refused:
         return [replace(whole, way=layouts.end())], refused
-    return [segment(graph, is_native, some, groups) for is_native, some in runs_of(groups, refused)], refused
+    parts = (segment(graph, is_native, some, groups) for is_native, some in runs_of(groups, refused))
+    return [replace(part, storage=storage) for part in parts], refused
 
 
 def runs_of(groups: Sequence[Group], refused: Mapping[str, str]) -> list[tuple[bool, list[Group]]]:
@@ -119,10 +130,14 @@ def runs_of(groups: Sequence[Group], refused: Mapping[str, str]) -> list[tuple[b
     return runs
 
 
-def sentence(refused: dict[str, str]) -> str:
+def sentence(groups: Sequence[Group], refused: dict[str, str]) -> str:
+    """How many nodes have no kernel, of which operators, and why the first ones have none."""
+    counts = Counter(name_of(group.nodes[0]) for group in groups if group.label in refused)
+    ops = ", ".join(f"{op} {count} times" for op, count in counts.most_common(MOST_NAMED)) if len(counts) > 1 else ""
     named = "; ".join(f"{label}: {reason}" for label, reason in list(refused.items())[:MOST_NAMED])
     more = f"; and {len(refused) - MOST_NAMED} more" if len(refused) > MOST_NAMED else ""
-    return f"{len(refused)} of the nodes have no kernel, fallback='numpy' computes them in numpy: {named}{more}"
+    words = f" ({ops})" if ops else ""
+    return f"{len(refused)} of the nodes have no kernel{words}, fallback='numpy' computes them in numpy: {named}{more}"
 
 
 def refusal(layouts: Layouts, group: Group) -> str:
