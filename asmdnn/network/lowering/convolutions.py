@@ -11,6 +11,7 @@ from asmdnn.network.fusion.scaling import operands_of
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.lowering.elementwise import lower_maps
 from asmdnn.network.lowering.frames import is_frames, lower_frames
+from asmdnn.network.lowering.given_weights import has_given_weights, lower_given
 from asmdnn.network.lowering.integer_tail import AnyTail, Start, tail_of
 from asmdnn.network.lowering.integers import bias_of, cheapest_way, is_product_of_integers, source_of, weights_of
 from asmdnn.network.operators.geometry import window_of
@@ -106,6 +107,9 @@ def convolve_floats(steps: Steps, group: Group) -> None:
     assert node is not None
     is_transposed = node.op == "ConvTranspose"
     desc: Description = deconvolution(steps, node) if is_transposed else convolution(steps, node)
+    if group.scale is None and has_given_weights(steps, node):
+        lower_given(steps, (node, *group.maps), group.label, desc, tail_of(steps, group))
+        return
     constants, tail = constants_of(steps, node, desc), tail_of(steps, group)
     desc = desc.with_formats({"dst": steps.result_format(desc.dst.dims, stored(steps.value(group.result)))})
     if not is_transposed and group.scale is None and is_frames(steps, node, tail):
