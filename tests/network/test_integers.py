@@ -202,5 +202,5 @@ def test_bytes_of_a_caller(dtype: type, tmp_path: Path) -> None:
     assert np.array_equal(net.run({"x": data})["y"], wanted)
     net.save(tmp_path / "net.pack")
     assert np.array_equal(dnn.load_pack(tmp_path / "net.pack").run({"x": data})["y"], wanted)  # type: ignore[union-attr]
-    with pytest.raises(AsmdnnError, match="x is u?int8, which kernels read and write as f32"):
+    with pytest.raises(AsmdnnError, match=r"x is u?int8, which kernels read and write as f32"):
         net.bind(x=np.ascontiguousarray(data), y=wanted)
