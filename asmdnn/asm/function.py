@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from asmdnn.asm.proof import FunctionProof
     from asmdnn.asm.timing import Timing
 
+
 class CFunction:
     """A function in machine code: call it with arrays and numbers, or `raw` with addresses.
 

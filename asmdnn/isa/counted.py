@@ -28,9 +28,7 @@ class Adding(Protocol):
     registers: RegisterFile
 
     def add(self, dst: Register, a: Register, b: Register | Pointer) -> None: ...
-    def across(
-        self, x: Register, spare: Register, combine: Callable[[Register, Register, Register], None]
-    ) -> None: ...
+    def across(self, x: Register, spare: Register, combine: Callable[[Register, Register, Register], None]) -> None: ...
 
 
 class Counted:

@@ -5,7 +5,6 @@ from itertools import count
 
 import numpy as np
 
-from asmdnn.isa.levels import AVX2
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, View, views
 from asmdnn.planning.phases import of_one_width
@@ -16,10 +15,10 @@ from asmdnn.planning.tuning import Tuning
 class Assembly:
     """Phases, scratch and constants; the only thing in planning that changes.
 
-    tuning: what phases are planned by.  isa: the level of kernels that move; those of AVX2 serve every one.
+    tuning: what phases are planned by.  isa: the level of kernels that move.
     """
 
-    def __init__(self, tuning: Tuning, isa: str = AVX2.name) -> None:
+    def __init__(self, tuning: Tuning, isa: str) -> None:
         self.tuning, self.isa = tuning, isa
         self.words: list[str] = []
         self.phases: list[Phase] = []

@@ -206,9 +206,7 @@ def _operand(ins: Any, index: int) -> DecodedOperand:
         register = ins.op_register(index)
         if ext.is_gpr(register):
             high = _tables()[2][register] in ("ah", "bh", "ch", "dh")
-            return (
-                DecodedOperand("other") if high else DecodedOperand("gp", _number(register), 8 * ext.size(register))
-            )
+            return DecodedOperand("other") if high else DecodedOperand("gp", _number(register), 8 * ext.size(register))
         if ext.is_vector_register(register):
             return DecodedOperand("vector", ext.number(register), 8 * ext.size(register))
         return DecodedOperand("mask" if ext.is_k(register) else "other", ext.number(register))

@@ -88,7 +88,7 @@ def planned_as(
     read = {operand: readable(tensor, desc.dst) for operand, tensor in others.items()}
     tensors = {**desc.tensors(), **chain.arguments(read)}
     plan = scheduled(f"{NAME}:{engine.isa}", tensors, read, g, tiles, chain, engine)
-    return between_reorders(plan, chain.arguments(others), engine.tuning)
+    return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
 
 def weights_desc(weights: MemoryDesc, lanes: int) -> MemoryDesc:

@@ -31,12 +31,12 @@ def inside_of(desc: Gather, attr: Attr, engine: Engine) -> Inside:
     if passed["dst"].may_overlap:
         raise Refused("elements of dst overlap")
     tensors = {name: row_major(x.dims, x) if x.inner_blocks else x for name, x in passed.items()}
-    assembly = Assembly(engine.tuning)
+    assembly = Assembly(engine.tuning, engine.isa)
     if desc.dst.nelems():
         calls = list(calls_of(desc, tensors, engine))
         assembly.add(phases_of(calls, views(ARGUMENTS), engine.tuning.phases, along_dst=True))
     whole = assembly.plan(f"{NAME}:{KERNEL_ISA}", tensors, ("dst",))
-    return Inside(whole, passed, engine.tuning, KERNEL_ISA)
+    return Inside(whole, passed, engine.tuning, engine.isa)
 
 
 plans = in_two_ways(NAME, inside_of, lambda _: KERNEL_ISA)

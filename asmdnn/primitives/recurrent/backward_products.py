@@ -49,7 +49,7 @@ class StepProducts:
         beside = None if key.beside_bytes is None else BufferRows(BESIDE, (0,), key.beside_bytes).matrix()
         weights = panels_from(key.weights, desc, key.start)
         product = Product((), key.count, desc.dims[2], key.depth, src, weights, dst, beside)
-        made = Assembly(self.target.tuning)
+        made = Assembly(self.target.tuning, self.target.isa)
         made.scratch |= self.assembly.scratch  # so that rooms get other names
         multiply(made, product, self.target)
         self.assembly.scratch |= made.scratch

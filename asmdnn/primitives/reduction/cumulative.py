@@ -73,7 +73,7 @@ class CumulativeRequest:
         in_place = ("src",) if tensors["src"] == tensors["dst"] and not self.desc.exclusive else ()
         phases = phases_of(calls, costs, views(tuple(tensors)), self.tuning.phases)
         plan = Plan(f"{way}:{self.isa}", phases, tensors, {}, {}, ("dst",), in_place)
-        return between_reorders(plan, self.passed, self.tuning)
+        return between_reorders(plan, self.passed, self.tuning, isa=self.isa)
 
     def nest(self, tensors: Mapping[str, MemoryDesc]) -> Nest:
         """Raises Refused."""

@@ -145,7 +145,7 @@ def read_as(name: str, tensor: MemoryDesc) -> DataType:
 
 def along_rows(request: SoftmaxRequest) -> Plan:
     if 0 in request.passed["dst"].dims:
-        return Assembly(request.tuning).plan(f"{ROWS}:{request.isa}", request.passed, ("dst",))
+        return Assembly(request.tuning, request.isa).plan(f"{ROWS}:{request.isa}", request.passed, ("dst",))
     return request.planned(ROWS, request.rows(request.tensors), request.tensors)
 
 
