@@ -60,7 +60,18 @@ def compiled(graph: StaticGraph, segment: Segment, engine: Engine, pool: WeightP
     joined = join(steps, own.outputs)
     layout = layout_of(joined)
     plan = placed_plan(joined, layout)
-    return Compiled(segment, own, way, tuple(steps.steps), steps.weights, joined, layout, plan, steps.limits, pool)
+    return Compiled(
+        segment,
+        own,
+        way,
+        steps=tuple(steps.steps),
+        weights=steps.weights,
+        joined=joined,
+        layout=layout,
+        plan=plan,
+        limits=steps.limits,
+        pool=pool,
+    )
 
 
 def lowered(own: StaticGraph, segment: Segment, engine: Engine) -> Way:

@@ -92,7 +92,15 @@ class IpWork(Work[TensorData]):
             return self._gradients(flat, data.exact)
         bias = flat["bias"].T if "bias" in flat else None
         values, size = scaled_product(flat["src"], flat["weights"].T, bias, self.scales.factor)
-        return answer_of(values, size, self.reduction, data.exact, self.attr, data.arrays, self.scales.divisor)
+        return answer_of(
+            values=values,
+            size=size,
+            reduction=self.reduction,
+            exact=data.exact,
+            attr=self.attr,
+            arrays=data.arrays,
+            divisor=self.scales.divisor,
+        )
 
     def _gradients(self, flat: dict[str, Array], exact: bool) -> Answer:
         if "src" in self.written:

@@ -87,7 +87,15 @@ class MatmulWork(Work[TensorData]):
     def answer(self, data: TensorData) -> Answer:
         arrays = data.arrays
         values, size = scaled_product(arrays["src"], arrays["weights"], arrays.get("bias"), self.scales.factor)
-        return answer_of(values, size, self.reduction, data.exact, self.attr, arrays, self.scales.divisor)
+        return answer_of(
+            values=values,
+            size=size,
+            reduction=self.reduction,
+            exact=data.exact,
+            attr=self.attr,
+            arrays=arrays,
+            divisor=self.scales.divisor,
+        )
 
     def tolerance(self, data: TensorData) -> Array | float:
         return self.answer(data).tolerance

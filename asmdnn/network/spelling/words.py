@@ -46,7 +46,7 @@ class Speller:
     def results(self, op: str, inputs: Sequence[str], count: int, **attributes: Any) -> tuple[str, ...]:
         """The results of a further node that has several."""
         outputs = tuple(self.name(op) for _ in range(count))
-        self.folding.node(Node(op, tuple(inputs), outputs, attributes, "", "", OPSET))
+        self.folding.node(Node(op, tuple(inputs), outputs, attributes=attributes, name="", domain="", opset=OPSET))
         return tuple(map(self.folding.known, outputs))
 
     def value(self, name: str) -> Value:

@@ -64,7 +64,15 @@ def call_of(desc: Gather, tensors: dict[str, MemoryDesc], cut: tuple[Box, Loop, 
     dst_step, index_step = rows.strides[DST] * size, rows.strides[INDICES] * INDEX_BYTES
     if max(distance, dst_step, index_step) > MAX_STEP:
         raise Refused("rows are 2 GiB or more apart")
-    spec = GatherSpec(KERNEL_ISA, rows.extent, desc.limit, row_bytes, distance, dst_step, index_step)
+    spec = GatherSpec(
+        isa=KERNEL_ISA,
+        count=rows.extent,
+        limit=desc.limit,
+        row_bytes=row_bytes,
+        src_step=distance,
+        dst_step=dst_step,
+        index_step=index_step,
+    )
     outer = Box(box.starts, tuple(x for x in box.loops if x is not row and x is not rows)).in_bytes(sizes)
     cycles = tuning.call_cycles + rows.extent * (tuning.row_cycles + row_bytes // tuning.bytes_per_cycle)
     return Call(spec, outer.starts, outer.loops, cycles)

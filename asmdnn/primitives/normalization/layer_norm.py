@@ -61,7 +61,20 @@ def inside_of(desc: LayerNormForward, attr: Attr, engine: Engine) -> Inside:
     in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
     sizes = [dtype.size_bytes for dtype in types_of(tensors)]
     phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases, sizes)
-    return Inside(Plan(name, phases, tensors, {}, {}, outputs, in_place), passed, tuning, isa)
+    return Inside(
+        Plan(
+            implementation=name,
+            phases=phases,
+            tensors=tensors,
+            constants={},
+            scratch_bytes={},
+            outputs=outputs,
+            in_place=in_place,
+        ),
+        passed,
+        tuning,
+        isa,
+    )
 
 
 plans = in_two_ways("layer_norm", inside_of, f32_level)

@@ -55,7 +55,15 @@ class SoftmaxRequest:
         sizes = [tensor.dtype.size_bytes for tensor in tensors.values()]
         phases = phases_of(calls, costs, views(tuple(tensors)), self.tuning.phases, sizes)
         tensors = self.after.arguments(tensors)
-        plan = Plan(f"{way}:{self.isa}", phases, tensors, {}, {}, ("dst",), in_place)
+        plan = Plan(
+            implementation=f"{way}:{self.isa}",
+            phases=phases,
+            tensors=tensors,
+            constants={},
+            scratch_bytes={},
+            outputs=("dst",),
+            in_place=in_place,
+        )
         return between_reorders(plan, self.after.arguments(self.passed), self.tuning, isa=self.isa)
 
     def nest(self, tensors: Mapping[str, MemoryDesc]) -> Nest:
