@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from asmdnn.api import *  # noqa: F403
 
 # Names of the API that come without the rest: a network from a pack is there before all primitives are imported.
-EARLY = {"load_pack": "network.loading", "load_onnx": "network.loading", "Engine": "primitives.engine"}
+EARLY = {
+    **dict.fromkeys(("load_network", "load_pack", "load_onnx"), "network.loading"), "Engine": "primitives.engine",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_memory_limits
 from asmdnn.network.building import Graph
 from asmdnn.network.dims import Dim
-from asmdnn.network.loading import load_onnx, load_pack
+from asmdnn.network.loading import load_network, load_onnx, load_pack
 from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
 from asmdnn.ops.packed_weights import PackedWeights
@@ -43,7 +43,12 @@ from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.concat.concat import Concat
 from asmdnn.primitives.concat.pad import Pad
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
-from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardData, DeconvolutionBackwardData
+from asmdnn.primitives.convolution_backward.description import (
+    ConvolutionBackwardData,
+    ConvolutionBackwardWeights,
+    DeconvolutionBackwardData,
+    DeconvolutionBackwardWeights,
+)
 from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.dropout.dropout import Dropout
 from asmdnn.primitives.elementwise.binary import BinaryForward
@@ -94,10 +99,12 @@ __all__ = [
     "BinaryForward",
     "Concat",
     "ConvolutionBackwardData",
+    "ConvolutionBackwardWeights",
     "ConvolutionForward",
     "CumulativeSum",
     "DataType",
     "DeconvolutionBackwardData",
+    "DeconvolutionBackwardWeights",
     "DeconvolutionForward",
     "Depthwise",
     "Dim",
@@ -168,6 +175,7 @@ __all__ = [
     "gemm_pack",
     "gemm_pack_get_size",
     "implementations",
+    "load_network",
     "load_onnx",
     "load_pack",
     "log",

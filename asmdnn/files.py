@@ -6,6 +6,7 @@ returns.  So descriptors here belong to an object before control comes back to P
 
 import contextlib
 import errno
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from asmdnn import environment
+from asmdnn.errors import InvalidArguments, shown
 
 
 class opened:
@@ -85,3 +87,12 @@ def replace_file(
 def temporary_directory() -> str:
     """Where files go that nobody keeps; tempfile.gettempdir() holds a lock, which a fork could leave held."""
     return environment.text("TMPDIR") or "/tmp"
+
+
+def check_sha256(name: str, content: bytes | memoryview, wanted: str) -> None:
+    """Raise InvalidArguments unless the content of a file has this sha256, in hexadecimal; "" is any."""
+    found = hashlib.sha256(content).hexdigest() if wanted else ""
+    if found != wanted.lower():
+        raise InvalidArguments(
+            f"the file {shown(name)} has the sha256 {found}, not {wanted}: get the one that you trust"
+        )

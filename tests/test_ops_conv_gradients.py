@@ -39,6 +39,27 @@ def test_transposed_input_gradients(isa: str, axes: int, window: dict[str, Any])
     assert np.vdot(forward.astype(np.float64), y) == np.vdot(x.astype(np.float64), back)
 
 
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_weight_gradients(isa: str, axes: int, window: dict[str, Any]) -> None:
+    g, more = window.get("groups", 1), window.get("stride", 1) - 1
+    x, w, v = (
+        integers(1, 2, 8, *SIZES[axes]),
+        integers(2, 12, 8 // g, *[3] * axes),
+        integers(2, 8, 12 // g, *[3] * axes),
+    )
+    with dnn.max_cpu_isa(isa):
+        for forward, weights, back in (
+            (CONV[axes](x, w, **window), w, ops.conv_weight_gradient),
+            (TRANSPOSE[axes](x, v, **window, output_padding=more), v, ops.conv_transpose_weight_gradient),
+        ):
+            y = integers(3, *forward.shape)
+            dw, db = back(x, y, 3, **window)
+            assert dw.shape == weights.shape
+            assert np.vdot(forward.astype(np.float64), y) == np.vdot(weights.astype(np.float64), dw)
+            assert np.array_equal(db, y.sum(axis=(0, *range(2, y.ndim))))
+
+
 def test_winograd() -> None:
     x, w = integers(1, 1, 16, 9, 9), integers(2, 24, 16, 3, 3)
     y = integers(3, 1, 24, 9, 9)
@@ -61,6 +82,10 @@ Y, W = integers(1, 1, 8, 6, 6), integers(2, 8, 4, 3, 3)
         (lambda: ops.conv_input_gradient(Y, W, (1, 4, 8, 8), out=Y), "out has dims"),
         (lambda: ops.conv_transpose_input_gradient(Y[..., :2], W), "a single pixel of x makes more"),
         (lambda: ops.conv_transpose_input_gradient(Y, W[0]), "w has dims"),
+        (lambda: ops.conv_weight_gradient(Y, Y, (3, 3, 3)), "kernel must be one or two integers of at least 1"),
+        (lambda: ops.conv_weight_gradient(Y[0], Y, 3), "x has dims .*: both must have 4"),
+        (lambda: ops.conv_weight_gradient(Y, Y, 3), "seen from its forward pass: dst's height is 6"),
+        (lambda: ops.conv_weight_gradient(Y, Y, 1, groups=3), "the first must be a multiple of groups, 3"),
         (lambda: ops.conv_transpose_input_gradient(Y, W), "weights makes 4: they must be equal"),
     ],
 )

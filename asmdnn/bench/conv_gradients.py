@@ -27,7 +27,7 @@ from asmdnn.types import Algorithm
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
 
-WRITTEN = {"BWD_D": ("diff_src",)}
+WRITTEN = {"BWD_D": ("diff_src",), "BWD_W": ("diff_weights",), "BWD_WB": ("diff_weights", "diff_bias")}
 # Numbers of oneDNN's C interface.
 ARGUMENTS = {
     "src": 1, "weights": 33, "diff_src": 129, "diff_weights": 161, "diff_bias": 169, "diff_dst": 145,
@@ -37,11 +37,11 @@ FORWARD_TRAINING = 64
 
 @dataclass(frozen=True, slots=True)
 class Gradient:
-    """A driver's primitive: its name in the C interface, the descriptions by direction, and algorithms with oneDNN's
-    numbers."""
+    """A driver's primitive: its name in the C interface, the gradients of data and of weights, and algorithms with
+    oneDNN's numbers."""
 
     name: str
-    descriptions: Mapping[str, type[ConvolutionBackward]]
+    descriptions: tuple[type[ConvolutionBackward], type[ConvolutionBackward]]
     algorithms: Mapping[str, Algorithm]
     of_onednn: Mapping[str, int]
 
@@ -53,7 +53,7 @@ class GradientWork(Work[TensorData]):
         if settings.dt != "f32":
             raise Unimplemented(f"--dt={settings.dt}: gradients are built in f32 only")
         self.kind, self.settings, self.problem, self.alg = kind, settings, problem, alg
-        self.form, self.written = kind.descriptions[settings.dir], WRITTEN[settings.dir]
+        self.form, self.written = kind.descriptions[settings.dir != "BWD_D"], WRITTEN[settings.dir]
         p = problem
         dims = {"src": p.src_dims, "weights": p.weights_dims, "bias": (p.oc,), "dst": p.dst_dims}
         tags = {"src": settings.stag, "weights": settings.wtag, "bias": "a", "dst": settings.dtag}

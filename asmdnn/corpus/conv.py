@@ -139,6 +139,16 @@ def distances(isa: str) -> Iterator[ConvTileSpec]:
         yield blocked(isa, 1, 2, dst_pixel_bytes=2 * vector_bytes, dst_vector_bytes=vector_distance)
 
 
+def gradients(isa: str) -> Iterator[ConvTileSpec]:
+    """Of weights: the vectors of a row apart, rows of several input channels and kernel positions, not all reached."""
+    vector_bytes = 4 * LANES[isa]
+    for vectors, rows in ((1, 4), (2, 3), (3, 4)):
+        fields = {"src_channel_bytes": 64, "weights_row_bytes": vector_bytes, "weights_vector_bytes": 40 * vector_bytes}
+        yield blocked(isa, rows, vectors, 8, accumulate=vectors == 2, **fields)
+        some = (TapGroup(tuple(range(1, rows)), 3), TapGroup((0,), 1))
+        yield blocked(isa, rows, vectors, groups=some, **fields)
+
+
 def of_levels(kind: str, **families: Callable[[str], Iterator[Family]]) -> dict[str, Callable[[], Iterator[Family]]]:
     """Each family for every level, by names such as conv-blocks-avx2."""
     return {
@@ -149,5 +159,13 @@ def of_levels(kind: str, **families: Callable[[str], Iterator[Family]]) -> dict[
 
 
 FAMILIES = of_levels(
-    "conv", blocks=blocks, tails=tails, runs=runs, groups=groups, ends=ends, ahead=ahead, distances=distances
+    "conv",
+    blocks=blocks,
+    tails=tails,
+    runs=runs,
+    groups=groups,
+    ends=ends,
+    ahead=ahead,
+    distances=distances,
+    gradients=gradients,
 )

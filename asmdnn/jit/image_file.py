@@ -20,7 +20,7 @@ from typing import Any
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
-from asmdnn.files import opened
+from asmdnn.files import check_sha256, opened
 
 MAGIC = b"asmdnnNT"
 FORMAT_VERSION = 1
@@ -73,11 +73,12 @@ def is_image(path: Path) -> bool:
         return False
 
 
-def read(path: Path) -> Image:
-    """Map the file at `path`.  Raises InvalidArguments with the reason if it is not intact."""
+def read(path: Path, sha256: str = "") -> Image:
+    """Map the file at `path`.  Raises InvalidArguments with the reason if it is not intact, or not the one with this
+    sha256, in hexadecimal."""
     try:
         with opened(path, os.O_RDONLY | os.O_NONBLOCK) as fd:
-            return map_image(fd, str(path))
+            return map_image(fd, str(path), sha256)
     except (OSError, ValueError) as error:
         if isinstance(error, InvalidArguments):
             raise
@@ -85,14 +86,16 @@ def read(path: Path) -> Image:
         raise refusal(str(path), f"cannot be read ({reason})", "name the file that Network.save has written") from None
 
 
-def map_image(fd: int, name: str) -> Image:
-    """Map an open file, which `name` is for errors.  Raises OSError, and InvalidArguments if it is not intact."""
+def map_image(fd: int, name: str, sha256: str = "") -> Image:
+    """Map an open file, which `name` is for errors.  Raises OSError, and InvalidArguments if it is not intact, or not
+    the one with this sha256."""
     info = os.fstat(fd)
     if not stat.S_ISREG(info.st_mode):
         raise refusal(name, "is not a regular file", "name the file that Network.save has written")
     if info.st_size < _HEADER_BYTES:
         raise refusal(name, f"is truncated to {info.st_size} bytes", "copy or make it again")
     whole = memoryview(mmap.mmap(fd, info.st_size, flags=MAP_FLAGS, prot=mmap.PROT_READ))
+    check_sha256(name, whole, sha256)
     magic, version, text_bytes, size = _PREFIX.unpack_from(whole)
     if magic != MAGIC:
         raise refusal(name, "is no saved network", "make one with Network.save")

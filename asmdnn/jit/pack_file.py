@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.files import opened, replace_file
+from asmdnn.files import check_sha256, opened, replace_file
 
 MAGIC = b"asmdnnPK"
 FORMAT_VERSION = 1
@@ -89,9 +89,11 @@ def write(path: Path, image: bytes) -> None:
         raise InvalidArguments(f"{reason}: name a file in a folder that you may write to") from None
 
 
-def read(path: Path) -> PackFile:
-    """The pack at `path`.  Raises InvalidArguments with the reason if it is not an intact pack of this format."""
+def read(path: Path, sha256: str = "") -> PackFile:
+    """The pack at `path`.  Raises InvalidArguments with the reason if it is not an intact pack of this format, or not
+    the one with this sha256, in hexadecimal."""
     image = _content(path)
+    check_sha256(str(path), image, sha256)
     if image[: len(MAGIC)] != MAGIC:
         raise _refusal(path, "is not a kernel pack", "make one with asmdnn pack")
     if len(image) < _HEADER_BYTES:

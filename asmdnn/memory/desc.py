@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
-from typing import Any, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.formats import words_of
-from asmdnn.memory.layout import checked_blocks, naturals, place_anywhere, place_by_strides, place_by_tag
+from asmdnn.memory.layout import (
+    Index,
+    checked_blocks,
+    naturals,
+    place_along,
+    place_anywhere,
+    place_by_strides,
+    place_by_tag,
+    steps_meet,
+)
 from asmdnn.memory.reshaping import reshaped
 from asmdnn.memory.tags import MAX_NDIMS, alias_of, tag_of
 from asmdnn.memory.views import inverse_permutation, submemory_offset
@@ -20,8 +29,6 @@ from asmdnn.notebook import html_of
 from asmdnn.types import DataType, FormatTag
 
 MAX_BYTES = 1 << 46  # a tensor beyond half of the address space is a mistake, and offsets below it cannot overflow
-
-Index = TypeVar("Index", int, NDArray[np.int64])
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -188,23 +195,23 @@ class MemoryDesc:
     def may_overlap(self) -> bool:
         """Whether two elements may share a place, which a destination must not allow (only strides can do this).
 
-        Judged by whether each stride passes over everything that inner blocks and smaller strides reach, as every
-        practical layout does; telling exactly is a knapsack problem.
+        Judged by whether each stride passes over all that inner blocks and smaller strides reach, as in every practical
+        layout; telling exactly is a knapsack problem.
         """
         if self.is_any or 0 in self.dims:
             return False
-        reached = prod(size for _, size in self.inner_blocks) - 1
         counts = (n // block for n, block in zip(self.padded_dims, self.blocks, strict=True))
-        for stride, n in sorted(pair for pair in zip(self.strides, counts, strict=True) if pair[1] > 1):
-            if stride <= reached:
-                return True
-            reached += (n - 1) * stride
-        return False
+        return steps_meet(prod(size for _, size in self.inner_blocks), zip(self.strides, counts, strict=True))
 
     @property
     def storage(self) -> "MemoryDesc":
-        """What lies in memory: these very elements, but for a format that transforms them (memory/winograd.py)."""
+        """These very elements, but where a format transforms them (winograd.py) or has more beside them (summed.py)."""
         return self
+
+    holds_elements: ClassVar[bool] = True  # as they are, in `storage`
+
+    def complete(self, array: NDArray[Any], storage: NDArray[Any]) -> None:
+        """Write what a format holds beside the elements `array`, shaped dims."""
 
     def _stored(self, array: NDArray[Any]) -> NDArray[Any]:
         """What `storage` holds of a tensor: `array` itself, unless the format transforms it."""
@@ -286,13 +293,7 @@ class MemoryDesc:
         return MemoryDesc(dims, self.dtype, strides=strides, inner_blocks=inner_blocks, offset0=self.offset0)
 
     def _along(self, dim: int, index: Index) -> Index:
-        within, inner_stride = index * 0, 1
-        for blocked, size in reversed(self.inner_blocks):
-            if blocked == dim:
-                within = within + index % size * inner_stride
-                index = index // size
-            inner_stride *= size
-        return within + index * self.strides[dim]
+        return place_along(dim, index, self.inner_blocks, self.strides[dim])
 
     def _require_layout(self, what: str) -> None:
         if self.is_any:

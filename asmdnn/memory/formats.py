@@ -32,7 +32,7 @@ def format_of(desc: Formatted, letters: str = "") -> str:
         return f"strides {'x'.join(map(str, desc.strides))}{blocks and ' blocks ' + blocks}"
     if tag == "any":
         return tag
-    form, colon, layout = tag.rpartition(":")  # of transformed weights
+    form, colon, layout = tag.rpartition(":")  # of transformed weights, and of those with sums
     return form + colon + in_names(layout, letters) if letters else desc.alias or tag
 
 

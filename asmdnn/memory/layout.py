@@ -1,11 +1,12 @@
 """Strides, padding and extent of a tensor from the words of its constructor; sizes and strides are in elements."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from operator import index as as_index
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.sequences import items
@@ -13,6 +14,8 @@ from asmdnn.memory.tags import MAX_INNER_BLOCKS, parse_tag
 
 MAX_NATURAL = 2**63 - 1
 Blocks = tuple[tuple[int, int], ...]  # (dim, block size), outermost first
+
+Index = TypeVar("Index", int, NDArray[np.int64])
 
 
 class Placement(NamedTuple):
@@ -112,3 +115,24 @@ def checked_blocks(given: Sequence[Sequence[int]], ndims: int) -> Blocks:
             raise InvalidArguments(f"inner_blocks has {pair}, a block of size 0: sizes must be positive")
         blocks.append((dim, size))
     return tuple(blocks)
+
+
+def steps_meet(block: int, steps: Iterable[tuple[int, int]]) -> bool:
+    """Whether one of the (stride, count) does not pass over a block of so many elements and all smaller strides."""
+    reached = block - 1
+    for stride, count in sorted(pair for pair in steps if pair[1] > 1):
+        if stride <= reached:
+            return True
+        reached += (count - 1) * stride
+    return False
+
+
+def place_along(dim: int, index: Index, inner_blocks: Sequence[tuple[int, int]], stride: int) -> Index:
+    """What an index of one dim adds to the offset of an element."""
+    within, inner_stride = index * 0, 1
+    for blocked, size in reversed(inner_blocks):
+        if blocked == dim:
+            within = within + index % size * inner_stride
+            index = index // size
+        inner_stride *= size
+    return within + index * stride

@@ -106,6 +106,7 @@ class Memory:
         padded[tuple(map(slice, storage.dims))] = allocated(desc._stored, array.view(memory.array.dtype))
         view = blocked_view(storage, memory.array)
         view[...] = padded.reshape(view.shape)
+        desc.complete(array, memory.array)
         return memory
 
     @classmethod
@@ -197,7 +198,7 @@ class Memory:
         return _copy_of, (self.desc, self.array)
 
     def _check_elements(self, what: str) -> None:
-        if self.desc.storage is not self.desc:
+        if not self.desc.holds_elements:
             raise InvalidArguments(f"memory of {self.desc} has no {what}, its elements are transformed")
 
     def _set(self, desc: MemoryDesc, storage: Array) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,8 @@ class WinogradDesc(MemoryDesc):
         """The same storage as that of weights with input and output channels exchanged and taps turned."""
         *groups, out, into, rows, columns = self.dims
         return WinogradDesc((*groups, into, out, rows, columns), self.dtype, self.m, self.panel, not self.turned)
+
+    holds_elements: ClassVar[bool] = False
 
     @property
     def storage(self) -> MemoryDesc:

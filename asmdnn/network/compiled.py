@@ -8,7 +8,7 @@ from asmdnn.network.graph import Array
 from asmdnn.network.join import join
 from asmdnn.network.joined import Joined
 from asmdnn.network.layouts import Layouts, Way
-from asmdnn.network.running import Runner
+from asmdnn.network.running import Runner, result_name
 from asmdnn.network.segments import Segment, subgraph
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import Step, Steps, Weight
@@ -23,7 +23,8 @@ from asmdnn.runtime.execution import program_of
 class Compiled:
     """way: how formats were chosen; steps: primitives in order; joined: their plan, a buffer for each value; plan: the
     one that runs, in an arena.  limits: for inputs that are indices, how many elements they choose from, and along
-    which axis.  pool: where its packed weights are."""
+    which axis; checked: the same of indices that it makes, and delivers to be looked at.  pool: where its packed
+    weights are."""
 
     segment: Segment
     graph: StaticGraph
@@ -34,6 +35,7 @@ class Compiled:
     layout: ArenaLayout
     plan: Plan
     limits: Mapping[str, tuple[int, int]]
+    checked: Mapping[str, tuple[int, int]]
     pool: WeightPool
 
     @property
@@ -57,7 +59,7 @@ def compiled(graph: StaticGraph, segment: Segment, engine: Engine, pool: WeightP
     own = subgraph(graph, segment)
     way = segment.way or lowered(own, segment, engine)
     steps = way.steps
-    joined = join(steps, own.outputs)
+    joined = join(steps, {**own.outputs, **{result_name(name): name for name in steps.checked}})
     layout = layout_of(joined)
     plan = placed_plan(joined, layout)
     return Compiled(
@@ -70,6 +72,7 @@ def compiled(graph: StaticGraph, segment: Segment, engine: Engine, pool: WeightP
         layout=layout,
         plan=plan,
         limits=steps.limits,
+        checked=steps.checked,
         pool=pool,
     )
 

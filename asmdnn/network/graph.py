@@ -43,6 +43,10 @@ class Node:
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", MappingProxyType(dict(self.attributes)))
 
+    def __reduce__(self) -> Any:
+        own = (self.op, self.inputs, self.outputs, dict(self.attributes), self.name, self.domain, self.opset)
+        return Node, own
+
     def get(self, name: str, default: Any = None) -> Any:
         """An attribute."""
         return self.attributes.get(name, default)
@@ -72,6 +76,9 @@ class Body:
         for name in ("inputs", "constants"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
+    def __reduce__(self) -> Any:
+        return Body, (self.name, dict(self.inputs), self.outputs, self.nodes, dict(self.constants))
+
 
 @dataclass(frozen=True, eq=False)
 class Model:
@@ -85,6 +92,9 @@ class Model:
     def __post_init__(self) -> None:
         object.__setattr__(self, "opsets", MappingProxyType(dict(self.opsets)))
         object.__setattr__(self, "metadata", MappingProxyType(dict(self.metadata)))
+
+    def __reduce__(self) -> Any:
+        return Model, (self.body, dict(self.opsets), self.producer, dict(self.metadata))
 
     def __repr__(self) -> str:
         body = self.body

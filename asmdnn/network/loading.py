@@ -1,5 +1,6 @@
 """Networks and packs from files; imported without planners, which a network from a pack does not need."""
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from os import PathLike
@@ -14,6 +15,8 @@ from asmdnn.network.kept import find, keep, key_of
 from asmdnn.network.network import Network
 from asmdnn.primitives.engine import Engine, engine_or_default
 from asmdnn.runtime.threads import check_thread_count, max_threads
+
+SHA256 = re.compile("[0-9a-fA-F]{64}")
 
 
 def load_onnx(
@@ -56,11 +59,23 @@ def network_in(
     return network_of(read_model(path), shapes, constants, engine, fallback)
 
 
-def load_pack(path: str | PathLike[str], threads: int = 0) -> Pack | Network:
+def load_network(path: str | PathLike[str], threads: int = 0, *, sha256: str = "") -> Network:
+    """The network that `Network.save` wrote to a file: as `load_pack`, which see, but nothing else than a network.
+
+    Raises InvalidArguments for a pack of kernels, too.
+    """
+    where = place_of(path, sha256)
+    if not image_file.is_image(where):
+        raise InvalidArguments(f"the pack {shown(str(where))} is no saved network: make one with Network.save.")
+    return network_at(where, threads, sha256)
+
+
+def load_pack(path: str | PathLike[str], threads: int = 0, *, sha256: str = "") -> Pack | Network:
     """What is in the pack at `path`: a Network that `Network.save` wrote, ready to run; or kernels and plans that
     `write_pack` or `asmdnn pack` wrote, which are from now on taken before the disk cache and the planners.
 
-    threads: of a network; default the OpenMP runtime's count.
+    threads: of a network; default the OpenMP runtime's count.  sha256: of the whole file, in hexadecimal, as sha256sum
+    says it; a file with another one is refused before anything in it is used.
 
     The file is checked as a whole before any of it is used: its checksum, its format, that this version of the package
     made it, and that what is in it makes sense.  A network's file is mapped, its weights are used where they lie; who
@@ -68,18 +83,30 @@ def load_pack(path: str | PathLike[str], threads: int = 0) -> Pack | Network:
     loaded again.  Any thread may call this at any time.  Only load packs that you trust: they are code.
     Raises InvalidArguments with the reason; Unimplemented for a network of an ISA level that cannot be executed here.
     """
-    try:
-        where = Path(path).absolute()
-    except Exception:  # whatever the caller's object does
-        raise InvalidArguments(f"path must be the path of a pack, not {shown(path)}") from None
+    where = place_of(path, sha256)
     if image_file.is_image(where):
-        with importing():
-            from asmdnn.network.saved import saved
-
-        count = max_threads() if type(threads) is int and threads == 0 else check_thread_count(threads)
-        found = saved(image_file.read(where), str(where), count)
-        return Network(partial(Engine, isa=found.runnable.isa, threads=count), found)  # type: ignore[arg-type]
+        return network_at(where, threads, sha256)
     with importing():
         from asmdnn.primitives.packing import load_pack as load_kernels
 
-    return load_kernels(where)
+    return load_kernels(where, sha256)
+
+
+def place_of(path: Any, sha256: Any) -> Path:
+    """Raises InvalidArguments for what is no path or no sha256."""
+    if not isinstance(sha256, str) or (sha256 and not SHA256.fullmatch(sha256)):
+        raise InvalidArguments(f"sha256 must be 64 hexadecimal digits, not {shown(sha256)}")
+    try:
+        return Path(path).absolute()
+    except Exception:  # whatever the caller's object does
+        raise InvalidArguments(f"path must be the path of a pack, not {shown(path)}") from None
+
+
+def network_at(where: Path, threads: int, sha256: str) -> Network:
+    """The network in a file of one."""
+    with importing():
+        from asmdnn.network.saved import saved
+
+    count = max_threads() if type(threads) is int and threads == 0 else check_thread_count(threads)
+    found = saved(image_file.read(where, sha256), str(where), count)
+    return Network(partial(Engine, isa=found.runnable.isa, threads=count), found)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """Networks: what users load, run, look at, save and check."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
+from asmdnn.network.inputs import as_input, check_bound
 from asmdnn.network.running import NativePart, Runnable
 from asmdnn.planning.host import require_executable
 from asmdnn.primitives.engine import Engine
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # a network from a pack runs without planners
     from asmdnn.network.static import StaticGraph
     from asmdnn.network.verification import Difference
 
+Origin = tuple[Callable[..., "Network"], tuple[Any, ...]]
 MOST_REPEATS = 100_000
 FORMATS = ("bin", "s", "o", "h")  # of files of kernels
 
@@ -36,14 +38,56 @@ class Network:
     """
 
     def __init__(
-        self, engine: Callable[[], Engine], source: "Planned | Saved", plan: "Callable[[], Planned] | None" = None
+        self,
+        engine: Callable[[], Engine],
+        source: "Planned | Saved",
+        plan: "Callable[[], Planned] | None" = None,
+        origin: "Origin | None" = None,
     ) -> None:
-        self._engine, self._source, self._plan = engine, source, plan
+        self._engine, self._source, self._plan, self._origin = engine, source, plan, origin
         runnable: Runnable = source.runnable
         self._runnable, self.inputs, self.outputs = runnable, dict(runnable.inputs), dict(runnable.outputs)
 
     def __repr__(self) -> str:
         return f"<Network {self._runnable.title}>"
+
+    def __reduce__(self) -> Any:
+        """For pickle, so for multiprocessing, joblib and others: see pickling.py."""
+        if self.is_open or not self.is_native:
+            return self.origin
+        with importing():
+            from asmdnn.network.saving import image_of
+
+        return Network.of_image, (image_of(self._source), self.engine.threads)
+
+    @staticmethod
+    def of_image(image: bytes, threads: int) -> "Network":
+        """The network in a pack's bytes, as a pickle has them.  Raises InvalidArguments, Unimplemented."""
+        with importing():
+            from asmdnn.network.pickling import found_in
+
+        found = found_in(image, threads)
+        return Network(partial(Engine, isa=found.runnable.isa, threads=threads), found)  # type: ignore[arg-type]
+
+    def __copy__(self) -> "Network":
+        """Itself: nothing changes what a network computes."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Network":
+        """Itself."""
+        return self
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it has no nodes in numpy."""
+        return self._runnable.native is not None
+
+    @property
+    def origin(self) -> "Origin":
+        """What it can be made of again: a function and its arguments.  Raises InvalidArguments."""
+        if self._origin is None:
+            raise InvalidArguments("the network has nothing that it could be made of again: load its model for that")
+        return self._origin
 
     @property
     def is_open(self) -> bool:
@@ -102,6 +146,9 @@ class Network:
         For networks that are native throughout.  Bind once per thread that calls it.  Raises InvalidArguments.
         """
         part, results = self._native("bound"), self._runnable.results
+        if part.ends.checked:
+            name = next(iter(part.ends.checked))
+            raise InvalidArguments(f"indices {name} are made by the network and looked at behind a run: use run()")
         wanted = {**self.inputs, **self.outputs}
         if arrays.keys() != wanted.keys():
             raise InvalidArguments(f"arrays must be {', '.join(wanted)}, not {', '.join(arrays) or 'none'}")
@@ -242,26 +289,3 @@ class Network:
             given = ", ".join(map(str, feeds)) if isinstance(feeds, Mapping) else shown(feeds)
             raise InvalidArguments(f"feeds must be arrays for {', '.join(self.inputs)}, not {given or 'none'}")
         return {name: as_input(name, feeds[name], *wanted) for name, wanted in self.inputs.items()}
-
-
-def as_input(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """An array of these dims and this type; no copy if it is one.  Raises InvalidArguments."""
-    if type(given) is np.ndarray and given.dtype is dtype and given.shape == shape:
-        return given
-    try:
-        array = given if isinstance(given, np.ndarray) else np.asarray(given)
-    except Exception:  # whatever the caller's object does
-        raise InvalidArguments(f"{name} must be an array, not {shown(given)}") from None
-    if array.shape != shape or array.dtype != dtype:
-        raise InvalidArguments(
-            f"{name} is {array.dtype.name}{list(array.shape)}, the network takes {dtype.name}{list(shape)}: "
-            "convert it, or load the model for other shapes"
-        )
-    return array
-
-
-def check_bound(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any], is_output: bool) -> None:
-    """Raise InvalidArguments unless kernels can work on the array itself."""
-    array = as_input(name, array, shape, dtype)
-    if not (array.flags.c_contiguous and array.flags.aligned) or (is_output and not array.flags.writeable):
-        raise InvalidArguments(f"{name} must be dense, aligned and, if it is an output, writable: use numpy.empty")

@@ -11,7 +11,7 @@ from asmdnn.memory.sequences import items
 from asmdnn.network.arrays import Array
 from asmdnn.network.dims import AnyDim, OpenDims, Shapes, open_dims
 from asmdnn.network.graph import LARGEST_DIM, Model
-from asmdnn.network.network import Network
+from asmdnn.network.network import Network, Origin
 from asmdnn.network.planned import Planned, mapping, plan
 from asmdnn.network.running import Runnable
 from asmdnn.network.weights import WeightPool
@@ -24,16 +24,18 @@ Key = tuple[tuple[int, ...], ...]
 def network_of(model: Model, shapes: Any, constants: Any, engine: Engine, fallback: str | None) -> Network:
     """The network of a model, planned if no dim is open.  The arguments are those of `load_onnx`."""
     dims = open_dims(model.body.inputs, shapes, mapping("constants", constants))
+    origin = (network_of, (model, shapes, constants, engine, fallback))
     if not dims.open_inputs:
         planned = plan(model, shapes, constants, engine, fallback)
-        return Network(lambda: engine, planned)
+        return Network(lambda: engine, planned, origin=origin)
     pool, fixed = WeightPool(), dims.fixed
 
     def at(asked: Shapes) -> Network:
         planned = plan(model, fixed | asked, constants, engine, fallback, pool)
-        return Network(lambda: engine, planned)
+        one = (network_of, (model, fixed | asked, constants, engine, fallback))
+        return Network(lambda: engine, planned, origin=one)
 
-    return OpenNetwork(model, dims, engine, at)
+    return OpenNetwork(model, dims, engine, at, origin)
 
 
 class HeldNetwork:
@@ -55,8 +57,10 @@ class OpenNetwork(Network):
     outputs (`check`, `explain`, `page`, `save`, ...) looks at the last shape that was run or asked for.
     """
 
-    def __init__(self, model: Model, dims: OpenDims, engine: Engine, make: Callable[[Shapes], Network]) -> None:
-        self._given_model, self._dims, self._make = model, dims, make
+    def __init__(
+        self, model: Model, dims: OpenDims, engine: Engine, make: Callable[[Shapes], Network], origin: Origin
+    ) -> None:
+        self._given_model, self._dims, self._make, self._origin = model, dims, make, origin
         self._open = dims.open_inputs
         self._own_engine = engine
         self._plan = None

@@ -90,10 +90,9 @@ def runnable(model: Model, graph: StaticGraph, segments: tuple[Segment | Compile
 def part_of(graph: StaticGraph, segment: Segment | Compiled, engine: Engine) -> NetworkPart:
     if not isinstance(segment, Compiled):
         return NumpyPart(graph.values, segment)
-    makes = {name: graph.shape(name) for name in segment.segment.makes}
-    return NativePart(
-        engine.isa, Ends(segment.graph.inputs, makes, segment.limits), partial(runner_of, segment, engine)
-    )
+    makes = {name: graph.shape(name) for name in (*segment.segment.makes, *segment.checked)}
+    ends = Ends(segment.graph.inputs, makes, segment.limits, segment.checked)
+    return NativePart(engine.isa, ends, partial(runner_of, segment, engine))
 
 
 class NumpyPart:

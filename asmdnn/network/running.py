@@ -81,11 +81,12 @@ class NetworkPart(Protocol):
 @dataclass(frozen=True, eq=False)
 class Ends:
     """What a native part takes and gives.  reads: values, f32 or indices; makes: dims of values, f32; limits: of reads
-    that are indices, how many elements they choose from, and along which axis."""
+    that are indices, how many elements they choose from, and along which axis; checked: the same of those it makes."""
 
     reads: tuple[str, ...]
     makes: Mapping[str, tuple[int, ...]]
     limits: Mapping[str, tuple[int, int]]
+    checked: Mapping[str, tuple[int, int]]
 
 
 class NativePart:
@@ -96,7 +97,7 @@ class NativePart:
         self.isa, self.ends, self.make = isa, ends, make
         self._runner: Runner | None = None
         self._check_indices: Callable[[str, Array, int, int], None] | None = None
-        if ends.limits:
+        if ends.limits or ends.checked:
             with importing():
                 from asmdnn.primitives.gather.indices import check_indices
 
@@ -116,11 +117,13 @@ class NativePart:
 
     def run(self, values: dict[str, Array]) -> None:
         if self.ends.limits:
-            self.check_indices(values)
+            self.check_indices(values, self.ends.limits)
         results = {name: np.empty(dims, F32) for name, dims in self.ends.makes.items()}
         arrays = [native_array(values[name]) for name in self.ends.reads]
         arrays += results.values()
         self.runner.run(address_reader()(arrays))
+        if self.ends.checked:
+            self.check_indices(results, self.ends.checked)
         values |= results
 
     def bind(self, inputs: Mapping[str, Array], results: Mapping[str, Array]) -> Callable[[], None]:
@@ -132,14 +135,14 @@ class NativePart:
             return call
 
         def checked() -> None:
-            self.check_indices(inputs)
+            self.check_indices(inputs, self.ends.limits)
             call()
 
         return checked
 
-    def check_indices(self, values: Mapping[str, Array]) -> None:
-        """Raise InvalidArguments unless all indices among the inputs are in range."""
-        for name, (limit, axis) in self.ends.limits.items():
+    def check_indices(self, values: Mapping[str, Array], limits: Mapping[str, tuple[int, int]]) -> None:
+        """Raise InvalidArguments unless all indices among the values are in range."""
+        for name, (limit, axis) in limits.items():
             assert self._check_indices is not None, "made with limits"
             self._check_indices(name, values[name], limit, axis)
 

@@ -162,8 +162,9 @@ def runnable_of(text: dict[str, Any], plan: Plan, arrays: list[Array], make: Any
     """Inputs, outputs and the one part, which agree with the plan's tensors."""
     inputs, outputs = declared(text["inputs"]), declared(text["outputs"])
     makes = {name: dims_of(dims) for name, dims in text["makes"].items()}
-    limits = {name: tuple(dims_of(limit)) for name, limit in text["limits"].items()}
-    ends = Ends(tuple(text["reads"]), makes, {name: (limit, axis) for name, (limit, axis) in limits.items()})
+    limits, checked = limits_of(text["limits"]), limits_of(text["checked"])
+    require(checked.keys() <= makes.keys(), "indices that nobody makes")
+    ends = Ends(tuple(text["reads"]), makes, limits, checked)
     passed = {**{name: inputs[name] for name in ends.reads}, **{result_name(x): (makes[x], F32) for x in makes}}
     require(plan.tensors.keys() - {WEIGHTS} == passed.keys(), "tensors that nobody passes")
     for name, (dims, dtype) in passed.items():
@@ -179,6 +180,12 @@ def runnable_of(text: dict[str, Any], plan: Plan, arrays: list[Array], make: Any
     require(results.keys() == outputs.keys() and type(text["title"]) is str, "no results")
     part = NativePart(text["isa"], ends, make)
     return Runnable(text["title"], text["isa"], inputs, outputs, results, (part,))
+
+
+def limits_of(text: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Of indices, by name: how many elements they choose from, and along which axis."""
+    found = {name: dims_of(limit) for name, limit in text.items()}
+    return {name: (limit, axis) for name, (limit, axis) in found.items()}
 
 
 def layout_read(plan: Plan, text: dict[str, Any], weights_bytes: int) -> ArenaLayout:

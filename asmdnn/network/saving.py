@@ -85,6 +85,7 @@ def image_of_native(source: Planned, segment: Compiled, key: str, weights: Array
         "reads": part.ends.reads,
         "makes": dict(part.ends.makes),
         "limits": dict(part.ends.limits),
+        "checked": dict(part.ends.checked),
         "plan": plan_text(plan, shelve),
         "layout": {"arena": dict(layout.arena), "arena_bytes": layout.arena_bytes, "weights": dict(layout.weights)},
         "results": {name: x if isinstance(x, str) else shelve(x) for name, x in runnable.results.items()},

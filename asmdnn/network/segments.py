@@ -17,6 +17,7 @@ from asmdnn.network.fusion.idle import without_idle
 from asmdnn.network.fusion.integers import integers_kept
 from asmdnn.network.fusion.layer_norm import layers_normalised
 from asmdnn.network.fusion.maps import Group, groups_of, operands_of
+from asmdnn.network.fusion.numbers import as_numbers
 from asmdnn.network.fusion.one_hot import looked_up
 from asmdnn.network.fusion.padding import padded_within
 from asmdnn.network.fusion.pairs import paired
@@ -49,6 +50,7 @@ REWRITES = (
     recognised,
     layers_normalised,
     looked_up,
+    as_numbers,
     grouped_norms,
     shuffled,
     attended,

@@ -10,17 +10,16 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.tags import LETTERS
 from asmdnn.network.descriptors import (
     any_format,
     channels_last,
-    input_desc,
     is_row_major,
     layout_of,
     row_major,
     stored,
 )
 from asmdnn.network.graph import Array, Node
+from asmdnn.network.indices import ValuesOfIndices
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.place import Place as Place
 from asmdnn.network.quantised.values import ValuesOfIntegers
@@ -31,12 +30,10 @@ from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.description import Description
 from asmdnn.primitives.descriptor import PrimitiveDesc, primitive_desc
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.gather.indices import NO_AXIS
 from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.types import DataType, f32, s32
+from asmdnn.types import DataType, f32
 
 CHANNELS_LAST = 3  # axes that a tensor has at least whose channels may lie behind its pixels
-INT32 = (1 << 31, NO_AXIS)  # the limit of integers that choose nothing
 NUMBERS = (np.float32, np.bool_, np.uint8, np.int8)
 # Types of values that kernels compute with: truths are brought to them as 1 and 0, bytes of a caller as f32.
 
@@ -83,7 +80,7 @@ PLAIN, LAST = "row-major", "channels last"
 BY_ITSELF = FormatChoice()
 
 
-class Steps(ValuesOfIntegers):
+class Steps(ValuesOfIntegers, ValuesOfIndices):
     """What lowering adds to.  inputs and outputs are buffers of their own names, plain and dense.
 
     choice: what the next step is told."""
@@ -96,10 +93,12 @@ class Steps(ValuesOfIntegers):
         self.parts: dict[str, tuple[str, int]] = {}  # buffers inside others: which, and how many bytes behind its start
         self.places: dict[str, list[Place]] = {}  # of a value: the one that it was made in, then copies
         self.choice = BY_ITSELF
-        self.integers: dict[str, Place] = {}  # values that are integers, as f32: for callers and numpy, not for kernels
-        self.limits: dict[str, tuple[int, int]] = {}  # of integer inputs: from how many elements, of which axis
+        self.integers: dict[str, Place] = {}
+        self.bounds: dict[str, tuple[float, float]] = {}
+        self.checked: dict[str, tuple[int, int]] = {}
+        self.limits: dict[str, tuple[int, int]] = {}
         self.integers_behind: dict[str, Node] = {}  # for floats that nobody has made: the node that would
-        self.given = set(graph.inputs)  # and what numpy computes before: values that may be indices
+        self.given = set(graph.inputs)
         for name in graph.inputs:
             value = graph.values[name]
             if value.dtype in NUMBERS:
@@ -112,6 +111,7 @@ class Steps(ValuesOfIntegers):
         other.weights, other.sizes, other.parts = dict(self.weights), dict(self.sizes), dict(self.parts)
         other.places, other.integers, other.limits = dict(self.places), dict(self.integers), dict(self.limits)
         other.given, other.integers_behind = set(self.given), dict(self.integers_behind)
+        other.bounds, other.checked = dict(self.bounds), dict(self.checked)
         return other
 
     def become(self, other: "Steps") -> None:
@@ -143,40 +143,6 @@ class Steps(ValuesOfIntegers):
             if place.desc == wanted:
                 return place
         return self.copied(name, known[0], wanted)
-
-    def indices(self, name: str, limit: int, axis: int) -> Place:
-        """Where integers lie that choose from `limit` elements: an input, or what numpy makes of
-        one, which is checked before every run, or a constant.  Raises Refused."""
-        value = self.value(name)
-        if value.data is not None:
-            wide = value.data.astype(np.int64)
-            numbers = np.where(wide < 0, wide + limit, wide)
-            if numbers.size and not 0 <= numbers.min() <= numbers.max() < limit:
-                raise Refused(f"its indices {name} are not all from {-limit} to {limit - 1}")
-            return self.places_along(f"{name} from {limit}", numbers)
-        if name not in self.given or value.dtype.kind != "i":
-            raise Refused(f"its indices {name} are {value.dtype.name} that a kernel makes")
-        return self.limited(name, (limit, axis))
-
-    def integers_of(self, name: str) -> Place:
-        """Where integers lie that are to be numbers: an input, or what numpy makes of one, which is checked to have no
-        more than 32 bits before every run.  Raises Refused."""
-        value = self.value(name)
-        if name not in self.given or value.dtype.kind != "i":
-            raise Refused(f"{name} is {value.dtype.name} that a kernel makes, only f32 is computed with")
-        if value.dtype.itemsize < s32.size_bytes:
-            raise Refused(f"{name} is {value.dtype.name}, only int32 and int64 are read")
-        return self.limited(name, INT32)
-
-    def limited(self, name: str, limit: tuple[int, int]) -> Place:
-        """An input of integers, of which the least limit holds."""
-        self.limits[name] = min(self.limits.get(name, limit), limit)
-        return Place(name, input_desc(self.value(name)))
-
-    def places_along(self, name: str, numbers: Array) -> Place:
-        """Constant indices, of any dims."""
-        dims = numbers.shape or (1,)
-        return self.weight(name, numbers, MemoryDesc(dims, s32, LETTERS[: len(dims)]))
 
     def plain(self, name: str) -> Place:
         """A value in row-major order, dense or a part of something dense."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from asmdnn.ops.conv import pack_conv_weights as pack_conv_weights
     from asmdnn.ops.conv_gradients import conv_input_gradient as conv_input_gradient
     from asmdnn.ops.conv_gradients import conv_transpose_input_gradient as conv_transpose_input_gradient
+    from asmdnn.ops.conv_gradients import conv_transpose_weight_gradient as conv_transpose_weight_gradient
+    from asmdnn.ops.conv_gradients import conv_weight_gradient as conv_weight_gradient
     from asmdnn.ops.elementwise import binary as binary
     from asmdnn.ops.elementwise import eltwise as eltwise
     from asmdnn.ops.elementwise import select as select
@@ -70,7 +72,12 @@ MODULES = {
         "pack_conv_transpose_weights",
         "pack_conv_weights",
     ),
-    "conv_gradients": ("conv_input_gradient", "conv_transpose_input_gradient"),
+    "conv_gradients": (
+        "conv_input_gradient",
+        "conv_transpose_input_gradient",
+        "conv_transpose_weight_gradient",
+        "conv_weight_gradient",
+    ),
     "elementwise": ("binary", "eltwise", "select"),
     "lookup": ("embedding", "gather"),
     "masking": ("dropout",),

@@ -8,12 +8,15 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import Array, as_f32, pads, per_axis
-from asmdnn.ops.convolving import ConvFunction, ConvWindow, plain_weights
-from asmdnn.ops.gradients import Descs, dims_of, gradient
+from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow, plain_weights
+from asmdnn.ops.gradients import Descs, dims_of, gradient, gradients
 from asmdnn.primitives.convolution_backward.description import (
     BackwardData,
+    BackwardWeights,
     ConvolutionBackwardData,
+    ConvolutionBackwardWeights,
     DeconvolutionBackwardData,
+    DeconvolutionBackwardWeights,
 )
 from asmdnn.primitives.engine import Engine
 from asmdnn.types import ConvolutionAlgorithm
@@ -81,6 +84,68 @@ def conv_transpose_input_gradient(
     inputs = {"diff_dst": ("dy", dst), "weights": ("w", weights)}
     dims = (len(dst), len(weights), *sizes)
     return gradient(key, inputs, ("diff_src", dims), describe, out, engine)
+
+
+def conv_weight_gradient(
+    x: Any,
+    dy: Any,
+    kernel: int | Sequence[int],
+    *,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    engine: Engine | None = None,
+) -> tuple[Array, Array]:
+    """(dw, db): the gradients of w and b of conv1d, conv2d or conv3d, for the gradient dy of their result.
+
+    x and the window as they were in the forward pass; kernel: one integer or (height, width) of w.  dw is dense, (o,
+    c / groups, kh, kw); db is (o,), the sums of dy.  Raises InvalidArguments, Unimplemented.
+    """
+    return weight_gradient("conv", x, dy, kernel, ConvWindow(stride, padding, dilation, groups), engine)
+
+
+def conv_transpose_weight_gradient(
+    x: Any,
+    dy: Any,
+    kernel: int | Sequence[int],
+    *,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    engine: Engine | None = None,
+) -> tuple[Array, Array]:
+    """(dw, db) of conv_transpose1d, 2d or 3d: dw is dense, (c, o / groups, kh, kw), as w is there.
+
+    All else is as in conv_weight_gradient; output_padding follows from the dims of x and dy.
+    """
+    return weight_gradient("conv_transpose", x, dy, kernel, ConvWindow(stride, padding, dilation, groups), engine)
+
+
+def weight_gradient(
+    name: str, x: Any, dy: Any, kernel: int | Sequence[int], window: ConvWindow, engine: Engine | None
+) -> tuple[Array, Array]:
+    src, dst = as_f32("x", x), as_f32("dy", dy)
+    kind = function_of(name, dst)
+    if src.ndim != dst.ndim:
+        raise InvalidArguments(f"x has dims {src.shape}, dy {dst.shape}: both must have {dst.ndim}")
+    sizes, numbers = per_axis("kernel", kernel, kind.axes, 1), window.plain(kind)
+    ends = (src.shape[1], dst.shape[1]) if kind.transposed else (dst.shape[1], src.shape[1])
+    shape = (ends[0], ends[1] // window.groups, *sizes)
+    plain = plain_weights(kind, shape, window.groups)
+    fields = window_of(kind, window)
+    if kind.transposed:
+        fields, _ = transposed_window(kind, window, dst.shape, shape)
+
+    def describe(descs: Descs) -> BackwardWeights:
+        form = DeconvolutionBackwardWeights if kind.transposed else ConvolutionBackwardWeights
+        return form(descs["src"], plain, descs["diff_dst"], descs["diff_bias"], **fields)
+
+    inputs = {"src": ("x", src), "diff_dst": ("dy", dst)}
+    results = {"diff_bias": (dst.shape[1],), "diff_weights": shape}
+    db, dw = gradients((kind.name, "weight", sizes, numbers), inputs, results, describe, None, engine)
+    return dw, db
 
 
 def function_of(name: str, dy: Array) -> ConvFunction:

@@ -1,7 +1,6 @@
 """Matrix products of arrays."""
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ from asmdnn.memory.tags import LETTERS, MAX_NDIMS
 from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output, packed_or_plain, widened
 from asmdnn.ops.calls import ArrayCall, calls, layout_of
 from asmdnn.ops.packed import pack
-from asmdnn.ops.typed_matmul import ProductRequest, packed_typed, typed_matmul
+from asmdnn.ops.quantized import NOTHING, ProductRequest, is_plain, is_typed
+from asmdnn.ops.typed_matmul import packed_typed, typed_matmul
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.descriptor import primitive_desc
@@ -22,17 +22,6 @@ from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.types import DataType, f32
 
 find = calls.entries.get
-TYPED = frozenset(("float16", "bfloat16", "int8", "uint8", "f16", "bf16", "s8", "u8"))  # names of numpy, and ours
-NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-def is_typed(x: Any) -> bool:
-    """Whether these are numbers of another type than f32 that products take."""
-    try:
-        kind = x.desc.dtype if type(x) is Memory else getattr(x, "dtype", F32)
-        return kind is not F32 and str(getattr(kind, "name", kind)) in TYPED
-    except Exception:  # whatever the caller's object does: who reads it as f32 says what is wrong with it
-        return False
 
 
 def matmul(
@@ -56,8 +45,7 @@ def matmul(
     f16 both, or u8 or s8 times s8.  The result has `dtype`; without it a's type, but s32 of integers, f32 with scales.
     Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
     """
-    is_plain = dtype is None and isinstance(scales, Mapping) and isinstance(zero_points, Mapping)
-    if not is_plain or len(scales) or len(zero_points) or is_typed(a) or is_typed(b):
+    if not is_plain(dtype, scales, zero_points) or is_typed(a) or is_typed(b):
         return typed_matmul(a, b, bias, out, ProductRequest(post_ops, dtype, scales, zero_points, engine))
     x = a if type(a) is np.ndarray and a.dtype is F32 else as_f32("a", a)
     y, second = packed_or_plain("b", b)

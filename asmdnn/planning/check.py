@@ -173,12 +173,13 @@ class Proof:
     def nothing(self, name: str) -> Written:
         """A buffer that nobody has written."""
         tensor, elements = self.plan.tensors.get(name), self.elements(name)
-        runs = Runs(np.zeros(1, np.int64), np.full(1, elements), ()) if tensor is None else elements_of(tensor)
+        whole = [Runs(np.zeros(1, np.int64), np.full(1, elements), ())]
+        runs = whole if tensor is None else elements_of(tensor)
         if name in self.periods:
-            return Folded(name, self.periods[name], cover([runs], self.periods[name]), cover([], self.periods[name]))
+            return Folded(name, self.periods[name], cover(runs, self.periods[name]), cover([], self.periods[name]))
         if name not in self.wholes:
             self.wholes[name] = np.zeros(elements, np.bool_)
-            first, times = counted([runs])
+            first, times = counted(runs)
             self.wholes[name][first : first + len(times)] = times > 0
         return FlatCoverage.of(name, self.wholes[name])
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from asmdnn.errors import AsmdnnError
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.summed import SummedDesc
 from asmdnn.planning.phase import Int64
 
 MOST_COUNTS = 1 << 26  # of a folded buffer, and accesses of a phase: what a proof may keep in memory
@@ -141,8 +142,12 @@ def spread(runs: Runs, period: int = 0) -> tuple[Int64, Int64, Int64]:
     return begins, sizes, times
 
 
-def elements_of(desc: MemoryDesc) -> Runs:
-    """All elements of a tensor, its zero padding included."""
+def elements_of(desc: MemoryDesc) -> list[Runs]:
+    """All elements of a tensor, its zero padding included; and the sums behind them, of bytes."""
+    behind = []
+    if isinstance(desc, SummedDesc):
+        first, _ = desc.begins
+        behind.append(Runs(np.array([first]), np.array([desc.size_bytes]), ()))
     desc = desc.storage
     block = [1] * desc.ndims
     loops, inner = [], 1
@@ -159,4 +164,4 @@ def elements_of(desc: MemoryDesc) -> Runs:
             rest.append((times, stride))
     exists = 0 not in desc.padded_dims
     begins = np.full(int(exists), desc.offset0, np.int64)
-    return Runs(begins, begins + run, tuple(rest))
+    return [Runs(begins, begins + run, tuple(rest)), *behind]

@@ -184,8 +184,14 @@ def check_request(desc: Description, attr: Attr, engine: Engine | None) -> tuple
 
 
 def check_formats(desc: Description) -> None:
-    """Raise InvalidArguments for tensors in formats that hold no elements, where the kind does not take them."""
-    transformed = kind_of(desc).transformed
+    """Raise InvalidArguments for tensors in formats that hold other things than elements, where the kind does not take
+    them."""
+    kind = kind_of(desc)
     for name, tensor in asked(desc).items():
-        if tensor.storage is not tensor and name not in transformed:
-            raise InvalidArguments(f"{name} is {tensor}, whose elements are transformed: pass a format that holds them")
+        if tensor.storage is tensor or name in (kind.summed if tensor.holds_elements else kind.transformed):
+            continue
+        if tensor.holds_elements:
+            way = f"with sums of columns, which only products read: reorder it to {tensor.storage}"
+        else:
+            way = "whose elements are transformed: pass a format that holds them"
+        raise InvalidArguments(f"{name} is {tensor}, {way}")

@@ -28,7 +28,7 @@ from asmdnn.version import __version__
 NO_FACTS: Mapping[str, Any] = MappingProxyType({})
 
 
-def load_pack(path: str | PathLike[str]) -> Pack:
+def load_pack(path: str | PathLike[str], sha256: str = "") -> Pack:
     """From now on, take kernels and plans from the pack at `path`, before the disk cache and the planners.
 
     The file is read once and checked: its checksum, its format, and that its kernels were made by these very sources.
@@ -40,7 +40,7 @@ def load_pack(path: str | PathLike[str]) -> Pack:
         from asmdnn.jit import pack_file
 
     where = _path(path)
-    file = pack_file.read(where)
+    file = pack_file.read(where, sha256)
     for name, mine in versions().items():
         theirs = file.facts.get(name)
         if theirs != mine:

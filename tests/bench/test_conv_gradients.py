@@ -33,6 +33,17 @@ def test_answers_are_the_definition(driver: str, text: str) -> None:
     assert np.array_equal(answer.values, reference.of_data(p, weights, diff_dst))
 
 
+@pytest.mark.parametrize("driver", ["--conv", "--deconv"])
+@pytest.mark.parametrize("text", PROBLEMS)
+def test_answers_of_weights_are_the_definition(driver: str, text: str) -> None:
+    made = work(f"{driver} --dir=BWD_WB {text}")
+    p = made.problem
+    src, diff_dst = reference.integers(1, p.src_dims), reference.integers(2, p.dst_dims)
+    answer = made.answer(TensorData({"src": src, "diff_dst": diff_dst}, exact=True))
+    bias = diff_dst.sum(axis=(0, *range(2, diff_dst.ndim)))
+    assert np.array_equal(answer.values, np.concatenate((reference.of_weights(p, src, diff_dst).ravel(), bias)))
+
+
 def test_a_case_prints_what_repeats_it() -> None:
     words = "--conv --dir=BWD_D --stag=nhwc --alg=auto --mb=3 ic16ih9oc24kh3ph1"
     (case,) = read(words)
@@ -41,11 +52,11 @@ def test_a_case_prints_what_repeats_it() -> None:
 
 def test_cases_pass(capsys: pytest.CaptureFixture[str]) -> None:
     modes = ("--mode=C", "--stag=any,nchw", "--dtag=any,nhwc")
-    words = ("--conv", "--dir=BWD_D", *modes, *PROBLEMS[:1], "--alg=auto,wino", "mb1ic16ih8oc9kh3ph1")
+    words = ("--conv", "--dir=BWD_D,BWD_W,BWD_WB", *modes, *PROBLEMS[:1], "--alg=auto,wino", "mb1ic16ih8oc9kh3ph1")
     code, records = run(capsys, *words, "--deconv", "--dir=BWD_D", *modes, PROBLEMS[0])
     assert code == 0
     assert {record["status"] for record in records} == {"passed"}
-    assert len(records) == 4 + 8 + 4
+    assert len(records) == 3 * (4 + 8) + 4
 
 
 def test_other_types_are_not_built() -> None:
@@ -58,6 +69,6 @@ def test_a_peer_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
         onednn_library.load()
     except AsmdnnError as missing:
         pytest.skip(str(missing))
-    arguments: Any = ("--mode=C", "--threads=1", "--peer=onednn", "--dir=BWD_D", PROBLEMS[0])
+    arguments: Any = ("--mode=C", "--threads=1", "--peer=onednn", "--dir=BWD_D,BWD_WB", PROBLEMS[0])
     code, records = run(capsys, "--conv", *arguments, "--deconv", *arguments)
     assert code == 0, records

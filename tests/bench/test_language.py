@@ -122,7 +122,7 @@ def test_words_of_a_case_repeat_its_numbers(words: str) -> None:
     [
         (f"--conv --dt=f8_e5m2:f8_e5m2:f32 {CONV}", "f8_e5m2 is not built yet, only f32"),
         (f"--conv --cfg=f8_e5m2 {CONV}", "--cfg=f8_e5m2: f8_e5m2 is not built yet"),
-        (f"--conv --dir=BWD_WB {CONV}", "--dir=BWD_WB: BWD_WB is not built yet, only FWD_B, FWD_D, FWD_I, BWD_D"),
+        (f"--conv --dir=BWD_DW {CONV}", "--dir=BWD_DW: BWD_DW is not built yet, only FWD_B, FWD_D, FWD_I, BWD_D"),
         (f"--conv --bia-dt=f64 {CONV}", "--bia-dt=f64: f64 is not built yet, only f32"),
         (f"--conv --attr-post-ops=sum:0.5:1:s8 {CONV}", "has 'sum:0.5:1:s8' of type s8"),
         (f"--conv --attr-post-ops=relu+dw:k3s1p1:s8 {CONV}", "has 'dw:k3s1p1:s8'"),

@@ -94,7 +94,9 @@ def test_integers_beyond_32_bits_are_refused() -> None:
     feeds = {"mask": np.ones((3, 7), np.int64), "scores": random(3, 2, 7, 7)}
     for number in (2**31, -(2**31) - 1, 2**32, 2**63 - 1):
         feeds["mask"][1, 2] = number
-        with pytest.raises(dnn.InvalidArguments, match=rf"mask\[1, 2\] is {number}, which is read as an int32"):
+        with pytest.raises(
+            dnn.InvalidArguments, match=rf"mask\[1, 2\] is {number}, which is read as an integer of 32 bits"
+        ):
             net.run(feeds)
     feeds["mask"][1, 2] = 1
     assert np.array_equal(net.run(feeds)["plain"], feeds["mask"])

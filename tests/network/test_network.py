@@ -118,10 +118,11 @@ def test_the_smallest_gap(taken: list[tuple[int, int]], size: int, where: int) -
 
 @pytest.mark.isa("avx2")
 def test_indices_that_numpy_computes() -> None:
-    """Arithmetic of integers comes first, then everything else in one native call, which checks them."""
+    """Arithmetic of integers without a kernel comes first, then everything else in one call, which checks them."""
     g = dnn.Graph()
     ids, x = g.input("ids", (4, 3), np.int64), g.input("x", (4, 8))
-    rows = [g.apply("Gather", ids, np.array(i), axis=1) + i for i in range(3)]
+    even = g.apply("BitwiseOr", ids, np.array(0))
+    rows = [g.apply("Gather", even, np.array(i), axis=1) + i for i in range(3)]
     looked_up = [g.apply("Gather", random(20, 8), row) for row in rows]
     net = g.compile(y=x + looked_up[0] * looked_up[1] + looked_up[2], engine=engine(), fallback="numpy")
     assert [isinstance(segment, Compiled) for segment in net.segments] == [False, True]

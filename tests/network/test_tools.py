@@ -75,7 +75,7 @@ def test_nothing_alive_together_shares_bytes_in_the_picture() -> None:
 def test_a_page_of_a_network_with_nodes_in_numpy() -> None:
     g = dnn.Graph()
     x = g.input("x", (2, 3), np.int64)
-    net = g.compile(engine=engine(), fallback="numpy", y=g.apply("Add", x, np.ones((2, 3), np.int64)))
+    net = g.compile(engine=engine(), fallback="numpy", y=g.apply("BitwiseAnd", x, np.ones((2, 3), np.int64)))
     text = net.page()
     Page(text)
     assert "in numpy" in text

@@ -8,8 +8,6 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.definitions.softmax import attention
-from tests.primitives.guarded import in_child
-from tests.primitives.test_guard_pages import run_guarded
 from tests.support.plans import emulate_plan
 from tests.support.tuning import tuned
 
@@ -69,17 +67,6 @@ def test_plans(planned_isa: str, causal: bool) -> None:
     assert pd.plan.per_part == ("scores",)
 
 
-@pytest.mark.emulated("avx512_core")
-def test_emulated() -> None:
-    query, key, value = tensors((1, 2, 1, 5, 19, 4, 3))
-    dst = dnn.Memory(dnn.MemoryDesc((1, 2, 5, 3), dnn.f32, "abcd"))
-    desc = dnn.AttentionForward(INFERENCE, *map(plain, (query, key, value)), dst.desc, causal=True)
-    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1))
-    memories = {name: dnn.Memory.from_array(x) for name, x in (("query", query), ("key", key), ("value", value))}
-    emulate_plan(pd.plan, {**memories, "dst": dst})
-    np.testing.assert_allclose(dst.numpy(), wanted(query, key, value, None, 0.5, True), 1e-4, 1e-5)
-
-
 def test_strides_threads_and_long_rows(isa: str) -> None:
     """Heads that are the third dim in memory, as linear layers leave them; the same bits for any number of threads."""
     query, key, value = (numbers(2, 300, 3, 20, seed=i).swapaxes(1, 2) for i in range(3))
@@ -102,19 +89,6 @@ def test_hidden_keys(isa: str) -> None:
     found = dnn.ops.attention(query, key, value, nothing, engine=dnn.Engine(isa=isa))
     assert np.isfinite(found[0, 0, 0]).all()
     assert np.isnan(found[0, 0, 1]).all()
-
-
-def test_guard_pages(isa: str) -> None:
-    def run() -> None:
-        query, key, value = tensors((1, 2, 1, 5, 9, 7, 3))
-        dst = dnn.MemoryDesc((1, 2, 5, 3), dnn.f32, "abcd")
-        desc = dnn.AttentionForward(INFERENCE, *map(plain, (query, key, value)), dst)
-        primitive = dnn.Primitive(dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa)))
-        result = wanted(query, key, value, None, 7**-0.5, False)
-        for at_end in (True, False):
-            run_guarded(primitive, {"query": query, "key": key, "value": value}, result, at_end, 1e-5)
-
-    assert not in_child(run)
 
 
 def test_bad_input() -> None:

@@ -1,4 +1,4 @@
-"""Batch, group and instance normalization: statistics computed, written and given, in every layout; large data."""
+"""What batch and group normalization have beside tests/conformance: chunks, statistics, fused relu, large data."""
 
 from typing import Any
 
@@ -9,8 +9,6 @@ import asmdnn as dnn
 from asmdnn.definitions.normalization import by_channels, by_groups
 from asmdnn.definitions.normalization import moments as statistics
 from asmdnn.definitions.normalization import normalized as norm
-from tests.primitives.guarded import in_child
-from tests.primitives.test_guard_pages import run_guarded
 from tests.support.plans import emulate_plan
 from tests.support.tuning import tuned
 
@@ -83,19 +81,6 @@ def test_padded_blocks(isa: str, groups: int | None) -> None:
     wanted = normalized(x, moments(x, groups), groups, np.ones(20), np.ones(20))
     np.testing.assert_allclose(dst.numpy(), np.maximum(wanted, 0), 2e-5, 2e-5)
     assert dst.padding_is_zero()
-
-
-@pytest.mark.emulated("avx512_core")
-@pytest.mark.parametrize("groups", [None, 2], ids=str)
-@pytest.mark.parametrize("tag", ["abc", "acb"])
-def test_emulated(groups: int | None, tag: str) -> None:
-    x, desc = numbers(2, 6, 5), described((2, 6, 5), tag, groups)
-    pd, dst = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core")), dnn.Memory(desc.dst)
-    pd.plan.check()
-    scale, shift = numbers(6, seed=1), numbers(6, seed=2)
-    arrays = {name: dnn.Memory.from_array(array) for name, array in (("scale", scale), ("shift", shift))}
-    emulate_plan(pd.plan, {"src": dnn.Memory.from_numpy(x, desc.src), "dst": dst, **arrays})
-    np.testing.assert_allclose(dst.numpy(), normalized(x, moments(x, groups), groups, scale, shift), 2e-5, 2e-5)
 
 
 def test_arrays(isa: str) -> None:
@@ -260,19 +245,6 @@ def test_rows_of_small_planes_follow_one_another(tag: str, lanes: int) -> None:
     plan = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx2", machine="zen3")).plan
     (kernel,) = plan.phases[-1].kernels
     assert kernel.name.startswith(f"map_f32_49x{lanes}_")
-
-
-def test_guard_pages(isa: str) -> None:
-    def check(tag: str, groups: int | None) -> None:
-        x, ones = numbers(2, 6, 5), np.ones(6, np.float32)
-        pd = dnn.primitive_desc(described((2, 6, 5), tag, groups), engine=dnn.Engine(isa=isa))
-        wanted = normalized(x, moments(x, groups), groups, ones, ones)
-        for at_end in (True, False):
-            run_guarded(dnn.Primitive(pd), {"src": x, "scale": ones, "shift": ones}, wanted, at_end, 1e-5)
-
-    for tag in ("abc", "acb"):
-        for groups in (None, 3):
-            assert not in_child(lambda tag=tag, groups=groups: check(tag, groups))  # type: ignore[misc]
 
 
 @pytest.mark.isa("avx2")

@@ -8,7 +8,6 @@ import pytest
 import asmdnn as dnn
 from tests.primitives.guarded import in_child
 from tests.primitives.test_guard_pages import run_guarded
-from tests.support.plans import emulate_plan
 
 TAGS = ("abcd", "acdb", "aBcd8b", "aBcd16b", "cdab")
 
@@ -42,15 +41,6 @@ def test_concat(dst_tag: str, axis: int) -> None:
         srcs = [dnn.MemoryDesc(x.shape, dnn.f32, TAGS[k]) for k, x in enumerate(arrays.values())]
         desc = dnn.Concat(srcs, dnn.MemoryDesc(wanted.shape, dnn.f32, dst_tag), axis)  # type: ignore[arg-type]
         assert np.array_equal(run(desc, arrays, "concat"), wanted)
-
-
-@pytest.mark.isa("avx2")
-@pytest.mark.parametrize("dtype", [dnn.s32, dnn.f16, dnn.s8, dnn.u8], ids=str)
-def test_concat_of_types(dtype: dnn.DataType) -> None:
-    arrays = {"src0": np.abs(numbers(2, 4, 6)), "src1": np.abs(numbers(2, 3, 6, seed=1)).astype(dtype.numpy)}
-    srcs = (dnn.MemoryDesc((2, 4, 6), dnn.f32, "abc"), dnn.MemoryDesc((2, 3, 6), dtype, "acb"))
-    desc = dnn.Concat(srcs, dnn.MemoryDesc((2, 7, 6), dtype, "abc"), 1)
-    assert np.array_equal(run(desc, arrays, "concat"), np.concatenate(list(arrays.values()), 1))
 
 
 @pytest.mark.isa("avx2")
@@ -139,16 +129,6 @@ def test_guard_pages() -> None:
                 run_guarded(dnn.Primitive(dnn.primitive_desc(pad)), {"src": x}, wanted, at_end)
 
     assert not in_child(run_all)
-
-
-@pytest.mark.emulated("avx2")
-def test_emulated() -> None:
-    x = numbers(2, 3, 5)
-    src, dst = dnn.MemoryDesc((2, 3, 5), dnn.f32, "abc"), dnn.MemoryDesc((2, 6, 5), dnn.f32, "abc")
-    pd = dnn.primitive_desc(dnn.Concat((src, src), dst, 1), engine=dnn.Engine(isa="avx2", threads=1))
-    memories = {name: dnn.Memory.from_numpy(x, src) for name in ("src0", "src1")} | {"dst": dnn.Memory(dst)}
-    emulate_plan(pd.plan, memories)
-    assert np.array_equal(memories["dst"].numpy(), np.concatenate([x, x], 1))
 
 
 def test_bad_input() -> None:

@@ -1,56 +1,11 @@
-"""Cumulative sums: every layout and axis, both ways, with and without the element itself; threads; bad input."""
+"""What cumulative sums have beside tests/conformance: arrays, blocks of one channel, bad input."""
 
-from typing import Any
 
 import numpy as np
 import pytest
 
 import asmdnn as dnn
 from asmdnn.definitions.reduction import cumulated, cumulative_error
-from tests.primitives.guarded import in_child
-from tests.primitives.test_guard_pages import run_guarded
-from tests.support.plans import emulate_plan
-
-CASES = [
-    ((5, 7), 1, "ab"), ((7, 19), -1, "ba"), ((3, 300), 1, "ab"), ((70, 3), 0, "ab"), ((4, 1), 1, "ab"),
-    ((2, 21, 5, 9), 1, "abcd"), ((2, 21, 5, 9), 1, "acdb"), ((2, 16, 5, 9), 1, "aBcd8b"), ((2, 19, 3, 4), 2, "aBcd8b"),
-    ((6,), 0, "a"),
-]  # fmt: skip
-FLAGS = [(False, False), (False, True), (True, False), (True, True)]
-
-
-def integers(*dims: int) -> Any:
-    return np.random.default_rng(0).integers(-8, 9, dims).astype(np.float32)
-
-
-def described(desc: dnn.MemoryDesc, axis: int, flags: tuple[bool, bool], engine: dnn.Engine) -> dnn.PrimitiveDesc:
-    pd = dnn.primitive_desc(dnn.CumulativeSum(desc, desc, axis, *flags), engine=engine)
-    pd.plan.check()
-    return pd
-
-
-@pytest.mark.parametrize("flags", FLAGS)
-@pytest.mark.parametrize(("dims", "axis", "tag"), CASES, ids=str)
-def test_layouts(isa: str, dims: tuple[int, ...], axis: int, tag: str, flags: tuple[bool, bool]) -> None:
-    x, desc = integers(*dims), dnn.MemoryDesc(dims, dnn.f32, tag)
-    pd = described(desc, axis, flags, dnn.Engine(isa=isa, threads=2))
-    assert pd.implementation.removeprefix("reorder+") in (f"rows:{isa}", f"lanes:{isa}")
-    src, dst = dnn.Memory.from_numpy(x, desc), dnn.Memory(desc)
-    dnn.Primitive(pd).execute(src=src, dst=dst)
-    assert np.array_equal(dst.numpy(), cumulated("sum", x, axis, *flags))
-    assert dst.padding_is_zero()
-    if "src" in pd.plan.in_place:
-        dnn.Primitive(pd).execute(src=src, dst=src)
-        assert np.array_equal(src.numpy(), dst.numpy())
-
-
-@pytest.mark.emulated("avx512_core")
-@pytest.mark.parametrize(("dims", "axis"), [((2, 37), 1), ((2, 3, 21), 1)])
-def test_emulated(dims: tuple[int, ...], axis: int) -> None:
-    x, desc, flags = integers(*dims), dnn.MemoryDesc(dims, dnn.f32, "abc"[: len(dims)]), (True, True)
-    pd, dst = described(desc, axis, flags, dnn.Engine(isa="avx512_core", threads=1)), dnn.Memory(desc)
-    emulate_plan(pd.plan, {"src": dnn.Memory.from_numpy(x, desc), "dst": dst})
-    assert np.array_equal(dst.numpy(), cumulated("sum", x, axis, *flags))
 
 
 def test_functions_and_threads(isa: str) -> None:
@@ -66,18 +21,6 @@ def test_functions_and_threads(isa: str) -> None:
         assert np.array_equal(out, found[0])
     with pytest.raises(dnn.InvalidArguments, match="overlaps"):
         dnn.ops.cumsum(x, exclusive=True, out=x)
-
-
-def test_guard_pages(isa: str) -> None:
-    def run(dims: tuple[int, ...], axis: int, flags: tuple[bool, bool]) -> None:
-        x, desc = integers(*dims), dnn.MemoryDesc(dims, dnn.f32, "abcd"[: len(dims)])
-        primitive = dnn.Primitive(described(desc, axis, flags, dnn.Engine(isa=isa)))
-        for at_end in (True, False):
-            run_guarded(primitive, {"src": x}, cumulated("sum", x, axis, *flags), at_end)
-
-    for dims, axis in (((5, 7), 1), ((2, 101), 1), ((2, 5, 13), 1)):
-        for flags in FLAGS:
-            assert not in_child(lambda dims=dims, axis=axis, flags=flags: run(dims, axis, flags))  # type: ignore[misc]
 
 
 def test_no_elements_and_bad_input() -> None:

@@ -8,8 +8,6 @@ import pytest
 import asmdnn as dnn
 from asmdnn.bench.values import decoded, encoded
 from asmdnn.definitions.dropout import dropped, kept
-from tests.primitives.guarded import guarded_memory, in_child
-from tests.support.plans import emulate_plan
 
 
 def memories_of(desc: dnn.Dropout, x: Any, probability: float, seed: int) -> dict[str, dnn.Memory]:
@@ -42,16 +40,6 @@ def test_values(probability: float) -> None:
         assert np.array_equal(results[0][1], kept(count, probability, seed))
         assert np.array_equal(results[0][0], dropped(x, probability, seed)[0].ravel())
         assert all(np.array_equal(a, b) for a, b in zip(*results, strict=True))
-
-
-@pytest.mark.emulated("avx512_core")
-def test_levels_agree() -> None:
-    x = np.random.default_rng(0).standard_normal(77).astype(np.float32)
-    desc = described((77,), ("a",) * 3)
-    memories = memories_of(desc, x, 0.3, 12345)
-    emulate_plan(dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1)).plan, memories)
-    assert np.array_equal(memories["mask"].numpy(), kept(77, 0.3, 12345))
-    assert np.array_equal(memories["dst"].numpy(), dropped(x, 0.3, 12345)[0])
 
 
 @pytest.mark.isa("avx2")
@@ -88,25 +76,6 @@ def test_share_and_special_values() -> None:
     assert found is y
     assert np.array_equal(y, 2.0 * mask)
     assert dnn.ops.dropout(np.zeros((0, 3), np.float32), seed=0)[1].shape == (0, 3)
-
-
-@pytest.mark.isa("avx2")
-def test_guard_pages() -> None:
-    def run_all() -> None:
-        for count in (1, 5, 37, 4099):
-            desc = described((count,), ("a",) * 3)
-            primitive = dnn.Primitive(dnn.primitive_desc(desc, engine=dnn.Engine(threads=1)))
-            for at_end in (True, False):
-                guarded = {name: guarded_memory(each, at_end) for name, each in primitive.pd.plan.tensors.items()}
-                guarded["src"][0].array[:] = 1
-                guarded["probability"][0].array[:] = 0.5
-                guarded["seed"][0].array[:] = 9
-                for name in ("src", "probability", "seed"):
-                    guarded[name][1].make_read_only()
-                primitive.execute(**{name: memory for name, (memory, _) in guarded.items()})
-                assert np.array_equal(guarded["dst"][0].numpy(), 2.0 * kept(count, 0.5, 9))
-
-    assert not in_child(run_all)
 
 
 @pytest.mark.isa("avx2")

@@ -183,17 +183,6 @@ def test_select(isa: str) -> None:
     assert np.array_equal(memories["dst"].numpy(), wanted)
 
 
-@pytest.mark.parametrize(("dims", "tag"), [((0, 5), "ab"), ((2, 0, 3), "aBc16b"), ((0,), "a")], ids=str)
-def test_nothing_to_do(isa: str, dims: tuple[int, ...], tag: str) -> None:
-    empty = dnn.MemoryDesc(dims, dnn.f32, tag)
-    one = dnn.MemoryDesc((1,) * len(dims), dnn.f32, "abc"[: len(dims)])
-    run(dnn.EltwiseForward(INFERENCE, "exp", empty, empty), src=dnn.Memory(empty), dst=dnn.Memory(empty))
-    run(dnn.BinaryForward("add", empty, one, empty), src0=dnn.Memory(empty), src1=dnn.Memory(one),
-        dst=dnn.Memory(empty))  # fmt: skip
-    run(dnn.EltwiseBackward("exp", empty, empty, empty), src=dnn.Memory(empty), diff_dst=dnn.Memory(empty),
-        diff_src=dnn.Memory(empty))  # fmt: skip
-
-
 F = dnn.MemoryDesc((2, 3), dnn.f32, "ab")
 
 

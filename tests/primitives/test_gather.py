@@ -1,4 +1,4 @@
-"""Gathers: every axis, type and layout, indices that count from the end, and indices that name nothing."""
+"""What gathers have beside tests/conformance: indices that count from the end, or name nothing; any shape."""
 
 from typing import Any
 
@@ -11,7 +11,6 @@ import asmdnn as dnn
 from asmdnn.runtime.execution import program_of
 from tests.primitives.guarded import guarded_memory, in_child
 from tests.primitives.tensors import write
-from tests.primitives.test_guard_pages import run_guarded
 
 ISA_LEVELS = ("avx2", "avx512_core")
 
@@ -67,25 +66,6 @@ def test_plans_are_proved(case: Any, isa: Any) -> None:
 
 
 @pytest.mark.isa("avx2")
-@pytest.mark.parametrize("dtype", [dnn.f32, dnn.bf16, dnn.f16, dnn.s32, dnn.s8, dnn.u8], ids=str)
-@pytest.mark.parametrize("axis", [0, 1, 2])
-def test_types(dtype: dnn.DataType, axis: int) -> None:
-    desc = describe((6, 5, 7), (4,), axis, dtype=dtype)
-    arrays = data_of(desc)
-    assert np.array_equal(run(desc, arrays), np.take(arrays["src"], arrays["indices"], axis))
-
-
-@pytest.mark.isa("avx2")
-@pytest.mark.parametrize("tag", ["abcd", "acdb", "aBcd8b", "cdab"])
-@pytest.mark.parametrize("axis", [0, 1, 3])
-def test_layouts(tag: str, axis: int) -> None:
-    desc = describe((3, 11, 4, 5), (6,), axis, tag)
-    arrays = data_of(desc)
-    dnn.primitive_desc(desc).plan.check()
-    assert np.array_equal(run(desc, arrays), np.take(arrays["src"], arrays["indices"], axis))
-
-
-@pytest.mark.isa("avx2")
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.data())
 def test_any_shape(data: st.DataObject) -> None:
@@ -96,19 +76,6 @@ def test_any_shape(data: st.DataObject) -> None:
     arrays = data_of(desc)
     dnn.primitive_desc(desc).plan.check()
     assert np.array_equal(run(desc, arrays), np.take(arrays["src"], arrays["indices"], axis))
-
-
-@pytest.mark.isa("avx2")
-def test_guard_pages() -> None:
-    def run_all() -> None:
-        for desc in (describe((9, 37), (5,), 0), describe((4, 9, 3), (5,), 1), describe((300,), (40,), 0)):
-            arrays = data_of(desc)
-            wanted = np.take(arrays["src"], arrays["indices"], desc.axis)
-            primitive = dnn.Primitive(dnn.primitive_desc(desc, engine=dnn.Engine(threads=1)))
-            for at_end in (True, False):
-                run_guarded(primitive, arrays, wanted, at_end)
-
-    assert not in_child(run_all)
 
 
 @pytest.mark.isa("avx2")

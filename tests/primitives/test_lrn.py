@@ -1,4 +1,4 @@
-"""Local response normalization: across and within channels, every layout, size and power; threads, guard pages."""
+"""What local response normalization has beside tests/conformance: a workspace, powers, formats, bad input."""
 
 from typing import Any
 
@@ -7,9 +7,6 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.definitions.normalization import local_base
-from tests.primitives.guarded import in_child
-from tests.primitives.test_guard_pages import run_guarded
-from tests.support.plans import emulate_plan
 
 ACROSS, WITHIN = "lrn_across_channels", "lrn_within_channel"
 INFERENCE, TRAINING = dnn.PropKind.forward_inference, dnn.PropKind.forward_training
@@ -57,21 +54,6 @@ def test_layouts(isa: str, alg: str, dims: tuple[int, ...], tags: tuple[str, ...
         assert dst.padding_is_zero()
 
 
-@pytest.mark.emulated("avx512_core")
-@pytest.mark.parametrize(
-    ("alg", "dims", "tag"),
-    [(ACROSS, (1, 5, 3, 7), "abcd"), (ACROSS, (1, 24, 2, 2), "acdb"), (ACROSS, (1, 20, 1, 3), "aBcd8b"),
-     (WITHIN, (1, 3, 4, 9), "abcd"), (WITHIN, (1, 8, 3, 3), "aBcd8b")],
-)  # fmt: skip
-def test_emulated(alg: str, dims: tuple[int, ...], tag: str) -> None:
-    x, desc = numbers(*dims), dnn.MemoryDesc(dims, dnn.f32, tag)
-    pd = dnn.primitive_desc(described(alg, desc, 3), engine=dnn.Engine(isa="avx512_core", threads=1))
-    pd.plan.check()
-    dst = dnn.Memory(desc)
-    emulate_plan(pd.plan, {"src": dnn.Memory.from_numpy(x, desc), "dst": dst})
-    assert_near(dst.numpy(), x * base_of(x, alg, 3, NUMBERS[0], NUMBERS[2]) ** -0.75, 9)
-
-
 @pytest.mark.parametrize("beta", [0.0, 0.5, 0.75, 1.0, 1.3])
 def test_powers_and_functions(isa: str, beta: float) -> None:
     x, engine = numbers(2, 30, 6, 7), dnn.Engine(isa=isa)
@@ -96,31 +78,6 @@ def test_one_format_to_another_and_parts(isa: str) -> None:
     assert_near(dst.numpy(), x[2:] * base_of(x[2:], ACROSS, 5, 0.5, 1.5) ** -0.75, 5)
 
 
-def test_threads_give_the_same_bits(isa: str) -> None:
-    x = numbers(3, 40, 30, 31)
-    for alg in (ACROSS, WITHIN):
-        results = [
-            dnn.ops.lrn(x, alg=alg, engine=dnn.Engine(isa=isa, threads=n))  # type: ignore[arg-type]
-            for n in (1, 2, 3)
-        ]
-        assert np.array_equal(results[0], results[1])
-        assert np.array_equal(results[0], results[2])
-
-
-def test_guard_pages(isa: str) -> None:
-    def run(alg: str, tag: str) -> None:
-        dims = (2, 16, 3, 7)
-        x, desc = numbers(*dims), dnn.MemoryDesc(dims, dnn.f32, tag)
-        primitive = dnn.Primitive(dnn.primitive_desc(described(alg, desc, 5), engine=dnn.Engine(isa=isa)))
-        wanted = x * base_of(x, alg, 5, NUMBERS[0], NUMBERS[2]) ** -0.75
-        for at_end in (True, False):
-            run_guarded(primitive, {"src": x}, wanted, at_end, 1e-5)
-
-    for alg in (ACROSS, WITHIN):
-        for tag in ("abcd", "acdb", "aBcd8b"):
-            assert not in_child(lambda alg=alg, tag=tag: run(alg, tag))  # type: ignore[misc]
-
-
 def test_infinities_and_nan(isa: str) -> None:
     """Of an infinity 0 is left of its neighbours, and NaN of itself; NaN reaches as far as its windows."""
     x = np.zeros((1, 20, 2, 8), np.float32)
@@ -129,10 +86,6 @@ def test_infinities_and_nan(isa: str) -> None:
     assert found[0, 11, 0, 0] == 0
     assert np.isnan(found[0, 10, 0, 0])
     assert np.array_equal(np.isnan(found[0, :, 1, 3]), np.isin(np.arange(20), (3, 4, 5)))
-
-
-def test_no_elements(isa: str) -> None:
-    assert dnn.ops.lrn(np.zeros((0, 5, 3), np.float32)).shape == (0, 5, 3)
 
 
 def test_bad_input() -> None:

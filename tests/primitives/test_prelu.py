@@ -1,4 +1,4 @@
-"""PReLU as a primitive: every layout and broadcast, in place, post-ops; bad input."""
+"""What PReLU has beside tests/conformance: arrays, and bad input."""
 
 from typing import Any
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from tests.support.plans import emulate_plan
 
 INFERENCE = dnn.PropKind.forward_inference
 DIMS = (2, 19, 5, 7)
@@ -14,35 +13,6 @@ DIMS = (2, 19, 5, 7)
 
 def numbers(*dims: int, seed: int = 0) -> Any:
     return np.random.default_rng(seed).uniform(-2, 2, dims).astype(np.float32)
-
-
-@pytest.mark.parametrize("tag", ["abcd", "acdb", "aBcd8b", "aBcd16b"])
-@pytest.mark.parametrize("broadcast", [(1, 1, 1, 1), (1, 19, 1, 1), (2, 19, 5, 7), (1, 1, 1, 7)], ids=str)
-def test_layouts(isa: str, tag: str, broadcast: tuple[int, ...]) -> None:
-    x, weights = numbers(*DIMS), numbers(*broadcast, seed=1)
-    desc = dnn.MemoryDesc(DIMS, dnn.f32, tag)
-    free = dnn.MemoryDesc(broadcast, dnn.f32, "any")
-    pd = dnn.primitive_desc(dnn.PReLUForward(INFERENCE, desc, free, desc), engine=dnn.Engine(isa=isa, threads=2))
-    pd.plan.check()
-    assert pd.implementation == f"prelu:{isa}"
-    src, dst = dnn.Memory.from_numpy(x, desc), dnn.Memory(desc)
-    factors = dnn.Memory.from_numpy(weights, pd.plan.tensors["weights"])
-    dnn.Primitive(pd).execute(src=src, weights=factors, dst=dst)
-    wanted = np.where(x > 0, x, weights * x)
-    assert np.array_equal(dst.numpy(), wanted)
-    assert dst.padding_is_zero()
-    dnn.Primitive(pd).execute(src=src, weights=factors, dst=src)
-    assert np.array_equal(src.numpy(), wanted)
-
-
-@pytest.mark.emulated("avx512_core")
-def test_emulated() -> None:
-    x, weights = numbers(2, 3, 21), numbers(1, 3, 1, seed=1)
-    arrays = {"src": x, "weights": weights, "dst": np.zeros_like(x)}
-    memories = {name: dnn.Memory.from_array(array) for name, array in arrays.items()}
-    desc = dnn.PReLUForward(INFERENCE, *(memory.desc for memory in memories.values()))
-    emulate_plan(dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1)).plan, memories)
-    assert np.array_equal(memories["dst"].numpy(), np.where(x > 0, x, weights * x))
 
 
 def test_arrays(isa: str) -> None:

@@ -1,4 +1,4 @@
-"""Reductions: every algorithm over every kind of dims and layout; the tree; large sums; bad input."""
+"""What reductions have beside tests/conformance: types, the tree, large sums, extremes, bad input."""
 
 from typing import Any
 
@@ -6,18 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.definitions.reduction import reduced
-from asmdnn.primitives.reduction.description import ALGORITHMS
-from tests.primitives.guarded import in_child
-from tests.primitives.test_guard_pages import run_guarded
-from tests.support.plans import emulate_plan
 from tests.support.tuning import tuned
-
-CASES = [
-    ((5, 7), (1,), "ab"), ((5, 7), (0,), "ab"), ((3, 16, 5, 9), (2, 3), "aBcd8b"), ((3, 19, 5, 9), (0, 2, 3), "aBcd8b"),
-    ((3, 19, 5, 9), (1,), "abcd"), ((3, 19, 5, 9), (0, 2), "abcd"), ((3, 19, 5, 9), (0, 2, 3), "acdb"),
-    ((3, 19, 5, 9), (), "abcd"), ((3, 1, 4), (1,), "abc"), ((1,), (0,), "a"), ((4, 3, 5), (0, 1, 2), "cab"),
-]  # fmt: skip
 
 
 def numbers(*dims: int, seed: int = 0) -> Any:
@@ -37,14 +26,6 @@ def run(desc: dnn.ReductionForward, x: Any, engine: dnn.Engine, attr: Any = None
     dst = more.pop("dst", None) or dnn.Memory.from_numpy(np.full(desc.dst.dims, np.nan, np.float32), desc.dst)
     dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst, **more)
     return dst.numpy()
-
-
-@pytest.mark.parametrize("alg", ALGORITHMS)
-@pytest.mark.parametrize(("dims", "axes", "tag"), CASES, ids=str)
-def test_layouts(isa: str, dims: tuple[int, ...], axes: tuple[int, ...], tag: str, alg: str) -> None:
-    x = numbers(*dims)
-    found = run(described(alg, dims, axes, tag, p=3.0, eps=0.5), x, dnn.Engine(isa=isa, threads=2))
-    np.testing.assert_allclose(found, reduced(alg, x.astype(np.float64), axes, 3.0, 0.5), 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("dtype", [dnn.bf16, dnn.f16, dnn.s32, dnn.s8, dnn.u8], ids=str)
@@ -81,16 +62,6 @@ def test_trees(isa: str, dims_axes: Any) -> None:
     np.testing.assert_allclose(found, np.log(np.exp(100.0 * x.astype(np.float64)).sum(axes, keepdims=True)), 1e-6)
 
 
-@pytest.mark.emulated("avx512_core")
-@pytest.mark.parametrize(("dims", "axes"), [((3, 35), (1,)), ((3, 35), (0,))])
-def test_emulated(dims: tuple[int, ...], axes: tuple[int, ...]) -> None:
-    x, desc = numbers(*dims), described("mean", dims, axes, "ab")
-    pd, dst = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core")), dnn.Memory(desc.dst)
-    pd.plan.check()
-    emulate_plan(pd.plan, {"src": dnn.Memory.from_array(x), "dst": dst})
-    np.testing.assert_allclose(dst.numpy(), x.astype(np.float64).mean(axes, keepdims=True), 1e-6)
-
-
 def test_post_ops(isa: str) -> None:
     x, old, factor = numbers(3, 8, 5), numbers(3, 1, 5, seed=1), numbers(3, 1, 5, seed=2)
     dst, other = dnn.Memory.from_array(old.copy()), dnn.Memory.from_array(factor)
@@ -118,17 +89,6 @@ def test_large_means(isa: str) -> None:
     down = x.reshape(-1, 3)
     found = dnn.ops.reduce(down, "mean", 0, engine=dnn.Engine(isa=isa))
     np.testing.assert_allclose(found, down.mean(0, dtype=np.float64), 1e-6)
-
-
-def test_guard_pages(isa: str) -> None:
-    def check(axes: tuple[int, ...]) -> None:
-        x = numbers(5, 21)
-        primitive = dnn.Primitive(dnn.primitive_desc(described("sum", (5, 21), axes, "ab"), engine=dnn.Engine(isa=isa)))
-        for at_end in (True, False):
-            run_guarded(primitive, {"src": x}, x.astype(np.float64).sum(axes, keepdims=True), at_end, 1e-4)
-
-    for axes in ((0,), (1,), (0, 1)):
-        assert not in_child(lambda axes=axes: check(axes))  # type: ignore[misc]
 
 
 def test_places_of_results(isa: str) -> None:

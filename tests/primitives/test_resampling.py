@@ -8,9 +8,6 @@ import pytest
 import asmdnn as dnn
 from asmdnn.definitions.resampling import resampled
 from asmdnn.primitives.resampling.description import Coordinates, ResamplingAlgorithm
-from tests.primitives.guarded import in_child
-from tests.primitives.test_guard_pages import run_guarded
-from tests.support.plans import emulate_plan
 from tests.support.tuning import tuned
 
 COORDINATES: tuple[Coordinates, ...] = ("half_pixel", "align_corners", "asymmetric")
@@ -75,18 +72,6 @@ def test_records_of_several_planes_and_of_parts_of_one(isa: str, dims: Any) -> N
         dst = dnn.Memory(desc.dst)
         dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
         assert np.abs(dst.numpy() - expected(alg, x, outer, "half_pixel")).max() <= 40 * 2.0**-24
-
-
-@pytest.mark.emulated("avx512_core")
-@pytest.mark.parametrize("tag", TAGS)
-def test_emulated(tag: str) -> None:
-    x = numbers(1, 19, 3, 5)
-    desc = described("linear", x.shape, (6, 10), tag, "half_pixel")
-    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1))
-    pd.plan.check()
-    dst = dnn.Memory(desc.dst)
-    emulate_plan(pd.plan, {"src": dnn.Memory.from_numpy(x, desc.src), "dst": dst})
-    assert np.abs(dst.numpy() - expected("linear", x, (6, 10), "half_pixel")).max() <= 40 * 2.0**-24
 
 
 def test_neighbours_share_what_they_are_made_of() -> None:
@@ -219,20 +204,6 @@ def test_torch(isa: str) -> None:
                 coordinates = "align_corners" if corners else "half_pixel"
                 found = dnn.ops.resize(x, size, mode=ours, coordinates=coordinates, engine=engine)  # type: ignore[arg-type]
                 np.testing.assert_allclose(found, wanted, 1e-4, 1e-4)
-
-
-def test_guard_pages(isa: str) -> None:
-    def run() -> None:
-        x = numbers(2, 5, 3, 5)
-        for tag in TAGS:
-            for alg in ("nearest", "linear", "cubic"):
-                desc = described(alg, x.shape, (6, 8), tag, "half_pixel")  # type: ignore[arg-type]
-                primitive = dnn.Primitive(dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa)))
-                wanted = expected(alg, x, (6, 8), "half_pixel")
-                for at_end in (True, False):
-                    run_guarded(primitive, {"src": x}, wanted, at_end, 1e-5)
-
-    assert not in_child(run)
 
 
 def test_bad_input() -> None:

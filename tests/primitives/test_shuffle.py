@@ -9,7 +9,6 @@ import asmdnn as dnn
 from asmdnn.definitions.moves import shuffled as moved
 from asmdnn.isa.vectors import f32_level
 from asmdnn.types import IsaName
-from tests.primitives.guarded import guarded_memory, in_child
 from tests.primitives.raw import Bits, elements_of, fill
 
 FORWARD, BACKWARD = dnn.PropKind.forward_inference, dnn.PropKind.backward_data
@@ -170,21 +169,6 @@ def test_gaps_between_elements_stay(strides: tuple[int, ...]) -> None:
 
 
 @pytest.mark.isa("avx2")
-@pytest.mark.parametrize("at_end", (True, False))
-@pytest.mark.parametrize("tag", TAGS)
-def test_nothing_outside_is_touched(tag: str, at_end: bool) -> None:
-    def all_types() -> None:
-        for dtype in (dnn.f32, dnn.bf16, dnn.u8):
-            for dims, axis, groups in PROBLEMS:
-                primitive = prepared(make(dims, dtype, tag, axis, groups[-1], FORWARD))
-                (src, hold_src), (dst, hold_dst) = (guarded_memory(primitive.pd.src_desc, at_end) for _ in range(2))
-                run(primitive, src, dst)
-                del hold_src, hold_dst
-
-    assert not in_child(all_types)
-
-
-@pytest.mark.isa("avx2")
 def test_backward_undoes_forward() -> None:
     x = np.arange(2 * 24 * 5, dtype=np.float32)
     desc = dnn.MemoryDesc((2, 24, 5), dnn.f32, "abc")
@@ -222,12 +206,6 @@ def test_dst_of_format_any_is_plain_where_elements_of_src_overlap() -> None:
     src = dnn.MemoryDesc((2, 12), dnn.f32, strides=(0, 1))
     pd = dnn.primitive_desc(dnn.Shuffle(src, dnn.MemoryDesc((2, 12), dnn.f32, "any"), 1, 3))
     assert pd.dst_desc == dnn.MemoryDesc((2, 12), dnn.f32, "ab")
-
-
-@pytest.mark.isa("avx2")
-def test_nothing_to_do() -> None:
-    desc = dnn.MemoryDesc((0, 6, 2, 2), dnn.f32, "nchw")
-    prepared(dnn.Shuffle(desc, desc, 1, 3)).execute(src=dnn.Memory(desc), dst=dnn.Memory(desc))
 
 
 PLAIN = dnn.MemoryDesc((2, 48, 3, 3), dnn.f32, "nchw")

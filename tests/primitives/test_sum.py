@@ -1,4 +1,4 @@
-"""Sums of many tensors: formats, factors, post-ops, in place, streaming; bad input."""
+"""What sums have beside tests/conformance: as many sources as there may be, arrays, bad input."""
 
 from typing import Any
 
@@ -6,9 +6,6 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from tests.primitives.guarded import in_child
-from tests.primitives.test_guard_pages import run_guarded
-from tests.support.plans import emulate_plan
 
 TAGS = ("abcd", "acdb", "aBcd8b", "aBcd16b")
 DIMS = (2, 19, 5, 7)
@@ -41,19 +38,6 @@ def test_counts_and_formats(isa: str, count: int) -> None:
         assert dst.padding_is_zero()
 
 
-@pytest.mark.emulated("avx512_core")
-def test_emulated() -> None:
-    arrays, desc = [numbers(k, (3, 21)) for k in range(3)], dnn.MemoryDesc((3, 21), dnn.f32, "ab")
-    pd = dnn.primitive_desc(
-        dnn.SumForward((desc,) * 3, desc, (1.0, 2.0, 0.5)), engine=dnn.Engine(isa="avx512_core", threads=1)
-    )
-    pd.plan.check()
-    memories = {f"src{k}": dnn.Memory.from_numpy(x, desc) for k, x in enumerate(arrays)} | {"dst": dnn.Memory(desc)}
-    emulate_plan(pd.plan, memories)
-    values, error = wanted(arrays, (1.0, 2.0, 0.5))
-    assert (np.abs(memories["dst"].numpy() - values) <= error).all()
-
-
 def test_arrays_in_place_and_post_ops(isa: str) -> None:
     engine, arrays = dnn.Engine(isa=isa), [numbers(k) for k in range(3)]
     values, error = wanted(arrays, (1, 1, 1))
@@ -65,17 +49,6 @@ def test_arrays_in_place_and_post_ops(isa: str) -> None:
     out = arrays[0].copy()
     assert dnn.ops.weighted_sum([out, *arrays[1:]], out=out, engine=engine) is out
     assert np.array_equal(out, first)
-
-
-def test_guard_pages(isa: str) -> None:
-    def run() -> None:
-        desc = dnn.MemoryDesc((3, 29), dnn.f32, "ab")
-        primitive = dnn.Primitive(dnn.primitive_desc(dnn.SumForward((desc, desc), desc), engine=dnn.Engine(isa=isa)))
-        x, y = numbers(0, (3, 29)), numbers(1, (3, 29))
-        for at_end in (True, False):
-            run_guarded(primitive, {"src0": x, "src1": y}, (x + y).astype(np.float64), at_end)
-
-    assert not in_child(run)
 
 
 def test_bad_input() -> None:

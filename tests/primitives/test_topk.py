@@ -1,4 +1,4 @@
-"""Top-k, arg-max and arg-min: every layout and axis, ties, NaN, threads, guard pages; bad input."""
+"""What top-k has beside tests/conformance: formats that differ, NaN, functions, bad input."""
 
 from typing import Any
 
@@ -7,16 +7,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.definitions.reduction import top
-from tests.primitives.guarded import in_child
-from tests.primitives.test_guard_pages import run_guarded
 from tests.support.plans import emulate_plan
-
-CASES = [
-    ((5, 7), 1, "ab", 1), ((7, 19), -1, "ba", 3), ((3, 300), 1, "ab", 5), ((70, 3), 0, "ab", 2), ((4, 1), 1, "ab", 1),
-    ((2, 21, 5, 9), 1, "abcd", 1), ((2, 21, 5, 9), 1, "acdb", 4), ((2, 16, 5, 9), 1, "aBcd8b", 2),
-    ((2, 16, 5, 9), 3, "aBcd8b", 1), ((2, 16, 3, 9), 2, "aBcd8b", 3), ((2, 19, 3, 4), 2, "aBcd8b", 1),
-    ((5, 40, 2), 1, "abc", 32), ((6,), 0, "a", 6),
-]  # fmt: skip
 
 
 def integers(*dims: int, seed: int = 0) -> Any:
@@ -39,23 +30,6 @@ def wanted(x: Any, axis: int, k: int, alg: str = "max", last: bool = False) -> t
     return top(x, k, axis, alg == "max", last)[::-1]
 
 
-def check(x: Any, axis: int, tag: str, k: int, alg: Any, isa: str, emulated: bool = False) -> None:
-    src, dst, values = descs(x.shape, axis, tag, k)
-    desc = dnn.TopKForward(alg, src, dst, axis, values)
-    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=1 if emulated else 2))
-    pd.plan.check()
-    assert pd.implementation.removeprefix("reorder+") in (f"rows:{isa}", f"lanes:{isa}")
-    memories = {name: dnn.Memory(pd.plan.tensors[name]) for name in ("dst", "values")}
-    memories["src"] = dnn.Memory.from_numpy(x, src)
-    if emulated:
-        emulate_plan(pd.plan, memories)
-    else:
-        dnn.Primitive(pd).execute(**memories)
-    places, numbers = wanted(x, axis, k, alg)
-    assert np.array_equal(memories["dst"].numpy(), places)
-    assert np.array_equal(memories["values"].numpy(), numbers)
-
-
 def test_results_that_lie_in_another_order(isa: str) -> None:
     """Than src, than one another, and in blocks that src's channels do not fill."""
     x = integers(2, 1, 9, 5)
@@ -69,18 +43,6 @@ def test_results_that_lie_in_another_order(isa: str) -> None:
         places, numbers = wanted(x, 3, 3)
         assert np.array_equal(memories["dst"].numpy(), places) and np.array_equal(memories["values"].numpy(), numbers)
         assert memories["dst"].padding_is_zero() and memories["values"].padding_is_zero()
-
-
-@pytest.mark.parametrize("alg", ["max", "min"])
-@pytest.mark.parametrize(("dims", "axis", "tag", "k"), CASES, ids=str)
-def test_layouts(isa: str, dims: tuple[int, ...], axis: int, tag: str, k: int, alg: str) -> None:
-    check(integers(*dims), axis, tag, k, alg, isa)
-
-
-@pytest.mark.emulated("avx512_core")
-@pytest.mark.parametrize(("dims", "axis", "k"), [((5, 19), 1, 2), ((2, 3, 21), 1, 1), ((2, 100), 1, 3)])
-def test_emulated(dims: tuple[int, ...], axis: int, k: int) -> None:
-    check(integers(*dims), axis, "abc"[: len(dims)], k, "max", "avx512_core", emulated=True)
 
 
 @pytest.mark.emulated("avx512_core")
@@ -136,31 +98,6 @@ def test_extreme_numbers_keep_their_order(isa: str) -> None:
     places = dnn.Memory(primitive.pd.plan.tensors["dst"])
     primitive.execute(src=dnn.Memory.from_numpy(numbers[shuffled][None], src), dst=places)
     assert np.array_equal(numbers[shuffled][places.numpy()[0]], numbers)
-
-
-def test_threads_give_the_same_bits(isa: str) -> None:
-    for axis, x in ((1, integers(301, 130)), (1, integers(3, 21, 500))):
-        results = [dnn.ops.topk(x, 4, axis, engine=dnn.Engine(isa=isa, threads=n)) for n in (1, 2, 3)]
-        for values, indices in results[1:]:
-            assert np.array_equal(values, results[0][0])
-            assert np.array_equal(indices, results[0][1])
-
-
-def test_guard_pages(isa: str) -> None:
-    def run(dims: tuple[int, ...], axis: int) -> None:
-        x = integers(*dims)
-        src, dst, _ = descs(dims, axis, "abcd"[: len(dims)], 2)
-        desc = dnn.TopKForward("max", src, dst, axis)
-        primitive = dnn.Primitive(dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa)))
-        for at_end in (True, False):
-            run_guarded(primitive, {"src": x}, wanted(x, axis, 2)[0], at_end)
-
-    for dims, axis in (((5, 7), 1), ((2, 101), 1), ((2, 5, 13), 1)):
-        assert not in_child(lambda dims=dims, axis=axis: run(dims, axis))  # type: ignore[misc]
-
-
-def test_no_elements(isa: str) -> None:
-    assert dnn.ops.argmax(np.zeros((0, 5), np.float32), engine=dnn.Engine(isa=isa)).shape == (0,)
 
 
 def test_bad_input() -> None:

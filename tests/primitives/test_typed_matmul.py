@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.memory.summed import SummedDesc
 from tests.primitives.typed_case import TypedCase, check, compare, memories_of
 from tests.support.plans import emulate_plan
 
@@ -184,12 +185,41 @@ def test_blocks_of_plain_weights_and_outer_products(level: str) -> None:
             assert check(C(5, 600, 5, types), level).implementation.startswith("outer") == is_native
 
 
-def test_one_row_of_s8_reads_weights_once() -> None:
-    """Multiplied as words, without a shift that sums of columns would have to undo; in the same panels."""
-    one, more = (C(m, 64, 96, "s8:s8:s32").planned("avx512_core_vnni") for m in (1, 2))
-    assert one.implementation == "tiles:avx512_core" and len(one.plan.phases) == 1
-    assert more.implementation == "tiles:avx512_core_vnni" and len(more.plan.phases) == 2
-    assert one.weights_desc == more.weights_desc
+def test_sums_of_columns_are_packed_with_the_weights() -> None:
+    """A shift needs no phase then, and a zero point one that multiplies; u8 without a zero point does without sums."""
+    for m in (1, 2, 50):
+        pd = C(m, 64, 96, "s8:s8:s32").planned("avx512_core_vnni")
+        assert pd.implementation == "tiles:avx512_core_vnni" and len(pd.plan.phases) == 1
+        assert str(pd.weights_desc) == "s8 96x64 sums:BA32b4a"
+        pd = C(m, 64, 96, "u8:s8:s32", zero_points=(3, None)).planned("avx512_core_vnni")
+        assert len(pd.plan.phases) == 2 and isinstance(pd.weights_desc, SummedDesc)
+        assert not isinstance(C(m, 64, 96, "u8:s8:s32").planned("avx512_core_vnni").weights_desc, SummedDesc)
+    plain = C(1, 64, 96, "s8:s8:s32", "ab").planned("avx512_core_vnni")
+    assert plain.implementation.endswith("avx512_core")  # as words, without a shift: weights are read once
+
+
+@at_levels()
+def test_weights_with_sums_serve_every_src(level: str) -> None:
+    """Packed once, for s8, u8, f32, with and without a zero point, by every level."""
+    packed = C(5, 70, 50, "s8:s8:s32").planned("avx512_core_vnni").weights_desc
+    engine = dnn.Engine(isa=level, machine="zen3")
+    random = np.random.default_rng(1)
+    b = random.integers(-128, 128, (50, 70)).astype(np.int8)
+    weights = dnn.Memory.from_numpy(b, packed)
+    for kind, points in product(("s8", "u8", "f32"), ({}, {"src": 0})):
+        if kind == "f32" and points:
+            continue
+        a = random.integers(0, 127, (5, 50)).astype(
+            kind.replace("s8", "int8").replace("u8", "uint8").replace("f32", "f4")
+        )
+        dst = dnn.MemoryDesc((5, 70), dnn.f32 if kind == "f32" else dnn.s32, "ab")
+        src = dnn.Memory.from_array(a)
+        pd = dnn.primitive_desc(dnn.MatMul(src.desc, packed, dst), dnn.Attr(zero_points=points), engine)
+        pd.plan.check()
+        given = {"src_zero_points": dnn.Memory.from_array(np.array([9], np.int32))} if points else {}
+        result = dnn.Memory(dst)
+        dnn.Primitive(pd).execute(src=src, weights=weights, dst=result, **given)
+        assert (result.numpy() == (a.astype(int) - 9 * bool(points)) @ b.astype(int)).all()
 
 
 REFUSED = [

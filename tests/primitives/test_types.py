@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import asmdnn as dnn
 from asmdnn.bench.values import decoded, encoded
 from asmdnn.definitions.softmax import softmax
-from tests.primitives.guarded import guarded_memory, in_child
 from tests.support.plans import emulate_plan
 
 TYPES = (dnn.f32, dnn.bf16, dnn.f16, dnn.s32, dnn.s8, dnn.u8)
@@ -150,22 +149,3 @@ def test_softmax_and_reductions(dtype: dnn.DataType) -> None:
     assert np.array_equal(decoded(most.numpy(), dtype), x.max(1, keepdims=True))
     run(dnn.ReductionForward("max", src.desc, most.desc), dnn.Attr([dnn.Eltwise("relu")]), src=src, dst=most)
     assert np.array_equal(decoded(most.numpy(), dtype), np.maximum(x.max(1, keepdims=True), 0))
-
-
-@pytest.mark.isa("avx2")
-def test_guard_pages() -> None:
-    def run_all() -> None:
-        for src, dst in ((dnn.u8, dnn.s8), (dnn.bf16, dnn.u8), (dnn.f16, dnn.bf16), (dnn.s8, dnn.f16)):
-            for dims in ((3, 5), (1, 77)):
-                x = encoded(np.random.default_rng(0).integers(0, 100, dims).astype(np.float32), src)
-                descs = [dnn.MemoryDesc(dims, dtype, "ab") for dtype in (src, dst)]
-                desc = dnn.EltwiseForward(INFERENCE, "relu", *descs)
-                primitive = dnn.Primitive(dnn.primitive_desc(desc, engine=dnn.Engine(threads=1)))
-                for at_end in (True, False):
-                    memories = {name: guarded_memory(d, at_end) for name, d in zip(("src", "dst"), descs, strict=True)}
-                    memories["src"][0].array[:] = x.ravel()
-                    memories["src"][1].make_read_only()
-                    primitive.execute(**{name: each for name, (each, _) in memories.items()})
-                    assert np.array_equal(memories["dst"][0].numpy(), encoded(decoded(x, src), dst))
-
-    assert not in_child(run_all)

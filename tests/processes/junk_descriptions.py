@@ -25,6 +25,18 @@ def sums_of_products() -> dict[str, Call]:
             dnn.DeconvolutionBackwardData,
             lambda: gradient_of(conv) | {"algorithm": dnn.Algorithm.deconvolution_direct},
         ),
+        "ConvolutionBackwardWeights": (dnn.ConvolutionBackwardWeights, lambda: weights_gradient_of(conv)),
+        "DeconvolutionBackwardWeights": (
+            dnn.DeconvolutionBackwardWeights,
+            lambda: weights_gradient_of(conv) | {"algorithm": dnn.Algorithm.deconvolution_direct},
+        ),
+        "ConvolutionBackwardWeights.of": (
+            dnn.ConvolutionBackwardWeights.of,
+            lambda: {"forward": dnn.primitive_desc(dnn.ConvolutionForward(**conv)), "diff_bias": "a"},
+        ),
+        "DeconvolutionBackwardWeights.of": (
+            dnn.DeconvolutionBackwardWeights.of, lambda: {"forward": dnn.primitive_desc(transposed)}
+        ),
         "ConvolutionBackwardData.of": (
             dnn.ConvolutionBackwardData.of,
             lambda: {"forward": dnn.primitive_desc(dnn.ConvolutionForward(**conv)), "diff_src": "nhwc"},
@@ -55,6 +67,12 @@ def gradient_of(conv: Arguments) -> Arguments:
     """The arguments of the gradient of data, from those of the forward pass."""
     names = {"src": "diff_src", "dst": "diff_dst"}
     return {names.get(name, name): value for name, value in conv.items() if name not in ("bias", "prop_kind")}
+
+
+def weights_gradient_of(conv: Arguments) -> Arguments:
+    """The same of the gradient of weights."""
+    names = {"weights": "diff_weights", "bias": "diff_bias", "dst": "diff_dst"}
+    return {names.get(name, name): value for name, value in conv.items() if name != "prop_kind"}
 
 
 def moves() -> dict[str, Call]:

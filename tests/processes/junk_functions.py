@@ -85,6 +85,12 @@ def array_products() -> dict[str, Call]:
         "ops.conv_transpose_input_gradient": (
             dnn.ops.conv_transpose_input_gradient, lambda: {**back, "w": array(2, 3, 3, 3), "out": array(1, 2, 5, 5)}
         ),
+        "ops.conv_weight_gradient": (
+            dnn.ops.conv_weight_gradient, lambda: {**back, "x": array(1, 2, 5, 5), "kernel": (3, 3)}
+        ),
+        "ops.conv_transpose_weight_gradient": (
+            dnn.ops.conv_transpose_weight_gradient, lambda: {**back, "x": array(1, 2, 5, 5), "kernel": 3}
+        ),
         "ops.matmul": (dnn.ops.matmul, lambda: {**product, "engine": ENGINE}),
         "ops.pack_weights": (dnn.ops.pack_weights, lambda: {"b": array(3, 4), "engine": ENGINE}),
         "ops.pack_conv_weights": (

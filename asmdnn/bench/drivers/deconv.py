@@ -11,7 +11,9 @@ from asmdnn.bench.words import Option
 from asmdnn.errors import InvalidArguments, Unimplemented
 
 ALGORITHMS, OF_ONEDNN = {"direct": dnn.Algorithm.deconvolution_direct}, {"direct": 0xA}
-GRADIENT = Gradient("deconvolution", {"BWD_D": dnn.DeconvolutionBackwardData}, ALGORITHMS, OF_ONEDNN)
+GRADIENT = Gradient(
+    "deconvolution", (dnn.DeconvolutionBackwardData, dnn.DeconvolutionBackwardWeights), ALGORITHMS, OF_ONEDNN
+)
 
 
 class DeconvWork(ConvWork):

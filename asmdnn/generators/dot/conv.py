@@ -72,6 +72,7 @@ class ConvTileSpec:
     dst: DataType | None = None  # that of the sums, or f32 where something is computed from them
     operand_types: tuple[DataType, ...] = ()  # of what post-ops read, argument by argument; () if all are f32
     starts: tuple[int, ...] = ()  # of every pixel, in bias
+    weights_vector_bytes: int = 0  # from a vector of a weights row to the next one; 0: they touch
 
     @property
     def dst_type(self) -> DataType:
@@ -136,9 +137,12 @@ class ConvTileSpec:
         if self.src_channel_bytes == GROUP_BYTES:  # a pixel's channels are one range
             places = [(0, sum(sizes))]
         src = [(self.src_pixel_bytes[p] + at, size) for p in group.pixels for at, size in places]
-        rows = [c * self.weights_row_bytes for c in range(len(sizes))]
-        row_bytes = self.types.weights_bytes * lanes * self.vectors
-        return (*(Range(SRC, b, b + size) for b, size in src), *(Range(WEIGHTS, b, b + row_bytes) for b in rows))
+        size = self.types.weights_bytes * lanes
+        apart = self.weights_vector_bytes or size
+        rows = [c * self.weights_row_bytes + j * apart for c in range(len(sizes)) for j in range(self.vectors)]
+        if apart == size:  # a row is one range
+            rows, size = rows[:: self.vectors], size * self.vectors
+        return (*(Range(SRC, b, b + width) for b, width in src), *(Range(WEIGHTS, b, b + size) for b in rows))
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), of 6 arguments and one for each operand of post-ops."""
@@ -251,7 +255,8 @@ class TapCode:
             # The row first: all pixels of the group use it, so its loads are under way before the first multiply needs
             # them; a step has vectors + pixels loads for vectors x pixels multiplies.
             for j in range(spec.vectors):
-                at = mem(self.tap_weights, c * spec.weights_row_bytes + j * dot.row_bytes, size=dot.row_bytes)
+                apart = spec.weights_vector_bytes or dot.row_bytes
+                at = mem(self.tap_weights, c * spec.weights_row_bytes + j * apart, size=dot.row_bytes)
                 asm.call_it(at, f"weights[{c}, {j}]")
                 dot.load(self.row[j * dot.row_registers : (j + 1) * dot.row_registers], dot.v, at)
             for line in range(c, spec.ahead_lines, len(sizes)):

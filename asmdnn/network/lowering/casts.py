@@ -4,7 +4,8 @@ import numpy as np
 
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
-from asmdnn.network.steps import Steps
+from asmdnn.network.operators.own import OWN
+from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.reorder.reorder import Reorder
 
@@ -15,13 +16,26 @@ def lower_cast(steps: Steps, group: Group) -> None:
     assert node is not None
     if steps.value(group.result).dtype != np.float32:
         raise Refused(f"Cast to {steps.value(group.result).dtype.name} has no kernel, to f32 it has one")
-    made = steps.integers.get(node.inputs[0])
-    if made:  # positions, which kernels make as f32
-        steps.define(group.result, made)
-        return
     source = steps.integers_of(node.inputs[0])
     desc = Reorder(source.desc, row_major(steps.shape(group.result)))
     steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
 
 
-LOWERINGS = {"Cast": lower_cast}
+def lower_number(steps: Steps, group: Group) -> None:
+    """Integers of a caller that are no larger than the node says, which is checked."""
+    node = group.main
+    assert node is not None
+    source = steps.integers_of(node.inputs[0], node.get("limit"))
+    desc = Reorder(source.desc, row_major(steps.shape(group.result)))
+    steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
+
+
+def lower_integers(steps: Steps, group: Group) -> None:
+    """f32 numbers as integers: the same place, for callers, numpy and look-ups."""
+    node = group.main
+    assert node is not None
+    steps.integers[group.result] = Place(*steps.place(node.inputs[0]))
+    steps.bounds[group.result] = node.get("bounds")
+
+
+LOWERINGS = {"Cast": lower_cast, f"{OWN}.Number": lower_number, f"{OWN}.Integers": lower_integers}

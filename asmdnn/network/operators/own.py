@@ -30,7 +30,13 @@ def rows_types(node: Node, indices: Value, table: Value) -> list[Type]:
     return [((*indices.shape, table.shape[1]), table.dtype)]
 
 
+def integer_types(node: Node, x: Value) -> list[Type]:
+    return [(x.shape, np.int64)]
+
+
 OPERATORS = {
+    "Number": Operator(lambda node, x: x.astype(np.float32), lambda node, x: [(x.shape, np.float32)]),
+    "Integers": Operator(lambda node, x: x.astype(np.int64), integer_types),
     "OneHotRows": Operator(one_hot_rows, rows_types),
     "ChannelShuffle": Operator(channel_shuffle, same_as_first),
     "Attention": Operator(attention),

@@ -44,7 +44,7 @@ def triangle(w: Speller, node: Node, x: str, k: str = NOTHING) -> Spelt:
     else:
         first = int(number(known))
         kept = w.constant(diagonal >= first if node.get("upper", 1) else diagonal <= first, bool)
-    return (w.where(w.expanded(kept, *w.shape(x)), x, 0.0),)
+    return (w.where(w.expanded(kept, *w.shape(x)), x, w.like(x, 0)),)
 
 
 def centre(w: Speller, node: Node, x: str, sizes: str) -> Spelt:
@@ -65,7 +65,7 @@ def one_hot(w: Speller, node: Node, indices: str, depth: str, values: str) -> Sp
     count, ndim = int(number(w.data(depth))), len(w.shape(indices)) + 1
     axis = normal(node.get("axis", -1), ndim)
     dims = [*w.shape(indices)[:axis], count, *w.shape(indices)[axis:]]
-    if 0 in dims or w.value(values).dtype != np.float32:
+    if 0 in dims or w.value(values).dtype == np.bool_:
         return None
     along = [-1 if i == axis else 1 for i in range(ndim)]
     place = w.expanded(w.lifted(w.number(indices), axis), *dims)

@@ -7,10 +7,11 @@ from importlib import import_module
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.evaluation import own_errors
 from asmdnn.network.spelling.foreign import DOMAIN, ForeignOperator, check, results_of
-from asmdnn.network.spelling.words import Sentences, Speller, is_f32
+from asmdnn.network.spelling.words import Sentences, Speller, are_kernels, is_f32
 
 MODULES = ("attention", "norms", "products", "losses", "rows")
 FOREIGN = ("fused", "transformers", "integers")
+OF_ANY_TYPE = {"Trilu", "CenterCropPad", "OneHot", "ReverseSequence"}  # which move elements; others are of f32 alone
 EVERYWHERE = {"SimplifiedLayerNormalization"}  # which onnxruntime writes without its domain
 OF_ONNX = {"QLinearConv", "QLinearMatMul"}  # which have no definition either
 Spelling = Callable[..., tuple[str, ...] | None]  # (words, node, *inputs): the results; None to leave a node as it is
@@ -31,7 +32,8 @@ def spelt(folding: Sentences, node: Node) -> dict[str, str] | None:
     What an f32 node of one of these operators means is the same.
     """
     spelling = spellings().get(node.op) if not node.domain else None
-    if spelling is None or not is_f32(folding, node) or not folding.kept_integers.isdisjoint(node.inputs):
+    fits = are_kernels if node.op in OF_ANY_TYPE else is_f32
+    if spelling is None or not fits(folding, node) or not folding.kept_integers.isdisjoint(node.inputs):
         return None
     results = spelling(Speller(folding, node), node, *node.inputs)
     if results is None:

@@ -81,6 +81,10 @@ class Speller:
     def where(self, condition: str, a: str | float, b: str | float) -> str:
         return self("Where", condition, self.operand(a), self.operand(b))
 
+    def like(self, x: str, data: Any) -> str:
+        """A constant of the type of a value."""
+        return self.constant(data, self.value(x).dtype)
+
     def operand(self, x: str | float) -> str:
         return x if isinstance(x, str) else self.constant(x)
 
@@ -111,6 +115,11 @@ class Speller:
     def number(self, x: str) -> str:
         """Integers or truths as f32."""
         return x if self.value(x).dtype == F32 else self("Cast", x, to=FLOAT)
+
+
+def are_kernels(folding: Sentences, node: Node) -> bool:
+    """Whether a node has operands of types that kernels compute with."""
+    return all(folding.values[name].dtype in (F32, np.bool_, np.int64, np.int32) for name in node.inputs if name)
 
 
 def is_f32(folding: Sentences, node: Node) -> bool:

@@ -29,7 +29,7 @@ from asmdnn.primitives.convolution.direct import (
 from asmdnn.primitives.convolution.few_schedule import TAP_VECTORS, cycles_of, scheduled
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.grouped import check_types
-from asmdnn.primitives.convolution.multiplied import check_f32
+from asmdnn.primitives.convolution.multiplied import check_f32, level_of_rows, types_of
 from asmdnn.primitives.convolution.operands import broadcast_layout
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import ways
@@ -68,6 +68,8 @@ def planned_as(
     parts: Parts[Desc],
 ) -> Plan:
     """The same of a convolution or a deconvolution; `parts` are the direct convolutions that it is compared with."""
+    level_of_rows(types_of(desc), engine)  # what nothing multiplies is refused for that
+    check_f32(desc.tensors())
     engine = replace(engine, isa=dot_level(F32, engine.isa))
     lanes = lanes_of(engine.isa)
     weights = weights_desc(desc.weights, lanes)
@@ -101,7 +103,6 @@ def weights_desc(weights: MemoryDesc, lanes: int) -> MemoryDesc:
 
 def layouts_of(desc: ConvolutionDesc, lanes: int) -> tuple[ImageLayout, ImageLayout]:
     """Raises Refused unless kernels can address the tensors, whose formats are resolved."""
-    check_f32(desc.tensors())
     check_types(desc)
     src, dst = image_layout(desc.src), image_layout(desc.dst)
     if src is None or dst is None:

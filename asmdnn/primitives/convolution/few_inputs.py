@@ -53,8 +53,9 @@ def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan `desc` for tensors as they are.  Raises Refused."""
-    types = check_single(desc, engine)
+    types = types_of(desc)
     engine = level_of_rows(types, engine)
+    check_single(types, engine)
     lanes = lanes_of(engine.isa)
     weights = weights_desc(desc.weights, desc.has_groups, lanes)
     check_weights(desc, weights)
@@ -75,12 +76,10 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
 
-def check_single(desc: ConvolutionForward, engine: Engine) -> Types:
-    """The types.  Raises Refused where a multiply takes several input channels at once, as tiles do."""
-    types = types_of(desc)
+def check_single(types: Types, engine: Engine) -> None:
+    """Raises Refused where a multiply takes several input channels at once, as tiles do."""
     if types.group > 1 and not (types.sums == f32 and is_widened(types, engine)):
         raise Refused(f"{types.group} channels of {types.src} are multiplied at once, rows take one")
-    return types
 
 
 def weights_desc(weights: MemoryDesc, has_groups: bool, lanes: int) -> MemoryDesc:

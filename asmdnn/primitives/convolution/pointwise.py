@@ -19,12 +19,12 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.direct import channels_of_dst, scaled_dims
+from asmdnn.primitives.convolution.multiplied import check_f32, level_of_rows, types_of
 from asmdnn.primitives.convolution.operands import broadcast_layout
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.products.plan import Job, best
 from asmdnn.primitives.products.product import Matrix, Product, row_of
 from asmdnn.primitives.products.target import Ending, target_of
-from asmdnn.types import f32
 
 PLAIN = {"src": "axb", "weights": "abx", "bias": "a", "dst": "axb"}  # what `any` becomes
 
@@ -32,6 +32,7 @@ PLAIN = {"src": "axb", "weights": "abx", "bias": "a", "dst": "axb"}  # what `any
 def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal:
     """Plan `desc` by the best strategy, or say why it is no product of matrices."""
     try:
+        level_of_rows(types_of(desc), engine)  # what nothing multiplies is refused for that
         product = best(job_of(desc, attr, engine))
     except Refused as reason:
         return Refusal(f"product:{dot_level(F32, engine.isa)}", str(reason))
@@ -60,9 +61,7 @@ def check_pointwise(desc: ConvolutionForward) -> None:
         raise Refused(f"the kernel has {'x'.join(map(str, desc.kernel))} positions, a product has one")
     if any(s != 1 for s in desc.strides) or any(desc.padding_l) or desc.src.dims[2:] != desc.dst.dims[2:]:
         raise Refused("strides or padding: pixels of dst are not those of src")
-    for name, tensor in desc.tensors().items():
-        if tensor.dtype != f32:
-            raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
+    check_f32(desc.tensors())
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
 

@@ -132,4 +132,47 @@ class DeconvolutionBackwardData(ConvolutionBackward):
     algorithm: Algorithm | ConvolutionAlgorithm = Algorithm.deconvolution_direct
 
 
+@dataclass(frozen=True, slots=True)
+class ConvolutionBackwardWeights(ConvolutionBackward):
+    """diff_weights[o, i, r, s] = sum over n, v, u of diff_dst[n, o, v, u] * src[n, i, y, x]; diff_bias: sums
+
+    with y = v*sh + r*(dh+1) - pt and x = u*sw + s*(dw+1) - pl, products with padding left out.  diff_bias may be None.
+    Dims and window are those of ConvolutionForward; diff_weights of format "any" get panels as the forward pass reads
+    them.  Raises InvalidArguments if sizes do not fit together.
+    """
+
+    roles: ClassVar[Mapping[str, str]] = OF_WEIGHTS
+    src: MemoryDesc
+    diff_weights: MemoryDesc
+    diff_dst: MemoryDesc
+    diff_bias: MemoryDesc | None = None
+    strides: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    padding_l: tuple[int, ...] = ()
+    padding_r: tuple[int, ...] = ()
+    algorithm: Algorithm | ConvolutionAlgorithm = Algorithm.convolution_direct
+
+
+@dataclass(frozen=True, slots=True)
+class DeconvolutionBackwardWeights(ConvolutionBackward):
+    """diff_weights[o, i, r, s] = sum over n, v, u of diff_dst[n, o, y, x] * src[n, i, v, u]; diff_bias: sums
+
+    with y and x as above: the same sum with the roles of src and diff_dst exchanged.  Dims and window are those of
+    DeconvolutionForward.  Raises InvalidArguments if sizes do not fit together.
+    """
+
+    _form: ClassVar[type[ConvolutionDesc]] = DeconvolutionForward
+    roles: ClassVar[Mapping[str, str]] = OF_WEIGHTS
+    src: MemoryDesc
+    diff_weights: MemoryDesc
+    diff_dst: MemoryDesc
+    diff_bias: MemoryDesc | None = None
+    strides: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    padding_l: tuple[int, ...] = ()
+    padding_r: tuple[int, ...] = ()
+    algorithm: Algorithm | ConvolutionAlgorithm = Algorithm.deconvolution_direct
+
+
+BackwardWeights = ConvolutionBackwardWeights | DeconvolutionBackwardWeights
 BackwardData = ConvolutionBackwardData | DeconvolutionBackwardData

@@ -1,28 +1,37 @@
 """Gradients of convolutions and deconvolutions, as kinds of primitives."""
 
 from asmdnn.primitives.convolution.kind import problem_word
-from asmdnn.primitives.convolution_backward import data
+from asmdnn.primitives.convolution_backward import data, depthwise_weights, weights
 from asmdnn.primitives.convolution_backward.description import (
     BackwardData,
+    BackwardWeights,
     ConvolutionBackwardData,
+    ConvolutionBackwardWeights,
     DeconvolutionBackwardData,
+    DeconvolutionBackwardWeights,
 )
 from asmdnn.primitives.kind import Kind, Words
 
 
 def data_words(desc: BackwardData) -> Words:
+    return words(desc, "backward_data")
+
+
+def weights_words(desc: BackwardWeights) -> Words:
+    return words(desc, "backward_weights")
+
+
+def words(desc: BackwardData | BackwardWeights, prop_kind: str) -> Words:
     p = desc.forward()
-    primitive = "convolution" if isinstance(desc, ConvolutionBackwardData) else "deconvolution"
-    return Words(primitive, f"alg:{p.algorithm_name}", problem_word(p), "backward_data")
+    primitive = p.algorithm_name.partition("_")[0]
+    return Words(primitive, f"alg:{p.algorithm_name}", problem_word(p), prop_kind)
 
 
+WEIGHTS = (depthwise_weights.plans, weights.plans)
+LETTERS = ConvolutionBackwardData.letters
 KINDS = (
-    Kind(
-        ConvolutionBackwardData,
-        (data.plan_convolution,),
-        data_words,
-        transformed=("weights",),
-        letters=ConvolutionBackwardData.letters,
-    ),
-    Kind(DeconvolutionBackwardData, (data.plan_deconvolution,), data_words, letters=DeconvolutionBackwardData.letters),
+    Kind(ConvolutionBackwardData, (data.plan_convolution,), data_words, transformed=("weights",), letters=LETTERS),
+    Kind(DeconvolutionBackwardData, (data.plan_deconvolution,), data_words, letters=LETTERS),
+    Kind(ConvolutionBackwardWeights, WEIGHTS, weights_words, letters=LETTERS),
+    Kind(DeconvolutionBackwardWeights, WEIGHTS, weights_words, letters=LETTERS),
 )

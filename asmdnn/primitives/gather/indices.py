@@ -29,5 +29,6 @@ def check_indices(name: str, indices: npt.NDArray[Any], limit: int, axis: int) -
     if not indices.size or (np.minimum.reduce(indices, None) >= -limit and np.maximum.reduce(indices, None) < limit):
         return
     place = np.argwhere((indices < -limit) | (indices >= limit))[0].tolist()
-    reason = f"axis {axis} of src has {limit}" if axis != NO_AXIS else "which is read as an int32"
-    raise InvalidArguments(f"{name}{place} is {indices[tuple(place)]}, {reason}: use {-limit} to {limit - 1}")
+    bits = f"which is read as an integer of {limit.bit_length()} bits"
+    reason = f"axis {axis} of src has {limit}" if axis != NO_AXIS else bits
+    raise InvalidArguments(f"{name}{place} is {int(indices[tuple(place)])}, {reason}: use {-limit} to {limit - 1}")

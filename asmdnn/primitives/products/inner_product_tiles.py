@@ -23,6 +23,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import row_major
+from asmdnn.primitives.products import inner_product_typed
 from asmdnn.primitives.products.blocks import panel_columns
 from asmdnn.primitives.products.inner_product import (
     InnerProductBackwardData,
@@ -43,6 +44,8 @@ Kind = TypeVar("Kind", InnerProductForward, InnerProductBackwardData, InnerProdu
 
 def plan_forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """dst = src * weights^T, by every strategy."""
+    if inner_product_typed.is_typed(desc, attr):
+        return inner_product_typed.plan(desc, attr, engine)
     return answers(lambda: forward(desc, attr, engine), dot_level(F32, engine.isa))
 
 

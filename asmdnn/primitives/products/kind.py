@@ -17,6 +17,7 @@ from asmdnn.primitives.products.inner_product import (
 )
 from asmdnn.primitives.products.matmul import MatMul
 
+SUMMED = ("weights",)
 BETAS = {"zero": "0", "one": "1", "any": "any"}
 
 
@@ -50,19 +51,23 @@ def _inner_product(src: MemoryDesc, weights: MemoryDesc, prop_kind: str) -> Word
 
 
 def kind(
-    description: type[Any], planner: Planner[Any], words: Callable[[Any], Words], letters: Letters = no_letters
+    description: type[Any],
+    planner: Planner[Any],
+    words: Callable[[Any], Words],
+    letters: Letters = no_letters,
+    summed: tuple[str, ...] = (),
 ) -> Kind:
     """Of products, whose planners have the same candidates."""
-    return Kind(description, (planner,), words, candidates=candidates_of(planner), letters=letters)
+    return Kind(description, (planner,), words, candidates=candidates_of(planner), letters=letters, summed=summed)
 
 
 KINDS = (
-    kind(MatMul, matmul_tiles.plan, matmul_words, MatMul.letters),
+    kind(MatMul, matmul_tiles.plan, matmul_words, MatMul.letters, SUMMED),
     kind(Gemm, gemm.plan, gemm_words),
+    kind(InnerProductForward, inner_product_tiles.plan_forward, forward_words, InnerProductForward.letters, SUMMED),
     *(
         kind(description, planner, words, description.letters)
         for description, planner, words in (
-            (InnerProductForward, inner_product_tiles.plan_forward, forward_words),
             (InnerProductBackwardData, inner_product_tiles.plan_backward_data, backward_data_words),
             (InnerProductBackwardWeights, inner_product_tiles.plan_backward_weights, backward_weights_words),
         )

@@ -9,6 +9,7 @@ from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.isa.dot import Types, dot_class, dot_level, multiplied, unshifted_level
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
@@ -24,7 +25,7 @@ from asmdnn.primitives.products.prepare import MAX_OFFSET, TILE_ROWS
 from asmdnn.primitives.products.product import Matrix, Panels, Product, matrix_of, panels_of, panels_tag
 from asmdnn.primitives.products.starts import ZERO_POINT, add_start
 from asmdnn.primitives.products.target import Ending, target_of
-from asmdnn.types import f32, s32
+from asmdnn.types import f32, s8, s32
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +52,13 @@ def plan(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
 def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types) -> Job:
     """The product of strides.  Raises Refused."""
     tiles = WeightsPanels(types, lanes_of(dot_level(types, engine.isa)))
-    passed = resolve(desc, tiles)
+    has_zero_point = "src" in dict(attr.zero_points)
+    passed = resolve(desc, tiles, has_zero_point)
     check_overlap(passed.tensors(), ("dst",))
     for name in passed.tensors().keys() & {"dst", "bias"}:
         if (dtype := passed.tensors()[name].dtype) not in RESULTS:
             raise Refused(f"{name} is {dtype}, it must be one of {', '.join(map(str, RESULTS))}")
-    desc = resolve(passed.with_formats(unreadable(passed, tiles)), tiles)
+    desc = resolve(passed.with_formats(unreadable(passed, tiles)), tiles, has_zero_point)
     chain = chain_of(
         attr,
         desc.tensors() | {"src": passed.src},
@@ -72,9 +74,9 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types) -> Job:
     tensors, as_passed = desc.tensors() | chain.arguments(read), passed.tensors() | chain.arguments(others)
     target, assembly = target_of(engine, Ending(chain), types), Assembly(engine.tuning, engine.isa)
     if types.sums == s32:
-        has_zero_point = "src" in dict(attr.zero_points)
         few = 1 if is_panels(desc.weights, tiles) else target.products.few_vectors
-        if prod(desc.dst.dims[:-1]) <= few and not has_zero_point:  # sums of columns would read all weights once more
+        has_sums = has_zero_point or isinstance(desc.weights, SummedDesc)
+        if prod(desc.dst.dims[:-1]) <= few and not has_sums:  # which would read all weights once more
             target = replace(target, isa=unshifted_level(types, engine.isa))
         shift = dot_class(types, target.isa).shift
         p = replace(p, bias=add_start(assembly, desc.weights, target.isa, shift, has_zero_point))
@@ -89,14 +91,17 @@ def scaled_dims(ndims: int) -> dict[str, dict[int, int]]:
     return {"src": batch | {ndims - 2: ndims - 2}, "weights": batch | {ndims - 1: ndims - 1}}
 
 
-def resolve(desc: MatMul, tiles: WeightsPanels) -> MatMul:
-    """`any` becomes row-major, and for weights of several columns panels."""
+def resolve(desc: MatMul, tiles: WeightsPanels, has_zero_point: bool = False) -> MatMul:
+    """`any` becomes row-major, and for weights of several columns panels; with sums of columns where src has a zero
+    point, or is of a type that levels shift."""
     formats = {}
     for name, d in desc.tensors().items():
         if d.is_any:
             panels = name == "weights" and min(d.dims) > 0 and d.dims[-1] > 1
             tag = tiles.tag(d.ndims, d.dims[-1]) if panels else LETTERS[: d.ndims]
             formats[name] = MemoryDesc(d.dims, d.dtype, tag)
+            if panels and tiles.types.sums == s32 and (has_zero_point or tiles.types.src == s8):
+                formats[name] = SummedDesc(formats[name])
     return desc.with_formats(formats)
 
 

@@ -24,11 +24,12 @@ from asmdnn.generators.move.compensation import (
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.levels import AVX2
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.loops import Box, Loop, cut_loop, digits, merge, pieces_of, together
-from asmdnn.planning.phase import Int64, views
+from asmdnn.planning.phase import Int64, View
 from asmdnn.primitives.reorder.blocks import MAX_OFFSET
 from asmdnn.primitives.reorder.quantization import strides_of
 from asmdnn.types import s32
@@ -47,7 +48,7 @@ def add_compensation(
     assembly: Assembly,
     dst: MemoryDesc,
     mask: int,
-    places: tuple[str, str] = ("dst", "compensation"),
+    places: tuple[View, View] = (View("dst"), View("compensation")),
     factor: int = FACTOR,
 ) -> None:
     """What computes the second buffer of `places` from the first: -factor times the sums of dst."""
@@ -56,7 +57,7 @@ def add_compensation(
         size_bytes = compensation_desc(dst, mask).size_bytes
         zeros = RowsSpec(AVX2.name, 1, size_bytes, 0, size_bytes, zero=True)
         made = [Call(zeros, (0, 0), (), tuning.moves.call_cycles)] if size_bytes else []
-        assembly.add(phases_of(made, views(places), tuning.phases))
+        assembly.add(phases_of(made, places, tuning.phases))
         return
     summed = merge([x for dim in range(dst.ndims) if not mask >> dim & 1 for x in padded_loops(dst, dim)])
     dense = next((x.extent for x in summed if x.src == 1), 1)
@@ -69,7 +70,19 @@ def add_compensation(
         outer = sorted((x for x in box.loops if x is not outputs), key=lambda x: -x.dst)
         made.append(Call(spec, box.starts, tuple(outer), cycles))
     tap_list = assembly.constant("taps", np.concatenate(([len(taps)], taps)))
-    assembly.add(phases_of(made, views((*places, tap_list)), tuning.phases))
+    assembly.add(phases_of(made, (*places, View(tap_list)), tuning.phases))
+
+
+def add_sums(assembly: Assembly, weights: SummedDesc, name: str = "dst") -> None:
+    """What computes the sums that lie behind weights, which are there."""
+    elements = View(name, 0, weights.storage.size_bytes)
+    for begin, factor in zip(weights.begins, (FACTOR, 1), strict=True):
+        add_compensation(assembly, weights.storage, weights.mask, (elements, View(name, begin)), factor)
+
+
+def but_depth(ndims: int) -> int:
+    """The mask of all dims of weights but k."""
+    return (1 << ndims) - 1 - (1 << ndims - 2)
 
 
 def padded_loops(dst: MemoryDesc, dim: int) -> Iterator[Loop]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
@@ -18,6 +19,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.implementation import Answer, Desc, by_ways
+from asmdnn.primitives.reorder.compensation import add_sums
 from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.primitives.reorder.winograd import add_transform
 
@@ -44,9 +46,11 @@ def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
         assembly.words += words
         add_transform(assembly, (step.source, step.src), (step.target, step.dst))
         return
-    assembly.add(
-        reorder_phases(step.src, step.dst, (step.source, step.target), assembly.tuning, isa=assembly.isa), *words
-    )
+    places = step.source, step.target
+    made = reorder_phases(step.src.storage, step.dst.storage, places, assembly.tuning, isa=assembly.isa)
+    assembly.add(made, *words)
+    if isinstance(step.dst, SummedDesc):
+        add_sums(assembly, step.dst, step.target)
 
 
 def between_reorders(

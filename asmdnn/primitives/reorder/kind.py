@@ -10,4 +10,4 @@ def words(desc: Reorder) -> Words:
     return Words("reorder", "" if mask is None else f"oflag:s8s8_comp:{mask}", dims_word(desc.src))
 
 
-KINDS = (Kind(Reorder, (reorder.plan, winograd.plan), words, transformed=("dst",)),)
+KINDS = (Kind(Reorder, (reorder.plan, winograd.plan), words, transformed=("dst",), summed=("src", "dst")),)

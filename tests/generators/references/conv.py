@@ -116,8 +116,9 @@ def conv_tile(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
         for src, weights in offsets:
             for step in range(-(-group.channels // together)):
                 count = min(together, group.channels - step * together)
-                elements = spec.vectors * lanes * together
-                row = memory["weights"].load(weights + step * spec.weights_row_bytes, elements).reshape(-1, together)
+                elements, apart = lanes * together, spec.weights_vector_bytes or spec.types.weights_bytes * lanes
+                at = [weights + step * spec.weights_row_bytes + j * apart for j in range(spec.vectors)]
+                row = np.concatenate([memory["weights"].load(x, elements) for x in at]).reshape(-1, together)
                 for p in group.pixels:
                     at = spec.src_pixel_bytes[p] + src + step * spec.src_channel_bytes
                     sums[p] += row[:, :count] @ (memory["src"].load(at, count) + shift)

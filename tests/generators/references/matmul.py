@@ -162,10 +162,10 @@ def pack_case(spec: PackSpec, random: np.random.Generator, integers: bool) -> Ca
 
 
 def start_case(spec: StartVectorSpec, random: np.random.Generator, _: bool) -> Case:
-    """start[c] = (shift + zero_point[0]) * start[c], modulo 2^32."""
+    """start[c] = (shift + zero_point[0]) * sums[c], modulo 2^32."""
     memory = {name: elements(random, integers=True, kind=s32) for name in spec.frame}
     factor = spec.shift + memory["zero_point"].load(0, 1)
-    memory["start"].store(0, factor * memory["start"].load(0, spec.count))
+    memory["start"].store(0, factor * memory["sums"].load(0, spec.count))
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {})
 
 

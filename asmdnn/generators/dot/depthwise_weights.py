@@ -1,0 +1,202 @@
+"""Gradients of depthwise weights: rows of the image, of one vector of channels, at the positions of a kernel's row.
+
+    weights[k, c] (+)= sum over taps t, columns x that position k reaches of src[t, x, k, c] * diff_dst[t, x, c]
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src      | f32[..., lanes] | column x of position k is x * src_step + positions[k] bytes behind a tap's place |
+| diff_dst | f32[..., lanes] | column x is x * dst_step bytes behind a tap's place |
+| weights  | f32[positions, lanes] | weights_step bytes apart; read if the sums go on |
+| taps     | int64[...] | a count, then (src, diff_dst) byte offsets, one pair for every row of the image |
+
+Lanes are channels, all real.  A segment is a run of columns with the positions that lie inside src, so that padding is
+never read.  Every source vector is loaded once for the columns that are unrolled, and used by all whose windows have
+it, while diff_dst of these waits in registers; with more positions than that takes, sources are multiplied from memory.
+Where positions are few, columns take turns in several sets of sums, for a multiply waits four cycles for the one
+before; the sets are added in the end, in their order.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from asmdnn.generators.checksum import checksum
+from asmdnn.generators.contract import Footprint, Range, TapList, joined
+from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.vector import Vector
+from asmdnn.isa.vectors import VECTORS, lanes_of, vector_of
+from asmdnn.types import f32
+
+ARGUMENTS = ("src", "diff_dst", "weights", "taps")
+SRC, DIFF_DST, WEIGHTS, TAPS = range(len(ARGUMENTS))
+SUMS = 8  # that wait for one another less than they are computed
+UNROLLED = 16  # columns of a segment without a loop
+COLUMNS = 8  # at least, of a round of a loop
+SPARE = 1  # registers beside the sums and diff_dst: a source vector
+
+
+def most_positions(isa: str) -> int:
+    """Of a kernel: as many as registers hold sums of."""
+    return VECTORS[isa].count - 1 - SPARE
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRun:
+    """Columns [first, first + count) of a row, and the numbers of the positions that they reach."""
+
+    positions: tuple[int, ...]
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class DepthwiseWeightsSpec:
+    """Everything that the bytes of the kernel depend on; distances in bytes."""
+
+    isa: str
+    positions: tuple[int, ...]
+    segments: tuple[ColumnRun, ...]
+    src_step: int
+    dst_step: int
+    weights_step: int
+    accumulate: bool = False
+
+    @property
+    def name(self) -> str:
+        words = [str(len(self.positions)), *["acc"] * self.accumulate, checksum(self)]
+        return f"depthwise_weights_f32_{'_'.join(words)}__{self.isa}"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        return ARGUMENTS
+
+    @property
+    def held(self) -> int:
+        """Vectors of diff_dst in registers: of all columns that share a source vector, else one."""
+        shared = (self.positions[-1] - self.positions[0]) // self.src_step + 1
+        return shared if shared + SPARE + len(self.positions) <= VECTORS[self.isa].count else 1
+
+    @property
+    def sets(self) -> int:
+        """Of sums: columns take turns."""
+        room = VECTORS[self.isa].count - self.held - SPARE
+        return max(1, min(-(-SUMS // self.count), room // self.count))
+
+    @property
+    def columns(self) -> int:
+        """Of a round of a loop: each set as often."""
+        return self.sets * -(-COLUMNS // self.sets)
+
+    def footprint(self) -> Footprint:
+        size = f32.size_bytes * lanes_of(self.isa)
+        columns = [(x, s) for s in self.segments for x in range(s.first, s.first + s.count)]
+        read = {Range(DIFF_DST, x * self.dst_step, x * self.dst_step + size) for x, _ in columns}
+        places = {x * self.src_step + self.positions[k] for x, s in columns for k in s.positions}
+        read |= {Range(SRC, at, at + size) for at in places}
+        sums = tuple(Range(WEIGHTS, k * self.weights_step, k * self.weights_step + size) for k in range(self.count))
+        return Footprint(sums * self.accumulate, sums, TapList(TAPS, (SRC, DIFF_DST), (joined(read),)))
+
+    @property
+    def count(self) -> int:
+        return len(self.positions)
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 *frame)."""
+        DepthwiseWeightsCode(self, asm).emit()
+        asm.ret()
+
+
+class DepthwiseWeightsCode:
+    """The emission: pointers to a tap's row, which move on behind a loop over columns."""
+
+    def __init__(self, spec: DepthwiseWeightsSpec, asm: Assembler) -> None:
+        self.spec, self.asm = spec, asm
+        self.v: Vector = vector_of(spec.isa, asm)
+        self.sums: list[list[Any]] = self.v.registers.take("sums", spec.sets, spec.count)
+        self.free: list[Register] = list(self.v.registers.take("diff_dst", spec.held))
+        self.source: Register = self.v.registers.take("src")
+        self.bases = [asm.gp.take(name) for name in ("src", "diff_dst")]
+        self.row = [asm.gp.take(name) for name in ("row of src", "row of diff_dst")]
+        self.taps, self.left, self.columns = (asm.gp.take(name) for name in ("taps", "rows left", "columns left"))
+        self.moved = 0  # columns that the pointers to the row have moved
+
+    def emit(self) -> None:
+        asm = self.asm
+        for of_set in self.sums:
+            for total in of_set:
+                self.v.zero(total)
+        for pointer, argument in zip((*self.bases, self.taps), (SRC, DIFF_DST, TAPS), strict=True):
+            asm.MOV(pointer, mem(asm.frame, 8 * argument))
+        nothing = asm.new_label("no rows")
+        asm.MOV(self.left, mem(self.taps))
+        asm.TEST(self.left, self.left)
+        asm.JZ(nothing)
+        asm.role("rows")
+        with asm.loop(self.left, "rows"):
+            for number, pointer in enumerate(self.row):
+                asm.MOV(pointer, mem(self.taps, 8 + 8 * number))
+                asm.ADD(pointer, self.bases[number])
+            asm.ADD(self.taps, 16)
+            self.moved = 0
+            for segment in self.spec.segments:
+                self.segment(segment)
+        asm.bind(nothing)
+        self.finish()
+
+    def segment(self, segment: ColumnRun) -> None:
+        columns, whole = self.spec.columns, 0
+        if segment.count > UNROLLED:
+            rounds = segment.count // columns
+            whole = rounds * columns
+            self.asm.MOV(self.columns, rounds)
+            with self.asm.loop(self.columns, "columns"):
+                self.some(segment, segment.first, columns)
+                for pointer, step in zip(self.row, (self.spec.src_step, self.spec.dst_step), strict=True):
+                    self.asm.ADD(pointer, columns * step)
+            self.moved += whole
+        self.some(segment, segment.first + whole, segment.count - whole)
+
+    def some(self, segment: ColumnRun, first: int, count: int) -> None:
+        """sums += src * diff_dst for some columns, unrolled, source by source or column by column."""
+        spec = self.spec
+        uses = [(x, k) for x in range(count) for k in segment.positions]
+        place = {(x, k): (first + x - self.moved) * spec.src_step + spec.positions[k] for x, k in uses}
+        if spec.held > 1:
+            uses.sort(key=lambda use: (place[use], use))
+        factors: dict[int, Register] = {}
+        last = {x: i for i, (x, _) in enumerate(uses)}
+        for i, (x, k) in enumerate(uses):
+            if x not in factors:
+                factors[x] = self.free.pop()
+                self.v.load(factors[x], mem(self.row[1], (first + x - self.moved) * spec.dst_step, size=self.v.bytes))
+            self.multiply(x, k, factors[x], place, uses, i)
+            if last[x] == i:
+                self.free.append(factors.pop(x))
+
+    def multiply(
+        self, x: int, k: int, factor: Register, place: dict[tuple[int, int], int], uses: list[tuple[int, int]], i: int
+    ) -> None:
+        """The product of a column at a position: of a source in its register, if several have it, else from memory."""
+        at = place[x, k]
+        alike = [place[uses[n]] == at for n in (i - 1, i + 1) if 0 <= n < len(uses)]
+        source = mem(self.row[0], at, size=self.v.bytes)
+        total = self.sums[x % self.spec.sets][k]
+        if not any(alike):
+            self.v.fma(total, factor, source)
+            return
+        if i == 0 or place[uses[i - 1]] != at:
+            self.v.load(self.source, source)
+        self.v.fma(total, factor, self.source)
+
+    def finish(self) -> None:
+        """The sets together, on top of what weights held, and stored."""
+        asm, weights = self.asm, self.bases[0]
+        asm.role("finish")
+        asm.MOV(weights, mem(asm.frame, 8 * WEIGHTS))
+        first, *others = self.sums
+        for k, total in enumerate(first):
+            for other in others:
+                self.v.add(total, total, other[k])
+            at = mem(weights, k * self.spec.weights_step, size=self.v.bytes)
+            if self.spec.accumulate:
+                self.v.add(total, total, at)
+            self.v.store(at, total)

@@ -1,0 +1,75 @@
+"""What is known of integers that are computed with as f32: what they are from and up to, and what results are then."""
+
+from collections.abc import Callable
+from math import inf
+from typing import Any, NamedTuple
+
+from asmdnn.primitives.attributes.functions import trunc
+
+EXACT = 1 << 24
+FLOORS = {"Mul": 1 << 18, "ReduceSum": 1 << 9, "CumSum": 1 << 9}  # what ids, and what masks and counts, may need
+FLOOR = 1 << 20
+
+
+class IntegerBounds(NamedTuple):
+    """What a value is from, and up to."""
+
+    least: float
+    most: float
+
+    @property
+    def size(self) -> float:
+        return max(-self.least, self.most)
+
+
+ANYTHING, TRUTHS = IntegerBounds(-inf, inf), IntegerBounds(0, 1)
+
+
+class Known(NamedTuple):
+    """An integer value: the f32 value that it is, its bounds, and the inputs whose limits these come from."""
+
+    name: str
+    bounds: IntegerBounds
+    sources: frozenset[str] = frozenset()
+
+
+class TooLarge(Exception):
+    """A result may exceed what is exact."""
+
+    def __init__(self, result: str, sources: frozenset[str], floor: int) -> None:
+        self.result, self.sources, self.floor = result, sources, floor
+
+
+def towards_zero(x: Any) -> Any:
+    return trunc(x)
+
+
+def quotient(a: Any, b: Any) -> Any:
+    """Exact where |a| + |b| < 2^24: no quotient that is none is rounded to an integer."""
+    return trunc(a / b)
+
+
+def corners(a: IntegerBounds, b: IntegerBounds) -> IntegerBounds:
+    found = [x * y for x in a for y in b]
+    return IntegerBounds(min(found), max(found))
+
+
+def symmetric(size: float) -> IntegerBounds:
+    return IntegerBounds(-size, size)
+
+
+COMPARISONS = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
+ARITHMETIC: dict[str, Callable[..., IntegerBounds]] = {
+    "Add": lambda a, b: IntegerBounds(a.least + b.least, a.most + b.most),
+    "Sub": lambda a, b: IntegerBounds(a.least - b.most, a.most - b.least),
+    "Mul": corners,
+    "Div": lambda a, b: symmetric(a.size),
+    "Mod": lambda a, b: symmetric(b.size),
+    "Neg": lambda a: IntegerBounds(-a.most, -a.least),
+    "Abs": lambda a: IntegerBounds(0, a.size),
+    "Sign": lambda a: symmetric(1),
+    "Min": lambda *a: IntegerBounds(min(x.least for x in a), max(x.most for x in a)),
+    "Max": lambda *a: IntegerBounds(min(x.least for x in a), max(x.most for x in a)),
+    "Clip": lambda *a: IntegerBounds(min(x.least for x in a), max(x.most for x in a)),
+    "Relu": lambda a: IntegerBounds(0, max(0, a.most)),
+}

@@ -1,0 +1,299 @@
+"""Integers between kernels are computed with as f32 numbers, wherever that is exact: up to 2^24.
+
+Every integer has bounds: those of an input are said here and checked before each run, those of constants, truths,
+positions and sums follow.  Where a result could be larger than 2^24, the limits of the inputs that it comes from are
+halved until it cannot; where that would leave too little (FLOORS), the node stays as it is, without a kernel.
+
+Masks, ids, positions and counts of text encoders become maps, moves and reductions of f32 so, in the same kernels as
+all others.  Own nodes stand where integers come and go: Number(limit) is an input as f32, Integers is the way back, for
+indices and callers.
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from asmdnn.network.fusion.exact import (
+    ANYTHING,
+    ARITHMETIC,
+    COMPARISONS,
+    EXACT,
+    FLOOR,
+    FLOORS,
+    TRUTHS,
+    IntegerBounds,
+    Known,
+    TooLarge,
+    quotient,
+    towards_zero,
+)  # fmt: skip
+from asmdnn.network.graph import NOTHING, Node
+from asmdnn.network.operators.definition import Value, normal
+from asmdnn.network.operators.mapped import MAP
+from asmdnn.network.operators.own import OWN
+from asmdnn.network.operators.reductions import axes_to_reduce
+from asmdnn.network.static import StaticGraph, needed
+
+F32, TRUTH, WIDE = np.dtype(np.float32), np.dtype(np.bool_), (np.dtype(np.int64), np.dtype(np.int32))
+OPSET = 13
+MOVES = {
+    "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Expand", "Transpose", "Slice", "Tile", "DepthToSpace",
+    "SpaceToDepth",
+}  # fmt: skip
+
+
+def as_numbers(graph: StaticGraph) -> StaticGraph:
+    """The graph with integers as f32 wherever that is exact."""
+    made = {name for node in graph.nodes for name in (*node.inputs, *node.outputs)} - {NOTHING}
+    if not any(graph.values[name].dtype in (*WIDE, TRUTH) and not graph.is_constant(name) for name in made):
+        return graph
+    limits, left = dict[str, int](), set[str]()
+    while True:
+        try:
+            return Numbering(graph, limits, left).graph()
+        except TooLarge as error:
+            halved = {name: limits.get(name, EXACT) // 2 for name in error.sources}
+            if not halved or min(halved.values()) < error.floor:
+                left.add(error.result)
+                limits = {}
+            else:
+                limits |= halved
+
+
+class Numbering:
+    """One pass, with limits of inputs by name; left: results of nodes that stay as they are."""
+
+    def __init__(self, graph: StaticGraph, limits: dict[str, int], left: set[str]) -> None:
+        self.source, self.limits, self.left = graph, limits, left
+        self.values, self.nodes = dict(graph.values), list[Node]()
+        self.known: dict[str, Known | None] = {}
+        self.renamed: dict[str, str] = {}
+        self.handlers: dict[str, Callable[[Node], bool]] = {
+            "Cast": self.cast, "Concat": self.concat, "Split": self.split, "Gather": self.move, "Where": self.where,
+            "ReduceSum": self.reduction, "ReduceMax": self.reduction, "ReduceMin": self.reduction, "Pad": self.pad,
+            "CumSum": self.running_sum, "ArgMax": self.position, "ArgMin": self.position, "TopK": self.top,
+            **dict.fromkeys(MOVES, self.move), **dict.fromkeys(COMPARISONS, self.comparison),
+            **dict.fromkeys(ARITHMETIC, self.arithmetic),
+        }  # fmt: skip
+
+    def graph(self) -> StaticGraph:
+        for node in self.source.nodes:
+            inputs = tuple(self.renamed.get(name, name) for name in node.inputs)
+            node = Node(node.op, inputs, node.outputs, node.attributes, node.name, node.domain, node.opset)
+            handler = self.handlers.get(node.op) if not node.domain and node.outputs[0] not in self.left else None
+            if handler is None or not handler(node):
+                self.nodes.append(node)
+        outputs = {name: self.renamed.get(value, value) for name, value in self.source.outputs.items()}
+        kept = needed(self.nodes, outputs.values())
+        return StaticGraph(self.source.inputs, outputs, kept, self.values)
+
+    def is_integer(self, name: str) -> bool:
+        return name != NOTHING and self.values[name].dtype in WIDE
+
+    def number(self, name: str) -> Known | None:
+        """What an integer is as f32; None for a constant that f32 has not."""
+        if name not in self.known:
+            self.known[name] = self.of_constant(name) if self.values[name].data is not None else self.of_input(name)
+        return self.known[name]
+
+    def of_constant(self, name: str) -> Known | None:
+        data = self.values[name].data
+        assert data is not None, "callers have looked"
+        if data.size and not -EXACT <= data.min() <= data.max() <= EXACT:
+            return None
+        made, bounds = f"{name} as numbers", (data.min(), data.max()) if data.size else (0, 0)
+        self.values[made] = Value(data.shape, F32, data.astype(F32))
+        return Known(made, IntegerBounds(float(bounds[0]), float(bounds[1])))
+
+    def of_input(self, name: str) -> Known:
+        """Of a caller's integers, or those that numpy makes, which are checked before a run."""
+        limit = self.limits.get(name, EXACT)
+        made = self.made(f"{name} as numbers", self.values[name].shape)
+        self.nodes.append(Node("Number", (name,), (made,), {"limit": limit}, "", OWN))
+        return Known(made, IntegerBounds(-limit, limit), frozenset((name,)))
+
+    def made(self, name: str, shape: tuple[int, ...], dtype: Any = F32) -> str:
+        self.values[name] = Value(shape, dtype)
+        return name
+
+    def results(self, node: Node, inputs: Sequence[str], known: Sequence[tuple[str, Known]], **changed: Any) -> bool:
+        """The node on f32 operands; known: of results that are integers, what they are."""
+        names = {name: one.name for name, one in known}
+        for name, one in known:
+            self.made(one.name, self.values[name].shape)
+        outputs = tuple(names.get(name, name) for name in node.outputs)
+        op = changed.pop("op", node.op)
+        attributes = changed or node.attributes
+        self.nodes.append(Node(op, tuple(inputs), outputs, attributes, node.name, "", node.opset))
+        for name, one in known:
+            self.learn(name, one)
+        return True
+
+    def learn(self, name: str, one: Known) -> None:
+        """An integer that is known as f32, and the way back for those who need it."""
+        self.known[name] = one
+        self.nodes.append(Node("Integers", (one.name,), (name,), {"bounds": tuple(one.bounds)}, "", OWN))
+
+    def bounded(self, node: Node, bounds: IntegerBounds, *operands: Known) -> Known:
+        """A result with these bounds.  Raises TooLarge."""
+        sources = frozenset().union(*(one.sources for one in operands))
+        if not bounds.size <= EXACT:
+            raise TooLarge(node.outputs[0], sources, FLOORS.get(node.op, FLOOR))
+        return Known(f"{node.outputs[0]} as numbers", bounds, sources)
+
+    def as_it_is(self, name: str, *operands: Known) -> Known:
+        """A result that is one of its operands, which may be as large as f32 goes."""
+        least, most = min(one.bounds.least for one in operands), max(one.bounds.most for one in operands)
+        sources = frozenset().union(*(one.sources for one in operands))
+        return Known(f"{name} as numbers", IntegerBounds(least, most), sources)
+
+    def cast(self, node: Node) -> bool:
+        (x,), (result,) = node.inputs, node.outputs
+        wanted, dtype = self.values[result].dtype, self.values[x].dtype
+        if dtype == TRUTH and wanted in (F32, *WIDE):
+            return self.of_truths(node, x, result, wanted != F32)
+        if dtype in WIDE and wanted == F32 and (x in self.source.inputs or x not in self.known):
+            return False  # which rounds what is above 2^24
+        known = self.number(x) if dtype in WIDE else None
+        if known is not None and wanted == F32:
+            self.renamed[result] = known.name
+            return True
+        if known is not None and wanted in WIDE:
+            self.learn(result, known)
+            return True
+        if wanted == TRUTH and (known is not None or dtype == F32):
+            zero = self.constant(0.0)
+            equal = self.made(f"{result}, negated", self.values[result].shape, TRUTH)
+            self.nodes.append(Node("Equal", (x if known is None else known.name, zero), (equal,), {}, "", "", OPSET))
+            self.nodes.append(Node("Not", (equal,), (result,), {}, node.name, "", OPSET))
+            return True
+        if dtype == F32 and wanted == WIDE[1]:
+            one = Known(f"{result} as numbers", ANYTHING)
+            return self.results(node, (x,), [(result, one)], op=MAP, function=towards_zero)
+        return False
+
+    def of_truths(self, node: Node, x: str, result: str, is_integer: bool) -> bool:
+        made = f"{result} as numbers" if is_integer else result
+        self.made(made, self.values[result].shape)
+        inputs = (x, self.constant(1.0), self.constant(0.0))
+        self.nodes.append(Node("Where", inputs, (made,), {}, node.name, "", OPSET))
+        if is_integer:
+            self.learn(result, Known(made, TRUTHS))
+        return True
+
+    def constant(self, number: float) -> str:
+        self.values[name := f"the number {number}"] = Value((), F32, np.array(number, F32))
+        return name
+
+    def move(self, node: Node) -> bool:
+        x = self.number(node.inputs[0]) if self.is_integer(node.inputs[0]) else None
+        if x is None:
+            return False
+        known = self.as_it_is(node.outputs[0], x)
+        return self.results(node, (x.name, *node.inputs[1:]), [(node.outputs[0], known)])
+
+    def pad(self, node: Node) -> bool:
+        fill = node.inputs[2] if len(node.inputs) > 2 else NOTHING
+        if not self.is_integer(node.inputs[0]) or node.get("mode", "constant") == "wrap":
+            return False
+        x, value = self.number(node.inputs[0]), self.number(fill) if fill != NOTHING else Known(NOTHING, TRUTHS)
+        if x is None or value is None:
+            return False
+        inputs = (x.name, node.inputs[1], value.name, *node.inputs[3:])
+        return self.results(node, inputs, [(node.outputs[0], self.as_it_is(node.outputs[0], x, value))])
+
+    def concat(self, node: Node) -> bool:
+        parts = [self.number(name) for name in node.inputs if self.is_integer(name)]
+        found = [part for part in parts if part is not None]
+        if not found or len(found) < len(node.inputs):
+            return False
+        known = self.as_it_is(node.outputs[0], *found)
+        return self.results(node, [one.name for one in found], [(node.outputs[0], known)])
+
+    def split(self, node: Node) -> bool:
+        x = self.number(node.inputs[0]) if self.is_integer(node.inputs[0]) else None
+        if x is None:
+            return False
+        known = [(name, self.as_it_is(name, x)) for name in node.outputs if name in self.values]
+        return self.results(node, (x.name, *node.inputs[1:]), known)
+
+    def operands(self, node: Node, names: Sequence[str]) -> list[Known] | None:
+        """A node's operands, which are integers, numbers that are some among them; None if it has others."""
+        if not any(map(self.is_integer, names)):
+            return None
+        found = [self.number(name) if self.is_integer(name) or self.is_count(name) else None for name in names]
+        known = [one for one in found if one is not None]
+        return known if len(known) == len(found) else None
+
+    def is_count(self, name: str) -> bool:
+        """Whether it is a constant of f32 that are integers."""
+        data = self.values[name].data if name != NOTHING else None
+        return data is not None and data.dtype == F32 and bool((np.trunc(data) == data).all())
+
+    def where(self, node: Node) -> bool:
+        found = self.operands(node, node.inputs[1:])
+        if found is None:
+            return False
+        known = self.as_it_is(node.outputs[0], *found)
+        return self.results(node, (node.inputs[0], *(one.name for one in found)), [(node.outputs[0], known)])
+
+    def comparison(self, node: Node) -> bool:
+        found = self.operands(node, node.inputs)
+        return found is not None and self.results(node, [one.name for one in found], [])
+
+    def arithmetic(self, node: Node) -> bool:
+        found = self.operands(node, node.inputs)
+        if found is None:
+            return False
+        if node.op == "Div" and found[0].bounds.size + found[1].bounds.size >= EXACT:
+            raise TooLarge(node.outputs[0], found[0].sources | found[1].sources, FLOOR)
+        bounds = ARITHMETIC[node.op](*(one.bounds for one in found))
+        known = self.bounded(node, bounds, *found)
+        changed: dict[str, Any] = {"op": MAP, "function": quotient} if node.op == "Div" else {}
+        return self.results(node, [one.name for one in found], [(node.outputs[0], known)], **changed)
+
+    def reduction(self, node: Node) -> bool:
+        x, result = self.number(node.inputs[0]) if self.is_integer(node.inputs[0]) else None, node.outputs[0]
+        if x is None:
+            return False
+        dims = self.values[node.inputs[0]].shape
+        given = self.values[node.inputs[1]].data if len(node.inputs) > 1 and node.inputs[1] != NOTHING else None
+        count = prod(dims[axis] for axis in axes_to_reduce(node, len(dims), given))
+        times = count if node.op == "ReduceSum" else 1
+        known = self.bounded(node, IntegerBounds(times * x.bounds.least, times * x.bounds.most), x)
+        return bool(count) and self.results(node, (x.name, *node.inputs[1:]), [(result, known)])
+
+    def running_sum(self, node: Node) -> bool:
+        x = self.number(node.inputs[0]) if self.is_integer(node.inputs[0]) else None
+        axis = self.values[node.inputs[1]].data
+        if x is None or axis is None:
+            return False
+        dims = self.values[node.inputs[0]].shape
+        times = dims[normal(int(np.ravel(axis)[0]), len(dims))]
+        bounds = IntegerBounds(min(0.0, times * x.bounds.least), max(0.0, times * x.bounds.most))
+        known = self.bounded(node, bounds, x)
+        return self.results(node, (x.name, node.inputs[1]), [(node.outputs[0], known)])
+
+    def position(self, node: Node) -> bool:
+        """Of any numbers; below 2^24, which kernels make as f32."""
+        x = self.number(node.inputs[0]) if self.is_integer(node.inputs[0]) else Known(node.inputs[0], ANYTHING)
+        if x is None:
+            return False
+        return self.results(node, (x.name,), [(node.outputs[0], self.counted(node, node.outputs[0]))])
+
+    def top(self, node: Node) -> bool:
+        values, positions = (*node.outputs, NOTHING)[:2]
+        is_integer = self.is_integer(node.inputs[0])
+        x = self.number(node.inputs[0]) if is_integer else Known(node.inputs[0], ANYTHING)
+        if x is None or self.values[node.inputs[0]].dtype not in (F32, *WIDE):
+            return False
+        known = [(values, self.as_it_is(values, x))] if is_integer and values in self.values else []
+        known += [(positions, self.counted(node, positions))] if positions in self.values else []
+        return self.results(node, (x.name, *node.inputs[1:]), known)
+
+    def counted(self, node: Node, name: str) -> Known:
+        dims = self.values[node.inputs[0]].shape
+        size = dims[normal(node.get("axis", -1 if node.op == "TopK" else 0), len(dims))]
+        return Known(f"{name} as numbers", IntegerBounds(0, max(0, size - 1)))

@@ -1,0 +1,31 @@
+"""Arrays of a caller: whether they are what a network takes."""
+
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.network.arrays import Array
+
+
+def as_input(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An array of these dims and this type; no copy if it is one.  Raises InvalidArguments."""
+    if type(given) is np.ndarray and given.dtype is dtype and given.shape == shape:
+        return given
+    try:
+        array = given if isinstance(given, np.ndarray) else np.asarray(given)
+    except Exception:  # whatever the caller's object does
+        raise InvalidArguments(f"{name} must be an array, not {shown(given)}") from None
+    if array.shape != shape or array.dtype != dtype:
+        raise InvalidArguments(
+            f"{name} is {array.dtype.name}{list(array.shape)}, the network takes {dtype.name}{list(shape)}: "
+            "convert it, or load the model for other shapes"
+        )
+    return array
+
+
+def check_bound(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any], is_output: bool) -> None:
+    """Raise InvalidArguments unless kernels can work on the array itself."""
+    array = as_input(name, array, shape, dtype)
+    if not (array.flags.c_contiguous and array.flags.aligned) or (is_output and not array.flags.writeable):
+        raise InvalidArguments(f"{name} must be dense, aligned and, if it is an output, writable: use numpy.empty")

@@ -1,0 +1,23 @@
+"""Networks in other processes: what pickle writes of a native one of fixed dims, which is its pack.
+
+Others are written as what they were made of, the model with its arrays, and are planned again.
+"""
+
+import os
+
+from asmdnn.jit.image_file import map_image
+from asmdnn.network.saved import Saved, saved
+
+NAME = "in a pickle"
+
+
+def found_in(image: bytes, threads: int) -> Saved:
+    """The network in a pack's bytes, mapped from memory.  Raises InvalidArguments for those of another version,
+    Unimplemented for a level that the CPU lacks."""
+    fd = os.memfd_create("asmdnn network")
+    try:
+        with os.fdopen(os.dup(fd), "wb") as file:
+            file.write(image)
+        return saved(map_image(fd, NAME), NAME, threads)
+    finally:
+        os.close(fd)

@@ -1,0 +1,127 @@
+"""Products and convolutions of arrays of other types than f32: what is asked for, scales and zero points of arrays."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory import Memory
+from asmdnn.memory.allocation import allocated
+from asmdnn.ops.arguments import F32, AnyArray, chain_of
+from asmdnn.ops.typed import INTEGERS, numpy_type, result_type
+from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
+from asmdnn.primitives.description import Description
+from asmdnn.primitives.descriptor import primitive_desc
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.primitive import Primitive
+from asmdnn.types import DATA_TYPES, DataType, f32, s32
+
+TYPED = frozenset(("float16", "bfloat16", "int8", "uint8", "f16", "bf16", "s8", "u8"))  # names of numpy, and ours
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def is_typed(x: Any) -> bool:
+    """Whether these are numbers of another type than f32 that products take."""
+    try:
+        kind = x.desc.dtype if type(x) is Memory else getattr(x, "dtype", F32)
+        return kind is not F32 and str(getattr(kind, "name", kind)) in TYPED
+    except Exception:  # whatever the caller's object does: who reads it as f32 says what is wrong with it
+        return False
+
+
+def is_plain(dtype: DataType | None, scales: Any, zero_points: Any) -> bool:
+    """Whether nothing is asked for that calls of f32 have not."""
+    return dtype is None and all(x is NOTHING or (type(x) is dict and not x) for x in (scales, zero_points))
+
+
+class ProductRequest(NamedTuple):
+    """What a product or a convolution is asked to do beside multiplying; see `matmul`."""
+
+    post_ops: Sequence[AnyPostOp]
+    dtype: DataType | None
+    scales: Mapping[str, Any]
+    zero_points: Mapping[str, Any]
+    engine: Engine | None
+
+    def result(self, src: DataType, given: Sequence[Any]) -> tuple[DataType, Any]:
+        """The result's type, and numpy's: f32 where scales are given, else integers' sums, and src's of floats."""
+        of_integers = np.dtype(src.numpy).kind in INTEGERS and not src.extension
+        dtype = result_type(self.dtype, None, f32 if self.scales else s32 if of_integers else src)
+        return dtype, numpy_type(dtype, (x.dtype for x in given if isinstance(x, np.ndarray)))
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Arrays by the names that callers know, and what primitives call them.
+
+    weights: which of them may have several scales, `count` of them, one for each of the `many`; these are the dims of
+    `mask`.
+    """
+
+    tensors: Mapping[str, str]
+    weights: str
+    many: str
+    count: int
+    mask: int
+
+    def check(self, request: ProductRequest) -> None:
+        """Raise InvalidArguments for scales and zero points of what has none, or of wrong sizes."""
+        self.vectors("scales", request.scales)
+        self.vectors("zero_points", request.zero_points)
+
+    def vectors(self, kind: str, given: Mapping[str, Any]) -> dict[str, AnyArray]:
+        """Scales or zero points by the caller's names.  Raises InvalidArguments."""
+        if not isinstance(given, Mapping):
+            first, *between, last = self.tensors
+            words = f"{', '.join((first, *between))} or {last}"
+            raise InvalidArguments(f"{kind} must map {words} to numbers, such as {{{first!r}: 2}}, not {shown(given)}")
+        return {name: self.vector(kind, name, value) for name, value in given.items()}
+
+    def vector(self, kind: str, name: str, value: Any) -> AnyArray:
+        if name not in self.tensors:
+            raise InvalidArguments(f"{kind} has {shown(name)}, it must be one of {', '.join(self.tensors)}")
+        try:
+            values = np.asarray(value)
+        except Exception:  # whatever the caller's object does
+            raise InvalidArguments(f"{kind}[{name!r}] must be numbers, not {shown(value)}") from None
+        of_scales = kind == "scales"
+        if values.dtype.kind not in ("iuf" if of_scales else INTEGERS):
+            whole = "" if of_scales else "whole "
+            raise InvalidArguments(f"{kind}[{name!r}] must be {whole}numbers, not {shown(value)}")
+        count = self.count if of_scales and name == self.weights else 1
+        if values.size not in (1, count):
+            most = f", or {count} for the {self.many}" if count > 1 else ""
+            raise InvalidArguments(f"{kind}[{name!r}] has {values.size} elements, it must have 1{most}")
+        return allocated(np.ascontiguousarray, values.reshape(-1), np.float32 if of_scales else np.int32)
+
+
+def execute(desc: Description, memories: Mapping[str, Memory], arguments: Arguments, request: ProductRequest) -> None:
+    """Run the primitive on the memories, with scales and zero points.  Raises InvalidArguments, Unimplemented."""
+    scales = arguments.vectors("scales", request.scales)
+    points = arguments.vectors("zero_points", request.zero_points)
+    attr = Attr(
+        chain_of(request.post_ops),
+        scales={arguments.tensors[x]: arguments.mask * (values.size > 1) for x, values in scales.items()},
+        zero_points={arguments.tensors[x]: 0 for x in points},
+    )
+    pd = primitive_desc(desc, attr, request.engine)
+    passed = {f"{arguments.tensors[x]}_scales": Memory.from_array(values) for x, values in scales.items()}
+    passed |= {f"{arguments.tensors[x]}_zero_points": Memory.from_array(values) for x, values in points.items()}
+    run: Callable[..., None] = Primitive(pd).execute
+    run(**memories, **passed, **attr.data())
+
+
+def check_typed_output(out: Any, request: ProductRequest) -> None:
+    """Raise InvalidArguments for what is no array of numpy, or for none where a post-op reads it."""
+    if out is None and Attr(chain_of(request.post_ops)).reads_dst():
+        raise InvalidArguments("out must be given, post-op Sum adds what it holds")
+    if out is not None and not isinstance(out, np.ndarray):
+        raise InvalidArguments(f"out must be an array of numpy, where types are not f32 alone, not {shown(out)}")
+
+
+def packed_source(weights: DataType) -> DataType:
+    """The type of src for which weights are packed: their own, or u8 for s8, which serve both kinds of bytes."""
+    return DATA_TYPES["u8"] if weights.name == "s8" else weights

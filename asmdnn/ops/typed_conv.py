@@ -1,0 +1,80 @@
+"""Convolutions of arrays of other types than f32, and quantised ones; kept calls of f32 are in convolving.py."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.memory import Memory
+from asmdnn.memory.allocation import allocated
+from asmdnn.memory.arrays import data_type_of
+from asmdnn.ops.arguments import AnyArray, image_dims
+from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow, description, packing_desc, plain_weights
+from asmdnn.ops.quantized import Arguments, ProductRequest, check_typed_output, execute, packed_source
+from asmdnn.ops.typed import named, typed
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.reordering import reorder
+
+TENSORS = {"x": "src", "w": "weights", "out": "dst"}  # and what the primitive calls them
+
+
+def typed_convolution(
+    kind: ConvFunction, inputs: tuple[Any, Any, Any], window: ConvWindow, out: Any, request: ProductRequest
+) -> AnyArray:
+    """The convolution of arrays of any types that a level multiplies.  Raises InvalidArguments, Unimplemented."""
+    x, w, b = inputs
+    window.plain(kind)
+    image = typed("x", x)
+    if image.ndim != kind.axes + 2:
+        raise InvalidArguments(f"x has {image.ndim} dims, {kind.axes + 2} are needed")
+    memories = {"src": memory_of(image), "weights": weights_of(kind, w, window.groups)}
+    if b is not None:
+        memories["bias"] = memory_of(np.ascontiguousarray(typed("b", b)))
+    src, weights = memories["src"].desc, memories["weights"].desc
+    bias = memories["bias"].desc if b is not None else None
+    desc = description(kind, src, weights, bias, window)
+    of_groups = weights.ndims > src.ndims  # scales are of groups and their channels
+    channels = desc.dst.dims[1]
+    arguments = Arguments(TENSORS, "w", "output channels", channels, 0b11 if of_groups else 0b1)
+    arguments.check(request)
+    check_typed_output(out, request)
+    given = [image, *[w] * isinstance(w, np.ndarray)]
+    result: AnyArray = out
+    if out is None:
+        dtype, numpy = request.result(src.dtype, given)
+        result = allocated(np.empty, desc.dst.dims, numpy)
+    elif out.shape != desc.dst.dims:
+        raise InvalidArguments(f"out has dims {out.shape}, the result has {desc.dst.dims}")
+    memories["dst"] = Memory.from_array(typed("out", out) if out is not None else named(result, dtype))
+    execute(replace(desc, dst=memories["dst"].desc), memories, arguments, request)
+    return result
+
+
+def memory_of(array: AnyArray) -> Memory:
+    """Copied where its strides are none that kernels take."""
+    try:
+        return Memory.from_array(array)
+    except InvalidArguments:
+        data_type_of(array.dtype)  # or it is the type
+        return Memory.from_array(allocated(np.ascontiguousarray, array))
+
+
+def weights_of(kind: ConvFunction, w: Any, groups: int) -> Memory:
+    """As a primitive describes them: packed ones as they are."""
+    if isinstance(w, Memory) and w.desc.inner_blocks:
+        return w
+    dense = Memory.from_array(allocated(np.ascontiguousarray, typed("w", w)))
+    return Memory(plain_weights(kind, dense.desc.dims, groups, dense.desc.dtype), dense.array)
+
+
+def packed_typed(
+    kind: ConvFunction, w: Any, image: Sequence[int] | None, window: ConvWindow, engine: Engine | None
+) -> Memory:
+    """Weights of other types than f32 in the format that convolutions read fastest: of src of their own type, or, if
+    they are s8, of u8 or s8."""
+    window.plain(kind)
+    weights = weights_of(kind, w, window.groups)
+    dims, dtype = image_dims(image, kind.axes + 2), weights.desc.dtype
+    return reorder(weights, packing_desc(kind, weights.desc, dims, window, engine, packed_source(dtype)), engine=engine)

@@ -1,0 +1,218 @@
+"""Plans for gradients of weights: tiles in panels, what is copied around them, groups of few channels, and the bias.
+
+A deconvolution's gradient is that of a convolution whose source is diff_dst, whose diff_dst is src, and whose output
+and input channels are exchanged.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from asmdnn.generators.dot.conv_shape import blocks_of
+from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.phase import View
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
+from asmdnn.primitives.convolution.description import ConvolutionDesc
+from asmdnn.primitives.convolution.direct import make_geometry, panels_desc
+from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
+from asmdnn.primitives.convolution.taps import TAP_CHANNELS, weights_rows
+from asmdnn.primitives.convolution_backward.data import AdjointConvolution, exchanged
+from asmdnn.primitives.convolution_backward.description import BackwardWeights, ConvolutionBackwardWeights
+from asmdnn.primitives.convolution_backward.weights_tiles import TAPS, Tables, job_of, phases_of
+from asmdnn.primitives.convolution_backward.weights_units import GradientPanels
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import implementation, try_all
+from asmdnn.primitives.products.partial import PARTIAL, sum_of_rows
+from asmdnn.primitives.products.plan import multiply
+from asmdnn.primitives.products.product import dense_matrix
+from asmdnn.primitives.products.target import target_of
+from asmdnn.primitives.reduction import reduction
+from asmdnn.primitives.reduction.description import ReductionForward
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
+from asmdnn.types import f32
+
+NAME = "direct"
+WIDE, BLOCKS = "gradients of wide groups", "wide groups in rows"  # scratch
+
+
+@implementation(NAME, lambda isa: dot_level(F32, isa))
+def plan(desc: BackwardWeights, attr: Attr, engine: Engine) -> Plan:
+    """Plan `desc`.  Raises Refused."""
+    check(desc, attr)
+    engine = replace(engine, isa=dot_level(F32, engine.isa))
+    p, names = convolution_of(desc)
+    return with_bias(desc, renamed(of_formats(p, engine), names), engine)
+
+
+def check(desc: BackwardWeights, attr: Attr) -> None:
+    """Raise Refused for what changes anything, and for types."""
+    if attr.post_ops or attr.quantizes:
+        raise Refused("a gradient has no post-ops, scales or zero points")
+    for name, tensor in desc.tensors().items():
+        if tensor.dtype != f32:
+            raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
+        if name.startswith("diff_") and name != "diff_dst" and tensor.may_overlap:
+            raise Refused(f"elements of {name} overlap")
+
+
+def convolution_of(desc: BackwardWeights) -> tuple[AdjointConvolution, Mapping[str, str]]:
+    """The convolution whose weights' gradient it is, and what its tensors are called here."""
+    window = {name: getattr(desc, name) for name in ("strides", "dilations", "padding_l", "padding_r")}
+    if isinstance(desc, ConvolutionBackwardWeights):
+        names = {"src": "src", "weights": "diff_weights", "dst": "diff_dst"}
+        return AdjointConvolution(src=desc.src, weights=desc.diff_weights, dst=desc.diff_dst, **window), names
+    names = {"src": "diff_dst", "weights": "diff_weights", "dst": "src"}
+    weights = exchanged(desc.diff_weights, desc.src.ndims)
+    return AdjointConvolution(src=desc.diff_dst, weights=weights, dst=desc.src, **window), names
+
+
+def renamed(plan: Plan, names: Mapping[str, str]) -> Plan:
+    """With the names of the gradient's tensors."""
+    tensors = {names[name]: tensor for name, tensor in plan.tensors.items()}
+    if names["src"] == "diff_dst":
+        tensors["diff_weights"] = exchanged(tensors["diff_weights"], tensors["src"].ndims)
+    phases = tuple(phase.on({name: View(here) for name, here in names.items()}) for phase in plan.phases)
+    ordered = {name: tensors[name] for name in ("src", "diff_weights", "diff_dst")}
+    return replace(plan, phases=phases, tensors=ordered, outputs=("diff_weights",), in_place=())
+
+
+def with_bias(desc: BackwardWeights, plan: Plan, engine: Engine) -> Plan:
+    """The plan, and the sums of diff_dst over images and pixels behind it."""
+    if desc.diff_bias is None:
+        return plan
+    diff_dst = plan.tensors["diff_dst"]
+    if 0 in diff_dst.dims:
+        raise Refused("diff_dst has no elements, of which there is no sum for diff_bias")
+    bias = MemoryDesc(desc.diff_bias.dims, f32, "a") if desc.diff_bias.is_any else desc.diff_bias
+    (size,), (step,) = bias.dims, bias.strides
+    ones = (1,) * (diff_dst.ndims - 2)
+    row = MemoryDesc((1, size, *ones), f32, strides=(size * step, step, *ones), offset0=bias.offset0)
+    if bias.inner_blocks:
+        raise Refused("diff_bias is blocked, it must be a vector")
+    answers = list(try_all((reduction.plans,), ReductionForward("sum", diff_dst, row), NO_ATTR, engine))
+    sums = next((answer for answer in answers if isinstance(answer, Plan)), None)
+    if sums is None:
+        raise Refused("; ".join(map(str, answers)))
+    assembly = Assembly(engine.tuning, engine.isa)
+    assembly.add_plan(plan, {})
+    assembly.add_plan(sums, {"src": View("diff_dst"), "dst": View("diff_bias")})
+    tensors = {**plan.tensors, "diff_bias": bias}
+    return assembly.plan(plan.implementation, tensors, ("diff_weights", "diff_bias"))
+
+
+def of_formats(p: AdjointConvolution, engine: Engine) -> Plan:
+    """The plan between reorders of what tiles cannot read or write."""
+    lanes = lanes_of(engine.isa)
+    own = {"src": own_source(p, lanes), "dst": own_result(p, lanes)}
+    wide, together = widened(p.with_formats(own), lanes)
+    if together == 1:
+        inner = tiles(wide, engine)
+    else:
+        inner = diagonals(p.with_formats(own), tiles(wide, engine), together, engine)
+    given = {name: tensor for name, tensor in p.tensors().items() if not tensor.is_any}
+    return between_reorders(inner, given, engine.tuning, isa=engine.isa)
+
+
+def own_source(p: AdjointConvolution, lanes: int) -> MemoryDesc:
+    """src as tiles read it, an element at a time: as it is, if one can say where a group's channels lie."""
+    channels = p.src.dims[1] // p.groups
+    block = p.src.blocks[1]
+    layout = None if p.src.is_any else image_layout(p.src)
+    if layout is not None and (p.groups == 1 or not (channels % block and block % channels)) and is_near(layout):
+        return p.src
+    if p.src.dims[1] < TAP_CHANNELS:
+        return MemoryDesc(p.src.dims, f32, "abx")
+    return MemoryDesc(p.src.dims, f32, f"aBx{lanes}b" if channels % lanes == 0 or p.groups == 1 else "axb")
+
+
+def is_near(layout: ImageLayout) -> bool:
+    """Whether displacements in code reach all rows of a tile, and the pixels of a tap."""
+    return TAP_CHANNELS * max(layout.channel_bytes, layout.pixel_bytes) < 2**26
+
+
+def own_result(p: AdjointConvolution, lanes: int) -> MemoryDesc:
+    """diff_dst as tiles read it, whole vectors at one distance: as it is, or blocked by the vector."""
+    layout = None if p.dst.is_any else image_layout(p.dst)
+    whole = p.dst.padded_dims[1] % lanes == 0 and (p.dst.dims[1] // p.groups % lanes == 0 or p.groups == 1)
+    if layout is not None and layout.is_dense and whole and layout.block in (lanes, p.dst.dims[1]):
+        return p.dst
+    if p.groups > 1 and p.dst.dims[1] // p.groups % lanes:
+        return MemoryDesc(p.dst.dims, f32, "axb" if p.dst.dims[1] % lanes == 0 else f"aBx{lanes}b")
+    return MemoryDesc(p.dst.dims, f32, f"aBx{lanes}b")
+
+
+def widened(p: AdjointConvolution, lanes: int) -> tuple[AdjointConvolution, int]:
+    """The same with so many groups together as one that its output channels are whole vectors."""
+    if p.groups == 1 or p.dst.dims[1] // p.groups % lanes == 0:
+        return p, 1
+    groups, out, into, *kernel = p.weights.dims
+    whole = [m for m in range(1, groups + 1) if groups % m == 0 and m * out % lanes == 0]
+    together = min(whole, default=groups)
+    dims = (together * out, together * into, *kernel)
+    if groups > together:
+        dims = (groups // together, *dims)
+    return p.with_formats({"weights": MemoryDesc(dims, f32, "any")}), together
+
+
+def diagonals(p: AdjointConvolution, wide: Plan, together: int, engine: Engine) -> Plan:
+    """The plan for groups, from that of wide ones: of each the blocks on the diagonal, for the rest is no gradient."""
+    groups, out, into, *kernel = p.weights.dims
+    sets, positions = groups // together, prod(kernel)
+    across = together * into * positions  # from an output channel of a wide group to the next one
+    plain = MemoryDesc((sets, together * out, together * into, positions), f32, "abcd")
+    places = (sets and together * out * across, out * across + into * positions, across, positions, 1)
+    blocks = MemoryDesc((sets, together, out, into, positions), f32, strides=places)
+    own = MemoryDesc(p.weights.dims, f32, LETTERS[: p.weights.ndims])
+    target = MemoryDesc(blocks.dims, f32, "abcde")
+    assembly = Assembly(engine.tuning, engine.isa)
+    assembly.add_plan(wide, {"weights": View(WIDE)})
+    packed = wide.tensors["weights"]
+    rows = MemoryDesc(packed.dims, f32, LETTERS[: packed.ndims])
+    add_reorder(assembly, Reordering(WIDE, packed, BLOCKS, rows))
+    add_reorder(assembly, Reordering(BLOCKS, blocks, "weights", target))
+    assembly.scratch |= {WIDE: packed.size_bytes, BLOCKS: plain.size_bytes}
+    return assembly.plan(f"wide:{engine.isa}", {**wide.tensors, "weights": own}, ("weights",))
+
+
+def tiles(p: ConvolutionDesc, engine: Engine) -> Plan:
+    """The plan for tensors that tiles read, into panels."""
+    lanes = lanes_of(engine.isa)
+    src, dst = image_layout(p.src), image_layout(p.dst)
+    assert src is not None and dst is not None
+    g = make_geometry(p, src, dst).flattened()
+    vectors = vectors_of(p, lanes, blocks_of(F32, engine.isa))
+    weights = panels_desc(p, vectors * lanes)
+    panels = GradientPanels(vectors, weights_rows(g.ic, 1), lanes)
+    job, tables = job_of(g, panels, engine.isa, blocks_of(F32, engine.isa)[vectors]), Tables(engine.isa)
+    assembly = Assembly(engine.tuning, engine.isa)
+    parts = len(job.ranges)
+    sums = assembly.room(PARTIAL, parts * job.weights_bytes) if parts > 1 else "weights"
+    phases = phases_of(job, tables, ("src", "dst", sums))
+    assembly.constants[TAPS] = np.concatenate(tables.words)
+    assembly.add(phases)
+    if parts > 1:
+        size = job.weights_bytes // f32.size_bytes
+        total = sum_of_rows(assembly, dense_matrix(sums, size), parts, size, dense_matrix("weights", size))
+        multiply(assembly, total, target_of(engine))
+    tensors = {"src": p.src, "weights": weights, "dst": p.dst}
+    return assembly.plan(f"{NAME}:{engine.isa}", tensors, ("weights",))
+
+
+def vectors_of(p: ConvolutionDesc, lanes: int, most: Mapping[int, int]) -> int:
+    """Of a panel: those of the format that is asked for, else 3 or 2, which few loads keep busy, if they divide it."""
+    asked = [n for n in most if panels_desc(p, n * lanes) == p.weights]
+    count = -(-p.dst.dims[1] // p.groups // lanes)
+    return (asked or [n for n in (3, 2, 1) if count % n == 0])[0]
+
+
+def plans(desc: BackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+    """Every way to compute `desc`, best first."""
+    yield plan(desc, attr, engine)

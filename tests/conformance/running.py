@@ -1,0 +1,154 @@
+"""A case of the bench in memory where nothing but its tensors may be read or written, by any plan that takes it.
+
+Whatever lies between elements is poison, and stays it; padding of what is read is 0, and of what is written becomes 0.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import asmdnn as dnn
+from asmdnn.bench.driver import AnyCase, Array
+from asmdnn.bench.judge import judge
+from asmdnn.bench.options import Reader
+from asmdnn.bench.values import decoded, joined
+from asmdnn.primitives.description import Description
+from tests.primitives.guarded import guarded_memory
+from tests.primitives.raw import bits_of
+from tests.support.plans import emulate_plan
+
+POISON = {1: 0x99, 2: 0x7FCD, 4: 0x7FC0DEAD}  # NaN of every type that has one, by the size of elements
+UNREAD = ("indices",)  # of maxima: nobody asks where those of padding were
+Memories = dict[str, dnn.Memory]
+
+
+def cases_of(text: str) -> list[AnyCase]:
+    """Of words of `asmdnn bench`."""
+    reader = Reader()
+    reader.read(text.split(), Path())
+    return reader.cases
+
+
+@dataclass(frozen=True)
+class Conforming:
+    """A case with its data and its answer, which are made once."""
+
+    case: AnyCase
+
+    @cached_property
+    def work(self) -> Any:
+        return self.case.driver.work(self.case)
+
+    @cached_property
+    def data(self) -> Any:
+        return self.work.data(self.work.exactness[0])
+
+    @cached_property
+    def answer(self) -> Any:
+        return self.work.answer(self.data)
+
+    def planned(self, isa: str, threads: int = 1, **modes: Any) -> dnn.PrimitiveDesc:
+        """On a machine that is the same everywhere.  modes: of the attributes."""
+        desc, attr = self.work.describe()
+        engine = dnn.Engine(isa=isa, threads=threads, l2_bytes=1 << 16, machine="zen3")  # type: ignore[arg-type]
+        return dnn.primitive_desc(desc, with_modes(attr, **modes), engine)
+
+    def memories(self, pd: dnn.PrimitiveDesc, make: Callable[[dnn.MemoryDesc], dnn.Memory] = dnn.Memory) -> Memories:
+        """The arguments; what is only written is all poison."""
+        found = {name: make(desc) for name, desc in pd.plan.tensors.items()}
+        for name, memory in found.items():
+            is_read = name not in pd.plan.outputs or (name == "dst" and pd.attr.reads_dst())
+            fill(memory, self.data.arrays.get(name), padding=0 if is_read else None)
+        return found
+
+    def check(self, pd: dnn.PrimitiveDesc, memories: Mapping[str, dnn.Memory]) -> list[bytes]:
+        """Raise AssertionError unless results are right; the bytes of all of them."""
+        made = {name: memories[name] for name in pd.plan.outputs}
+        compared = [memory for name, memory in made.items() if name not in self.work.internal]
+        for memory in (memory for name, memory in made.items() if name not in (*UNREAD, *self.work.internal)):
+            assert_tidy(memory)
+        found = joined([decoded(memory.numpy(), memory.desc.dtype) for memory in compared])
+        reason = judge(found, self.answer, self.data.exact).reason
+        assert not reason, f"{pd.implementation}: {reason}"
+        return [memory.array.tobytes() for memory in made.values()]
+
+    def run(self, pd: dnn.PrimitiveDesc, **more: dnn.Memory) -> list[bytes]:
+        memories = self.memories(pd)
+        dnn.Primitive(pd).execute(**memories, **more)
+        return self.check(pd, memories)
+
+    def run_guarded(self, pd: dnn.PrimitiveDesc, at_end: bool) -> None:
+        """Every tensor ends, or starts, at an unmapped page, and inputs cannot be written."""
+        buffers: list[Any] = []
+
+        def make(desc: dnn.MemoryDesc) -> dnn.Memory:
+            memory, buffer = guarded_memory(desc, at_end)
+            buffers.append(buffer)
+            return memory
+
+        memories = self.memories(pd, make)
+        for name, buffer in zip(memories, buffers, strict=True):
+            if name not in pd.plan.outputs:
+                buffer.make_read_only()
+        dnn.Primitive(pd).execute(**memories)
+        self.check(pd, memories)
+
+    def run_emulated(self, pd: dnn.PrimitiveDesc) -> None:
+        memories = self.memories(pd)
+        emulate_plan(pd.plan, memories)
+        self.check(pd, memories)
+
+
+def with_modes(attr: dnn.Attr, **modes: Any) -> dnn.Attr:
+    given = {field.name: getattr(attr, field.name) for field in fields(attr) if field.init}
+    return dnn.Attr(**{name: dict(x) if name in ("scales", "zero_points") else x for name, x in given.items()} | modes)
+
+
+def fill(memory: dnn.Memory, values: Array | None, padding: int | None) -> None:
+    """Elements and padding; what is None, and gaps, are poison."""
+    bits = bits_of(memory)
+    bits[:] = POISON[bits.itemsize]
+    if padding is not None:
+        bits[memory.desc.offsets(with_padding=True)] = padding
+    if values is not None:
+        bits[memory.desc.offsets()] = np.ascontiguousarray(values).view(bits.dtype)
+
+
+def assert_tidy(memory: dnn.Memory) -> None:
+    """Padding is zero, and gaps are what they were."""
+    bits, desc = bits_of(memory), memory.desc
+    expected = np.full_like(bits, POISON[bits.itemsize])
+    expected[desc.offsets(with_padding=True)] = 0
+    expected[desc.offsets()] = bits[desc.offsets()]
+    assert np.array_equal(bits, expected), f"padding of {desc} is not zero, or a gap was written"
+
+
+def part_of(desc: dnn.MemoryDesc) -> dnn.MemoryDesc:
+    """The same as a part of a larger tensor, which leaves gaps."""
+    whole = dnn.MemoryDesc(tuple(n + 2 for n in desc.dims), desc.dtype, desc.tag)
+    return whole.submemory(desc.dims, (1,) * desc.ndims)
+
+
+def of_parts(desc: Description) -> Description:
+    """The same of parts of larger tensors, where their layouts are plain; a bias has to be dense."""
+    plain = {
+        field.name: part_of(tensor)
+        for field in fields(desc)
+        if isinstance(tensor := getattr(desc, field.name), dnn.MemoryDesc)
+        and field.name != "bias" and not tensor.is_any and not tensor.inner_blocks and tensor.tag
+    }  # fmt: skip
+    return replace(desc, **plain)
+
+
+@contextmanager
+def naming(case: AnyCase) -> Iterator[None]:
+    """Say of what case an error is."""
+    try:
+        yield
+    except Exception as error:
+        raise AssertionError(f"{case}: {type(error).__name__}: {error}") from error

@@ -1,0 +1,176 @@
+"""Integers and truths between kernels: native, exact, and refused where they may not be."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.network.nets import engine, random, reference
+
+pytestmark = pytest.mark.isa("avx2")
+RANDOM = np.random.default_rng(11)
+Make = Callable[[dnn.Graph, Any, Any], Any]
+
+
+def built(make: Make, dtype: Any = np.int64, **options: Any) -> dnn.Network:
+    """Of two inputs of integers, a and b."""
+    g = dnn.Graph("integers")
+    return g.compile(y=make(g, g.input("a", (3, 5), dtype), g.input("b", (3, 5), dtype)), engine=engine(2), **options)
+
+
+def feeds(least: int = -60, most: int = 60, dtype: Any = np.int64) -> dict[str, Any]:
+    a, b = (RANDOM.integers(least, most, (3, 5)).astype(dtype) for _ in range(2))
+    return {"a": a, "b": np.where(b == 0, 7, b).astype(dtype)}
+
+
+def check(net: dnn.Network, given: dict[str, Any]) -> None:
+    assert net.refused == {}
+    net.check()
+    found, wanted = net.run(given)["y"], reference(net, given)["y"]
+    assert found.dtype == wanted.dtype
+    assert np.array_equal(found, wanted)
+    assert all(difference.fits for difference in net.verify(given))
+
+
+ROW = np.array([3, -1, 0, 9, 4])
+OPERATORS: dict[str, Make] = {
+    "add": lambda g, a, b: g.apply("Add", a, b),
+    "sub": lambda g, a, b: g.apply("Sub", a, ROW),
+    "mul": lambda g, a, b: g.apply("Mul", a, np.array(-7)),
+    "div": lambda g, a, b: g.apply("Div", a, b),
+    "div by a number": lambda g, a, b: g.apply("Div", a, np.array(-7)),
+    "mod": lambda g, a, b: g.apply("Mod", a, b),
+    "fmod": lambda g, a, b: g.apply("Mod", a, b, fmod=1),
+    "signs": lambda g, a, b: g.apply("Abs", g.apply("Neg", a)) + g.apply("Sign", b),
+    "extremes": lambda g, a, b: g.apply("Max", g.apply("Min", a, b), ROW),
+    "clip": lambda g, a, b: g.apply("Clip", a, np.array(-5), np.array(20)),
+    "relu": lambda g, a, b: g.apply("Relu", a),
+    "equal": lambda g, a, b: g.apply("Equal", a, g.apply("Abs", a)),
+    "less": lambda g, a, b: g.apply("Less", a, b),
+    "logic": lambda g, a, b: g.apply("Xor", g.apply("Greater", a, b), g.apply("LessOrEqual", a, ROW)),
+    "where": lambda g, a, b: g.apply("Where", g.apply("Greater", a, b), a, np.array(100)),
+    "truths counted": lambda g, a, b: g.apply("ReduceSum", g.apply("Cast", g.apply("Less", a, b), to=7), np.array([1])),
+    "truth of integers": lambda g, a, b: g.apply("Cast", g.apply("Relu", a), to=9),
+    "truth of numbers": lambda g, a, b: g.apply("Cast", g.apply("Cast", g.apply("Relu", a), to=1), to=9),
+    "numbers of truths": lambda g, a, b: g.apply("Cast", g.apply("Less", a, b), to=1),
+    "narrow": lambda g, a, b: g.apply("Cast", g.apply("Add", a, b), to=6),
+    "towards zero": lambda g, a, b: g.apply("Cast", g.apply("Cast", a, to=1) * 0.37, to=6),
+    "sum": lambda g, a, b: g.apply("ReduceSum", a, np.array([0]), keepdims=0),
+    "largest": lambda g, a, b: g.apply("ReduceMax", a, np.array([1])) - g.apply("ReduceMin", b, np.array([1])),
+    "running sum": lambda g, a, b: g.apply("CumSum", a, np.array(1), exclusive=1),
+    "position": lambda g, a, b: g.apply("ArgMax", a, axis=1),
+    "best": lambda g, a, b: g.apply("TopK", a, np.array([2]), results=2, axis=0)[0],
+    "places of the best": lambda g, a, b: g.apply("TopK", a, np.array([2]), results=2, axis=1)[1],
+    "moves": lambda g, a, b: g.apply(
+        "Slice", g.apply("Transpose", g.apply("Concat", a, b, axis=0), perm=(1, 0)), *map(np.array, ([1], [4], [1]))
+    ),
+    "split": lambda g, a, b: g.apply("Split", a, np.array([2, 3]), results=2, axis=1)[1] + np.array(1),
+    "repeated": lambda g, a, b: g.apply("Expand", g.apply("Unsqueeze", a, np.array([0])), np.array([2, 3, 5])),
+    "padded": lambda g, a, b: g.apply("Pad", a, np.array([1, 0, 0, 2]), np.array(-9)),
+    "rows": lambda g, a, b: g.apply("Gather", a, np.array([2, 0, 2])),
+    "triangle": lambda g, a, b: g.apply("Trilu", a, np.array(1)),
+    "one hot": lambda g, a, b: g.apply("OneHot", a, np.array(9), np.array([4, -3])),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators(name: str) -> None:
+    check(built(OPERATORS[name]), feeds())
+
+
+@pytest.mark.parametrize("name", ["add", "div", "less", "best", "moves", "running sum"])
+def test_of_32_bits(name: str) -> None:
+    check(built(OPERATORS[name], np.int32), feeds(dtype=np.int32))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_graphs(seed: int) -> None:
+    """Tangles of integers and truths are what numpy computes of them."""
+    choose = np.random.default_rng(seed)
+
+    def make(g: dnn.Graph, a: Any, b: Any) -> Any:
+        known = [a, b, g.apply("Cast", g.apply("Less", a, b), to=7)]
+        for _ in range(12):
+            x, y = (known[i] for i in choose.integers(0, len(known), 2))
+            kind = choose.integers(0, 7)
+            if kind == 0:
+                known.append(g.apply("Where", g.apply("GreaterOrEqual", x, y), x, y))
+            elif kind == 1:
+                known.append(g.apply("Mod", x, np.array(int(choose.integers(1, 30)))))
+            elif kind == 2:
+                known.append(g.apply("Div", x, np.array(int(choose.integers(1, 9)))))
+            elif kind == 3:
+                known.append(g.apply("Cast", g.apply("Equal", x, y), to=7))
+            elif kind == 4:
+                known.append(g.apply("Mod", g.apply("CumSum", x, np.array(1)), np.array(50)))
+            else:
+                known.append(g.apply(("Add", "Sub")[kind % 2], x, y))
+        return g.apply("Concat", *known[-6:], axis=0)
+
+    net = built(make, fallback="numpy")
+    given = feeds()
+    assert np.array_equal(net.run(given)["y"], reference(net, given)["y"])
+
+
+def test_positions_of_tokens(tmp_path: Path) -> None:
+    """As RoBERTa has them: running counts of what is no padding, looked up in a table; nothing in numpy."""
+    g = dnn.Graph("tokens")
+    ids = g.input("ids", (2, 7), np.int64)
+    real = g.apply("Cast", g.apply("Not", g.apply("Equal", ids, np.array(1))), to=6)
+    place = g.apply("Cast", g.apply("Mul", g.apply("CumSum", real, np.array(1)), real), to=7)
+    words, places = random(20, 8), random(9, 8)
+    y = g.apply("Gather", words, ids) + g.apply("Gather", places, g.apply("Add", place, np.array(1)))
+    net = g.compile(y=y, place=place, engine=engine(2))
+    given = {"ids": np.array([[3, 4, 5, 19, 1, 1, 1], [3, 9, 8, 7, 6, 5, 4]])}
+    assert net.refused == {}
+    net.check()
+    found = net.run(given)
+    wanted = reference(net, given)
+    np.testing.assert_allclose(found["y"], wanted["y"], rtol=1e-6, atol=1e-7)
+    assert np.array_equal(found["place"], wanted["place"])
+    net.save(tmp_path / "net")
+    assert np.array_equal(dnn.load_pack(tmp_path / "net", 1).run(given)["y"], found["y"])  # type: ignore[union-attr]
+
+
+def test_indices_that_kernels_make_are_looked_at(tmp_path: Path) -> None:
+    """One sentence for those out of range, and the network goes on."""
+    net = built(lambda g, a, b: g.apply("Gather", random(20, 4), g.apply("Add", a, b)))
+    good = {"a": np.full((3, 5), 12), "b": np.full((3, 5), -4)}
+    check_rows = reference(net, good)["y"]
+    bad = good | {"b": np.full((3, 5), 8)}
+    net.save(tmp_path / "net")
+    for each in (net, dnn.load_pack(tmp_path / "net", 1)):
+        assert isinstance(each, dnn.Network)
+        assert np.array_equal(each.run(good)["y"].astype(np.float64), check_rows)
+        with pytest.raises(dnn.InvalidArguments, match=r"\[0, 0\] is 20, axis 0 of src has 20"):
+            each.run(bad)
+        assert np.array_equal(each.run(good)["y"].astype(np.float64), check_rows)
+        with pytest.raises(dnn.InvalidArguments, match="looked at behind a run"):
+            each.bind(**good, y=np.empty((3, 5, 4), np.float32))
+    small = built(lambda g, a, b: g.apply("Gather", random(20, 4), g.apply("Mod", a, np.array(10))))
+    assert small.run(good)["y"].shape == (3, 5, 4)  # no sum can be out of range
+
+
+def test_integers_that_are_too_large() -> None:
+    """Inputs are checked for what the sums behind them need; what cannot be exact has no kernel."""
+    net = built(lambda g, a, b: g.apply("Add", a, b))
+    good = feeds(-(1 << 23), 1 << 23)
+    check(net, good)
+    for number in (1 << 23, -(1 << 23) - 1, 1 << 40):
+        bad = good | {"a": good["a"].copy()}
+        bad["a"][1, 2] = number
+        with pytest.raises(
+            dnn.InvalidArguments, match=rf"a\[1, 2\] is {number}, .* of 24 bits: use -8388608 to 8388607"
+        ):
+            net.run(bad)
+    check(net, good)
+    with pytest.raises(dnn.Unimplemented, match="Mul"):
+        built(lambda g, a, b: g.apply("Mul", a, b))
+    large = built(lambda g, a, b: g.apply("Mul", a, b), fallback="numpy")
+    given = feeds(-(1 << 40), 1 << 22)
+    assert np.array_equal(large.run(given)["y"], given["a"] * given["b"])
+    with pytest.raises(dnn.Unimplemented, match="Equal"):
+        built(lambda g, a, b: g.apply("Equal", a, np.array((1 << 24) + 1)))

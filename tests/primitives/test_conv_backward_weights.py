@@ -1,0 +1,184 @@
+"""Gradients of the weights of convolutions and deconvolutions: definition, threads, ranges, pages, mistakes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.primitives.convolution_backward import weights_tiles
+from tests.primitives import conv_gradients as reference
+from tests.primitives.conv_gradients import described, integers, is_deconvolution, problem_of
+from tests.primitives.gradient_case import check, check_emulated, check_guarded, proved, run
+
+# What takes it without its ISA level, the problem, and the layouts of src, dst and weights.
+LINES = """
+direct          mb2ic20ih5iw6oc24kh3kw3ph1pw1                any  any  any
+direct          mb2ic19ih7oc16kh3sh2ph1                      nhwc nhwc any
+direct          mb1ic12ih8oc9kh1sh2                          nchw any  any
+direct          mb3ic9ih6oc33kh1                             any  any  any
+direct          mb1ic3ih12oc32kh5sh2ph2                      any  any  any
+direct          mb2ic2ih5oc16kh2ph1                          nhwc nhwc any
+direct          mb1ic9iw11oc5kw3dw1pw2                       any  any  any
+direct          mb1ic9id3ih4iw5oc9kd2kh3kw2sd2ph1pd0pw0      any  any  any
+direct          mb7ic16ih3oc16kh3ph1                         any  any  any
+direct          mb1ic8iw3oc8kw5pw4                           any  any  any
+direct          g2mb1ic24ih6oc32kh3ph1                       any  any  any
+wide            g8mb1ic32ih6oc32kh3sh2ph1                    any  any  any
+wide            g3mb2ic15ih5oc9kh3ph1                        nhwc any  any
+depthwise       g19mb2ic19ih7oc19kh3sh2ph1                   any  any  any
+depthwise       g32mb1ic32ih20iw9oc32kh3kw5ph1pw2            nhwc nhwc any
+depthwise       g16mb3ic16ih3oc16kh3ph1dh1                   any  any  any
+depthwise       g16mb1ic16iw40oc16kw31pw15                   any  any  any
+depthwise       g8mb1ic8id3ih4iw3oc8kd2kh3kw2pd1ph1pw0       any  any  any
+reorder+depthwise g9mb1ic9ih6oc9kh3ph1                       nchw nchw goihw
+depthwise       deconv:g16mb1ic16ih5oc16kh4sh2ph1            any  any  any
+reorder+direct  mb1ic20ih6oc18kh3ph1                         nchw nchw oihw
+reorder+wide    g4mb1ic8ih4oc8kh3ph1                         nchw nchw goihw
+direct          deconv:mb2ic20ih5oc24kh3sh2ph1               any  any  any
+wide            deconv:g2mb2ic8ih5oc12kh3sh2ph1              any  any  any
+reorder+direct  deconv:mb1ic18ih4oc9kh2sh2                   nchw nhwc iohw
+""".strip()
+CASES = [line.split() for line in LINES.splitlines()]
+ALL = pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES)
+SOME = pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES[::3])
+
+
+def gradient(text: str, src: str = "any", dst: str = "any", weights: str = "any", bias: bool = True) -> Any:
+    """(description, inputs, results)."""
+    p = problem_of(text)
+    form = dnn.DeconvolutionBackwardWeights if is_deconvolution(p) else dnn.ConvolutionBackwardWeights
+    x, dy = integers(1, p.src_dims), integers(2, p.dst_dims)
+    wanted = {"diff_weights": reference.of_weights(p, x, dy)}
+    tags = {"src": src, "dst": dst, "weights": weights}
+    if bias:
+        wanted["diff_bias"] = dy.astype(float).sum(axis=(0, *range(2, dy.ndim)))
+        tags["bias"] = "a"
+    return described(form, p, tags), {"src": x, "diff_dst": dy}, wanted
+
+
+@ALL
+def test_results(isa: str, name: str, text: str, src: str, dst: str, weights: str) -> None:
+    pd = check(*gradient(text, src, dst, weights), isa)
+    assert pd.implementation == f"{name}:{isa}"
+    assert [*pd.plan.tensors] == ["src", "diff_weights", "diff_dst", "diff_bias"]
+
+
+@pytest.mark.emulated("avx512_core")
+@SOME
+def test_results_emulated(name: str, text: str, src: str, dst: str, weights: str) -> None:
+    check_emulated(*gradient(text, src, dst, weights), "avx512_core")
+
+
+@SOME
+def test_guard_pages(isa: str, name: str, text: str, src: str, dst: str, weights: str) -> None:
+    check_guarded(*gradient(text, src, dst, weights, bias=False), isa)
+
+
+@ALL
+def test_adjoint(isa: str, name: str, text: str, src: str, dst: str, weights: str) -> None:
+    """<forward(w), y> = <w, backward(y)>, exactly, and without a reference."""
+    p = problem_of(text)
+    desc, arrays, _ = gradient(text, src, dst, weights, bias=False)
+    form = dnn.DeconvolutionForward if is_deconvolution(p) else dnn.ConvolutionForward
+    w = integers(3, p.weights_dims)
+    forward = run(proved(described(form, p, {"src": src, "dst": dst}), isa), {"src": arrays["src"], "weights": w})
+    back = run(proved(desc, isa), arrays)
+    assert np.vdot(forward["dst"].astype(float), arrays["diff_dst"]) == np.vdot(w, back["diff_weights"].astype(float))
+
+
+RANGES = ["mb2ic3ih60iw50oc8kh3kw3ph1pw1", "mb1ic3iw3000oc16kw3", "mb2ic8ih100oc16kh1", "g16mb1ic16ih60oc16kh3ph1"]
+
+
+@pytest.mark.parametrize("text", RANGES)
+def test_ranges_of_chunks(isa: str, text: str) -> None:
+    """Few tiles and many pixels: chunks in ranges, whose partial sums are added, in a number that the shape decides."""
+    p = problem_of(text)
+    x, dy = integers(1, p.src_dims, 2), integers(2, p.dst_dims, 2)
+    desc = described(dnn.ConvolutionBackwardWeights, p, {})
+    pd = proved(desc, isa)
+    assert "partial sums" in pd.plan.scratch_bytes
+    # A product for every tap: a loop over all pixels would take long.
+    g = p.groups
+    windows = np.pad(x.astype(float), ((0, 0), (0, 0), *((axis.p, axis.p) for axis in p.axes)))
+    wanted = np.zeros((g, p.oc // g, p.ic // g, *(axis.k for axis in p.axes)))
+    for tap in np.ndindex(*wanted.shape[3:]):
+        part = windows[(..., *(slice(t, t + axis.o) for t, axis in zip(tap, p.axes, strict=True)))]
+        both = (side.reshape(p.mb, g, side.shape[1] // g, -1) for side in (dy, part))
+        wanted[(..., *tap)] = np.einsum("ngop,ngip->goi", *both)
+    check(desc, {"src": x, "diff_dst": dy}, {"diff_weights": wanted.reshape(p.weights_dims)}, isa)
+
+
+def test_real_numbers(isa: str) -> None:
+    p = problem_of("mb2ic20ih9oc24kh3ph1")
+    random = np.random.default_rng(5)
+    x, dy = (random.standard_normal(dims).astype(np.float32) for dims in (p.src_dims, p.dst_dims))
+    wanted = {"diff_weights": reference.of_weights(p, x, dy)}
+    bound = 2 * 81 * 2.0**-24 * np.linalg.norm(x) * np.linalg.norm(dy)
+    check(described(dnn.ConvolutionBackwardWeights, p, {}), {"src": x, "diff_dst": dy}, wanted, isa, bound)
+
+
+@pytest.mark.parametrize(("mb", "i", "o"), [(0, 5, 3), (2, 2, 0)])
+def test_nothing(isa: str, mb: int, i: int, o: int) -> None:
+    """Of no pixels the gradient is 0; their sum for a bias is refused."""
+    tensors = [dnn.MemoryDesc(dims, dnn.f32, "any") for dims in ((mb, 8, i), (9, 8, 3), (mb, 9, o))]
+    desc = dnn.ConvolutionBackwardWeights(*tensors)
+    arrays = {"src": integers(1, (mb, 8, i)), "diff_dst": integers(2, (mb, 9, o))}
+    check(desc, arrays, {"diff_weights": np.zeros((9, 8, 3))}, isa)
+    with pytest.raises(dnn.Unimplemented, match="diff_dst has no elements, of which there is no sum for diff_bias"):
+        dnn.primitive_desc(dnn.ConvolutionBackwardWeights(*tensors, dnn.MemoryDesc((9,), dnn.f32, "a")))
+
+
+@pytest.mark.parametrize("text", ["mb1ic20ih6oc48kh3ph1", "mb1ic9ih9oc40kh5sh2ph2", "g2mb2ic32ih6oc160kh1"])
+def test_the_forward_weights_panels_are_written(isa: str, text: str) -> None:
+    """So that an optimiser can work on packed weights, element by element; with padding in the last panel, too."""
+    desc, arrays, wanted = gradient(text, bias=False)
+    forward = described(dnn.ConvolutionForward, problem_of(text), {})
+    engine = dnn.Engine(isa=isa, threads=1)
+    weights = dnn.primitive_desc(forward, engine=engine).weights_desc
+    pd = check(desc.with_formats({"diff_weights": weights}), arrays, wanted, isa)
+    assert (pd.implementation, pd.diff_weights_desc) == (f"direct:{isa}", weights)
+
+
+def test_of_a_forward_pass() -> None:
+    p = problem_of("mb1ic20ih6oc24kh3sh2ph1")
+    engine = dnn.Engine(isa="avx2", threads=1)
+    forward = dnn.primitive_desc(described(dnn.ConvolutionForward, p, {"src": "nhwc"}), engine=engine)
+    desc = dnn.ConvolutionBackwardWeights.of(forward, diff_bias="a")
+    assert desc.src == forward.src_desc and desc.diff_dst == forward.dst_desc and desc.diff_weights.is_any
+    assert desc.diff_bias is None  # the forward pass has none
+
+
+def test_plans_do_not_grow_with_images() -> None:
+    """Phases share their records: a large batch is more phases, and nothing else."""
+    few, many = (
+        dnn.primitive_desc(described(dnn.ConvolutionBackwardWeights, problem_of(f"mb{mb}ic16ih28oc16kh3ph1"), {}),
+                           engine=dnn.Engine(isa="avx2", threads=1)).plan
+        for mb in (4, 256)
+    )  # fmt: skip
+    assert many.nbytes == few.nbytes
+    assert weights_tiles.CHUNK_BYTES < 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"diff_dst": (1, 4, 9, 10)}, "ConvolutionBackwardWeights, seen from its forward pass: dst's height is 9"),
+        ({"diff_bias": (5,)}, "bias has 5 elements, weights makes 4 channels"),
+        ({"src": (1, 7, 10, 10)}, "weights has 8 input channels, src has 7"),
+    ],
+)
+def test_what_does_not_fit(changed: dict[str, Any], message: str) -> None:
+    dims = {"src": (1, 8, 10, 10), "diff_weights": (4, 8, 3, 3), "diff_dst": (1, 4, 10, 10), "diff_bias": (4,)}
+    tensors = {name: dnn.MemoryDesc(changed.get(name, size), dnn.f32, "any") for name, size in dims.items()}
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        dnn.ConvolutionBackwardWeights(**tensors, padding_l=(1, 1), padding_r=(1, 1))
+
+
+def test_what_is_not_implemented() -> None:
+    desc, _, _ = gradient("mb1ic8ih4oc8kh3ph1")
+    with pytest.raises(dnn.Unimplemented, match="a gradient has no post-ops, scales or zero points"):
+        dnn.primitive_desc(desc, dnn.Attr([dnn.Eltwise("relu")]))
+    half = desc.with_formats({"src": dnn.MemoryDesc(desc.src.dims, dnn.bf16, "any")})
+    with pytest.raises(dnn.Unimplemented, match="src is bf16, only f32 is implemented"):
+        dnn.primitive_desc(half)

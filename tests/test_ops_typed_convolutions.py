@@ -1,0 +1,140 @@
+"""dnn.ops.conv2d and its relatives of f16, bf16 and bytes, with scales and zero points."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+
+RANDOM = np.random.default_rng(9)
+BF16 = np.dtype(ml_dtypes.bfloat16)
+ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24}
+
+
+def floats(*dims: int, kind: Any = np.float16) -> Any:
+    return RANDOM.uniform(-1, 1, dims).astype(kind)
+
+
+def integers(kind: Any, *dims: int) -> Any:
+    limits = np.iinfo(kind)
+    return RANDOM.integers(limits.min, limits.max, dims, endpoint=True).astype(kind)
+
+
+def sums(x: Any, w: Any, stride: int = 1, padding: int = 0, groups: int = 1) -> Any:
+    """Of a convolution, in the arithmetic of the arrays, of any spatial axes."""
+    axes = w.ndim - 2
+    padded = np.pad(x, [(0, 0), (0, 0), *[(padding, padding)] * axes])
+    sizes = [(n - k) // stride + 1 for n, k in zip(padded.shape[2:], w.shape[2:], strict=True)]
+    n, o = len(x), len(w)
+    result = np.zeros((n, groups, o // groups, *sizes), x.dtype)
+    for tap in np.ndindex(*w.shape[2:]):
+        window = tuple(slice(t, t + stride * (s - 1) + 1, stride) for t, s in zip(tap, sizes, strict=True))
+        part = padded[(slice(None), slice(None), *window)].reshape(n, groups, -1, *sizes)
+        result += np.einsum("ngc...,goc->ngo...", part, w[(..., *tap)].reshape(groups, o // groups, -1))
+    return result.reshape(n, o, *sizes)
+
+
+@pytest.mark.parametrize("kind", [np.float16, BF16], ids=["f16", "bf16"])
+@pytest.mark.parametrize("dtype", [None, dnn.f32], ids=["own", "f32"])
+@pytest.mark.parametrize("groups", [1, 6])
+def test_floats_of_16_bits(kind: Any, dtype: dnn.DataType | None, groups: int) -> None:
+    x, w, b = floats(2, 6, 7, 8, kind=kind), floats(12, 6 // groups, 3, 3, kind=kind), floats(12, kind=np.float32)
+    packed = dnn.ops.pack_conv_weights(w, padding=1, groups=groups)
+    last = np.ascontiguousarray(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    wide, factors = x.astype(np.float64), w.astype(np.float64)
+    wanted = np.maximum(sums(wide, factors, padding=1, groups=groups) + b.reshape(-1, 1, 1), 0)
+    size = sums(np.abs(wide), np.abs(factors), padding=1, groups=groups) + 1
+    for image, weights in ((x, w), (last, packed)):
+        result = dnn.ops.conv2d(
+            image, weights, b, padding=1, groups=groups, dtype=dtype, post_ops=[dnn.Eltwise("relu")]
+        )
+        assert result.dtype == (kind if dtype is None else np.float32) and result.shape == wanted.shape
+        assert (np.abs(result - wanted) <= 64 * 2.0**-24 * size + wanted * ROUNDOFF[result.dtype.name]).all()
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_sums_of_bytes(kind: Any, axes: int) -> None:
+    conv = (dnn.ops.conv1d, dnn.ops.conv2d, dnn.ops.conv3d)[axes - 1]
+    x, w = integers(kind, 2, 9, *(5, 6, 7)[:axes]), integers(np.int8, 10, 9, *(3,) * axes)
+    wide, factors = x.astype(np.int64), w.astype(np.int64)
+    for weights in (w, dnn.ops.pack_conv_weights(w, stride=2, padding=1)):
+        result = conv(x, weights, stride=2, padding=1)
+        assert result.dtype == np.int32
+        np.testing.assert_array_equal(result, sums(wide, factors, stride=2, padding=1))
+    shifted = conv(x, w, padding=1, zero_points={"x": 77})
+    np.testing.assert_array_equal(shifted, sums(wide - 77, factors, padding=1))
+
+
+def test_quantised_to_bytes() -> None:
+    """By output channels, of groups too, with a bias, zero points on both sides, and a sum."""
+    for groups in (1, 2, 8):
+        x, w, b = integers(np.uint8, 1, 8, 6, 6), integers(np.int8, 16, 8 // groups, 3, 3), floats(16, kind=np.float32)
+        channels = (2.0 ** RANDOM.integers(-9, -5, 16)).astype(np.float32)
+        out = integers(np.uint8, 1, 16, 6, 6)
+        exact = 0.5 * sums(x.astype(np.int64) - 77, w.astype(np.int64), padding=1, groups=groups)
+        exact = (channels.reshape(-1, 1, 1) * exact + b.reshape(-1, 1, 1) + out.astype(np.int64)) / 0.25 + 128
+        scales, points = {"x": 0.5, "w": channels, "out": 0.25}, {"x": 77, "out": 128}
+        options: dict[str, Any] = {"scales": scales, "zero_points": points, "post_ops": [dnn.Sum()], "out": out}
+        assert dnn.ops.conv2d(x, w, b, padding=1, groups=groups, **options) is out
+        doubt = np.abs(exact - np.rint(exact)) > 0.499  # f32 may round these either way
+        assert (np.abs(out - np.clip(np.rint(exact), 0, 255)) <= doubt).all()
+    floating = dnn.ops.conv2d(x, w, groups=groups, scales={"w": channels})
+    assert floating.dtype == np.float32
+    wanted = sums(x.astype(np.int64), w.astype(np.int64), groups=groups)
+    np.testing.assert_array_equal(floating, channels.reshape(-1, 1, 1) * wanted)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+def test_adjoints_of_bytes(kind: Any) -> None:
+    """Without strides: the convolution with the kernel turned, and padding that is the rest of it."""
+    x, w = integers(kind, 1, 6, 5, 7), integers(np.int8, 6, 4, 3, 3)
+    turned = np.ascontiguousarray(w.astype(np.int64)[:, :, ::-1, ::-1].transpose(1, 0, 2, 3))
+    wanted = sums(x.astype(np.int64), turned, padding=1)
+    for weights in (w, dnn.ops.pack_conv_transpose_weights(w, padding=1)):
+        np.testing.assert_array_equal(dnn.ops.conv_transpose2d(x, weights, padding=1), wanted)
+
+
+def test_bits_of_bf16_without_its_package() -> None:
+    """A Memory that says what its words are gives words."""
+    x, w = floats(1, 4, 5, 5, kind=BF16), floats(8, 4, 3, 3, kind=BF16)
+    words = [dnn.Memory.from_array(a.view(np.uint16), dnn.bf16) for a in (x, w)]
+    result = dnn.ops.conv2d(*words)
+    np.testing.assert_array_equal(result.view(np.uint16), dnn.ops.conv2d(x, w).view(np.uint16))
+
+
+X, W = integers(np.uint8, 1, 4, 6, 6), integers(np.int8, 8, 4, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scales": {"a": 1.0}}, "scales has 'a', it must be one of x, w, out"),
+        ({"scales": {"w": [1.0, 2.0]}}, r"scales\['w'\] has 2 elements, it must have 1, or 8 for the output channels"),
+        ({"scales": {"x": "y"}}, r"scales\['x'\] must be numbers"),
+        ({"zero_points": {"x": 0.5}}, r"zero_points\['x'\] must be whole numbers"),
+        ({"zero_points": {"w": [1] * 8}}, r"zero_points\['w'\] has 8 elements, it must have 1"),
+        ({"zero_points": [1]}, "zero_points must map x, w or out to numbers"),
+        ({"dtype": np.float32}, "dtype must be one of f32"),
+        ({"out": np.zeros((1, 8, 4, 5), np.uint8)}, r"out has dims \(1, 8, 4, 5\), the result has \(1, 8, 4, 4\)"),
+        ({"out": [1]}, "out must be an array of numpy"),
+        ({"post_ops": [dnn.Sum()]}, "out must be given, post-op Sum adds what it holds"),
+        ({"groups": 3}, "the first must be a multiple of groups"),
+        ({"b": np.zeros((3, 5), np.float32)}, "bias"),
+    ],
+)
+def test_bad_input(options: Mapping[str, Any], message: str) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        dnn.ops.conv2d(X, W, **options)
+
+
+def test_types_that_nothing_multiplies() -> None:
+    with pytest.raises(dnn.Unimplemented, match="does not multiply u8 by u8"):
+        dnn.ops.conv2d(X, W.view(np.uint8))
+    with pytest.raises(dnn.Unimplemented, match="zero points are for integers"):
+        dnn.ops.conv2d(floats(1, 4, 5, 5), floats(8, 4, 3, 3), zero_points={"x": 1})
+    with pytest.raises(dnn.InvalidArguments, match="x has 3 dims, 4 are needed"):
+        dnn.ops.conv2d(X[0], W)
