@@ -10,6 +10,7 @@ indices and callers.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -80,8 +81,7 @@ class Numbering:
 
     def graph(self) -> StaticGraph:
         for node in self.source.nodes:
-            inputs = tuple(self.renamed.get(name, name) for name in node.inputs)
-            node = Node(node.op, inputs, node.outputs, node.attributes, node.name, node.domain, node.opset)
+            node = replace(node, inputs=tuple(self.renamed.get(name, name) for name in node.inputs))
             handler = self.handlers.get(node.op) if not node.domain and node.outputs[0] not in self.left else None
             if handler is None or not handler(node):
                 self.nodes.append(node)
@@ -126,7 +126,8 @@ class Numbering:
         outputs = tuple(names.get(name, name) for name in node.outputs)
         op = changed.pop("op", node.op)
         attributes = changed or node.attributes
-        self.nodes.append(Node(op, tuple(inputs), outputs, attributes, node.name, "", node.opset))
+        made = replace(node, op=op, inputs=tuple(inputs), outputs=outputs, attributes=attributes, domain="")
+        self.nodes.append(made)
         for name, one in known:
             self.learn(name, one)
         return True
@@ -166,8 +167,8 @@ class Numbering:
         if wanted == TRUTH and (known is not None or dtype == F32):
             zero = self.constant(0.0)
             equal = self.made(f"{result}, negated", self.values[result].shape, TRUTH)
-            self.nodes.append(Node("Equal", (x if known is None else known.name, zero), (equal,), {}, "", "", OPSET))
-            self.nodes.append(Node("Not", (equal,), (result,), {}, node.name, "", OPSET))
+            self.nodes.append(Node("Equal", (x if known is None else known.name, zero), (equal,), {}, opset=OPSET))
+            self.nodes.append(Node("Not", (equal,), (result,), {}, node.name, opset=OPSET))
             return True
         if dtype == F32 and wanted == WIDE[1]:
             one = Known(f"{result} as numbers", ANYTHING)
@@ -178,7 +179,7 @@ class Numbering:
         made = f"{result} as numbers" if is_integer else result
         self.made(made, self.values[result].shape)
         inputs = (x, self.constant(1.0), self.constant(0.0))
-        self.nodes.append(Node("Where", inputs, (made,), {}, node.name, "", OPSET))
+        self.nodes.append(Node("Where", inputs, (made,), {}, node.name, opset=OPSET))
         if is_integer:
             self.learn(result, Known(made, TRUTHS))
         return True
