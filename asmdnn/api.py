@@ -69,6 +69,7 @@ from asmdnn.primitives.products.inner_product import (
 )
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matmul_rows import MatMulRows
+from asmdnn.primitives.quantized.description import QuantizedMatMul
 from asmdnn.primitives.recurrent.backward_description import (
     GRUBackward,
     LBRGRUBackward,
@@ -145,6 +146,7 @@ __all__ = [
     "Primitive",
     "PrimitiveDesc",
     "PropKind",
+    "QuantizedMatMul",
     "ReductionForward",
     "Refusal",
     "Reorder",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from asmdnn.ops.moves import pad as pad
     from asmdnn.ops.moves import slice as slice
     from asmdnn.ops.moves import split as split
+    from asmdnn.ops.nibble_products import pack_quantized_weights as pack_quantized_weights
     from asmdnn.ops.normalization import batch_norm as batch_norm
     from asmdnn.ops.normalization import group_norm as group_norm
     from asmdnn.ops.normalization import layer_norm as layer_norm
@@ -85,6 +86,7 @@ MODULES = {
     "normalization": ("batch_norm", "group_norm", "layer_norm", "lrn", "rms_norm"),
     "pooling": ("adaptive_avg_pool", "adaptive_max_pool", "avg_pool", "max_pool"),
     "products": ("matmul", "pack_weights"),
+    "nibble_products": ("pack_quantized_weights",),
     "ranking": ("argmax", "argmin", "topk"),
     "recurrent": ("gru", "lstm", "pack_recurrent", "rnn"),
     "reduction": ("cumsum", "reduce"),

@@ -38,11 +38,12 @@ def matmul(
 ) -> Any:
     """The matrix product of arrays of 2 to 12 dims, batch dims broadcast as numpy.matmul does.
 
-    a: (.., m, k); b: (.., k, n), or what `pack_weights` made of a matrix; bias: broadcast to the result.  Arrays may
-    have any strides that are not negative; others are copied.  post_ops run in order on the result; `Sum` adds what
-    `out` held.  Returns a new array, or `out`: anything that exports memory of the result's dims, strided too.
-    Of other types than f32, and with scales and zero points of "a", "b" and "out", see docs/low-precision.md: bf16 or
-    f16 both, or u8 or s8 times s8.  The result has `dtype`; without it a's type, but s32 of integers, f32 with scales.
+    a: (.., m, k); b: (.., k, n), or what `pack_weights` or `pack_quantized_weights` made of a matrix; bias: broadcast
+    to the result.  Arrays may have any strides that are not negative; others are copied.  post_ops run in order on the
+    result; `Sum` adds what `out` held.  Returns a new array, or `out`: anything that exports memory of the result's
+    dims, strided too.  Of other types than f32, and with scales and zero points of "a", "b" and "out", see
+    docs/low-precision.md: bf16 or f16 both, or u8 or s8 times s8.  The result has `dtype`; without it a's type, but s32
+    of integers, f32 with scales.
     Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
     """
     if not is_plain(dtype, scales, zero_points) or is_typed(a) or is_typed(b):

@@ -19,7 +19,7 @@ from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.types import DATA_TYPES, DataType, f32, s32
 
-TYPED = frozenset(("float16", "bfloat16", "int8", "uint8", "f16", "bf16", "s8", "u8"))  # names of numpy, and ours
+TYPED = frozenset(("float16", "bfloat16", "int8", "uint8", "f16", "bf16", "s8", "u8", "s4", "u4"))  # numpy's and ours
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 

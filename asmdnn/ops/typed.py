@@ -41,7 +41,10 @@ def checked(name: str, array: AnyArray) -> AnyArray:
 
 def is_foreign(value: Any) -> bool:
     """Whether its elements may be of a type that numpy cannot name."""
-    return not isinstance(value, np.ndarray) and (isinstance(value, Memory) or hasattr(value, "__dlpack__"))
+    try:
+        return not isinstance(value, np.ndarray) and (isinstance(value, Memory) or hasattr(value, "__dlpack__"))
+    except Exception:  # whatever the caller's object does: who reads it as an array says what is wrong with it
+        return False
 
 
 def with_words(name: str, value: Any) -> AnyArray:

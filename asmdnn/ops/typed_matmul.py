@@ -10,6 +10,7 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.arrays import data_type_of
 from asmdnn.ops.arguments import AnyArray, widened
+from asmdnn.ops.nibbles import QuantizedWeights
 from asmdnn.ops.quantized import Arguments, ProductRequest, check_typed_output, execute
 from asmdnn.ops.typed import named, typed
 from asmdnn.primitives.descriptor import primitive_desc
@@ -23,6 +24,10 @@ TENSORS = {"a": "src", "b": "weights", "out": "dst"}  # and what the primitive c
 
 def typed_matmul(a: Any, b: Any, bias: Any, out: Any, request: ProductRequest) -> AnyArray:
     """The product of arrays of any types that a level multiplies.  Raises InvalidArguments, Unimplemented."""
+    if isinstance(b, QuantizedWeights):
+        from asmdnn.ops.nibble_products import quantized_matmul  # which few processes need
+
+        return quantized_matmul(a, b, bias, out, request)
     given = {"src": typed("a", a), "weights": b if isinstance(b, Memory) else typed("b", b)}
     ndim = max(x.ndim if isinstance(x, np.ndarray) else x.desc.ndims for x in given.values())
     memories = {name: memory_of(name, x, ndim) for name, x in given.items()}

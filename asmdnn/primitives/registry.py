@@ -31,6 +31,7 @@ FOLDERS = (
     "reduction",
     "topk",
     "attention",
+    "quantized",
 )
 KEPT_CLASSES = 256  # of what users pass, which may be of any class
 

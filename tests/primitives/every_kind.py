@@ -135,7 +135,8 @@ SUMMARIES: tuple[Description, ...] = (
     *norms("abcd"),
     *norms("acdb"),
 )
-WITH_POST_OPS = (*PRODUCTS, *IMAGES, *POOLINGS, *MAPS, *SUMMARIES)
+NIBBLES = (dnn.QuantizedMatMul(t(3, 64), t(32, 19, dtype=dnn.u8), t(2, 19), t(3, 19), zero_point=8),)
+WITH_POST_OPS = (*PRODUCTS, *IMAGES, *POOLINGS, *MAPS, *SUMMARIES, *NIBBLES)
 TYPED = (  # whose results may be of any type
     *{type(desc) for desc in MAPS}, dnn.PoolingForward, dnn.AdaptivePooling, dnn.ReductionForward, dnn.SoftmaxForward,
 )  # fmt: skip

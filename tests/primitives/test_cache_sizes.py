@@ -53,6 +53,9 @@ DESCRIPTIONS = [
     dnn.EltwiseBackward("tanh", f32(9, 1000, tag="ab"), f32(9, 1000), f32(9, 1000)),
     dnn.BinaryForward("add", f32(9, 1000, tag="ab"), f32(1, 1000, tag="ab"), f32(9, 1000)),
     dnn.AdaptivePooling("max", f32(2, 24, 9, 9, tag="nchw"), f32(2, 24, 4, 4, tag="nchw")),
+    dnn.QuantizedMatMul(
+        f32(5, 256, tag="ab"), dnn.MemoryDesc((128, 70), dnn.u8, "any"), f32(8, 70), f32(5, 70), f32(8, 70)
+    ),
     dnn.Pad(f32(3, 40, 9, 9, tag="nchw"), f32(3, 40, 11, 12, tag="nchw"), (0, 0, 1, 2)),
 ]
 RECURRENT = "--alg=VANILLA_RNN,VANILLA_LSTM,VANILLA_GRU,LBR_GRU --dir=FWD_I,BWD_DW l1t3mb5sic40slc24dhc40"

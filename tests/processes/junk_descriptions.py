@@ -48,6 +48,11 @@ def sums_of_products() -> dict[str, Call]:
             dnn.MatMul,
             lambda: {"src": desc(2, 3), "weights": desc(3, 4), "dst": desc(2, 4), "bias": desc(1, 4)},
         ),
+        "QuantizedMatMul": (
+            dnn.QuantizedMatMul,
+            lambda: {"src": desc(2, 64), "weights": dnn.MemoryDesc((32, 4), dnn.u8, "ab"), "scales": desc(2, 4),
+                     "dst": desc(2, 4), "zero_point": 8.0},
+        ),
         "InnerProductForward": (
             dnn.InnerProductForward,
             lambda: {**ip, "prop_kind": dnn.PropKind.forward_training},

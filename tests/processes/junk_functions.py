@@ -92,6 +92,9 @@ def array_products() -> dict[str, Call]:
             dnn.ops.conv_transpose_weight_gradient, lambda: {**back, "x": array(1, 2, 5, 5), "kernel": 3}
         ),
         "ops.matmul": (dnn.ops.matmul, lambda: {**product, "engine": ENGINE}),
+        "ops.pack_quantized_weights": (
+            dnn.ops.pack_quantized_weights, lambda: {"b": array(64, 4), "dtype": "u4", "group": 32, "engine": ENGINE}
+        ),
         "ops.pack_weights": (dnn.ops.pack_weights, lambda: {"b": array(3, 4), "engine": ENGINE}),
         "ops.pack_conv_weights": (
             dnn.ops.pack_conv_weights,

@@ -1,0 +1,52 @@
+"""The specs of products with nibbles, and of rows as bytes for them: any number of rows and vectors, groups, tails."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from asmdnn.corpus.conv import LANES, of_levels
+from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.dot.quantize import QuantizeSpec
+from asmdnn.generators.dot.quantized import PANEL_VECTORS, QuantizedProductSpec, vectors_of
+from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand
+from asmdnn.isa.elements import size_of
+from asmdnn.isa.nibbles import DOTS
+from asmdnn.isa.vectors import lanes_of
+
+GAP = 3  # elements between rows
+MOST_ROWS = 4
+
+
+def rows(isa: str) -> Iterator[QuantizeSpec]:
+    """One group and several, of one vector and more; rows apart."""
+    for kind in ("f32", "bf16", "f16"):
+        for count, groups, group in ((1, 1, 16), (2, 3, 32), (3, 2, 5 * 16)):
+            elements = groups * group
+            row = size_of(kind) * (elements + (GAP if count > 1 else 0))
+            yield QuantizeSpec(isa, count, elements, group, row, -8.0 if groups > 1 else 1.0, kind)
+    assert LANES[isa] <= 16, "a group is whole vectors"
+
+
+def products(isa: str) -> Iterator[QuantizedProductSpec]:
+    """All blocks of registers, whole and with a tail; a group unrolled, and in a loop; offsets, post-ops, types."""
+    lanes = lanes_of(isa)
+    for count in range(1, MOST_ROWS + 1):
+        most = vectors_of(isa, count)
+        for vectors in range(1, most + 1):
+            for cut in (0, lanes - 1) if vectors == most else (1,):
+                columns, offsets = vectors * lanes - cut, bool(count % 2)
+                yield QuantizedProductSpec(isa, count, columns, vectors, 96, 48, 4 * (columns + GAP), offsets)
+    for group in (16, 128):
+        yield QuantizedProductSpec(isa, 1, lanes, PANEL_VECTORS, 2 * group, group, 0)
+    after = (BinaryOp("add", Operand(6, 0, 0, False)), EltwiseOp("relu", 0.0, 0.0, 1.0))
+    each = BinaryOp("mul", Operand(7, 4, 0, True))
+    for kind in ("f32", "bf16", "f16"):
+        count, columns = (1, 2 * lanes - 3) if kind == "f32" else (2, lanes - 2)
+        yield QuantizedProductSpec(
+            isa, count, columns, -(-columns // lanes), 64, 32, size_of(kind) * columns, after=(*after, each), kind=kind
+        )
+
+
+FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {
+    **of_levels("quantize", rows=rows),
+    **{f"nibbles-{isa}": partial(products, isa.name) for isa in DOTS},
+}

@@ -1,0 +1,238 @@
+"""Rows of bytes times a panel of nibbles, by groups of k: for each group of quantised rows (quantize.py)
+
+    t = src_scales * (sum over k of src * weights) + src_sums;   dst = after(sum over groups of scales * t)
+
+and with offsets, whose product with src_sums is subtracted, t = src_scales * (sum of src * weights).
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src        | s8[rows, depth]                     | rows depth apart |
+| src_scales | f32[rows, groups]                   | dense |
+| src_sums   | f32[rows, groups]                   | dense; factor * src_scales * sum of src |
+| weights    | nibbles[depth / 8, panel, 4, 2]     | bytes: of 4 k the lower halves, of 4 more the upper ones |
+| scales     | f32[groups, panel]                  | dense |
+| offsets    | f32[groups, panel]                  | scales * zero points; only with offsets |
+| dst        | kind[rows, columns]                 | rows dst_row_bytes apart |
+| then ..    | f32[rows, columns]                  | operands of after, each laid out as its Operand says |
+
+A load brings nibbles of 8 k for each lane, which few instructions make bytes; products and sums of a group are exact.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from asmdnn.generators.checksum import checksum
+from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.functions.chain import compose, names_of_operands, operands_of, words_of
+from asmdnn.generators.functions.postops import Operand, PostOp
+from asmdnn.generators.functions.row_code import Computation
+from asmdnn.generators.functions.rows import Vectors, operands_touched, rows_touched
+from asmdnn.generators.functions.typed_program import of_lanes
+from asmdnn.generators.functions.values import Source
+from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.elements import size_of
+from asmdnn.isa.nibbles import nibble_dot
+from asmdnn.isa.vector import Broadcast, Lanes, Vector
+from asmdnn.isa.vectors import VECTORS, vector_of
+from asmdnn.types import F32_BYTES
+
+PANEL_VECTORS: Final = 4
+BLOCK: Final = 8  # of k: nibbles of a lane
+QUAD_BYTES, LOW = 4, b"\x0f"
+UNROLLED: Final = 8  # blocks
+OTHER_REGISTERS: Final = 5  # weights, their upper halves, a spare one, the mask, ones
+SRC, SRC_SCALES, SRC_SUMS, WEIGHTS, SCALES = range(5)
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizedProductSpec:
+    """Everything that the bytes of such a kernel depend on.  columns: of the first `vectors` of a panel, those that
+    dst has."""
+
+    isa: str
+    rows: int
+    columns: int
+    vectors: int
+    depth: int
+    group: int
+    dst_row_bytes: int
+    offsets: bool = False
+    after: tuple[PostOp, ...] = ()
+    kind: str = "f32"
+
+    @property
+    def name(self) -> str:
+        size = f"{self.rows}x{self.columns}x{self.depth}by{self.group}"
+        words = [*["offsets"] * self.offsets, *words_of(self.after), checksum(self)]
+        return f"nibbles_{self.kind}_{size}_{'_'.join(words)}__{self.isa}"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        fixed = ("src", "src_scales", "src_sums", "weights", "scales", *["offsets"] * self.offsets, "dst")
+        return (*fixed, *names_of_operands(self.after))
+
+    @property
+    def dst(self) -> int:
+        """The number of its argument."""
+        return SCALES + 1 + self.offsets
+
+    @property
+    def groups(self) -> int:
+        return self.depth // self.group
+
+    @property
+    def panel_bytes(self) -> int:
+        """Of a panel's row, of scales as of weights."""
+        return PANEL_VECTORS * VECTORS[self.isa].bytes
+
+    def footprint(self) -> Footprint:
+        numbers = self.vectors * VECTORS[self.isa].bytes // F32_BYTES
+        reads: list[Range] = [*rows_touched(SRC, 1, 0, self.rows * self.depth, 1)]
+        for argument in (SRC_SCALES, SRC_SUMS):
+            reads += rows_touched(argument, 1, 0, self.rows * self.groups)
+        reads += rows_touched(WEIGHTS, self.depth // BLOCK, self.panel_bytes, numbers)
+        for argument in range(SCALES, self.dst):
+            reads += rows_touched(argument, self.groups, self.panel_bytes, numbers)
+        reads += operands_touched(self.after, self.rows, self.columns)
+        written = rows_touched(self.dst, self.rows, self.dst_row_bytes, self.columns, size_of(self.kind))
+        return Footprint(tuple(dict.fromkeys(reads)), written)
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 frame[])."""
+        QuantizedProductCode(self, vector_of(self.isa, asm)).emit()
+        asm.ret()
+
+
+def vectors_of(isa: str, rows: int) -> int:
+    """How many vectors of a panel registers hold the sums of for so many rows; 0 if none."""
+    room = (VECTORS[isa].count - OTHER_REGISTERS - 2 * rows) // (2 * rows)
+    return next((n for n in (PANEL_VECTORS, 2, 1) if n <= room), 0)
+
+
+class QuantizedProductCode(Computation):
+    """Sums of a group in integers, the others in f32."""
+
+    def __init__(self, spec: QuantizedProductSpec, v: Vector) -> None:
+        super().__init__(v)
+        self.spec = spec
+        self.dot = nibble_dot(spec.isa, v)
+        self.low: Register = v.registers.take("lower halves")
+        v.load(self.low, v.asm.const(LOW * v.bytes, v.bytes, size=v.bytes))
+        self.pointers = [self.pointer(i) for i in range(spec.dst)]
+        self.sums = v.registers.take("sum of groups", spec.rows, spec.vectors)
+        self.products = v.registers.take("products", spec.rows, spec.vectors)
+        self.octets = v.registers.take("src", spec.rows, 2)
+        self.nibbles = v.registers.take("weights", 3)
+
+    def pointer(self, argument: int) -> Register:
+        asm = self.v.asm
+        found: Register = asm.gp.take(f"argument {argument}")
+        asm.MOV(found, mem(asm.frame, 8 * argument))
+        return found
+
+    def emit(self) -> None:
+        v, asm, spec = self.v, self.v.asm, self.spec
+        for of_row in self.sums:
+            for total in of_row:
+                v.zero(total)
+        left = asm.gp.take("groups left")
+        asm.MOV(left, spec.groups)
+        with asm.loop(left, "groups"):
+            self.group()
+        asm.gp.free(left, *self.pointers)
+        v.registers.free(self.low, *(x for of_row in (*self.products, *self.octets) for x in of_row), *self.nibbles)
+        self.end()
+
+    def group(self) -> None:
+        v, asm, spec = self.v, self.v.asm, self.spec
+        src_scales, src_sums = self.pointers[SRC_SCALES], self.pointers[SRC_SUMS]
+        scales = self.pointers[SCALES:]
+        asm.role("products")
+        for of_row in self.products:
+            for x in of_row:
+                v.zero(x)
+        blocks = spec.group // BLOCK
+        unrolled = next(n for n in range(min(UNROLLED, blocks), 0, -1) if blocks % n == 0)
+        turns = blocks // unrolled
+        left = asm.gp.take("blocks left") if turns > 1 else None
+        if left is not None:
+            asm.MOV(left, turns)
+            with asm.loop(left, "blocks"):
+                self.blocks(unrolled)
+            asm.gp.free(left)
+        else:
+            self.blocks(unrolled)
+        asm.role("group")
+        scale, shift = self.octets[0]
+        for r, of_row in enumerate(self.products):
+            v.broadcast(scale, mem(src_scales, r * spec.groups * F32_BYTES, size=4))
+            v.broadcast(shift, mem(src_sums, r * spec.groups * F32_BYTES, size=4))
+            for j, (total, x) in enumerate(zip(self.sums[r], of_row, strict=True)):
+                factors = [mem(pointer, j * v.bytes, size=v.bytes) for pointer in scales]
+                asm.VCVTDQ2PS(x, x)
+                if spec.offsets:
+                    v.mul(x, x, scale)
+                    asm.VFNMADD231PS(total, shift, factors[1])
+                else:
+                    asm.VFMADD213PS(x, scale, shift)
+                v.fma(total, x, factors[0])
+        for pointer in (src_scales, src_sums):
+            asm.ADD(pointer, F32_BYTES)
+        for pointer in scales:
+            asm.ADD(pointer, spec.panel_bytes)
+
+    def blocks(self, count: int) -> None:
+        """So many times 8 steps of k."""
+        v, asm, spec = self.v, self.v.asm, self.spec
+        src, weights = self.pointers[SRC], self.pointers[WEIGHTS]
+        lower, upper, spare = self.nibbles
+        for u in range(count):
+            for r, pair in enumerate(self.octets):
+                for half, x in enumerate(pair):
+                    v.broadcast(x, mem(src, r * spec.depth + u * BLOCK + half * QUAD_BYTES, size=4))
+            for j in range(spec.vectors):
+                v.load(lower, mem(weights, u * spec.panel_bytes + j * v.bytes, size=v.bytes))
+                asm.VPSRLW(upper, lower, 4)
+                asm.VANDPS(lower, lower, self.low)
+                asm.VANDPS(upper, upper, self.low)
+                for nibbles, half in ((lower, 0), (upper, 1)):
+                    for r in range(spec.rows):
+                        self.dot.multiply(self.products[r][j], nibbles, self.octets[r][half], spare)
+        asm.ADD(src, count * BLOCK)
+        asm.ADD(weights, count * spec.panel_bytes)
+
+    def end(self) -> None:
+        """Post-ops, and the stores."""
+        v, spec = self.v, self.spec
+        v.asm.role("results")
+        full, rest = divmod(spec.columns, v.lanes)
+        parts: list[Lanes] = [*[v] * full, *([v.tail(rest)] if rest else [])]
+        vectors, dst = Vectors(v, parts, 0, None), self.pointer(spec.dst)
+        operands = [self.of_rows(operand, vectors) for operand in operands_of(spec.after)]
+        values = [x for of_row in self.sums for x in of_row[: len(parts)]]
+        v.registers.free(*(x for of_row in self.sums for x in of_row[len(parts) :]))
+        program = of_lanes(compose(spec.after), ("f32",), (spec.kind,))
+        results = self.apply(program, [values, *operands])
+        for i, x in enumerate(results):
+            r, j = divmod(i, len(parts))
+            vectors.store_last(dst, j, x, r * spec.dst_row_bytes, spec.kind)
+
+    def of_rows(self, operand: Operand | None, vectors: Vectors) -> list[Source]:
+        assert operand is not None, "sums of what dst held are refused"
+        pointer = self.pointer(operand.argument)
+        found: list[Source] = []
+        for r in range(self.spec.rows):
+            found += vectors.sources(lambda: pointer, operand.element, r * operand.row_bytes)
+        return [Source(x.locate, x.lanes or Broadcast(self.v)) for x in found] if self.spec.rows > 1 else found
+
+
+def panel_columns(lanes: int) -> int:
+    """Of a panel, for vectors of so many lanes."""
+    return PANEL_VECTORS * lanes
+
+
+def rows_together(isa: str, rows: Sequence[int] = (4, 3, 2, 1)) -> int:
+    """The most rows of a kernel."""
+    return next(n for n in rows if vectors_of(isa, n))

@@ -1,0 +1,207 @@
+"""Weights of 4 bits, packed once, and products of arrays with them."""
+
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory.allocation import allocated
+from asmdnn.memory.foreign import as_array, rounded_f32
+from asmdnn.ops.arguments import AnyArray, Array, chain_of
+from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
+from asmdnn.ops.nibbles import LIMITS, QUAD, FourBits, QuantizedWeights
+from asmdnn.ops.quantized import ProductRequest
+from asmdnn.ops.typed import kind_of, numpy_type, result_type, typed, typed_output
+from asmdnn.primitives.attributes.attr import Attr, Binary
+from asmdnn.primitives.attributes.user_post_op import PostOp
+from asmdnn.primitives.descriptor import primitive_desc
+from asmdnn.primitives.engine import Engine, engine_key
+from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.quantized.description import BLOCK, QuantizedMatMul, check_group
+from asmdnn.primitives.reordering import reorder
+from asmdnn.types import DataType, f32, u8
+
+
+def pack_quantized_weights(
+    b: Any,
+    scales: Any = None,
+    zero_points: Any = None,
+    *,
+    dtype: FourBits = "s4",
+    group: int = 32,
+    engine: Engine | None = None,
+) -> QuantizedWeights:
+    """A matrix (k, n) with 4 bits for each element, for `matmul(a, packed)`, which rounds a to 8 bits by groups.
+
+    b: integers of the range of dtype, -8 to 7 or 0 to 15, with scales (k / group, n), whose rows say the group, and
+    for u4 with zero_points, integers of the same dims.  Or real numbers, without scales: they are rounded to the
+    nearest, by groups of `group` k; s4 has 0 in the middle of each, u4 its least number at 0.
+    group: 16 to 256, a multiple of 16 that divides k.  Raises InvalidArguments.
+    """
+    if not isinstance(dtype, str) or dtype not in LIMITS:
+        raise InvalidArguments(f"dtype must be 's4' or 'u4', not {shown(dtype)}")
+    if scales is None:
+        if zero_points is not None:
+            raise InvalidArguments("zero_points are of integers with scales: give the scales, too")
+        numbers, factors, points = quantized(matrix("b", rounded_f32("b", b)), dtype, group)
+    else:
+        factors = checked_scales(matrix("scales", rounded_f32("scales", scales)))
+        numbers = integers("b", b, LIMITS[dtype])
+        points = None if zero_points is None else integers("zero_points", zero_points, LIMITS["u4"])
+        if points is not None and dtype == "s4":
+            raise InvalidArguments("zero_points are given, but s4 has none: use dtype='u4'")
+    (k, n), groups = numbers.shape, len(factors)
+    check_group(k, groups)
+    for name, array in (("scales", factors), ("zero_points", points)):
+        if array is not None and array.shape != (groups, n):
+            raise InvalidArguments(f"{name} have dims {array.shape}, they must be (k / group, n): {(groups, n)}")
+    offsets = None if points is None else factors * points.astype(np.float32)
+    return packed_panels(dtype, nibbles_in_bytes(numbers - LIMITS[dtype][0]), factors, offsets, engine)
+
+
+def matrix(name: str, array: AnyArray) -> AnyArray:
+    if array.ndim != 2 or not array.size:
+        raise InvalidArguments(f"{name} has dims {array.shape}, a matrix with elements is needed")
+    return array
+
+
+def checked_scales(scales: Array) -> Array:
+    """Positive numbers.  Raises InvalidArguments."""
+    bad = ~((scales > 0) & np.isfinite(scales))
+    if bad.any():
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise InvalidArguments(f"scales{list(at)} is {scales[at]}, scales must be numbers above 0")
+    return scales
+
+
+def integers(name: str, value: Any, limits: tuple[int, int]) -> AnyArray:
+    """A matrix of integers between the limits.  Raises InvalidArguments."""
+    array = matrix(name, as_array(name, value))
+    if array.dtype.kind not in "iu":
+        raise InvalidArguments(f"{name} has dtype {array.dtype}, with scales it must be of integers")
+    least, most = limits
+    if array.min() < least or array.max() > most:
+        raise InvalidArguments(
+            f"{name} has numbers from {array.min()} to {array.max()}, they must be {least} to {most}"
+        )
+    return allocated(array.astype, np.int16)
+
+
+def quantized(b: Array, dtype: FourBits, group: int) -> tuple[AnyArray, Array, AnyArray | None]:
+    """Integers, scales and zero points of a matrix of real numbers."""
+    k, n = b.shape
+    if isinstance(group, bool) or not isinstance(group, int) or group < 1 or k % group:
+        raise InvalidArguments(f"group is {shown(group)}, it must be a whole number that divides the {k} rows of b")
+    check_group(k, k // group)
+    if not np.isfinite(b).all():
+        raise InvalidArguments("b has NaN or infinities: they have no nearest number of 4 bits")
+    rows, (least, most) = b.reshape(k // group, group, n).astype(np.float64), LIMITS[dtype]
+    tiny = np.finfo(np.float32).tiny
+    if dtype == "s4":
+        scales = np.maximum(np.abs(rows).max(1) / most, tiny).astype(np.float32)
+        points = None
+    else:
+        low, high = np.minimum(rows.min(1), 0), np.maximum(rows.max(1), 0)
+        scales = np.maximum((high - low) / most, tiny).astype(np.float32)
+        points = np.clip(np.rint(-low / scales), least, most).astype(np.int16)
+    shift = 0 if points is None else points[:, None]
+    numbers = np.clip(np.rint(rows / scales[:, None]) + shift, least, most)
+    return numbers.reshape(k, n).astype(np.int16), scales, points
+
+
+def nibbles_in_bytes(nibbles: AnyArray) -> AnyArray:
+    """u8 (k / 2, n): of every eight rows the first four in lower halves, the others in the upper ones."""
+    k, n = nibbles.shape
+    rows = nibbles.astype(np.uint8).reshape(k // BLOCK, 2, QUAD, n)
+    joined: AnyArray = (rows[:, 0] | rows[:, 1] << QUAD).reshape(k // 2, n)
+    return joined
+
+
+def packed_panels(
+    dtype: FourBits, octets: AnyArray, scales: Array, offsets: Array | None, engine: Engine | None
+) -> QuantizedWeights:
+    """In the formats that products ask for."""
+    plain = {"weights": octets, "scales": scales, **({} if offsets is None else {"offsets": offsets})}
+    k, n = 2 * len(octets), octets.shape[1]
+    free = {name: MemoryDesc(x.shape, u8 if name == "weights" else f32, "any") for name, x in plain.items()}
+    src, dst = MemoryDesc((1, k), f32, "ab"), MemoryDesc((1, n), f32, "ab")
+    desc = QuantizedMatMul(src, free["weights"], free["scales"], dst, free.get("offsets"))
+    wanted = primitive_desc(desc, engine=engine).plan.tensors
+    held = {
+        name: reorder(Memory.from_array(np.ascontiguousarray(x)), wanted[name], engine=engine)
+        for name, x in plain.items()
+    }
+    return QuantizedWeights(
+        dtype, (k, n), k // len(scales), held["weights"], held["scales"], held.get("offsets")
+    )  # fmt: skip
+
+
+def quantized_matmul(a: Any, b: QuantizedWeights, bias: Any, out: Any, request: ProductRequest) -> AnyArray:
+    """See `matmul`.  Raises InvalidArguments, Unimplemented."""
+    if request.scales or request.zero_points:
+        raise InvalidArguments("scales and zero_points belong to packed weights: give them to pack_quantized_weights")
+    x, (k, n) = typed("a", a), b.dims
+    if x.ndim < 2 or x.shape[-1] != k:
+        raise InvalidArguments(f"a has dims {x.shape}, it must have 2 or more, the last one k of the weights, {k}")
+    dims, target = (*x.shape[:-1], n), None if out is None else typed_output("out", out)
+    if target is not None and target.shape != dims:
+        raise InvalidArguments(f"out has dims {target.shape}, the result has {dims}")
+    arrays = {"src": allocated(x.reshape, -1, k), "weights": b.weights.array, "scales": b.scales.array}
+    arrays |= {} if b.offsets is None else {"offsets": b.offsets.array}
+    chain = chain_of(request.post_ops)
+    if bias is not None:
+        chain = (Binary("add", MemoryDesc((1, n), f32, "ab")), *chain)
+        arrays["binary_0"] = row_of("bias", bias, n)
+    rows = None if target is None else rows_of("out", target, n)
+    kind = result_type(request.dtype, target, kind_of(x))
+    source, where = arrays["src"], None if rows is None else rows.strides
+    key = ("nibbles", b.weights.desc, b.scales.desc, b.offsets is None, b.zero_point, source.shape, source.strides,
+           source.dtype, where, kind, chain, engine_key(request.engine))  # fmt: skip
+    call = calls.get(key)
+    if call is None:
+        call = calls.put(key, prepare(arrays, b, rows, kind, Attr(chain), request.engine))
+    data = [memory.array for op in chain if isinstance(op, PostOp) for memory in op.data.values()]
+    result = call([*arrays.values(), *data], rows)
+    return out if out is not None else result.view(numpy_type(kind, [x.dtype])).reshape(dims)
+
+
+def row_of(name: str, value: Any, n: int) -> Array:
+    """A vector of f32 as a matrix of one row."""
+    array = rounded_f32(name, value)
+    if array.size != n or array.shape[-1:] != (n,):
+        raise InvalidArguments(f"{name} has dims {array.shape}, it must be a vector of {n}")
+    return allocated(np.ascontiguousarray, array.reshape(1, n))
+
+
+def rows_of(name: str, array: AnyArray, n: int) -> AnyArray:
+    """All rows of an array one behind the other, over the same memory.  Raises InvalidArguments."""
+    rows = array.reshape(-1, n)
+    if array.size and not np.may_share_memory(rows, array):
+        raise InvalidArguments(
+            f"{name} has strides {array.strides}, which make no matrix of its rows: give a dense array"
+        )
+    return rows
+
+
+def prepare(
+    arrays: dict[str, AnyArray],
+    b: QuantizedWeights,
+    out: AnyArray | None,
+    kind: DataType,
+    attr: Attr,
+    engine: Engine | None,
+) -> ArrayCall:
+    """The call for arrays of these dims.  Raises InvalidArguments, Unimplemented."""
+    src, is_copied = layout_of("a", arrays["src"])
+    held = {"weights": b.weights.desc, "scales": b.scales.desc}
+    held |= {} if b.offsets is None else {"offsets": b.offsets.desc}
+    dst = MemoryDesc((src.dims[0], b.dims[1]), kind, "ab") if out is None else desc_of("out", out)
+    zero_point = 0 if b.offsets is not None else b.zero_point
+    desc = QuantizedMatMul(src, held["weights"], held["scales"], dst, held.get("offsets"), zero_point)
+    pd = primitive_desc(desc, attr, engine)
+    more = {"binary_0": MemoryDesc((1, b.dims[1]), f32, "ab")} if "binary_0" in arrays else {}
+    more |= {name: memory.desc for name, memory in attr.data().items()}
+    descs = {"src": src, **held, **more, "dst": dst}
+    labels = ["a", *list(descs)[1:-1], "out"]
+    return ArrayCall(Primitive(pd), list(descs), labels, list(descs.values()), [0] * is_copied)

@@ -1,0 +1,54 @@
+"""A matrix of 4 bits an element, as packed for products."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from asmdnn.memory import Memory
+from asmdnn.ops.arguments import Array
+
+FourBits = Literal["s4", "u4"]
+LIMITS: Final = {"s4": (-8, 7), "u4": (0, 15)}
+QUAD: Final = 4  # rows whose nibbles are in the same half
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuantizedWeights:
+    """A matrix (k, n) of 4 bits: scales * (weights - zero points), by groups of k, in the format that products read.
+
+    dtype: "s4" or "u4".  group: how many k share a scale.  weights: two elements in a byte; scales: f32; offsets:
+    scales * zero points, or None.
+    """
+
+    dtype: FourBits
+    dims: tuple[int, int]
+    group: int
+    weights: Memory
+    scales: Memory
+    offsets: Memory | None
+
+    @property
+    def zero_point(self) -> int:
+        """What is subtracted from a nibble where there are no offsets."""
+        return -LIMITS[self.dtype][0]
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all memory."""
+        held = (self.weights, self.scales, self.offsets)
+        return sum(memory.desc.size_bytes for memory in held if memory is not None)
+
+    def dequantize(self) -> Array:
+        """The matrix as f32, of which products are."""
+        (k, n), panels = self.dims, [x for x in (self.weights, self.scales, self.offsets) if x is not None]
+        octets, scales, *offsets = (memory.numpy() for memory in panels)
+        rows = octets.reshape(k // (2 * QUAD), 1, QUAD, n) >> np.array([0, QUAD], np.uint8)[:, None, None]
+        nibbles = (rows & 15).reshape(-1, self.group, n).astype(np.float32)
+        shift = offsets[0][:, None] if offsets else scales[:, None] * np.float32(self.zero_point)
+        found: Array = (nibbles * scales[:, None] - shift).reshape(k, n)
+        return found
+
+    def __repr__(self) -> str:
+        """For example "QuantizedWeights s4 4096x4096, groups of 32"."""
+        return f"QuantizedWeights {self.dtype} {self.dims[0]}x{self.dims[1]}, groups of {self.group}"

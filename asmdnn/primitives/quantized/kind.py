@@ -1,0 +1,12 @@
+"""Products with weights of 4 bits, as a kind of primitive."""
+
+from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.quantized import schedule
+from asmdnn.primitives.quantized.description import QuantizedMatMul
+
+
+def words(desc: QuantizedMatMul) -> Words:
+    return Words("matmul", f"group:{desc.group}", f"{dims_word(desc.src)}:{desc.src.dims[1]}x{desc.dst.dims[1]}")
+
+
+KINDS = (Kind(QuantizedMatMul, (schedule.plan,), words),)

@@ -1,0 +1,66 @@
+"""What kernels of nibbles compute, written from the generators' docstrings, and data for them."""
+
+import numpy as np
+
+from asmdnn.generators.dot.quantize import QuantizeSpec
+from asmdnn.generators.dot.quantized import BLOCK, QuantizedProductSpec
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.types import DATA_TYPES, f32, s8, u8
+from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
+from tests.generators.references.softmax import ROUNDOFF, chained
+from tests.support.arena import buffer_of, elements
+
+ROUNDINGS = 16  # of what is summed, beside one for each group
+QUAD = 4
+
+
+def quantize_case(spec: QuantizeSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Bytes and scales bit for bit, as f32 rounds."""
+    kinds = {"src": DATA_TYPES[spec.kind], "dst": s8}
+    memory = {name: elements(random, integers, kinds.get(name, f32)) for name in spec.frame}
+    groups = spec.elements // spec.group
+    for r in range(spec.rows):
+        row = memory["src"].load(r * spec.src_row_bytes, spec.elements).astype(np.float32)
+        for g, x in enumerate(np.split(row, groups)):
+            most = np.abs(x).max()
+            scale = most * np.float32(1 / 127)
+            octets = np.rint(x * (np.float32(127) / most))
+            at = r * groups + g
+            memory["dst"].store(at * spec.group, octets.astype(np.float64))
+            memory["scales"].store(4 * at, np.array([scale], np.float64))
+            memory["sums"].store(4 * at, np.array([octets.sum() * np.float64(scale) * spec.factor]))
+    bound = 4 * UNIT_ROUNDOFF * 127 * spec.group * 8
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"sums": bound})
+
+
+def product_case(spec: QuantizedProductSpec, random: np.random.Generator, integers: bool) -> Case:
+    kinds = {"src": s8, "weights": u8, "dst": DATA_TYPES[spec.kind]}
+    memory = {name: elements(random, integers, kinds.get(name, f32)) for name in spec.frame}
+    columns = spec.vectors * lanes_of(spec.isa)
+    panel = np.array([memory["weights"].load(i * spec.panel_bytes, QUAD * columns) for i in range(spec.depth // BLOCK)])
+    octets = panel.reshape(-1, 1, columns, QUAD).swapaxes(2, 3)
+    nibbles = np.concatenate((octets % 16, octets // 16), 1).reshape(spec.groups, spec.group, columns)
+    table = {
+        name: np.array([memory[name].load(g * spec.panel_bytes, columns) for g in range(spec.groups)])
+        for name in ("scales", *["offsets"] * spec.offsets)
+    }
+    sizes, results = [0.0], []
+    for r in range(spec.rows):
+        src = memory["src"].load(r * spec.depth, spec.depth).reshape(spec.groups, spec.group)
+        scales, sums = (memory[n].load(4 * r * spec.groups, spec.groups)[:, None] for n in ("src_scales", "src_sums"))
+        products = scales * np.einsum("gk,gkn->gn", src, nibbles)
+        shift = -table["offsets"] * sums if spec.offsets else table["scales"] * sums
+        found = (products * table["scales"] + shift).sum(0)[: spec.columns]
+        sizes.append((np.abs(products * table["scales"]) + np.abs(shift)).sum(0).max())
+        results.append(chained(spec.after, found, r, memory))
+        memory["dst"].store(r * spec.dst_row_bytes, results[-1])
+    operands = max((np.abs(memory[n].initial).max() for n in spec.frame if n.startswith("operand")), default=0.0)
+    bound = (ROUNDINGS + spec.groups) * UNIT_ROUNDOFF * (max(sizes) + 1) * (1 + operands)
+    bound += ROUNDOFF[spec.kind] * max(np.abs(row).max() for row in results)
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
+
+
+REFERENCES = {
+    QuantizeSpec: Reference(quantize_case, rounds=True),
+    QuantizedProductSpec: Reference(product_case, rounds=True),
+}
