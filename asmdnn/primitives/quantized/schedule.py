@@ -117,7 +117,13 @@ class QuantizedPlan:
         for span in spans_of(self.m, ROWS_OF_RECORD):
             row_bytes = size * src.strides[0] if span.size > 1 else size * self.k
             spec = QuantizeSpec(
-                f32_level(self.isa), span.size, self.k, self.desc.group, row_bytes, factor, src.dtype.name
+                f32_level(self.isa),
+                span.size,
+                self.k,
+                group=self.desc.group,
+                src_row_bytes=row_bytes,
+                factor=factor,
+                kind=src.dtype.name,
             )
             steps = (size * src.strides[0], self.k, F32_BYTES * self.groups, F32_BYTES * self.groups)
             starts = [span.first * step for step in steps]
