@@ -82,6 +82,7 @@ from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
 from asmdnn.primitives.resampling.description import ResamplingForward
+from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
 from asmdnn.primitives.shuffle.shuffle import Shuffle
 from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.primitives.sum.sum import SumForward
@@ -128,6 +129,7 @@ __all__ = [
     "LRNForward",
     "LSTMBackward",
     "LSTMForward",
+    "LayerNormBackward",
     "LayerNormForward",
     "MatMul",
     "MatMulRows",
@@ -152,6 +154,7 @@ __all__ = [
     "Reorder",
     "ResamplingForward",
     "Shuffle",
+    "SoftmaxBackward",
     "SoftmaxForward",
     "Stream",
     "Sum",

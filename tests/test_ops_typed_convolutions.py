@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.definitions.convolution import convolution
+from asmdnn.definitions.windows import SlidingWindow
 
 RANDOM = np.random.default_rng(9)
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -25,16 +27,8 @@ def integers(kind: Any, *dims: int) -> Any:
 
 def sums(x: Any, w: Any, stride: int = 1, padding: int = 0, groups: int = 1) -> Any:
     """Of a convolution, in the arithmetic of the arrays, of any spatial axes."""
-    axes = w.ndim - 2
-    padded = np.pad(x, [(0, 0), (0, 0), *[(padding, padding)] * axes])
-    sizes = [(n - k) // stride + 1 for n, k in zip(padded.shape[2:], w.shape[2:], strict=True)]
-    n, o = len(x), len(w)
-    result = np.zeros((n, groups, o // groups, *sizes), x.dtype)
-    for tap in np.ndindex(*w.shape[2:]):
-        window = tuple(slice(t, t + stride * (s - 1) + 1, stride) for t, s in zip(tap, sizes, strict=True))
-        part = padded[(slice(None), slice(None), *window)].reshape(n, groups, -1, *sizes)
-        result += np.einsum("ngc...,goc->ngo...", part, w[(..., *tap)].reshape(groups, o // groups, -1))
-    return result.reshape(n, o, *sizes)
+    sizes = ((size,) * (w.ndim - 2) for size in (stride, 1, padding, padding))
+    return convolution(x, w, SlidingWindow(w.shape[2:], *sizes), groups)
 
 
 @pytest.mark.parametrize("kind", [np.float16, BF16], ids=["f16", "bf16"])

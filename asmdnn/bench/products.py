@@ -15,7 +15,8 @@ import numpy.typing as npt
 import asmdnn as dnn
 from asmdnn.bench import chains
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.reference import EXACT_SUM, LARGEST_INTEGER, LARGEST_SRC_INTEGER, UNIT_ROUNDOFF
+from asmdnn.bench.reference import EXACT_SUM, LARGEST_INTEGER, LARGEST_SRC_INTEGER
+from asmdnn.definitions.rounding import UNIT_ROUNDOFF
 from asmdnn.primitives.attributes.attr import NO_ATTR
 
 Floats = npt.NDArray[np.float32]

@@ -12,7 +12,6 @@ absolute products.  Winograd's convolution rounds on integers too, and has a bou
 Post-ops: see chains.py.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,9 +25,10 @@ from asmdnn.bench.attributes import UNSCALED, ScaleWords
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.post_ops import dims_behind
 from asmdnn.bench.problems import ConvProblem
-from asmdnn.bench.taps import taps_of
+from asmdnn.bench.taps import sums_of, taps_of
 from asmdnn.bench.typed import narrowed
 from asmdnn.bench.values import encoded, rounded
+from asmdnn.definitions.rounding import UNIT_ROUNDOFF
 from asmdnn.types import DataType
 
 Floats = npt.NDArray[np.float32]
@@ -37,7 +37,6 @@ Doubles = npt.NDArray[np.float64]
 INTEGERS = (dnn.s32, dnn.s8, dnn.u8)
 LARGEST_F16_INTEGER = 2**11
 SEED = 1
-UNIT_ROUNDOFF = 2.0**-24
 EXACT_SUM = 2**24  # f32 holds every integer up to here
 LARGEST_SRC_INTEGER = 4
 LARGEST_INTEGER = EXACT_SUM // 16  # bias and old dst may add two of these
@@ -147,7 +146,7 @@ def numpy_answer(problem: ConvProblem, data: ConvData, attr: dnn.Attr, scales: S
     values, numbers = np.empty(problem.dst_dims), data.numbers
     weights = np.asarray(data.weights, np.float64)
     for image, src in zip(values, data.src, strict=True):
-        image[...] = _convolve(problem, src.astype(np.float64) - numbers.zero_point("src"), weights)
+        image[...] = sums_of(problem, src[None].astype(np.float64) - numbers.zero_point("src"), weights)[0]
     values *= scales.factor
     if data.bias is not None:
         values += by_channel(problem, data.bias)
@@ -163,16 +162,6 @@ def numpy_answer(problem: ConvProblem, data: ConvData, attr: dnn.Attr, scales: S
 def by_channel(problem: ConvProblem, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A vector over channels, to be broadcast to images."""
     return values.reshape(-1, *[1] * len(problem.axes))
-
-
-def _convolve(problem: ConvProblem, src: Doubles, weights: Doubles) -> Doubles:
-    g, into, out = problem.groups, problem.ic // problem.groups, problem.oc // problem.groups
-    total = np.zeros((g, out, math.prod(axis.o for axis in problem.axes)))
-    filters = np.moveaxis(weights.reshape(g, out, into, *weights.shape[-len(problem.axes) :]), (0, 1, 2), (-3, -2, -1))
-    filters = np.ascontiguousarray(filters)  # numpy leaves matrices without a dense axis to a loop, not to BLAS
-    for tap, view in taps_of(problem, src):
-        total += filters[tap] @ view.reshape(g, into, -1)
-    return total.reshape(problem.dst_dims[1:])
 
 
 def rounding_tolerance(problem: ConvProblem, data: ConvData, attr: dnn.Attr) -> Doubles | None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from tests.primitives.typed_conv import HALF_ULP, UNIT_ROUNDOFF, TypedConv, by_channel, computed, rounded, sums
+from asmdnn.bench.taps import sums_of as sums
+from tests.primitives.typed_conv import HALF_ULP, UNIT_ROUNDOFF, TypedConv, by_channel, computed, rounded
 
 BYTES = ("avx2", "avx2_vnni", "avx512_core", "avx512_core_vnni")
 HALVES = [("avx2", dnn.bf16), ("avx2", dnn.f16), ("avx512_core", dnn.f16), ("avx512_core_bf16", dnn.bf16)]
