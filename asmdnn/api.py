@@ -1,6 +1,7 @@
 """The names of `import asmdnn`, which takes them from here when the first of them is asked for."""
 
 from asmdnn import ops, recurrent, show
+from asmdnn.aten.module import TorchNetwork, from_torch
 from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
 from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemented
 from asmdnn.memory import Memory, MemoryDesc
@@ -160,6 +161,7 @@ __all__ = [
     "Sum",
     "SumForward",
     "TopKForward",
+    "TorchNetwork",
     "Unimplemented",
     "VanillaRNNBackward",
     "VanillaRNNForward",
@@ -176,6 +178,7 @@ __all__ = [
     "f32",
     "floor",
     "fmod",
+    "from_torch",
     "gemm_compute",
     "gemm_pack",
     "gemm_pack_get_size",
