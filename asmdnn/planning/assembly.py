@@ -5,6 +5,7 @@ from itertools import count
 
 import numpy as np
 
+from asmdnn.isa.levels import AVX2
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, View, views
 from asmdnn.planning.phases import of_one_width
@@ -18,7 +19,7 @@ class Assembly:
     tuning: what phases are planned by.  isa: the level of kernels that move.
     """
 
-    def __init__(self, tuning: Tuning, isa: str) -> None:
+    def __init__(self, tuning: Tuning, isa: str = AVX2.name) -> None:
         self.tuning, self.isa = tuning, isa
         self.words: list[str] = []
         self.phases: list[Phase] = []
