@@ -1,6 +1,7 @@
 """The names of `import asmdnn`, which takes them from here when the first of them is asked for."""
 
 from asmdnn import ops, recurrent, show
+from asmdnn.aten.module import TorchNetwork, from_torch
 from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
 from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemented
 from asmdnn.memory import Memory, MemoryDesc
@@ -82,6 +83,7 @@ from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
 from asmdnn.primitives.resampling.description import ResamplingForward
+from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
 from asmdnn.primitives.shuffle.shuffle import Shuffle
 from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.primitives.sum.sum import SumForward
@@ -128,6 +130,7 @@ __all__ = [
     "LRNForward",
     "LSTMBackward",
     "LSTMForward",
+    "LayerNormBackward",
     "LayerNormForward",
     "MatMul",
     "MatMulRows",
@@ -152,11 +155,13 @@ __all__ = [
     "Reorder",
     "ResamplingForward",
     "Shuffle",
+    "SoftmaxBackward",
     "SoftmaxForward",
     "Stream",
     "Sum",
     "SumForward",
     "TopKForward",
+    "TorchNetwork",
     "Unimplemented",
     "VanillaRNNBackward",
     "VanillaRNNForward",
@@ -173,6 +178,7 @@ __all__ = [
     "f32",
     "floor",
     "fmod",
+    "from_torch",
     "gemm_compute",
     "gemm_pack",
     "gemm_pack_get_size",

@@ -70,6 +70,7 @@ MAY_IMPORT = {
         "primitives",
         "recurrent",
     },
+    "aten": {"network", "primitives", "recurrent"},
     "recurrent": {"memory"},
     "blas": {"types", "memory", "isa", "jit", "primitives", "ops"},
     "memory_use": {"jit", "runtime", "primitives", "ops"},
@@ -96,6 +97,7 @@ MAY_IMPORT = {
     },
     "__main__": {"cli"},
     "api": {
+        "aten",
         "types",
         "memory",
         "isa",

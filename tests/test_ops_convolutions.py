@@ -1,6 +1,5 @@
 """`asmdnn.ops.conv1d` to `conv3d` with groups, and their adjoints `conv_transpose1d` to 3d."""
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn import ops
+from asmdnn.definitions.convolution import convolution, deconvolution
+from asmdnn.definitions.windows import SlidingWindow
 
 CONV = {1: ops.conv1d, 2: ops.conv2d, 3: ops.conv3d}
 TRANSPOSE = {1: ops.conv_transpose1d, 2: ops.conv_transpose2d, 3: ops.conv_transpose3d}
@@ -24,48 +25,25 @@ def integers(seed: int, *dims: int) -> np.ndarray[Any, np.dtype[np.float32]]:
     return np.random.default_rng(seed).integers(-4, 4, dims, endpoint=True).astype(np.float32)
 
 
-def pairs(x: Any, kernel: tuple[int, ...], window: dict[str, Any], sizes: tuple[int, ...]) -> Any:
-    """(position, places of the side with strides, places of the other one) of every tap, within padded arrays."""
-    stride, dilation = window.get("stride", 1), window.get("dilation", 1)
-    for tap in product(*map(range, kernel)):
-        yield (
-            tap,
-            tuple(
-                slice(t * dilation, t * dilation + (n - 1) * stride + 1, stride)
-                for t, n in zip(tap, sizes, strict=True)
-            ),
-        )
+def window_of(w: Any, window: dict[str, Any]) -> SlidingWindow:
+    """groups apart; padding is the same on all sides."""
+    axes = w.ndim - 2
+    sizes = (window.get("stride", 1), window.get("dilation", 1), *[window.get("padding", 0)] * 2)
+    return SlidingWindow(w.shape[2:], *((size,) * axes for size in sizes))
 
 
 def convolved(x: Any, w: Any, window: dict[str, Any]) -> Any:
-    """From the definition, in float64, a product for every tap."""
-    g, pad, axes = window.get("groups", 1), window.get("padding", 0), x.ndim - 2
-    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), *[(pad, pad)] * axes))
-    extents = [(k - 1) * window.get("dilation", 1) + 1 for k in w.shape[2:]]
-    sizes = tuple((n - e) // window.get("stride", 1) + 1 for n, e in zip(padded.shape[2:], extents, strict=True))
-    total = np.zeros((len(x), g, len(w) // g, *sizes))
-    of_groups = padded.reshape(len(x), g, -1, *padded.shape[2:])
-    filters = w.reshape(g, -1, *w.shape[1:])
-    for tap, place in pairs(x, w.shape[2:], window, sizes):
-        total += np.einsum("ngc...,goc->ngo...", of_groups[(..., *place)], filters[(..., *tap)])
-    return total.reshape(len(x), -1, *sizes)
+    """In float64."""
+    return convolution(x.astype(np.float64), w.astype(np.float64), window_of(w, window), window.get("groups", 1))
 
 
 def spread(x: Any, w: Any, window: dict[str, Any], more: int = 0) -> Any:
-    """The adjoint from the definition: every pixel adds a window."""
-    g, pad, axes = window.get("groups", 1), window.get("padding", 0), x.ndim - 2
-    sizes = [
-        (n - 1) * window.get("stride", 1) + (k - 1) * window.get("dilation", 1) + 1
-        for n, k in zip(x.shape[2:], w.shape[2:], strict=True)
-    ]
-    total = np.zeros((len(x), g, w.shape[1], *(n + more for n in sizes)))
-    of_groups = x.reshape(len(x), g, -1, *x.shape[2:]).astype(np.float64)
-    filters = w.reshape(g, -1, *w.shape[1:])
-    for tap, place in pairs(x, w.shape[2:], window, x.shape[2:]):
-        total[(..., *place)] += np.einsum("ngc...,gco->ngo...", of_groups, filters[(..., *tap)])
-    cut = tuple(slice(pad, n + more - pad) for n in sizes)
-    assert axes == len(cut)
-    return total[(..., *cut)].reshape(len(x), -1, *(c.stop - c.start for c in cut))
+    """The adjoint, of weights (i, o / groups, ...)."""
+    g, sizes = window.get("groups", 1), window_of(w, window)
+    pairs = zip(x.shape[2:], *sizes.fields(), strict=True)
+    outputs = tuple((n - 1) * s + (k - 1) * d + 1 + more - a - b for n, k, s, d, a, b in pairs)
+    turned = w.reshape(g, len(w) // g, *w.shape[1:]).swapaxes(1, 2).reshape(-1, len(w) // g, *w.shape[2:])
+    return deconvolution(x.astype(np.float64), turned.astype(np.float64), sizes, outputs, g)
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.definitions.convolution import convolution
+from asmdnn.definitions.windows import SlidingWindow
 
 RANDOM = np.random.default_rng(9)
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -25,16 +27,8 @@ def integers(kind: Any, *dims: int) -> Any:
 
 def sums(x: Any, w: Any, stride: int = 1, padding: int = 0, groups: int = 1) -> Any:
     """Of a convolution, in the arithmetic of the arrays, of any spatial axes."""
-    axes = w.ndim - 2
-    padded = np.pad(x, [(0, 0), (0, 0), *[(padding, padding)] * axes])
-    sizes = [(n - k) // stride + 1 for n, k in zip(padded.shape[2:], w.shape[2:], strict=True)]
-    n, o = len(x), len(w)
-    result = np.zeros((n, groups, o // groups, *sizes), x.dtype)
-    for tap in np.ndindex(*w.shape[2:]):
-        window = tuple(slice(t, t + stride * (s - 1) + 1, stride) for t, s in zip(tap, sizes, strict=True))
-        part = padded[(slice(None), slice(None), *window)].reshape(n, groups, -1, *sizes)
-        result += np.einsum("ngc...,goc->ngo...", part, w[(..., *tap)].reshape(groups, o // groups, -1))
-    return result.reshape(n, o, *sizes)
+    sizes = ((size,) * (w.ndim - 2) for size in (stride, 1, padding, padding))
+    return convolution(x, w, SlidingWindow(w.shape[2:], *sizes), groups)
 
 
 @pytest.mark.parametrize("kind", [np.float16, BF16], ids=["f16", "bf16"])
@@ -88,14 +82,31 @@ def test_quantised_to_bytes() -> None:
     np.testing.assert_array_equal(floating, channels.reshape(-1, 1, 1) * wanted)
 
 
-@pytest.mark.parametrize("kind", [np.uint8, np.int8])
-def test_adjoints_of_bytes(kind: Any) -> None:
-    """Without strides: the convolution with the kernel turned, and padding that is the rest of it."""
-    x, w = integers(kind, 1, 6, 5, 7), integers(np.int8, 6, 4, 3, 3)
-    turned = np.ascontiguousarray(w.astype(np.int64)[:, :, ::-1, ::-1].transpose(1, 0, 2, 3))
-    wanted = sums(x.astype(np.int64), turned, padding=1)
-    for weights in (w, dnn.ops.pack_conv_transpose_weights(w, padding=1)):
-        np.testing.assert_array_equal(dnn.ops.conv_transpose2d(x, weights, padding=1), wanted)
+def adjoint(x: Any, w: Any, stride: int, groups: int) -> Any:
+    """Every element of x adds its weights to a window of the result."""
+    n, c, *pixels = x.shape
+    sizes = [(p - 1) * stride + k for p, k in zip(pixels, w.shape[2:], strict=True)]
+    result = np.zeros((n, groups, w.shape[1], *sizes), x.dtype)
+    for tap in np.ndindex(*w.shape[2:]):
+        window = tuple(slice(t, t + stride * (p - 1) + 1, stride) for t, p in zip(tap, pixels, strict=True))
+        factors = w[(..., *tap)].reshape(groups, c // groups, -1)
+        products = np.einsum("ngc...,gco->ngo...", x.reshape(n, groups, -1, *pixels), factors)
+        result[(slice(None), slice(None), slice(None), *window)] += products
+    return result.reshape(n, -1, *sizes)
+
+
+@pytest.mark.parametrize("level", [pytest.param(n, marks=pytest.mark.isa(n)) for n in ("avx2", "avx512_core_vnni")])
+@pytest.mark.parametrize("groups", [1, 2, 18])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_adjoints_of_bytes(level: str, groups: int, stride: int) -> None:
+    engine = dnn.Engine(isa=level, threads=1)
+    x, w = integers(np.int8, 2, 18, 4, 5), integers(np.int8, 18, 36 // groups, 3, 3)
+    wanted = adjoint(x.astype(np.int64) + 3, w.astype(np.int64), stride, groups)
+    for weights in (w, dnn.ops.pack_conv_transpose_weights(w, stride=stride, groups=groups, engine=engine)):
+        result = dnn.ops.conv_transpose2d(
+            x, weights, stride=stride, groups=groups, zero_points={"x": -3}, engine=engine
+        )
+        np.testing.assert_array_equal(result, wanted)
 
 
 def test_bits_of_bf16_without_its_package() -> None:

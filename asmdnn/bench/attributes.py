@@ -15,11 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 import asmdnn as dnn
+from asmdnn.bench.numbers import TypedNumbers
 from asmdnn.bench.post_ops import Word, attr_of, chain
 from asmdnn.bench.post_ops import joined as joined_chain
 from asmdnn.bench.quantization import Quantity, joined, quantities
 from asmdnn.bench.words import Option, Settings, boolean, one_of
 from asmdnn.primitives.attributes.attr import DENORMALS
+from asmdnn.types import DataType
 
 Doubles = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
@@ -104,6 +106,21 @@ def scales_of(
     source = factors.pop("src") if masks.get("src", 0) >> channels["src"] & 1 else 1.0
     factor = factors.get("src", 1.0) * factors.get("weights", 1.0)
     return ScaleWords(masks, arrays, factor, factors.get("dst", 1.0), source)
+
+
+def zero_points_option() -> dict[str, Option]:
+    """Of what has them: src and dst."""
+    parse = quantities(("src", "dst"), whole=True)
+    return {"attr-zero-points": Option("zero_points", parse, "src:common:3+dst:common:-2", True, joined)}
+
+
+def numbers_of(
+    types: Mapping[str, DataType], found: Sequence[Quantity], dims: Mapping[str, tuple[int, ...]]
+) -> tuple[TypedNumbers, dict[str, int]]:
+    """What `--dt` and `--attr-zero-points` say of a case: types and zero points, and the masks of these."""
+    points = {WORDS[quantity.argument]: quantity for quantity in found}
+    arrays = {f"{name}_zero_points": quantity.zero_points(dims[name]).ravel() for name, quantity in points.items()}
+    return TypedNumbers(types, arrays), {name: quantity.mask() for name, quantity in points.items()}
 
 
 def options(example: str) -> dict[str, Option]:

@@ -87,7 +87,7 @@ class GradientWork(Work[TensorData]):
 
     def answer(self, data: TensorData) -> Answer:
         values, size = self.of_data(data) if "diff_src" in self.written else self.of_weights(data)
-        return answer_of(values, size, self.reduction, data.exact)
+        return answer_of((values, size), self.reduction, data.exact)
 
     def tolerance(self, data: TensorData) -> npt.NDArray[Any] | float:
         return self.answer(data).tolerance

@@ -7,18 +7,18 @@ What reaches a sum of K products from values x that are off by e, and its own ro
 after Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1.
 """
 
-from itertools import product
 from math import prod
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import asmdnn as dnn
+from asmdnn.definitions.convolution import convolution
+from asmdnn.definitions.rounding import UNIT_ROUNDOFF
+from asmdnn.definitions.windows import SlidingWindow
 
 Doubles = npt.NDArray[np.float64]
 
-UNIT_ROUNDOFF = 2.0**-24
 SEED = 5
 
 
@@ -42,13 +42,6 @@ def apply(
 
 
 def sums(op: dnn.Depthwise, x: Doubles, w: Doubles) -> Doubles:
-    """Every tap of the kernel times the elements that it meets."""
-    around = [(0, 0), (0, 0), *zip(op.padding_l, (max(0, n) for n in op.padding_r), strict=True)]
-    padded, total = np.pad(x, around), np.zeros(op.result_dims(x.shape))
-    for tap in product(*map(range, op.kernel)):
-        places = zip(tap, op.dilations, op.strides, total.shape[2:], strict=True)
-        window: list[Any] = [slice(t * (d + 1), t * (d + 1) + (size - 1) * s + 1, s) for t, d, s, size in places]
-        position: tuple[Any, ...] = (slice(None), *tap)
-        factors = w.reshape(len(w), *op.kernel)[position]
-        total += factors.reshape(-1, *[1] * len(tap)) * padded[(slice(None), slice(None), *window)]
-    return total
+    """Each channel by itself."""
+    window = SlidingWindow(op.kernel, op.strides, tuple(d + 1 for d in op.dilations), op.padding_l, op.padding_r)
+    return convolution(x, w.reshape(len(w), 1, *op.kernel), window, groups=len(w))

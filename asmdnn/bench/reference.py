@@ -12,7 +12,6 @@ absolute products.  Winograd's convolution rounds on integers too, and has a bou
 Post-ops: see chains.py.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,63 +23,18 @@ import asmdnn as dnn
 from asmdnn.bench import chains, winograd
 from asmdnn.bench.attributes import UNSCALED, ScaleWords
 from asmdnn.bench.judge import Answer
+from asmdnn.bench.numbers import ALL_F32, EXACT_SUM, INTEGERS, LARGEST_INTEGER, TypedNumbers
 from asmdnn.bench.post_ops import dims_behind
 from asmdnn.bench.problems import ConvProblem
-from asmdnn.bench.taps import taps_of
+from asmdnn.bench.taps import sums_of, taps_of
 from asmdnn.bench.typed import narrowed
-from asmdnn.bench.values import encoded, rounded
-from asmdnn.types import DataType
+from asmdnn.definitions.rounding import UNIT_ROUNDOFF
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 
-INTEGERS = (dnn.s32, dnn.s8, dnn.u8)
-LARGEST_F16_INTEGER = 2**11
 SEED = 1
-UNIT_ROUNDOFF = 2.0**-24
-EXACT_SUM = 2**24  # f32 holds every integer up to here
 LARGEST_SRC_INTEGER = 4
-LARGEST_INTEGER = EXACT_SUM // 16  # bias and old dst may add two of these
-
-
-@dataclass(frozen=True, slots=True)
-class ConvNumbers:
-    """The types of tensors by their names, and zero points by those of their arguments."""
-
-    types: Mapping[str, DataType] = field(default_factory=dict)
-    zero_points: Mapping[str, npt.NDArray[np.int32]] = field(default_factory=dict)
-
-    def of(self, name: str) -> DataType:
-        return self.types.get(name, dnn.f32)
-
-    @property
-    def are_f32(self) -> bool:
-        return {*self.types.values()} <= {dnn.f32}
-
-    def zero_point(self, tensor: str) -> int:
-        return int(self.zero_points.get(f"{tensor}_zero_points", np.zeros(1))[0])
-
-    def fill(self, random: np.random.Generator, name: str, dims: tuple[int, ...], largest: int, exact: bool) -> Floats:
-        """Numbers that the tensor's type has: integers up to `largest`, or reals up to 1, or all integers of it."""
-        dtype = self.of(name)
-        if dtype == dnn.f32 and not exact:
-            values = random.random(dims, np.float32)
-            values *= 2
-            values -= 1
-            return values
-        if dtype in INTEGERS:
-            limits = np.iinfo(np.dtype(dtype.numpy))
-            largest = largest if exact else min(limits.max, LARGEST_INTEGER)
-            least, largest = max(-largest, limits.min), min(largest, limits.max)
-        elif not exact:
-            return rounded(random.uniform(-1, 1, dims), dtype).astype(np.float32)
-        else:
-            largest = min(largest, LARGEST_F16_INTEGER) if dtype == dnn.f16 else largest
-            least = -largest
-        return rounded(random.integers(least, largest, dims, np.int32, endpoint=True), dtype).astype(np.float32)
-
-
-ALL_F32 = ConvNumbers()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +52,7 @@ class ConvData:
     exact: bool
     winograd: bool = False  # whether results may be those of Winograd's convolution
     operands: Mapping[str, Floats] = field(default_factory=dict)
-    numbers: ConvNumbers = ALL_F32
+    numbers: TypedNumbers = ALL_F32
 
     @property
     def values(self) -> dict[str, Floats]:
@@ -109,8 +63,7 @@ class ConvData:
     @property
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The same as they are stored, and zero points."""
-        stored = {name: encoded(array, self.numbers.of(name)) for name, array in self.values.items()}
-        return {**stored, **self.numbers.zero_points}
+        return self.numbers.stored(self.values)
 
 
 def make_data(
@@ -119,7 +72,7 @@ def make_data(
     attr: dnn.Attr,
     exact: bool,
     scales: ScaleWords = UNSCALED,
-    numbers: ConvNumbers = ALL_F32,
+    numbers: TypedNumbers = ALL_F32,
 ) -> ConvData:
     """Arguments filled with data.  Without a sum, dst starts as NaN, or 0: an element that is not written shows."""
     random = np.random.default_rng(SEED)
@@ -147,7 +100,7 @@ def numpy_answer(problem: ConvProblem, data: ConvData, attr: dnn.Attr, scales: S
     values, numbers = np.empty(problem.dst_dims), data.numbers
     weights = np.asarray(data.weights, np.float64)
     for image, src in zip(values, data.src, strict=True):
-        image[...] = _convolve(problem, src.astype(np.float64) - numbers.zero_point("src"), weights)
+        image[...] = sums_of(problem, src[None].astype(np.float64) - numbers.zero_point("src"), weights)[0]
     values *= scales.factor
     if data.bias is not None:
         values += by_channel(problem, data.bias)
@@ -163,16 +116,6 @@ def numpy_answer(problem: ConvProblem, data: ConvData, attr: dnn.Attr, scales: S
 def by_channel(problem: ConvProblem, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A vector over channels, to be broadcast to images."""
     return values.reshape(-1, *[1] * len(problem.axes))
-
-
-def _convolve(problem: ConvProblem, src: Doubles, weights: Doubles) -> Doubles:
-    g, into, out = problem.groups, problem.ic // problem.groups, problem.oc // problem.groups
-    total = np.zeros((g, out, math.prod(axis.o for axis in problem.axes)))
-    filters = np.moveaxis(weights.reshape(g, out, into, *weights.shape[-len(problem.axes) :]), (0, 1, 2), (-3, -2, -1))
-    filters = np.ascontiguousarray(filters)  # numpy leaves matrices without a dense axis to a loop, not to BLAS
-    for tap, view in taps_of(problem, src):
-        total += filters[tap] @ view.reshape(g, into, -1)
-    return total.reshape(problem.dst_dims[1:])
 
 
 def rounding_tolerance(problem: ConvProblem, data: ConvData, attr: dnn.Attr) -> Doubles | None:

@@ -1,40 +1,34 @@
 """What every kernel tap multiplies, in convolutions and in deconvolutions."""
 
 from collections.abc import Iterator
-from itertools import product
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from asmdnn.bench.deconv_problem import DeconvAxis
 from asmdnn.bench.problems import ConvProblem
+from asmdnn.definitions.convolution import convolution, deconvolution, spread
+from asmdnn.definitions.windows import Sizes, SlidingWindow, taps
 
-Tap = tuple[tuple[int, ...], npt.NDArray[np.float64]]  # the position, and (c, *outputs)
+Array = npt.NDArray[Any]
 
 
-def taps_of(problem: ConvProblem, src: npt.NDArray[Any]) -> Iterator[Tap]:
+def window_of(problem: ConvProblem) -> SlidingWindow:
+    fields = zip(*((a.k, a.s, a.d + 1, a.p, a.padding_needed) for a in problem.axes), strict=True)
+    return SlidingWindow(*fields)
+
+
+def taps_of(problem: ConvProblem, src: Array) -> Iterator[tuple[Sizes, Array]]:
     """Every kernel tap with the elements of an image (c, ...) that it multiplies, in the places of the outputs."""
+    window, images = window_of(problem), src[None]
     spreads = isinstance(problem.axes[0], DeconvAxis)
-    yield from spread(problem, src) if spreads else gathered(problem, src)
+    found = spread(images, window, problem.dst_dims[2:]) if spreads else taps(images, window)
+    return ((at, part[0]) for at, part in found)
 
 
-def gathered(problem: ConvProblem, src: npt.NDArray[Any]) -> Iterator[Tap]:
-    sides = zip(problem.padding_l, (max(0, after) for after in problem.padding_r), strict=True)
-    padded = np.pad(src, ((0, 0), *sides))
-    for tap in product(*(range(axis.k) for axis in problem.axes)):
-        first = [at * (axis.d + 1) for at, axis in zip(tap, problem.axes, strict=True)]
-        window = [slice(f, f + (axis.o - 1) * axis.s + 1, axis.s) for f, axis in zip(first, problem.axes, strict=True)]
-        yield tap, padded[(slice(None), *window)]
-
-
-def spread(problem: ConvProblem, src: npt.NDArray[Any]) -> Iterator[Tap]:
-    """Input i's product is added to output i * s + tap * (d + 1) - p; what lies outside is cut off."""
-    sizes = [max(axis.p + axis.o, (axis.i - 1) * axis.s + axis.kernel_extent) for axis in problem.axes]
-    cut = tuple(slice(axis.p, axis.p + axis.o) for axis in problem.axes)
-    for tap in product(*(range(axis.k) for axis in problem.axes)):
-        whole = np.zeros((len(src), *sizes))
-        first = [at * (axis.d + 1) for at, axis in zip(tap, problem.axes, strict=True)]
-        places = [slice(f, f + (axis.i - 1) * axis.s + 1, axis.s) for f, axis in zip(first, problem.axes, strict=True)]
-        whole[(slice(None), *places)] = src
-        yield tap, whole[(slice(None), *cut)]
+def sums_of(problem: ConvProblem, src: Array, weights: Array) -> Array:
+    """The convolution, or deconvolution, of images (n, c, ...) and weights in their logical dims."""
+    window, filters, groups = window_of(problem), weights.reshape(problem.filter_dims), problem.groups
+    if isinstance(problem.axes[0], DeconvAxis):
+        return deconvolution(src, filters, window, problem.dst_dims[2:], groups)
+    return convolution(src, filters, window, groups)

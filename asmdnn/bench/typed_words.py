@@ -32,7 +32,9 @@ def older_types_of_tensors(word: str) -> str:
 def any_bias_type(word: str) -> str:
     """`undef`, which is no bias, or a type."""
     name = word.lower()
-    return name if name == "undef" else _joined([types_of_tensors(name)])
+    if name not in ALL_DATA_TYPES:
+        raise InvalidArguments(f"must be one of {', '.join(BUILT)}, or undef")
+    return name if name == "undef" else _joined([name])
 
 
 def typed(word: str) -> dict[str, DataType]:

@@ -1,5 +1,6 @@
 """`asmdnn run`: a network from an ONNX file, its answer, what it consists of, and how long it takes."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -11,7 +12,9 @@ from asmdnn.bench.peers.models import difference, peer_model
 from asmdnn.cli.models import HELP, TEXTS, ModelWords, data_of, model_words
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments, did_you_mean
+from asmdnn.network.known import as_json, table_of, unknown_in, uses_of_unknown
 from asmdnn.network.network import Network
+from asmdnn.network.onnx.reader import read_model
 
 USAGE = """asmdnn run [OPTION ...] MODEL.onnx
 Loads the model, runs it, and prints its outputs and the least time of some runs.
@@ -19,6 +22,7 @@ Loads the model, runs it, and prints its outputs and the least time of some runs
   --input=NAME:FILE.npy    data of an input; others are random numbers, or zeros if they are integers
   --output=FILE.npz        write the outputs to a file
   --fallback=numpy         nodes without a kernel are computed by numpy instead of being refused
+  --what                   print how often each operator is native, in numpy, or not known, and why; --json for programs
   --explain                print the primitives, their formats and the memory; --isa may be any level then
   --check                  prove the plan before it runs
   --profile                print the time of each primitive
@@ -41,7 +45,7 @@ class RunRequest:
     flags: set[str] = field(default_factory=set)
 
 
-FLAGS = ("explain", "check", "profile", "verify")
+FLAGS = ("explain", "check", "profile", "verify", "what", "json")
 OWN_TEXTS = ("output", "fallback", "peer")
 
 
@@ -51,6 +55,8 @@ def run(arguments: Sequence[str]) -> int:
         show_help(USAGE.format(model=HELP))
         return 0
     request = read(arguments)
+    if {"what", "json"} & request.flags:
+        return what(request)
     net = request.words.load(request.texts.get("fallback"))
     if "check" in request.flags:
         net.check()
@@ -59,6 +65,16 @@ def run(arguments: Sequence[str]) -> int:
         print(net.explain())
         return 0
     return answer(net, request)
+
+
+def what(request: RunRequest) -> int:
+    """Print of each operator of the model how it is computed; nothing is run."""
+    if "what" not in request.flags:
+        raise InvalidArguments("run: --json says what --what says, for programs: use both")
+    body = read_model(request.words.path).body
+    uses = uses_of_unknown(body) if unknown_in(body) else request.words.load("numpy").planned().uses()
+    print(json.dumps(as_json(uses), indent=1) if "json" in request.flags else table_of(uses))
+    return 0
 
 
 def answer(net: Network, request: RunRequest) -> int:

@@ -12,7 +12,7 @@ from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.element import Element
 from asmdnn.isa.float8 import F8E4M3, F8E5M2
 from asmdnn.isa.formula import UNORDERED, Operations, V
-from asmdnn.isa.levels import AVX512_CORE_BF16, Isa, isa_of
+from asmdnn.isa.levels import AVX512_CORE, AVX512_CORE_BF16, Isa, isa_of
 from asmdnn.isa.pieces import low_part
 from asmdnn.isa.vector import Vector
 from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
@@ -150,6 +150,25 @@ class NativeBf16(Bf16):
         v.asm.VCVTNEPS2BF16(low_part(x, self.size_bytes), x)
 
 
+class NativeS8(S8):
+    """As AVX-512 narrows: what is below the least, and NaN, are the least number of s32, which VPMOVSDB saturates."""
+
+    def narrow(self, v: Vector, x: Register, spare: Sequence[Register]) -> None:
+        self.load_largest(v, spare[0])
+        v.asm.VMINPS(x, spare[0], x)  # x where it is NaN
+        v.asm.VCVTPS2DQ(x, x)
+        v.asm.VPMOVSDB(x.xmm, x)
+
+
+class NativeU8(U8):
+    """As AVX-512 narrows: what is above the largest number of s32 is 2^31, for VPMOVUSDB, which reads no sign."""
+
+    def narrow(self, v: Vector, x: Register, spare: Sequence[Register]) -> None:
+        v.asm.VMAXPS(x, x, v.splat(0))  # 0 where x is NaN
+        v.asm.VCVTPS2DQ(x, x)
+        v.asm.VPMOVUSDB(x.xmm, x)
+
+
 def element_of(kind: str | DataType) -> Element:
     """The element type of that name, which may be "b32", "b16" or "b8" for plain bits."""
     return _ELEMENTS[str(kind)]
@@ -169,4 +188,8 @@ def native_element(kind: str | DataType, isa: str) -> Element:
 _NUMBERS: Final[tuple[Element, ...]] = (F32(), S32(), Bf16(), F16(), S8(), U8(), F8E5M2(), F8E4M3())
 _ELEMENTS: Final[dict[str, Element]] = {each.name: each for each in (*_NUMBERS, Bits(4), Bits(2), Bits(1))}
 NUMBERS: Final = tuple(each.name for each in _NUMBERS)  # the types but for plain bits
-_NATIVE: Final[dict[str, tuple[tuple[Isa, Element], ...]]] = {"bf16": ((AVX512_CORE_BF16, NativeBf16()),)}
+_NATIVE: Final[dict[str, tuple[tuple[Isa, Element], ...]]] = {
+    "bf16": ((AVX512_CORE_BF16, NativeBf16()),),
+    "s8": ((AVX512_CORE, NativeS8()),),
+    "u8": ((AVX512_CORE, NativeU8()),),
+}

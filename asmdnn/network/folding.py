@@ -17,6 +17,7 @@ from asmdnn.network.bodies import BODIES
 from asmdnn.network.bounds import FoldingBounds, check_room
 from asmdnn.network.element_types import ELEMENTS
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
+from asmdnn.network.known import sentence_of_unknown
 from asmdnn.network.operators.attributes import check_attributes
 from asmdnn.network.operators.definition import Operator, Value, listed
 from asmdnn.network.operators.evaluation import own_errors
@@ -43,7 +44,7 @@ def specialise(model: Model, shapes: Shapes, constants: Mapping[str, Array]) -> 
     for name in (*shapes, *constants):
         if name not in body.inputs:
             raise InvalidArguments(f"{shown(name)} is no input of the model, these are {', '.join(body.inputs)}")
-    folding = Folding(FoldingBounds(body))
+    folding = Folding(body)
     for name, declared in body.inputs.items():
         if name in constants:
             data = constant_of(name, declared, constants[name])
@@ -94,8 +95,8 @@ def constant_of(name: str, declared: TensorType, given: Any) -> Array:
 class Folding:
     """Values and nodes as they come together."""
 
-    def __init__(self, bounds: FoldingBounds) -> None:
-        self.bounds = bounds
+    def __init__(self, body: Body) -> None:
+        self.body, self.bounds = body, FoldingBounds(body)
         self.values: dict[str, Value] = {}
         self.nodes: list[Node] = []
         self.renamed: dict[str, str] = {}
@@ -131,8 +132,7 @@ class Folding:
             self.take(spelt_foreign(self, without_empty_end(node), other))
             return
         if operator is None:
-            domain = f" of domain {node.domain!r}" if node.domain else ""
-            raise Unimplemented(f"{node} is an operator{domain} that is not known")
+            raise Unimplemented(sentence_of_unknown(node, self.body))
         check_node(node)
         node = without_empty_end(node)
         if node.op in RENAMED or self.is_cast_to_itself(node):

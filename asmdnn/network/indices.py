@@ -56,7 +56,7 @@ class ValuesOfIndices:
         """Indices that kernels make as f32.  Those that may be out of range are looked at behind a run."""
         least, most = self.bounds[name]
         if least < -limit[0] or most >= limit[0]:
-            self.checked[name] = min(self.checked.get(name, limit), limit)
+            self.look_at(name, limit)
         source = self.integers[name]
         dims = source.desc.dims
         target = Place(f"{name} as indices", MemoryDesc(dims, s32, LETTERS[: len(dims)]))
@@ -64,7 +64,11 @@ class ValuesOfIndices:
             self.reorder(source, Place(self.buffer(*target), target.desc), name)
         return target
 
-    def integers_of(self, name: str, limit: int = INT32) -> Place:
+    def look_at(self, name: str, limit: tuple[int, int]) -> None:
+        """Have a call look at integers that kernels make; the least limit holds."""
+        self.checked[name] = min(self.checked.get(name, limit), limit)
+
+    def integers_of(self, name: str, limit: int = INT32, axis: int = NO_AXIS) -> Place:
         """Where integers lie that are to be numbers from -limit to limit - 1: an input, or what numpy makes of one,
         which is checked before every run.  Raises Refused."""
         value = self.value(name)
@@ -72,7 +76,7 @@ class ValuesOfIndices:
             raise Refused(f"{name} is {value.dtype.name} that a kernel makes, only f32 is computed with")
         if value.dtype.itemsize < s32.size_bytes:
             raise Refused(f"{name} is {value.dtype.name}, only int32 and int64 are read")
-        return self.limited(name, (limit, NO_AXIS))
+        return self.limited(name, (limit, axis))
 
     def limited(self, name: str, limit: tuple[int, int]) -> Place:
         """An input of integers, of which the least limit holds."""

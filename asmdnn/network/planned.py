@@ -12,6 +12,7 @@ from asmdnn.memory.allocation import within_memory
 from asmdnn.network.compiled import Compiled, compiled, runner_of
 from asmdnn.network.folding import specialise
 from asmdnn.network.graph import NOTHING, Array, Model, Node
+from asmdnn.network.known import OperatorUse, uses_of
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.report import explanation
@@ -38,6 +39,12 @@ class Planned:
     def kept_bytes(self) -> int:
         """Of its schedules."""
         return sum(segment.kept_bytes for segment in self.segments if isinstance(segment, Compiled))
+
+    def uses(self) -> list[OperatorUse]:
+        """How often each operator is native, and in numpy."""
+        pieces = [segment.segment if isinstance(segment, Compiled) else segment for segment in self.segments]
+        groups = [group for piece in pieces for group in piece.groups]
+        return uses_of([(group.nodes, self.refused.get(group.label, "")) for group in groups])
 
     def check(self) -> None:
         """Prove all native segments.  Raises PlanError."""

@@ -1,5 +1,6 @@
 """A graph as pieces that run one after another: native plans, and nodes without a kernel that numpy computes."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -29,6 +30,7 @@ from asmdnn.network.fusion.sinking import sunk
 from asmdnn.network.fusion.taking import taken
 from asmdnn.network.fusion.tiling import untiled
 from asmdnn.network.graph import NOTHING
+from asmdnn.network.known import name_of
 from asmdnn.network.layouts import Layouts, Way
 from asmdnn.network.running import result_name
 from asmdnn.network.static import StaticGraph
@@ -96,7 +98,7 @@ def segments_of(graph: StaticGraph, engine: Engine, fallback: str | None) -> tup
             for way in layouts.ways:
                 assume(way.steps, group)
     if refused and fallback is None:
-        raise Unimplemented(sentence(refused))
+        raise Unimplemented(sentence(groups, refused))
     if not groups:
         return [], refused
     if not refused:
@@ -119,10 +121,14 @@ def runs_of(groups: Sequence[Group], refused: Mapping[str, str]) -> list[tuple[b
     return runs
 
 
-def sentence(refused: dict[str, str]) -> str:
+def sentence(groups: Sequence[Group], refused: dict[str, str]) -> str:
+    """How many nodes have no kernel, of which operators, and why the first ones have none."""
+    counts = Counter(name_of(group.nodes[0]) for group in groups if group.label in refused)
+    ops = ", ".join(f"{op} {count} times" for op, count in counts.most_common(MOST_NAMED)) if len(counts) > 1 else ""
     named = "; ".join(f"{label}: {reason}" for label, reason in list(refused.items())[:MOST_NAMED])
     more = f"; and {len(refused) - MOST_NAMED} more" if len(refused) > MOST_NAMED else ""
-    return f"{len(refused)} of the nodes have no kernel, fallback='numpy' computes them in numpy: {named}{more}"
+    words = f" ({ops})" if ops else ""
+    return f"{len(refused)} of the nodes have no kernel{words}, fallback='numpy' computes them in numpy: {named}{more}"
 
 
 def refusal(layouts: Layouts, group: Group) -> str:

@@ -56,6 +56,10 @@ if TYPE_CHECKING:
     from asmdnn.ops.reduction import cumsum as cumsum
     from asmdnn.ops.reduction import reduce as reduce
     from asmdnn.ops.resampling import resize as resize
+    from asmdnn.ops.row_gradients import layer_norm_gradient as layer_norm_gradient
+    from asmdnn.ops.row_gradients import log_softmax_gradient as log_softmax_gradient
+    from asmdnn.ops.row_gradients import rms_norm_gradient as rms_norm_gradient
+    from asmdnn.ops.row_gradients import softmax_gradient as softmax_gradient
     from asmdnn.ops.slopes import prelu as prelu
     from asmdnn.ops.softmaxes import log_softmax as log_softmax
     from asmdnn.ops.softmaxes import softmax as softmax
@@ -91,6 +95,7 @@ MODULES = {
     "recurrent": ("gru", "lstm", "pack_recurrent", "rnn"),
     "reduction": ("cumsum", "reduce"),
     "resampling": ("resize",),
+    "row_gradients": ("layer_norm_gradient", "log_softmax_gradient", "rms_norm_gradient", "softmax_gradient"),
     "slopes": ("prelu",),
     "softmaxes": ("log_softmax", "softmax"),
     "sum": ("weighted_sum",),

@@ -27,13 +27,15 @@ def is_typed(x: Any) -> bool:
     """Whether these are numbers of another type than f32 that products take."""
     try:
         kind = x.desc.dtype if type(x) is Memory else getattr(x, "dtype", F32)
-        return kind is not F32 and str(getattr(kind, "name", kind)) in TYPED
+        return not (kind is F32 or kind is f32) and str(getattr(kind, "name", kind)) in TYPED
     except Exception:  # whatever the caller's object does: who reads it as f32 says what is wrong with it
         return False
 
 
 def is_plain(dtype: DataType | None, scales: Any, zero_points: Any) -> bool:
     """Whether nothing is asked for that calls of f32 have not."""
+    if dtype is None and scales is zero_points is NOTHING:
+        return True
     return dtype is None and all(x is NOTHING or (type(x) is dict and not x) for x in (scales, zero_points))
 
 

@@ -52,6 +52,8 @@ class ConvolutionTuning:
     far_image: int = 4  # times L2: rows of a larger image with channels last take two lines of a pixel at a time
     streaming_bytes: int = 8 << 20  # a larger dst of rows, depthwise ones and first layers, goes past the caches
     grouped_pixel_cycles: int = 3  # of a pixel of rows at least: a load, a store, and what it takes to get on
+    cut_step_cycles: float = 1.0  # that a pixel's step takes longer if not all of its bytes exist,
+    padded_pixel_cycles: float = 5.0  # and of a copy of a pixel of src, with all of them
     src_ahead_bytes: int = 16 << 20  # a larger src of a 1x1 one is prefetched a tile ahead: 1.05 to 1.08x faster
     worth_a_kernel: float = 0.98  # taller strips make more kernels, so they must save 2%
     written_out: int = 1 << 15  # records that are all written out

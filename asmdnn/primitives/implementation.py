@@ -18,7 +18,7 @@ from asmdnn.planning.phase import flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives import tuned
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.description import Description
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.tuned import Choice
@@ -103,6 +103,16 @@ def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: E
         answer = planner(desc, attr, engine)
         for one in (answer,) if isinstance(answer, Plan | Refusal) else answer:
             yield one if isinstance(one, Refusal) else checked(one, desc, attr)
+
+
+def plan_of(planners: Sequence[Planner[Desc]], desc: Desc, engine: Engine) -> Plan:
+    """The first plan, for planners that put more around it.  Raises Refused with every reason if there is none."""
+    answers = list[Answer]()
+    for answer in try_all(planners, desc, NO_ATTR, engine):
+        if isinstance(answer, Plan):
+            return answer
+        answers.append(answer)
+    raise Refused("; ".join(map(str, answers)))
 
 
 def checked(plan: Plan, desc: Description, attr: Attr) -> Plan:

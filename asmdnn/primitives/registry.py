@@ -15,6 +15,7 @@ FOLDERS = (
     "convolution",
     "deconvolution",
     "convolution_backward",
+    "row_gradients",
     "products",
     "elementwise",
     "reorder",

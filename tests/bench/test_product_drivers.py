@@ -18,6 +18,7 @@ from asmdnn.bench.own import Own
 from asmdnn.bench.peers import mkl_library, onednn_library
 from asmdnn.cli.main import main
 from asmdnn.errors import AsmdnnError, InvalidArguments
+from asmdnn.isa.levels import AVX512_CORE_BF16
 from asmdnn.planning.host import effective_isa
 from tests.bench.test_command import run
 from tests.bench.test_drivers import read
@@ -48,11 +49,47 @@ def passed(records: list[dict[str, Any]], count: int) -> None:
         "--gemm --transa=T --transb=T --alpha=0.5 --beta=2 --pack=ab 16x8:8x4",
         "--matmul --attr-scales=src:common:2+wei:per_oc+dst:3 --attr-scratchpad=user --attr-denormals=keep 6x8:8x4",
         "--conv --attr-scales=wei:1+dst:per_oc:2 ic16ih3oc24kh1",
+        "--matmul --dt=u8:s8:bf16 --bia_dt=s32 --attr-zero-points=src:common:3+dst:common:-2 6x8:8x4",
+        "--ip --dir=FWD_I --dt=s8:s8:f32 --bia-dt=bf16 --attr-zero-points=src:common:3 mb2ic8oc4",
     ],
 )
 def test_a_case_prints_what_repeats_it(words: str) -> None:
     (case,) = read(words)
     assert read(str(case)) == [case]
+
+
+TYPES = "--dt=bf16,f16,bf16:bf16:f32,u8:s8:s32,s8:s8:f32,u8:s8:s8,s8:s8:bf16"
+QUANTISED = "--attr-zero-points=src:common:3+dst:common:-2 --attr-scales=,src:common:0.25+wei:per_oc+dst:common:4"
+
+
+def test_types_are_right(capsys: pytest.CaptureFixture[str]) -> None:
+    status, records = run(capsys, QUICK, "--matmul", TYPES, "--bia_dt=undef,f32", "--wtag=any,ab", "5x31:31x18")
+    passed(records, 28)
+    status, records = run(capsys, QUICK, "--matmul", "--dt=u8:s8:u8", *QUANTISED.split(), "--bia_dt=s32", "5x31:31x18")
+    passed(records, 2)
+    status, records = run(capsys, QUICK, "--ip", "--dir=FWD_B,FWD_I", TYPES, "mb3ic16ih2oc18", "mb2ic7oc5")
+    passed(records, 28)
+    status, records = run(capsys, QUICK, "--ip", "--dt=s8:s8:s8", *QUANTISED.split(), "--bia-dt=s8", "mb3ic16ih2oc18")
+    passed(records, 2)
+    assert status == 0
+
+
+def test_a_wrong_result_of_any_type_shows() -> None:
+    """One off by a step of dst's type is not taken for right."""
+    for words in ("--matmul --dt=u8:s8:s32 5x31:31x18", "--matmul --dt=s8:s8:s8 5x3:3x18", "--ip --dt=bf16 mb3ic9oc18"):
+        made = work(words)
+        data = made.data(exact=True)
+        answer = made.answer(data)
+        right = np.asarray(answer.values, np.float64)
+        assert judge(right.astype(np.float32), answer, True).reason == ""
+        wrong = right.copy()
+        wrong.flat[7] += 1 if abs(wrong.flat[7]) < 100 else -np.abs(wrong.flat[7]) / 64
+        assert judge(wrong.astype(np.float32), answer, True).reason
+
+
+def test_types_that_no_gradient_takes_are_unimplemented(capsys: pytest.CaptureFixture[str]) -> None:
+    _, records = run(capsys, "--ip", "--dir=BWD_D", "--dt=bf16", "mb2ic8oc4")
+    assert [record["status"] for record in records] == ["unimplemented"] and "only f32" in records[0]["reason"]
 
 
 def test_scales_are_right(capsys: pytest.CaptureFixture[str]) -> None:
@@ -246,6 +283,10 @@ def test_onednn_agrees() -> None:
     is_there(onednn_library.load)
     agrees(f"--matmul --bia_dt=undef,f32 {CHAIN} 17x20:20x33 --wtag=abc 3x5x7:3x7x9")
     agrees(f"--ip --dir={DIRECTIONS} mb5ic17oc33 --stag=acdb mb3ic16ih3oc24")
+    if effective_isa().rank >= AVX512_CORE_BF16.rank:
+        agrees("--matmul --dt=bf16,u8:s8:f32,s8:s8:s32 --bia_dt=undef,f32 17x20:20x33")
+        agrees("--ip --dt=bf16,s8:s8:f32 mb5ic17oc33")
+        agrees("--matmul --dt=u8:s8:u8 --attr-zero-points=src:common:3+dst:common:-2 17x20:20x33")
     agrees(f"--matmul {SCALES} --bia_dt=f32 {CHAIN} 17x20:20x33")  # of f32, it scales nothing else
 
 

@@ -8,9 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import ndimage, special
+from scipy import ndimage, signal, special
 
-from asmdnn.definitions import dropout, elementwise, moves, normalization, reduction, resampling, softmax, windows
+from asmdnn.definitions import (
+    convolution,
+    dropout,
+    elementwise,
+    moves,
+    normalization,
+    reduction,
+    resampling,
+    softmax,
+    windows,
+)
 from asmdnn.definitions.windows import SlidingWindow
 from asmdnn.primitives.elementwise.eltwise import BACKWARD_ALGS, USE_DST
 from tests.support.functions import FORWARD
@@ -19,12 +29,15 @@ from tests.support.slopes import slope, terms
 
 X = np.random.default_rng(0).uniform(-3, 3, (3, 4, 5, 6))
 Q, K, V = (np.random.default_rng(1).uniform(-1, 1, dims) for dims in ((2, 4, 5, 8), (2, 2, 7, 8), (2, 2, 7, 3)))
+GROUPED = np.random.default_rng(2).uniform(-1, 1, (6, 2, 2, 3))
+FILTERS = np.random.default_rng(3).uniform(-1, 1, (3, 4, 2, 3))
 PARAMETERS = {
     "clip": (-1.0, 2.0), "clip_v2": (-1.0, 2.0), "soft_relu": (1.5, 0.0), "pow": (2.0, 3.0), "elu": (1.5, 0.0),
 }  # fmt: skip
 POSITIVE = ("log", "sqrt", "rsqrt", "reciprocal")
 THREE = SlidingWindow((3, 3), (1, 1), (1, 1), (1, 1), (1, 1))
 SPREAD = SlidingWindow((2, 3), (2, 1), (1, 2), (1, 0), (0, 3))
+INSIDE = SlidingWindow((2, 3), (1, 1), (1, 1), (0, 0), (0, 0))
 
 
 def onnx_reference(op: str, *arrays: Any, **attributes: Any) -> Any:
@@ -88,6 +101,12 @@ CASES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
         x, (1, 1, 3, 3), mode="constant")),
     "mean inside": (lambda x: windows.window_means(x, SPREAD, False)[0], lambda x: onnx_reference(
         "AveragePool", x, kernel_shape=(2, 3), strides=(2, 1), dilations=(1, 2), pads=(1, 0, 0, 3))),
+    "convolution": (lambda x: convolution.convolution(x, GROUPED, SPREAD, 2), lambda x: onnx_reference(
+        "Conv", x, GROUPED, group=2, strides=(2, 1), dilations=(1, 2), pads=(1, 0, 0, 3))),
+    "deconvolution": (lambda x: convolution.deconvolution(x, FILTERS, SPREAD, (8, 10)), lambda x: onnx_reference(
+        "ConvTranspose", x, FILTERS.swapaxes(0, 1), strides=(2, 1), dilations=(1, 2), pads=(1, 0, 1, 0))),
+    "correlated": (lambda x: convolution.convolution(x[:1, :1], FILTERS[:1, :1], INSIDE),
+                   lambda x: signal.correlate(x[:1, :1], FILTERS[:1, :1], "valid")),
     "linear": (lambda x: resampled(x, "linear"), lambda x: resized(x, "linear")),
     "cubic": (lambda x: resampled(x, "cubic", coordinates="asymmetric"),
               lambda x: resized(x, "cubic", coordinate_transformation_mode="asymmetric")),

@@ -131,6 +131,22 @@ def test_bf16_in_one_instruction(count: int) -> None:
     assert_equal(stored, encoded(flushed, DATA_TYPES["bf16"]), DATA_TYPES["bf16"])
 
 
+@pytest.mark.parametrize("kind", ["s8", "u8"])
+@pytest.mark.parametrize("count", [16, 5])
+def test_bytes_by_saturating_moves(kind: str, count: int) -> None:
+    """What f32 has beyond s32, infinities and NaN as well: as everywhere."""
+    native, dtype = native_element(kind, "avx512_core"), DATA_TYPES[kind]
+    assert native is not element_of(kind) is native_element(kind, "avx2_vnni")
+    least, most = native.limits or (0, 0)
+    near = [least - 0.51, least - 0.49, least, most + 0.49, most + 0.51, 0.5, 1.5, -0.0]
+    far = [np.inf, -np.inf, np.nan, 2.0**31, -(2.0**31) - 256, 1e30, -1e30, 2147483520.0]
+    some = np.float32([*near, *far])
+    for first in range(0, 16, count):
+        part = np.resize(np.roll(some, -first), count)
+        stored = moved("avx512_core", part, ("f32", kind), False, native)
+        assert_equal(stored, encoded(part, dtype), dtype)
+
+
 def moved(
     isa: str,
     src: Numbers,

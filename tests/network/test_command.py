@@ -1,5 +1,6 @@
 """`asmdnn run`."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -49,12 +50,32 @@ def test_beside_a_peer(model: str, capsys: pytest.CaptureFixture[str]) -> None:
         ["--threads=many"],
         ["--input=x:nothing.npy"],
         ["--peer=z"],
+        ["--json"],
     ],
 )
 def test_mistakes(model: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     good = ["--shape=x:1x3x6x7", "--constant=s:2"] if words else []
     assert main(["run", *good, *words, model]) == 2
     assert "asmdnn" in capsys.readouterr().err
+
+
+def test_what_a_model_consists_of(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever is in it: nothing is refused by the first node alone."""
+    path = Path(model).with_name("what.onnx")
+    nodes = [wire.node("Relu", ["x"], ["a"]), *(wire.node("CumProd", [a, "n"], [b]) for a, b in ("ab", "by"))]
+    path.write_bytes(wire.model(wire.graph(nodes, {"x": (4, 8)}, ["y"], {"n": np.array(1)})))
+    assert main(["run", "--what", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split()[:5] == ["CumProd", "2", "0", "2", "0"]
+    assert lines[2].split() == ["Relu", "1", "1", "0", "0"]
+    assert lines[3].split() == ["all", "3", "1", "2", "0"]
+    nodes = [wire.node(op, ["x"], [f"y{i}"]) for i, op in enumerate(("Odd", "Relu", "Odd", "Odder"))]
+    path.write_bytes(wire.model(wire.graph(nodes, {"x": (4, 8)}, ["y0"], {})))
+    assert main(["run", "--what", "--json", str(path)]) == 0
+    found = {one["operator"]: (one["nodes"], one["unknown"]) for one in json.loads(capsys.readouterr().out)}
+    assert found == {"Odd": (2, 2), "Odder": (1, 1), "Relu": (1, 0)}
+    with pytest.raises(dnn.Unimplemented, match=r"Odd 'y0' is an .* of 4 nodes such are Odd 2 times, Odder 1 times"):
+        dnn.load_onnx(path)
 
 
 def test_a_model_is_packed_and_listed(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -174,3 +174,51 @@ def test_integers_that_are_too_large() -> None:
     assert np.array_equal(large.run(given)["y"], given["a"] * given["b"])
     with pytest.raises(dnn.Unimplemented, match="Equal"):
         built(lambda g, a, b: g.apply("Equal", a, np.array((1 << 24) + 1)))
+
+
+ELEMENTS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, int]]] = {
+    "first axis": ((5, 6), (3, 4), {"axis": 0}),
+    "middle axis": ((2, 5, 4), (2, 7, 3), {"axis": 1}),
+    "last axis": ((2, 3, 5), (1, 3, 9), {"axis": -1}),
+}
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+@pytest.mark.parametrize("made", [False, True])
+def test_elements_by_indices(name: str, made: bool) -> None:
+    """Of a caller, and of kernels; one that is out of range is named, and the network goes on."""
+    dims, shape, attributes = ELEMENTS[name]
+    g = dnn.Graph("elements")
+    x, indices = g.input("x", dims), g.input("i", shape, np.int64)
+    place = g.apply("Sub", indices, np.array(1)) if made else indices
+    net = g.compile(y=g.apply("GatherElements", x, place, **attributes), engine=engine(2))
+    given = {"x": random(*dims), "i": RANDOM.integers(-5, 5, shape) + made}
+    assert net.refused == {}
+    net.check()
+    wanted = reference(net, given)["y"]
+    assert np.array_equal(net.run(given)["y"], wanted)
+    for wrong in (5, -6):
+        bad = given | {"i": given["i"].copy()}
+        bad["i"].flat[-1] = wrong + made
+        with pytest.raises(
+            dnn.InvalidArguments, match=rf"is {wrong}, axis {attributes['axis'] % len(dims)} of src has 5"
+        ):
+            net.run(bad)
+    assert np.array_equal(net.run(given)["y"], wanted)
+
+
+@pytest.mark.parametrize(("batch", "depth"), [(0, 1), (0, 3), (1, 1), (1, 2)])
+def test_slices_by_indices(batch: int, depth: int) -> None:
+    dims = (3, 4, 5)
+    g = dnn.Graph("slices")
+    shape = (3, 6, depth)
+    x, indices = g.input("x", dims), g.input("i", shape, np.int32)
+    net = g.compile(y=g.apply("GatherND", x, indices, batch_dims=batch), engine=engine(2))
+    sizes = np.array(dims[batch : batch + depth])
+    given = {"x": random(*dims), "i": RANDOM.integers(-sizes, sizes, shape).astype(np.int32)}
+    assert net.refused == {}
+    net.check()
+    assert np.array_equal(net.run(given)["y"], reference(net, given)["y"])
+    given["i"][1, 2, -1] = 9
+    with pytest.raises(dnn.InvalidArguments, match=rf"is 9, axis {batch + depth - 1} of src has"):
+        net.run(given)

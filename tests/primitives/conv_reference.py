@@ -1,4 +1,4 @@
-"""The convolution of the documentation in float64 numpy, an einsum for every kernel position; and what rounding may do.
+"""The convolution of asmdnn/definitions in float64, with bias and post-ops; and what rounding may do.
 
 Two kinds of data.  Small integers: every partial sum is exact in f32, in any order, so results must be equal.  Real
 numbers: with K products a sum, the error of a result is at most gamma(n) times the sum of the absolute values of all
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from asmdnn.bench.taps import sums_of
 from tests.primitives.conv_case import ConvCase
 
 UNIT_ROUNDOFF = 2.0**-24
@@ -53,20 +54,7 @@ def make_data(case: ConvCase, integers: bool, seed: int = 7) -> Data:
 
 def sums(case: ConvCase, src: Doubles, weights: Doubles) -> Doubles:
     """The sum of products of every output element."""
-    p = case.problem
-    behind = [max(0, (axis.o - 1) * axis.s + axis.kernel_extent - axis.i - axis.p) for axis in p.axes]
-    sides = [(axis.p, after) for axis, after in zip(p.axes, behind, strict=True)]
-    padded = np.pad(src, ((0, 0), (0, 0), *sides))
-    weights = weights.reshape(p.groups, p.oc // p.groups, *weights.shape[-1 - len(p.axes) :])
-    total = np.zeros((p.mb, p.groups, p.oc // p.groups, *p.dst_dims[2:]))
-    for tap in np.ndindex(*(axis.k for axis in p.axes)):
-        moved = padded
-        for number, (at, axis) in enumerate(zip(tap, p.axes, strict=True), 2):
-            read = at * (axis.d + 1) + axis.s * np.arange(axis.o)
-            moved = np.take(moved, read, axis=number)
-        of_groups = moved.reshape(p.mb, p.groups, -1, *moved.shape[2:])
-        total += np.einsum("ngc...,goc->ngo...", of_groups, weights[(..., *tap)], optimize=True)
-    return total.reshape(p.dst_dims)
+    return sums_of(case.problem, src, weights)
 
 
 def by_channel(case: ConvCase, values: Floats) -> Floats:

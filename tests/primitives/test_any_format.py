@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import asmdnn as dnn
+from asmdnn.definitions.convolution import convolution
+from asmdnn.definitions.windows import SlidingWindow
 from asmdnn.primitives.products.gemm import Gemm
 from tests.primitives.formats import RandomChain, broadcast, chains, check, formats, integers, quick, thorough
 
@@ -123,9 +125,7 @@ def convolutions(draw: st.DrawFn) -> tuple[Any, ...]:
         padding_l=(pad, pad),
         padding_r=(pad, pad),
     )
-    padded = np.pad(src, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), (2, 3))
-    sums = np.einsum("nchwrs,ocrs->nohw", windows, weights)
+    sums = convolution(src, weights, SlidingWindow((kernel, kernel), (1, 1), (1, 1), (pad, pad), (pad, pad)))
     arrays = {"src": src, "weights": weights, "dst": dst}
     return desc, chain, arrays, {"dst": chain.answer(sums, dst)}, by_name("src", "weights", "dst")
 

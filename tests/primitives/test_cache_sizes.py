@@ -44,6 +44,8 @@ DESCRIPTIONS = [
     dnn.InnerProductBackwardWeights(f32(5, 24, 3, 3), f32(70, 24, 3, 3), f32(5, 70)),
     dnn.ConvolutionBackwardData(f32(1, 40, 9, 9), f32(70, 40, 3, 3), f32(1, 70, 7, 7)),
     dnn.DeconvolutionBackwardData(f32(1, 40, 7, 7), f32(70, 40, 3, 3), f32(1, 70, 9, 9)),
+    dnn.SoftmaxBackward("log", *(f32(40, 300, tag="ab"),) * 3, 1),
+    dnn.LayerNormBackward(*(f32(40, 300, tag="ab"),) * 3, *(f32(40, tag="a"),) * 2, 1e-5, *(f32(300, tag="a"),) * 3),
     dnn.ConvolutionBackwardWeights(f32(2, 40, 9, 9), f32(70, 40, 3, 3), f32(2, 70, 7, 7), f32(70)),
     dnn.DeconvolutionBackwardWeights(f32(1, 40, 7, 7), f32(70, 40, 3, 3), f32(1, 70, 9, 9)),
     Gemm(f32(60, 500, tag="ab"), f32(500, 70, tag="ab"), f32(60, 70, tag="ab")),

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.definitions.convolution import convolution
+from asmdnn.definitions.windows import SlidingWindow
 from tests.support import functions
 from tests.support.plans import emulate_plan
 
@@ -17,13 +19,8 @@ def numbers(seed: int, *dims: int) -> Any:
 
 
 def convolve(x: Any, w: Any, b: Any, pad: int) -> Any:
-    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (pad, pad), (pad, pad)))
-    size = x.shape[2]
-    total = np.zeros((x.shape[0], w.shape[0], size, size)) + b[:, None, None]
-    for i in range(w.shape[2]):
-        for j in range(w.shape[3]):
-            total += np.einsum("nchw,oc->nohw", padded[:, :, i : i + size, j : j + size], w[:, :, i, j].astype(float))
-    return total
+    window = SlidingWindow(w.shape[2:], (1, 1), (1, 1), (pad, pad), (pad, pad))
+    return convolution(x.astype(np.float64), w.astype(np.float64), window) + b[:, None, None]
 
 
 def swirl(x: Any, c: Any, slope: float) -> Any:

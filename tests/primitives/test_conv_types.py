@@ -1,11 +1,13 @@
 """Convolutions in bf16, f16 and bytes: exact sums, zero points, every type of dst, saturation, bounds of rounding."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.bench.taps import sums_of as sums
 from tests.primitives.typed_conv import (
     HALF_ULP,
     LIMITS,
@@ -14,7 +16,6 @@ from tests.primitives.typed_conv import (
     by_channel,
     computed,
     rounded,
-    sums,
 )
 
 BYTES = ("avx2", "avx2_vnni", "avx512_core", "avx512_core_vnni")  # the levels that multiply them in a way of their own
@@ -204,6 +205,23 @@ def test_formats_that_are_open() -> None:
     assert pd.plan.tensors["weights"].inner_blocks == ((1, 8), (0, 32), (1, 4))
     again = replace(case, tags=("axb", "OIhw8i32o4i", "axb")).planned("avx512_core_vnni")
     assert again.plan.tensors == pd.plan.tensors and again.implementation == "direct:avx512_core_vnni"
+
+
+@pytest.mark.parametrize(
+    ("src", "text", "tag", "block", "name"),
+    [
+        (dnn.u8, "mb1ic3ih40oc64kh7ph3sh2", "any", ((1, 4),), "direct"),
+        (dnn.bf16, "mb1ic3ih9oc16kh3ph1", "any", ((1, 4),), "direct"),
+        (dnn.u8, "mb1ic3ih40oc64kh7ph3sh2", "axb", (), "reorder+direct"),
+        (dnn.u8, "mb1ic3ih40oc16kh1", "axb", (), "direct"),
+    ],
+)
+def test_few_channels_are_padded(src: dnn.DataType, text: str, tag: str, block: tuple[Any, ...], name: str) -> None:
+    """To whole steps: where formats are open, or where a copy is worth it."""
+    weights = dnn.s8 if src == dnn.u8 else src
+    pd = TypedConv(text, (src, weights, dnn.f32), tags=(tag, "any", "axb")).planned("avx512_core_bf16")
+    assert pd.plan.tensors["src"].inner_blocks == block
+    assert pd.implementation.rpartition(":")[0] == name
 
 
 @pytest.mark.parametrize("name", ["dst", "bias"])

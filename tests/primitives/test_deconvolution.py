@@ -8,6 +8,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.bench.deconv_problem import parse_deconv_problem
 from asmdnn.bench.problems import ConvProblem
+from asmdnn.bench.taps import sums_of
 from tests.primitives.conv_case import MACHINE, layout
 from tests.primitives.guarded import in_child
 from tests.primitives.tensors import assert_within, holding, read
@@ -80,17 +81,8 @@ def data_of(problem: ConvProblem) -> Arrays:
 
 
 def answer(problem: ConvProblem, data: Arrays) -> Any:
-    """The sum over all input pixels and kernel positions, one product at a time."""
-    p, g = problem, problem.groups
-    src = data["src"].reshape(p.mb, g, p.ic // g, *p.src_dims[2:])
-    weights = data["weights"].reshape(g, p.oc // g, p.ic // g, *(axis.k for axis in p.axes))
-    dst = np.zeros((p.mb, g, p.oc // g, *p.dst_dims[2:])) + data["bias"].reshape(g, -1, *[1] * len(p.axes))
-    for pixel in np.ndindex(*p.src_dims[2:]):
-        for tap in np.ndindex(*weights.shape[3:]):
-            at = tuple(i * a.s + t * (a.d + 1) - a.p for i, t, a in zip(pixel, tap, p.axes, strict=True))
-            if all(0 <= y < axis.o for y, axis in zip(at, p.axes, strict=True)):
-                dst[(..., *at)] += np.einsum("ngc,goc->ngo", src[(..., *pixel)], weights[(..., *tap)])
-    return dst.reshape(p.dst_dims)
+    sums = sums_of(problem, data["src"].astype(np.float64), data["weights"].astype(np.float64))
+    return sums + data["bias"].reshape(-1, *[1] * len(problem.axes))
 
 
 def run(pd: dnn.PrimitiveDesc, arrays: Arrays) -> Any:

@@ -173,6 +173,15 @@ def test_few_rows_of_bytes(level: str) -> None:
         assert C(m, 259, 131, types, "ab").planned("avx2").implementation.startswith("pack_blocks")
 
 
+@at_levels(("avx2", "avx512_core_bf16"))
+def test_split_sums_of_plain_weights(level: str) -> None:
+    """Weights of few columns and many rows, which no tile reads where they lie, are packed before."""
+    for types in ("bf16:bf16:bf16", "bf16:bf16:f32", "u8:s8:s32", "f16:f16:f32"):
+        for m, wtag in ((8, "ab"), (3, "ba"), (8, "any")):
+            check(C(m, 256, 2664, types, wtag), level)
+    assert C(8, 256, 2664, "bf16:bf16:f32", "ab").planned("avx512_core_bf16").implementation.startswith("pack_weights")
+
+
 @at_levels(("avx512_core_vnni", "avx512_core_bf16"))
 def test_blocks_of_plain_weights_and_outer_products(level: str) -> None:
     """A thread packs what it multiplies with; products of few steps of k write dst along its rows.  What is widened is

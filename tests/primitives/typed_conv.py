@@ -109,22 +109,6 @@ def computed(pd: dnn.PrimitiveDesc, data: dict[str, Array], emulated: bool = Fal
     return numbers(dst.array[dst.desc.offsets()], dst.desc.dtype)
 
 
-def sums(p: ConvProblem, src: Array, weights: Array) -> Array:
-    """Of products, in the arithmetic of the arrays; padding counts as zero."""
-    behind = [max(0, (axis.o - 1) * axis.s + axis.kernel_extent - axis.i - axis.p) for axis in p.axes]
-    padded = np.pad(src, ((0, 0), (0, 0), *zip((axis.p for axis in p.axes), behind, strict=True)))
-    weights = weights.reshape(p.groups, p.oc // p.groups, *weights.shape[-1 - len(p.axes) :])
-    total = np.zeros((p.mb, p.groups, p.oc // p.groups, *p.dst_dims[2:]), src.dtype)
-    for tap in np.ndindex(*(axis.k for axis in p.axes)):
-        moved = padded
-        for number, (at, axis) in enumerate(zip(tap, p.axes, strict=True), 2):
-            moved = np.take(moved, at * (axis.d + 1) + axis.s * np.arange(axis.o), axis=number)
-        total += np.einsum(
-            "ngc...,goc->ngo...", moved.reshape(p.mb, p.groups, -1, *moved.shape[2:]), weights[(..., *tap)]
-        )
-    return total.reshape(p.dst_dims)
-
-
 def by_channel(p: ConvProblem, values: Array) -> Array:
     return values.reshape(-1, *[1] * len(p.axes))
 

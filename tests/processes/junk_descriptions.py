@@ -6,7 +6,7 @@ from tests.processes.junk import Arguments, Call, desc
 
 def descriptions() -> dict[str, Call]:
     """What describes primitives."""
-    return {**sums_of_products(), **moves(), **maps()}
+    return {**sums_of_products(), **row_gradients(), **moves(), **maps()}
 
 
 def sums_of_products() -> dict[str, Call]:
@@ -78,6 +78,23 @@ def weights_gradient_of(conv: Arguments) -> Arguments:
     """The same of the gradient of weights."""
     names = {"weights": "diff_weights", "bias": "diff_bias", "dst": "diff_dst"}
     return {names.get(name, name): value for name, value in conv.items() if name != "prop_kind"}
+
+
+def row_gradients() -> dict[str, Call]:
+    """Gradients that need sums over a row."""
+    x, rows, columns = desc(4, 6), desc(4), desc(6)
+    return {
+        "SoftmaxBackward": (
+            dnn.SoftmaxBackward, lambda: {"alg": "log", "dst": x, "diff_dst": x, "diff_src": x, "axis": 1}
+        ),
+        "LayerNormBackward": (
+            dnn.LayerNormBackward,
+            lambda: {
+                "src": x, "diff_dst": x, "diff_src": x, "mean": rows, "variance": rows, "epsilon": 1e-5,
+                "scale": columns, "diff_scale": columns, "diff_shift": columns, "rms": False,
+            },
+        ),
+    }  # fmt: skip
 
 
 def moves() -> dict[str, Call]:

@@ -72,6 +72,8 @@ def array_products() -> dict[str, Call]:
     conv = {"x": array(1, 2, 5, 5), "w": array(3, 2, 3, 3), "b": array(3), "stride": 1, "padding": (1, 1),
             "dilation": 1, "post_ops": [], "out": array(1, 3, 5, 5), "engine": ENGINE}  # fmt: skip
     transposed = {**conv, "w": array(2, 3, 3, 3)}
+    row = {"dy": array(2, 3), "engine": ENGINE}
+    normed = {"x": array(2, 3), "scale": array(3), "epsilon": 1e-5}
     back = {"dy": array(1, 3, 5, 5), "stride": 1, "padding": (1, 1), "dilation": 1, "groups": 1, "engine": ENGINE}
     product = {"a": array(2, 3), "b": array(3, 4), "bias": array(1, 4), "post_ops": [], "out": array(2, 4)}
     return {
@@ -85,6 +87,10 @@ def array_products() -> dict[str, Call]:
         "ops.conv_transpose_input_gradient": (
             dnn.ops.conv_transpose_input_gradient, lambda: {**back, "w": array(2, 3, 3, 3), "out": array(1, 2, 5, 5)}
         ),
+        "ops.softmax_gradient": (dnn.ops.softmax_gradient, lambda: {**row, "y": array(2, 3), "axis": 1}),
+        "ops.log_softmax_gradient": (dnn.ops.log_softmax_gradient, lambda: {**row, "y": array(2, 3), "axis": 1}),
+        "ops.layer_norm_gradient": (dnn.ops.layer_norm_gradient, lambda: {**row, **normed}),
+        "ops.rms_norm_gradient": (dnn.ops.rms_norm_gradient, lambda: {**row, **normed}),
         "ops.conv_weight_gradient": (
             dnn.ops.conv_weight_gradient, lambda: {**back, "x": array(1, 2, 5, 5), "kernel": (3, 3)}
         ),

@@ -10,7 +10,14 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench import chains
-from asmdnn.bench.attributes import WORDS, ScaleWords, WeightsSettings, scaled_options, scales_of
+from asmdnn.bench.attributes import (
+    ScaleWords,
+    WeightsSettings,
+    numbers_of,
+    scaled_options,
+    scales_of,
+    zero_points_option,
+)
 from asmdnn.bench.conv_gradients import WRITTEN, Gradient, GradientWork
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, Work
@@ -18,8 +25,8 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.pairs import TwoPrimitives, depthwise_of, second_problem
 from asmdnn.bench.post_ops import dims_behind
 from asmdnn.bench.problems import FLOAT_BYTES, ConvProblem, parse_problem
-from asmdnn.bench.quantization import Quantity, joined, quantities
-from asmdnn.bench.reference import ConvData, ConvNumbers, make_data, numpy_answer, rounding_tolerance
+from asmdnn.bench.quantization import Quantity
+from asmdnn.bench.reference import ConvData, make_data, numpy_answer, rounding_tolerance
 from asmdnn.bench.typed_words import any_bias_type, older_types_of_tensors, typed, types_of_tensors
 from asmdnn.bench.words import (
     IMAGES,
@@ -115,11 +122,8 @@ class ConvWork(Work[ConvData]):
         self.problem, self.settings, self.layouts = case.problem, case.settings, layouts(case)
         dims = {"src": self.problem.src_dims, "weights": self.problem.filter_dims, "dst": self.problem.dst_dims}
         self.scales = of_groups(self.problem, scales_of(self.settings.scales, dims, {"src": 1, "weights": 0, "dst": 1}))
-        points = {WORDS[found.argument]: found for found in self.settings.zero_points}
-        masks = {name: found.mask() for name, found in points.items()}
+        self.numbers, masks = numbers_of(self.settings.types, self.settings.zero_points, dims)
         self.attr = self.settings.attr(dims["dst"], scales=self.scales.masks, zero_points=masks)
-        arrays = {f"{name}_zero_points": found.zero_points(dims[name]).ravel() for name, found in points.items()}
-        self.numbers = ConvNumbers(self.settings.types, arrays)
         self.may_round = self.settings.alg != "direct"
         rounds = self.may_round or isinstance(self.scales.source, np.ndarray)
         self.exactness = (False,) if rounds else chains.exactness(self.attr)
@@ -247,8 +251,7 @@ OPTIONS = {
     "wtag": Option("wtag", tag, "layout of weights: any (default), oihw, hwio, abx, xba, ...", True),
     "dtag": Option("dtag", tag, "layout of dst, as --stag", True),
     **scaled_options(),
-    "attr-zero-points": Option("zero_points", quantities(("src", "dst"), whole=True), "src:common:3+dst:common:-2",
-                               True, joined),
+    **zero_points_option(),
     "mb": IMAGES,
     "alg": Option("alg", _alg, "direct (default), wino, or auto: the one that is expected to be faster", True),
     "peer-dw": Option("peer_dw", one_of("two", "fused"),

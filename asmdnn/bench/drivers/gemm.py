@@ -77,7 +77,7 @@ class GemmWork(Work[TensorData]):
             old = beta * data.arrays["c"].astype(np.float64)
             values, size = values + old, size + np.abs(old)
         exact = data.exact and alpha in EXACT_SCALES and beta in EXACT_SCALES
-        return answer_of(values, size, self.reduction + SCALE_ROUNDINGS, exact)
+        return answer_of((values, size), self.reduction + SCALE_ROUNDINGS, exact)
 
     def tolerance(self, data: TensorData) -> Array | float:
         return self.answer(data).tolerance

@@ -1,4 +1,4 @@
-"""`--matmul`: matrix products in f32, with batches, bias, layouts and post-ops."""
+"""`--matmul`: matrix products of all types, with batches, bias, layouts, scales, zero points and post-ops."""
 
 import math
 from dataclasses import dataclass
@@ -6,24 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import asmdnn as dnn
 from asmdnn.bench import chains, older
-from asmdnn.bench.attributes import ScaledSettings, scaled_options, scales_of
+from asmdnn.bench.attributes import ScaledSettings, numbers_of, scaled_options, scales_of, zero_points_option
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.problems import FLOAT_BYTES
 from asmdnn.bench.products import Filler, answer_of, scaled_product
+from asmdnn.bench.quantization import Quantity
+from asmdnn.bench.typed_words import any_bias_type, older_types_of_tensors, typed, types_of_tensors
 from asmdnn.bench.words import (
     Option,
     Strides,
-    bias_type,
-    configuration,
-    data_types,
     number,
     show_strides,
     strides,
     tag,
 )
 from asmdnn.errors import InvalidArguments
+from asmdnn.types import DATA_TYPES, DataType
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
@@ -43,6 +42,13 @@ class MatmulSettings(ScaledSettings):
     bia_dt: str = "undef"
     bia_mask: int = ROW
     strides: Strides = ()
+    zero_points: tuple[Quantity, ...] = ()
+
+    @property
+    def types(self) -> dict[str, DataType]:
+        """Of the tensors, by their names."""
+        bias = "f32" if self.bia_dt == "undef" else self.bia_dt
+        return {**typed(self.dt), "bias": DATA_TYPES[bias]}
 
 
 MatmulCase = Case[MatmulSettings, DimsProblem]
@@ -57,37 +63,42 @@ class MatmulWork(Work[TensorData]):
             raise InvalidArguments(f"dst of {case.problem} has the dims {'x'.join(map(str, self.dims['dst']))}")
         tags = {"src": settings.stag, "weights": settings.wtag, "dst": settings.dtag}
         distances = dict(zip(tags, settings.strides, strict=False))
-        self.descs = {name: desc_of(self.dims[name], "f32", tags[name], distances.get(name, ())) for name in tags}
+        types = {name: dtype.name for name, dtype in settings.types.items()}
+        self.descs = {name: desc_of(self.dims[name], types[name], tags[name], distances.get(name, ())) for name in tags}
         if settings.bia_dt != "undef":
             bias = tuple(n if settings.bia_mask >> d & 1 else 1 for d, n in enumerate(self.dims["dst"]))
-            self.dims["bias"], self.descs["bias"] = bias, desc_of(bias, "f32", "abx")
+            self.dims["bias"], self.descs["bias"] = bias, desc_of(bias, types["bias"], "abx")
         columns = len(self.dims["dst"]) - 1
         self.scales = scales_of(settings.scales, self.dims, dict.fromkeys(("src", "weights", "dst"), columns))
-        self.attr = settings.attr(self.dims["dst"], channels=columns, scales=self.scales.masks)
+        self.numbers, points = numbers_of(settings.types, settings.zero_points, self.dims)
+        self.attr = settings.attr(self.dims["dst"], channels=columns, scales=self.scales.masks, zero_points=points)
         self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
         self.reduction = src[-1]
         self.flops = 2 * math.prod(self.dims["dst"]) * self.reduction
 
     @property
     def argument_bytes(self) -> int:
-        return sum(math.prod(dims) for dims in self.dims.values()) * FLOAT_BYTES
+        return sum(math.prod(desc.dims) * desc.dtype.size_bytes for desc in self.descs.values())
 
     def describe(self) -> tuple[dnn.MatMul, dnn.Attr]:
         return dnn.MatMul(**self.descs), self.attr
 
     def data(self, exact: bool) -> TensorData:
-        fill = Filler(self.reduction, exact)
+        fill = Filler(self.reduction, exact, self.numbers)
         src, weights = fill.factors(self.dims["src"], self.dims["weights"])
         arrays = {"src": src, "weights": weights}
         if "bias" in self.dims:
-            arrays["bias"] = fill.values(self.dims["bias"])
+            arrays["bias"] = fill.values(self.dims["bias"], name="bias")
         arrays["dst"] = fill.dst(self.dims["dst"], self.attr.reads_dst())
-        return TensorData(arrays | chains.operands(self.attr, exact) | dict(self.scales.arrays), exact)
+        arrays |= chains.operands(self.attr, exact) | dict(self.scales.arrays)
+        return TensorData(self.numbers.stored(arrays), exact)
 
     def answer(self, data: TensorData) -> Answer:
-        arrays = data.arrays
-        values, size = scaled_product(arrays["src"], arrays["weights"], arrays.get("bias"), self.scales.factor)
-        return answer_of(values, size, self.reduction, data.exact, self.attr, arrays, self.scales.divisor)
+        arrays = self.numbers.read(data.arrays)
+        src = self.numbers.centred(arrays, "src")
+        sums = scaled_product(src, arrays["weights"], arrays.get("bias"), self.scales.factor)
+        divisor = self.scales.divisor
+        return answer_of(sums, self.reduction, data.exact, self.attr, arrays, divisor, self.numbers)
 
     def tolerance(self, data: TensorData) -> Array | float:
         return self.answer(data).tolerance
@@ -97,7 +108,7 @@ class MatmulWork(Work[TensorData]):
         from asmdnn.bench.peers.onednn_attributes import quantities_of, tensors_of
 
         tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in self.descs.items()}
-        tensors |= tensors_of(self.attr) | quantities_of(self.scales.arrays)
+        tensors |= tensors_of(self.attr) | quantities_of({**self.scales.arrays, **self.numbers.zero_points})
         return OnednnPrimitive(self._of_onednn, tensors, isa, threads)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
@@ -125,16 +136,17 @@ DRIVER = Driver(
     "matmul",
     MatmulSettings(),
     {
-        "dt": Option("dt", data_types, "data types of src, weights and dst: f32, or f32:f32:f32", True),
-        "cfg": Option("dt", configuration, "the same in older words", True, describes=False),
+        "dt": Option("dt", types_of_tensors, "data types of src, weights and dst: f32 (default), u8:s8:f32, ...", True),
+        "cfg": Option("dt", older_types_of_tensors, "the same in older words", True, describes=False),
         "stag": Option("stag", tag, "layout of src: any (default), ab, ba, abc, ...", True),
         "wtag": Option("wtag", tag, "layout of weights: any (default: panels), ab, ba, Ba16b, ...", True),
         "dtag": Option("dtag", tag, "layout of dst, as --stag", True),
-        "bia_dt": Option("bia_dt", bias_type, "undef: no bias (default), or f32", True),
+        "bia_dt": Option("bia_dt", any_bias_type, "undef: no bias (default), or f32, s32, ...", True),
         "bia_mask": Option("bia_mask", number(0), "dims that the bias has, as bits: 2 (default) is one a column", True),
         "strides": Option("strides", strides(3), "of src, weights and dst, SRC:WEI:DST, each may be empty", True,
                           show_strides),
         **scaled_options(),
+        **zero_points_option(),
     },
     lambda text: dims_problem(2, 3)(older.product(text)),
     MatmulWork,

@@ -15,7 +15,7 @@ from asmdnn.generators.functions.code import apply_program, apply_to_each
 from asmdnn.generators.functions.pointers import OperandPointers
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.program import Program
-from asmdnn.generators.functions.typed_program import typed_program
+from asmdnn.generators.functions.typed_program import typed_program, without_relu
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Pointer, Register, mem
@@ -51,6 +51,11 @@ class EndingTypes:
     def rounds(self) -> bool:
         """Whether f32 are rounded by an instruction as they are stored."""
         return self.stored.is_packed or self.stored is not element_of(self.dst)
+
+    @property
+    def raises_to_0(self) -> bool:
+        """Whether that instruction makes 0 of what is below."""
+        return self.rounds and self.stored.limits is not None and self.stored.limits[0] == 0
 
 
 ALL_F32 = EndingTypes()
@@ -114,7 +119,8 @@ class TileEnding:
         if self.program:
             others = self.v.registers.take("post-ops", self.v.registers.available)
             with self.sources(rows, 0, at, part) as sources:
-                registers = [*reversed(others), *self.spare, *xs]
+                free = () if self.types.rounds else self.spare  # which rounding overwrites
+                registers = [*reversed(others), *free, *xs]
                 (xs,) = apply_to_each(self.program, self.v, [xs, *sources], registers, self.slots)
             self.v.registers.free(*others)
         for x, place in zip(xs, at, strict=True):
@@ -170,8 +176,10 @@ def program_of(chain: tuple[PostOp, ...], types: EndingTypes) -> Program | None:
     operands = [types.of(operand).name for operand in operands_of(chain)]
     result = f32.name if types.rounds else types.dst.name
     if {result, *operands} == {f32.name}:
-        return compose(chain) if chain else None
-    return typed_program((chain,), (f32.name, *operands), (result,))
+        program = compose(chain) if chain else None
+    else:
+        program = typed_program((chain,), (f32.name, *operands), (result,))
+    return without_relu(program) if program and types.raises_to_0 else program
 
 
 def operand_ranges(operand: Operand, rows: int, columns: int, lanes: int, dtype: DataType = f32) -> tuple[Range, ...]:

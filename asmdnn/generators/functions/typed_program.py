@@ -48,6 +48,15 @@ def unclamped(build: Builder, x: Value, element: Element) -> Value:
     return inner if build.step_of(least) == Step("constant", (), 0) else x
 
 
+def without_relu(program: Program) -> Program:
+    """The same without a relu behind all else, for a caller that raises the result to 0 anyhow."""
+    (result,) = program.results
+    step = program.steps[result]
+    if step.op != "max" or program.steps[step.args[0]] != Step("constant", (), 0):
+        return program
+    return Program(program.steps[:result], (step.args[1],))
+
+
 def chosen_integer(build: Builder, x: Value, element: Element) -> Value | None:
     """A lane of x where x is a number, or a choice of numbers, such as 1 or 0: they are rounded now; else None."""
     step = build.step_of(x)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
+from asmdnn.generators.functions.eltwise import arcs
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.expression import Condition, TraceError
 from asmdnn.network.graph import Node
@@ -88,6 +89,29 @@ def remainder(node: Node, a: Any, b: Any) -> Any:
     return (f.fmod if node.get("fmod", 0) else f.mod)(a, b)
 
 
+def infinite(node: Node, x: Any) -> Condition:
+    """Either infinity, or the one that is asked for."""
+    signs = [sign for sign, name in ((1, "positive"), (-1, "negative")) if node.get(f"detect_{name}", 1)]
+    found = [x == sign * float("inf") for sign in signs]
+    either: Condition = reduce(lambda a, b: a | b, found) if found else x < -float("inf")
+    return either
+
+
+def shrunk(node: Node, x: Any) -> Any:
+    bias, bound = node.get("bias", 0.0), node.get("lambd", 0.5)
+    return f.where(x < -bound, x + bias, f.where(x > bound, x - bias, 0.0))
+
+
+def celu(node: Node, x: Any) -> Any:
+    alpha = node.get("alpha", 1.0)
+    return f.where(x > 0.0, x, alpha * algorithm("elu", x / alpha, 1.0))
+
+
+def arc(name: str) -> Expression:
+    """A function of arcs.py."""
+    return lambda node, x: getattr(arcs, name)(x.builder, x)
+
+
 LOGIC: dict[str, Expression] = {
     "Equal": equal,
     "Less": lambda node, a, b: a < b,
@@ -99,6 +123,7 @@ LOGIC: dict[str, Expression] = {
     "Xor": one_of_both,
     "Not": lambda node, x: ~truth(x)[0],
     "IsNaN": lambda node, x: x != x,
+    "IsInf": infinite,
     "Where": lambda node, condition, a, b: f.where(truth(condition)[0], a, b),
 }
 # Their operands and results may be truths: conditions inside of a kernel, tensors of 1 and 0 from outside.
@@ -126,6 +151,9 @@ EXPRESSIONS: dict[str, Expression] = {
     "Sign": lambda node, x: f.sign(x),
     "Sin": lambda node, x: f.sin(x),
     "Cos": lambda node, x: f.cos(x),
+    **{name.title(): arc(name) for name in ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh")},
+    "Shrink": shrunk,
+    "Celu": celu,
     "Erf": lambda node, x: algorithm("erf", x),
     "Mod": remainder,
     "Relu": lambda node, x: f.maximum(x, 0.0),

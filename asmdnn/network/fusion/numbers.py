@@ -9,7 +9,7 @@ all others.  Own nodes stand where integers come and go: Number(limit) is an inp
 indices and callers.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -21,7 +21,6 @@ from asmdnn.network.fusion.exact import (
     COMPARISONS,
     EXACT,
     FLOOR,
-    FLOORS,
     TRUTHS,
     IntegerBounds,
     Known,
@@ -29,14 +28,14 @@ from asmdnn.network.fusion.exact import (
     quotient,
     towards_zero,
 )  # fmt: skip
+from asmdnn.network.fusion.numbering import F32, TRUTH, WIDE, KnownIntegers
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.operators.definition import Value, normal
+from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.operators.reductions import axes_to_reduce
 from asmdnn.network.static import StaticGraph, needed
 
-F32, TRUTH, WIDE = np.dtype(np.float32), np.dtype(np.bool_), (np.dtype(np.int64), np.dtype(np.int32))
 OPSET = 13
 MOVES = {
     "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Expand", "Transpose", "Slice", "Tile", "DepthToSpace",
@@ -62,18 +61,18 @@ def as_numbers(graph: StaticGraph) -> StaticGraph:
                 limits |= halved
 
 
-class Numbering:
+class Numbering(KnownIntegers):
     """One pass, with limits of inputs by name; left: results of nodes that stay as they are."""
 
     def __init__(self, graph: StaticGraph, limits: dict[str, int], left: set[str]) -> None:
-        self.source, self.limits, self.left = graph, limits, left
-        self.values, self.nodes = dict(graph.values), list[Node]()
-        self.known: dict[str, Known | None] = {}
+        super().__init__(graph, limits)
+        self.left = left
         self.renamed: dict[str, str] = {}
         self.handlers: dict[str, Callable[[Node], bool]] = {
             "Cast": self.cast, "Concat": self.concat, "Split": self.split, "Gather": self.move, "Where": self.where,
             "ReduceSum": self.reduction, "ReduceMax": self.reduction, "ReduceMin": self.reduction, "Pad": self.pad,
-            "CumSum": self.running_sum, "ArgMax": self.position, "ArgMin": self.position, "TopK": self.top,
+            "CumSum": self.running_sum, "Index": self.index,
+            "ArgMax": self.position, "ArgMin": self.position, "TopK": self.top,
             **dict.fromkeys(MOVES, self.move), **dict.fromkeys(COMPARISONS, self.comparison),
             **dict.fromkeys(ARITHMETIC, self.arithmetic),
         }  # fmt: skip
@@ -82,72 +81,13 @@ class Numbering:
         for node in self.source.nodes:
             inputs = tuple(self.renamed.get(name, name) for name in node.inputs)
             node = Node(node.op, inputs, node.outputs, node.attributes, node.name, node.domain, node.opset)
-            handler = self.handlers.get(node.op) if not node.domain and node.outputs[0] not in self.left else None
+            handler = self.handlers.get(node.op) if node.domain in ("", OWN) else None
+            handler = handler if node.outputs[0] not in self.left else None
             if handler is None or not handler(node):
                 self.nodes.append(node)
         outputs = {name: self.renamed.get(value, value) for name, value in self.source.outputs.items()}
         kept = needed(self.nodes, outputs.values())
         return StaticGraph(self.source.inputs, outputs, kept, self.values)
-
-    def is_integer(self, name: str) -> bool:
-        return name != NOTHING and self.values[name].dtype in WIDE
-
-    def number(self, name: str) -> Known | None:
-        """What an integer is as f32; None for a constant that f32 has not."""
-        if name not in self.known:
-            self.known[name] = self.of_constant(name) if self.values[name].data is not None else self.of_input(name)
-        return self.known[name]
-
-    def of_constant(self, name: str) -> Known | None:
-        data = self.values[name].data
-        assert data is not None, "callers have looked"
-        if data.size and not -EXACT <= data.min() <= data.max() <= EXACT:
-            return None
-        made, bounds = f"{name} as numbers", (data.min(), data.max()) if data.size else (0, 0)
-        self.values[made] = Value(data.shape, F32, data.astype(F32))
-        return Known(made, IntegerBounds(float(bounds[0]), float(bounds[1])))
-
-    def of_input(self, name: str) -> Known:
-        """Of a caller's integers, or those that numpy makes, which are checked before a run."""
-        limit = self.limits.get(name, EXACT)
-        made = self.made(f"{name} as numbers", self.values[name].shape)
-        self.nodes.append(Node("Number", (name,), (made,), {"limit": limit}, "", OWN))
-        return Known(made, IntegerBounds(-limit, limit), frozenset((name,)))
-
-    def made(self, name: str, shape: tuple[int, ...], dtype: Any = F32) -> str:
-        self.values[name] = Value(shape, dtype)
-        return name
-
-    def results(self, node: Node, inputs: Sequence[str], known: Sequence[tuple[str, Known]], **changed: Any) -> bool:
-        """The node on f32 operands; known: of results that are integers, what they are."""
-        names = {name: one.name for name, one in known}
-        for name, one in known:
-            self.made(one.name, self.values[name].shape)
-        outputs = tuple(names.get(name, name) for name in node.outputs)
-        op = changed.pop("op", node.op)
-        attributes = changed or node.attributes
-        self.nodes.append(Node(op, tuple(inputs), outputs, attributes, node.name, "", node.opset))
-        for name, one in known:
-            self.learn(name, one)
-        return True
-
-    def learn(self, name: str, one: Known) -> None:
-        """An integer that is known as f32, and the way back for those who need it."""
-        self.known[name] = one
-        self.nodes.append(Node("Integers", (one.name,), (name,), {"bounds": tuple(one.bounds)}, "", OWN))
-
-    def bounded(self, node: Node, bounds: IntegerBounds, *operands: Known) -> Known:
-        """A result with these bounds.  Raises TooLarge."""
-        sources = frozenset().union(*(one.sources for one in operands))
-        if not bounds.size <= EXACT:
-            raise TooLarge(node.outputs[0], sources, FLOORS.get(node.op, FLOOR))
-        return Known(f"{node.outputs[0]} as numbers", bounds, sources)
-
-    def as_it_is(self, name: str, *operands: Known) -> Known:
-        """A result that is one of its operands, which may be as large as f32 goes."""
-        least, most = min(one.bounds.least for one in operands), max(one.bounds.most for one in operands)
-        sources = frozenset().union(*(one.sources for one in operands))
-        return Known(f"{name} as numbers", IntegerBounds(least, most), sources)
 
     def cast(self, node: Node) -> bool:
         (x,), (result,) = node.inputs, node.outputs
@@ -183,10 +123,6 @@ class Numbering:
             self.learn(result, Known(made, TRUTHS))
         return True
 
-    def constant(self, number: float) -> str:
-        self.values[name := f"the number {number}"] = Value((), F32, np.array(number, F32))
-        return name
-
     def move(self, node: Node) -> bool:
         x = self.number(node.inputs[0]) if self.is_integer(node.inputs[0]) else None
         if x is None:
@@ -218,19 +154,6 @@ class Numbering:
             return False
         known = [(name, self.as_it_is(name, x)) for name in node.outputs if name in self.values]
         return self.results(node, (x.name, *node.inputs[1:]), known)
-
-    def operands(self, node: Node, names: Sequence[str]) -> list[Known] | None:
-        """A node's operands, which are integers, numbers that are some among them; None if it has others."""
-        if not any(map(self.is_integer, names)):
-            return None
-        found = [self.number(name) if self.is_integer(name) or self.is_count(name) else None for name in names]
-        known = [one for one in found if one is not None]
-        return known if len(known) == len(found) else None
-
-    def is_count(self, name: str) -> bool:
-        """Whether it is a constant of f32 that are integers."""
-        data = self.values[name].data if name != NOTHING else None
-        return data is not None and data.dtype == F32 and bool((np.trunc(data) == data).all())
 
     def where(self, node: Node) -> bool:
         found = self.operands(node, node.inputs[1:])
@@ -292,6 +215,34 @@ class Numbering:
         known = [(values, self.as_it_is(values, x))] if is_integer and values in self.values else []
         known += [(positions, self.counted(node, positions))] if positions in self.values else []
         return self.results(node, (x.name, *node.inputs[1:]), known)
+
+    def index(self, node: Node) -> bool:
+        """Of a caller's, checked before a run; of those that kernels make, looked at behind it if they may be wrong."""
+        (x,), (result,) = node.inputs, node.outputs
+        limit, axis = node.get("limit"), node.get("axis")
+        if x in self.source.inputs:
+            name = self.made(f"{result}, given", self.values[x].shape)
+            self.nodes.append(Node("Number", (x,), (name,), {"limit": limit, "axis": axis}, "", OWN))
+        else:
+            known = self.number(x)
+            if known is None:
+                return False
+            name = known.name
+            if known.bounds.least < -limit or known.bounds.most >= limit:
+                integers = self.made(f"{result}, made", self.values[x].shape, WIDE[0])
+                self.nodes.append(Node("Integers", (name,), (integers,), {"bounds": tuple(known.bounds)}, "", OWN))
+                name = self.made(f"{result}, looked at", self.values[x].shape)
+                attributes = {"limit": limit, "axis": axis}
+                self.nodes.append(Node("LookedAt", (known.name, integers), (name,), attributes, "", OWN))
+        zero, size = self.constant(0.0), self.constant(float(limit))
+        shape = self.values[x].shape
+        below = self.made(f"{result}, below 0", shape, TRUTH)
+        wrapped, made = (self.made(f"{result}{words}", shape) for words in (", wrapped", " as numbers"))
+        self.nodes.append(Node("Less", (name, zero), (below,), {}, "", "", OPSET))
+        self.nodes.append(Node("Add", (name, size), (wrapped,), {}, "", "", OPSET))
+        self.nodes.append(Node("Where", (below, wrapped, name), (made,), {}, node.name, "", OPSET))
+        self.learn(result, Known(made, IntegerBounds(0, limit - 1)))
+        return True
 
     def counted(self, node: Node, name: str) -> Known:
         dims = self.values[node.inputs[0]].shape

@@ -7,6 +7,7 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.gather.indices import NO_AXIS
 from asmdnn.primitives.reorder.reorder import Reorder
 
 
@@ -25,7 +26,7 @@ def lower_number(steps: Steps, group: Group) -> None:
     """Integers of a caller that are no larger than the node says, which is checked."""
     node = group.main
     assert node is not None
-    source = steps.integers_of(node.inputs[0], node.get("limit"))
+    source = steps.integers_of(node.inputs[0], node.get("limit"), node.get("axis", NO_AXIS))
     desc = Reorder(source.desc, row_major(steps.shape(group.result)))
     steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
 
@@ -38,4 +39,17 @@ def lower_integers(steps: Steps, group: Group) -> None:
     steps.bounds[group.result] = node.get("bounds")
 
 
-LOWERINGS = {"Cast": lower_cast, f"{OWN}.Number": lower_number, f"{OWN}.Integers": lower_integers}
+def lower_looked_at(steps: Steps, group: Group) -> None:
+    """The same place; a call has to look at the integers behind it."""
+    node = group.main
+    assert node is not None
+    steps.look_at(node.inputs[1], (node.get("limit"), node.get("axis")))
+    steps.define(group.result, steps.place(node.inputs[0]))
+
+
+LOWERINGS = {
+    "Cast": lower_cast,
+    f"{OWN}.Number": lower_number,
+    f"{OWN}.Integers": lower_integers,
+    f"{OWN}.LookedAt": lower_looked_at,
+}

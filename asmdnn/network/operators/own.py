@@ -30,11 +30,21 @@ def rows_types(node: Node, indices: Value, table: Value) -> list[Type]:
     return [((*indices.shape, table.shape[1]), table.dtype)]
 
 
+def counted_from_the_start(node: Node, x: Array) -> Array:
+    """Indices along an axis of `limit` elements.  Raises ValueError for one out of range."""
+    limit = node.get("limit")
+    if x.size and not -limit <= x.min() <= x.max() < limit:
+        raise ValueError(f"indices from {x.min()} to {x.max()} of {limit} elements along axis {node.get('axis')}")
+    return np.asarray(np.where(x < 0, x + limit, x))
+
+
 def integer_types(node: Node, x: Value) -> list[Type]:
     return [(x.shape, np.int64)]
 
 
 OPERATORS = {
+    "Index": Operator(counted_from_the_start, same_as_first),
+    "LookedAt": Operator(lambda node, x, integers: x, same_as_first),
     "Number": Operator(lambda node, x: x.astype(np.float32), lambda node, x: [(x.shape, np.float32)]),
     "Integers": Operator(lambda node, x: x.astype(np.int64), integer_types),
     "OneHotRows": Operator(one_hot_rows, rows_types),

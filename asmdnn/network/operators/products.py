@@ -1,9 +1,9 @@
 """Matrix products and convolutions."""
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
-from asmdnn.definitions.windows import Sizes, SlidingWindow, padded
+from asmdnn.definitions.convolution import convolution, deconvolution
+from asmdnn.definitions.windows import Sizes, SlidingWindow
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value, bounded
 from asmdnn.network.operators.geometry import check_window, window_of
@@ -43,25 +43,13 @@ def guarded(x: Array, window: SlidingWindow) -> Array:
     return x
 
 
-def windows(x: Array, window: SlidingWindow) -> Array:
-    """[n, c, outputs.., kernel..]: a view of what each position covers, of padded x."""
-    axes = tuple(range(2, x.ndim))
-    spans = [(k - 1) * d + 1 for k, d in zip(window.kernel, window.dilations, strict=True)]
-    seen = sliding_window_view(x, spans, axes)
-    steps = [slice(None, None, s) for s in (*window.strides, *window.dilations)]
-    return seen[(slice(None), slice(None), *steps)]
-
-
 def conv(node: Node, x: Array, w: Array, bias: Array | None = None) -> Array:
-    window, groups = window_of(node, x.shape[2:], w.shape[2:]), node.get("group", 1)
-    seen, axes = windows(padded(guarded(x, window), window), window), x.ndim - 2
-    over = [1, *range(2 + axes, 2 + 2 * axes)], list(range(1, w.ndim))
-    parts = [
-        np.moveaxis(np.tensordot(part, kernel, over), -1, 1)
-        for part, kernel in zip(np.split(seen, groups, 1), np.split(w, groups), strict=True)
-    ]
-    result = np.concatenate(parts, 1)
-    return result if bias is None else result + bias.reshape(-1, *[1] * axes)
+    window = window_of(node, x.shape[2:], w.shape[2:])
+    return with_bias(convolution(guarded(x, window), w, window, node.get("group", 1)), bias)
+
+
+def with_bias(result: Array, bias: Array | None) -> Array:
+    return result if bias is None else result + bias.reshape(-1, *[1] * (result.ndim - 2))
 
 
 def conv_types(node: Node, x: Value, w: Value, bias: Value | None = None) -> list[Type]:
@@ -108,30 +96,14 @@ def transposed_window(node: Node, sizes: Sizes, kernel: Sizes) -> tuple[SlidingW
 
 def conv_transpose(node: Node, x: Array, w: Array, bias: Array | None = None) -> Array:
     window, outputs = transposed_window(node, x.shape[2:], w.shape[2:])
-    groups, axes = node.get("group", 1), x.ndim - 2
-    products = np.concatenate(
-        [
-            np.tensordot(w_part, part, ([0], [1]))
-            for w_part, part in zip(np.split(w, groups), np.split(x, groups, 1), strict=True)
-        ]
-    )  # [o, kernel.., n, sizes..]
+    groups, (into, out, *kernel) = node.get("group", 1), w.shape
     spans = [
         max(s * (n - 1) + (k - 1) * d + 1, o + a)
-        for s, n, k, d, o, a in zip(
-            window.strides, x.shape[2:], window.kernel, window.dilations, outputs, window.before, strict=True
-        )
+        for n, o, k, s, d, a in zip(x.shape[2:], outputs, *window.fields()[:4], strict=True)
     ]
-    bounded((x.shape[0], products.shape[0], *spans))
-    whole = np.zeros((x.shape[0], products.shape[0], *spans), products.dtype)
-    for at in np.ndindex(*window.kernel):
-        places = [
-            slice(i * d, i * d + s * (n - 1) + 1, s)
-            for i, d, s, n in zip(at, window.dilations, window.strides, x.shape[2:], strict=True)
-        ]
-        whole[(slice(None), slice(None), *places)] += products[(slice(None), *at)].swapaxes(0, 1)
-    kept = [slice(a, a + n) for a, n in zip(window.before, outputs, strict=True)]
-    result = whole[(slice(None), slice(None), *kept)]
-    return result if bias is None else result + bias.reshape(-1, *[1] * axes)
+    bounded((x.shape[0], max(into, out * groups), *spans))
+    weights = w.reshape(groups, into // groups, out, *kernel).swapaxes(1, 2).reshape(groups * out, -1, *kernel)
+    return with_bias(deconvolution(x, weights, window, outputs, groups), bias)
 
 
 def conv_transpose_types(node: Node, x: Value, w: Value, bias: Value | None = None) -> list[Type]:

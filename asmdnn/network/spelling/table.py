@@ -9,9 +9,11 @@ from asmdnn.network.operators.evaluation import own_errors
 from asmdnn.network.spelling.foreign import DOMAIN, ForeignOperator, check, results_of
 from asmdnn.network.spelling.words import Sentences, Speller, are_kernels, is_f32
 
-MODULES = ("attention", "norms", "products", "losses", "rows")
+MODULES = ("attention", "norms", "products", "losses", "rows", "indexing")
 FOREIGN = ("fused", "transformers", "integers")
-OF_ANY_TYPE = {"Trilu", "CenterCropPad", "OneHot", "ReverseSequence"}  # which move elements; others are of f32 alone
+OF_ANY_TYPE = {  # which move elements; others are of f32 alone
+    "Trilu", "CenterCropPad", "OneHot", "ReverseSequence", "GatherElements", "GatherND",
+}  # fmt: skip
 EVERYWHERE = {"SimplifiedLayerNormalization"}  # which onnxruntime writes without its domain
 OF_ONNX = {"QLinearConv", "QLinearMatMul"}  # which have no definition either
 Spelling = Callable[..., tuple[str, ...] | None]  # (words, node, *inputs): the results; None to leave a node as it is

@@ -38,15 +38,17 @@ class Speller:
         self.count += 1
         return f"{self.prefix}/{what} {self.count}"
 
-    def __call__(self, op: str, *inputs: str, **attributes: Any) -> str:
+    def __call__(self, op: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
         """The result of a further node."""
-        (result,) = self.results(op, inputs, 1, **attributes)
+        (result,) = self.results(op, inputs, 1, domain, **attributes)
         return result
 
-    def results(self, op: str, inputs: Sequence[str], count: int, **attributes: Any) -> tuple[str, ...]:
+    def results(
+        self, op: str, inputs: Sequence[str], count: int, domain: str = "", **attributes: Any
+    ) -> tuple[str, ...]:
         """The results of a further node that has several."""
         outputs = tuple(self.name(op) for _ in range(count))
-        self.folding.node(Node(op, tuple(inputs), outputs, attributes, "", "", OPSET))
+        self.folding.node(Node(op, tuple(inputs), outputs, attributes, "", domain, OPSET))
         return tuple(map(self.folding.known, outputs))
 
     def value(self, name: str) -> Value:

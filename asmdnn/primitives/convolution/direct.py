@@ -15,6 +15,7 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
+from asmdnn.planning.tuning import ConvolutionTuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution.axis import Axis
@@ -75,6 +76,7 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], we
     check_groups(resolved, lanes)
     geometries = parts(resolved, src, dst)
     first = choose_tiling(geometries[0], engine.isa, panel_widths(resolved, engine.isa), engine.tuning)
+    check_cut_steps(geometries[0], first.vectors * lanes, engine.tuning.convolution)
     tilings = [first, *(choose_tiling(g, engine.isa, (first.vectors,), engine.tuning) for g in geometries[1:])]
     width = first.vectors * lanes
     weights = panels_desc(resolved, width)
@@ -122,13 +124,15 @@ def channels_of_dst(desc: ConvolutionDesc) -> MemoryDesc | None:
 
 def resolve_activations(desc: Desc, lanes: int) -> Desc:
     """`any` becomes what kernels read and write best: channels blocked by the vector, few source channels planar; of
-    groups that are no whole vectors, and where a multiply takes several channels, the channels last."""
+    groups that are no whole vectors, and where a multiply takes several channels, the channels last, padded if few."""
     src = f"aBx{lanes}b" if desc.src.dims[1] >= TAP_CHANNELS else "abx"
     wanted = {"src": src, "bias": "a", "dst": f"aBx{lanes}b"}
     if desc.groups > 1:
         wanted |= {n: "axb" for n in ("src", "dst") if channels_of_group(desc, n) % lanes}
-    if types_of(desc).group > 1:
-        wanted |= {"src": "axb", "dst": "axb"}
+    if (group := types_of(desc).group) > 1:
+        whole = group * -(-desc.src.dims[1] // group)
+        few = desc.groups == 1 and desc.src.dims[1] != whole < TAP_CHANNELS  # a cut step takes longer than a whole one
+        wanted |= {"src": f"aBx{whole}b" if few else "axb", "dst": "axb"}
     return desc.with_formats(
         {
             name: MemoryDesc(d.dims, d.dtype, wanted[name])
@@ -171,6 +175,15 @@ def check_steps(desc: ConvolutionDesc, src: ImageLayout, types: Types) -> None:
         raise Refused(f"src {format_of(desc.src)} has blocks of {src.block}, {at_once}")
 
 
+def check_cut_steps(g: ConvGeometry, width: int, tuning: ConvolutionTuning) -> None:
+    """Raise Refused where all steps are cut, and a copy of src with padding is expected to be faster."""
+    if g.groups > 1 or g.steps > 1 or g.ic % g.types.group == 0 or g.ic == 1:
+        return
+    saved = tuning.cut_step_cycles * g.positions * g.rows * g.width * -(-g.oc // width)
+    if saved > tuning.padded_pixel_cycles * g.src_pixels:
+        raise Refused(f"{g.ic} channels are no whole {g.types.group}: a copy with padding is expected to be faster")
+
+
 def check_groups(desc: ConvolutionDesc, lanes: int) -> None:
     """Raise Refused unless a tile kernel can address each group of channels by itself."""
     if desc.groups > 1:
@@ -209,6 +222,8 @@ def make_geometry(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> 
     axes = tuple(Axis(*axis) for axis in sizes)
     into, out = (channels_of_group(desc, name) for name in ("src", "dst"))
     types = types_of(desc)
+    if desc.groups == 1 and desc.src.blocks[1] % types.group == 0:  # zeros behind the last channel are multiplied, too
+        into = types.group * -(-into // types.group)
     if desc.src.dims[1] == types.group == 1:  # a single channel may be as far from the next one as is convenient
         src = replace(src, channel_bytes=axes[-1].d * src.pixel_bytes)
     stored = desc.dst.padded_dims[1] if desc.groups == 1 else out

@@ -19,7 +19,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
-from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionDesc
 from asmdnn.primitives.convolution.direct import make_geometry, panels_desc
 from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
@@ -29,7 +29,7 @@ from asmdnn.primitives.convolution_backward.description import BackwardWeights, 
 from asmdnn.primitives.convolution_backward.weights_tiles import TAPS, Tables, job_of, phases_of
 from asmdnn.primitives.convolution_backward.weights_units import GradientPanels
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import implementation, try_all
+from asmdnn.primitives.implementation import implementation, plan_of
 from asmdnn.primitives.products.partial import PARTIAL, sum_of_rows
 from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.product import dense_matrix
@@ -97,10 +97,7 @@ def with_bias(desc: BackwardWeights, plan: Plan, engine: Engine) -> Plan:
     row = MemoryDesc((1, size, *ones), f32, strides=(size * step, step, *ones), offset0=bias.offset0)
     if bias.inner_blocks:
         raise Refused("diff_bias is blocked, it must be a vector")
-    answers = list(try_all((reduction.plans,), ReductionForward("sum", diff_dst, row), NO_ATTR, engine))
-    sums = next((answer for answer in answers if isinstance(answer, Plan)), None)
-    if sums is None:
-        raise Refused("; ".join(map(str, answers)))
+    sums = plan_of((reduction.plans,), ReductionForward("sum", diff_dst, row), engine)
     assembly = Assembly(engine.tuning, engine.isa)
     assembly.add_plan(plan, {})
     assembly.add_plan(sums, {"src": View("diff_dst"), "dst": View("diff_bias")})

@@ -114,9 +114,11 @@ def add_split(assembly: Assembly, p: Product, target: Target) -> None:
 
 def is_packed_before(p: Product, target: Target) -> bool:
     """Whether weights are packed by a phase of its own, because tiles cannot read or must not pack them."""
+    if columns_are_apart(p):
+        return True
     if isinstance(p.weights, Panels) or (p.weights.is_dense and not shares_weights(p)):
         return False
-    return columns_are_apart(p) or reads_weights_often(p, choose_block(p, target), target.products)
+    return reads_weights_often(p, choose_block(p, target), target.products)
 
 
 def add_packed(assembly: Assembly, p: Product, target: Target) -> None:

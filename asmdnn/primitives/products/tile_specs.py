@@ -61,6 +61,7 @@ def specs_of(cut: Cut, step: DepthStep, items: int, specs: dict[KernelSpec, int]
 
 def tile_spec(cut: Cut, step: DepthStep, rows: int, columns: int, items: int) -> MatmulTileSpec:
     p, block = cut.p, cut.block
+    assert isinstance(p.weights, Panels) or p.types.group == 1, "no tile reads plain rows of several elements of k"
     bias = None
     if p.bias is not None and step.bias:
         bias = Bias(p.bias.row_bytes if rows > 1 else 0, p.bias.is_dense)

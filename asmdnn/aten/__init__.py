@@ -1,0 +1,1 @@
+"""Networks of torch modules: graphs of ATen's operators become graphs of ONNX's."""

@@ -1,0 +1,238 @@
+"""`torch.compile(model, backend="asmdnn")`: what Dynamo finds in a model, as networks.
+
+Each graph becomes one native call if all of its operators are known; else its known parts do, and torch computes the
+rest.  Parameters and buffers are the networks' weights: they are dropped from calls, and packed again when they have
+changed.  Shapes that come are planned when they come first, so symbolic sizes need nothing.
+"""
+
+import operator
+import warnings
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Final
+
+from asmdnn.aten.module import array_of, export_of, tensors_of, translated
+from asmdnn.aten.translation import is_supported, name_of
+from asmdnn.errors import Unimplemented
+from asmdnn.network.network import Network
+from asmdnn.primitives.engine import Engine, engine_or_default
+
+MOST_SHAPES: Final = 32  # of one graph; the one not used for longest is dropped
+LEAST_NODES: Final = 3  # of a part that is worth a call of its own, unless one of its nodes is
+HEAVY: Final = (
+    "conv", "linear", "matmul", "mm", "bmm", "addmm", "lstm", "gru", "scaled_dot_product_attention", "_transformer",
+    "_native_multi_head",
+)  # fmt: skip
+_graphs: "weakref.WeakSet[CompiledGraph]" = weakref.WeakSet()
+
+
+def asmdnn(graph_module: Any, example_inputs: Sequence[Any], *, options: Any = None) -> Callable[..., Any]:
+    """The backend of torch.compile, found by its name.  options: {"engine": dnn.Engine(...)}.
+
+    Where gradients are required, torch computes, and a warning says so once.
+    """
+    import torch
+
+    needs = [x for x in example_inputs if isinstance(x, torch.Tensor) and x.requires_grad]
+    if torch.is_grad_enabled() and needs:
+        warnings.warn(
+            "asmdnn computes no gradients, so torch runs this graph: call the model under torch.no_grad()", stacklevel=2
+        )
+        eager: Callable[..., Any] = graph_module.forward
+        return eager
+    return CompiledGraph(graph_module, example_inputs, (options or {}).get("engine"))
+
+
+def explain() -> str:
+    """What the graphs that are compiled now consist of, a paragraph each: native parts, and what torch computes."""
+    return "\n".join(graph.explain() for graph in _graphs) or "no graph is compiled"
+
+
+class CompiledGraph:
+    """One graph of Dynamo's: `runs` by the shapes of its inputs."""
+
+    def __init__(self, graph_module: Any, example_inputs: Sequence[Any], engine: Engine | None) -> None:
+        self._module, self._engine = graph_module, engine_or_default(engine)
+        self._weights = static_inputs(graph_module, example_inputs)
+        self._runs: OrderedDict[Any, GraphRun | EagerRun] = OrderedDict()
+        _graphs.add(self)
+
+    def __call__(self, *arguments: Any) -> Any:
+        import torch
+
+        key = tuple((tuple(x.shape), x.dtype) if isinstance(x, torch.Tensor) else x for x in arguments)
+        run = self._runs.get(key)
+        if run is None or run.is_stale(arguments):
+            run = self._runs[key] = self._made(arguments)
+            if len(self._runs) > MOST_SHAPES:
+                self._runs.popitem(last=False)
+        self._runs.move_to_end(key)
+        return run(arguments)
+
+    def _made(self, arguments: Sequence[Any]) -> "GraphRun | EagerRun":
+        try:
+            return GraphRun(self._module, arguments, self._weights, self._engine)
+        except Unimplemented as error:
+            return EagerRun(self._module, str(error))
+
+    def explain(self) -> str:
+        """By shape."""
+        return "\n".join(run.explain() for run in self._runs.values()) or "a graph that has not run"
+
+
+class EagerRun:
+    """A graph that torch computes, and why."""
+
+    def __init__(self, module: Any, reason: str) -> None:
+        self._module, self._reason = module, reason
+
+    def __call__(self, arguments: Sequence[Any]) -> Any:
+        return self._module(*arguments)
+
+    def is_stale(self, arguments: Sequence[Any]) -> bool:
+        return False
+
+    def explain(self) -> str:
+        return f"torch computes all: {self._reason}"
+
+
+def static_inputs(graph_module: Any, example_inputs: Sequence[Any]) -> list[int]:
+    """Which inputs are parameters or buffers, as Dynamo says."""
+    import torch
+
+    placeholders = [node for node in graph_module.graph.nodes if node.op == "placeholder"]
+    found = []
+    for i, (node, example) in enumerate(zip(placeholders, example_inputs, strict=True)):
+        said = node.meta.get("tensor_dict", {})
+        if isinstance(example, torch.nn.Parameter) or "_dynamo_static_input_type" in said:
+            found.append(i)
+    return found
+
+
+class GraphRun:
+    """A graph for inputs of fixed shapes, with weights as they are now."""
+
+    def __init__(self, module: Any, arguments: Sequence[Any], weights: Sequence[int], engine: Engine) -> None:
+        exported = export_of(module, tuple(arguments))
+        signature = exported.graph_signature
+        own = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
+        own |= signature.inputs_to_lifted_tensor_constants
+        data = {**exported.state_dict, **exported.constants}
+        names = [node.name for node in exported.graph.nodes if node.op == "placeholder"]
+        self._own = [data[own[name]] for name in names if name in own]
+        given = [name for name in names if name not in own]
+        self._written = written_inputs(signature, given)
+        self._bound = [i for i in weights if i not in self._written]
+        self._versions = self._state(arguments)
+        bound = {name: data[own[name]] for name in names if name in own}
+        bound |= {given[i]: arguments[i] for i in self._bound}
+        self._parts: list[TorchPart] = []
+        self._left: dict[str, int] = {}
+        self._refused: list[str] = []
+        self._module = self._partitioned(exported, bound, engine)
+
+    def __call__(self, arguments: Sequence[Any]) -> Any:
+        found = self._module(*self._own, *arguments)
+        for i, value in zip(self._written, found, strict=False):
+            arguments[i].copy_(value)
+        return found[len(self._written) :]
+
+    def is_stale(self, arguments: Sequence[Any]) -> bool:
+        """Whether a weight is another tensor, or has been written to."""
+        return self._state(arguments) != self._versions
+
+    def _state(self, arguments: Sequence[Any]) -> list[tuple[int, int]]:
+        return [(arguments[i].data_ptr(), arguments[i]._version) for i in self._bound]
+
+    def explain(self) -> str:
+        """The native parts, and the operators that torch computes."""
+        left = [f"aten.{name} ({count})" for name, count in self._left.items()]
+        left += [f"a part ({reason})" for reason in self._refused]
+        parts = "\n".join(f"  {part.network!r}" for part in self._parts)
+        return f"{len(self._parts)} native parts; torch computes {', '.join(left) or 'nothing'}\n{parts}"
+
+    def _partitioned(self, exported: Any, bound: dict[str, Any], engine: Engine) -> Any:
+        """The graph module with its known parts as networks."""
+        from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+        from torch.fx.passes.operator_support import create_op_support
+
+        support = create_op_support(lambda modules, node: is_supported(node))
+        partitioner = CapabilityBasedPartitioner(exported.graph_module, support, allows_single_node_partition=True)
+        parts = [part for part in partitioner.propose_partitions() if worth(part)]
+        fused = partitioner.fuse_partitions(parts) if parts else exported.graph_module
+        for node in fused.graph.nodes:
+            if node.op == "call_module":
+                try:
+                    part = TorchPart(getattr(fused, node.target), node, bound, engine)
+                except Unimplemented as error:
+                    self._refused.append(str(error))
+                    continue
+                setattr(fused, node.target, _module_type()(part))
+                self._parts.append(part)
+            elif node.op == "call_function" and node.target is not operator.getitem:
+                name = name_of(node.target)
+                self._left[name] = self._left.get(name, 0) + 1
+        return fused
+
+
+def written_inputs(signature: Any, given: Sequence[str]) -> list[int]:
+    """The inputs that a graph writes to, by number, in the order in which it returns them, first of all results.
+
+    Raises Unimplemented for a buffer that the graph itself holds.
+    """
+    if signature.buffers_to_mutate:
+        raise Unimplemented(f"the graph writes to its own {', '.join(signature.buffers_to_mutate.values())}")
+    return [given.index(name) for name in signature.user_inputs_to_mutate.values()]
+
+
+def worth(partition: Any) -> bool:
+    """Whether a part computes enough; one product or convolution is enough."""
+    names = [name_of(node.target) for node in partition.nodes]
+    return len(names) >= LEAST_NODES or any(name.startswith(HEAVY) for name in names)
+
+
+class TorchPart:
+    """A network in the place of some nodes."""
+
+    def __init__(self, part: Any, call: Any, bound: dict[str, Any], engine: Engine) -> None:
+        inside = [node for node in part.graph.nodes if node.op == "placeholder"]
+        data = {
+            node.name: bound[outside.name]
+            for node, outside in zip(inside, call.args, strict=True)
+            if outside.op == "placeholder" and outside.name in bound
+        }
+        self._passed = [i for i, node in enumerate(inside) if node.name not in data]
+        self.network, self._outputs, self._is_single = translated_part(part, data, engine)
+        self._names = list(self.network.inputs)
+
+    def __call__(self, *arguments: Any) -> Any:
+        given = [arguments[i] for i in self._passed]
+        found = self.network.run({name: array_of(name, x) for name, x in zip(self._names, given, strict=True)})
+        results = tensors_of(self._outputs, found)
+        return results[0] if self._is_single else tuple(results)
+
+
+@cache
+def _module_type() -> Any:
+    import torch
+
+    class NativeModule(torch.nn.Module):  # type: ignore[misc, unused-ignore]
+        """A TorchPart where torch wants a module."""
+
+        def __init__(self, part: TorchPart) -> None:
+            super().__init__()
+            self.part = part
+
+        def forward(self, *arguments: Any) -> Any:
+            return self.part(*arguments)
+
+    return NativeModule
+
+
+def translated_part(part: Any, data: dict[str, Any], engine: Engine) -> tuple[Network, list[Any], bool]:
+    """Of a submodule: the network, its outputs, and whether there is one that stands alone."""
+    (end,) = (node for node in part.graph.nodes if node.op == "output")
+    network, outputs = translated("graph", part.graph, data, engine)
+    return network, outputs, not isinstance(end.args[0], list | tuple)

@@ -1,0 +1,177 @@
+"""`dnn.from_torch`: a torch module as a network, by torch.export."""
+
+import operator
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any, Final
+
+import numpy as np
+
+from asmdnn.aten.translation import Translation, is_supported, name_of, rules
+from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.network.network import Network
+from asmdnn.primitives.engine import Engine, engine_or_default
+
+CHECKS: Final = ("_assert_tensor_metadata.default",)  # of what shapes and types say already
+
+
+class TorchNetwork:
+    """A module of torch as a network: call it with tensors as the module.
+
+    Weights are those that the module had when it was translated.  `network` is the asmdnn.Network, whose inputs are
+    "input 0", "input 1", ... and outputs "output 0", ...: `explain`, `check`, `save`, `profile` are its methods.
+    Tensors are read where they lie; results are new tensors.  No gradients.
+    """
+
+    def __init__(self, network: Network, outputs: Sequence[Any], rebuild: Any) -> None:
+        self.network = network
+        self._inputs = list(network.inputs.items())
+        self._outputs, self._rebuild = outputs, rebuild
+
+    def __repr__(self) -> str:
+        return f"<TorchNetwork {self.network!r}>"
+
+    def __call__(self, *tensors: Any) -> Any:
+        """The module's results, as it nests them.  Raises InvalidArguments for tensors of other shapes or types."""
+        return self._rebuild(self.run(tensors))
+
+    def run(self, tensors: Sequence[Any]) -> list[Any]:
+        """Results in a row, for tensors in a row."""
+        if len(tensors) != len(self._inputs):
+            raise InvalidArguments(f"the network takes {len(self._inputs)} tensors, not {len(tensors)}")
+        feeds = {name: array_of(name, x) for (name, _), x in zip(self._inputs, tensors, strict=True)}
+        found = self.network.run(feeds)
+        return tensors_of(self._outputs, found)
+
+
+def tensors_of(outputs: Sequence[Any], found: Mapping[str, Any]) -> list[Any]:
+    """A tensor for each name, in its place among constants."""
+    import torch
+
+    return [torch.from_numpy(np.asarray(found[x], order="C")) if isinstance(x, str) else x for x in outputs]
+
+
+def array_of(name: str, tensor: Any) -> "np.ndarray[Any, Any]":
+    """The elements of a tensor, without a copy if they are dense.  Raises InvalidArguments."""
+    import torch
+
+    if not isinstance(tensor, torch.Tensor):
+        raise InvalidArguments(f"{name} must be a torch.Tensor, not {shown(tensor)}")
+    if tensor.device.type != "cpu":
+        raise InvalidArguments(f"{name} is on {tensor.device}: move it to the CPU")
+    found: np.ndarray[Any, Any] = tensor.detach().contiguous().numpy()
+    return found
+
+
+def from_torch(
+    module: Any, example_inputs: Any, *, engine: Engine | None = None, fallback: str | None = None
+) -> TorchNetwork:
+    """The network of a torch module in evaluation mode, for inputs of these shapes.
+
+    module: a torch.nn.Module.  example_inputs: a tuple of tensors, as the module is called.  The module is traced by
+    torch.export, so that its control flow may not depend on data; parameters become the network's weights.  fallback:
+    "numpy" computes nodes without a kernel, as of load_onnx.
+    Raises InvalidArguments for what is no module, or is in training mode; Unimplemented for operators that have no
+    translation, with all of them, for a module that torch.export cannot trace, and where torch is not installed.
+    """
+    torch = torch_or_refusal()
+    if not isinstance(module, torch.nn.Module):
+        raise InvalidArguments(f"module must be a torch.nn.Module, not {shown(module)}")
+    if module.training:
+        raise InvalidArguments("the module is in training mode: call module.eval() first")
+    if not isinstance(example_inputs, tuple):
+        raise InvalidArguments(f"example_inputs must be a tuple of tensors, not {shown(example_inputs)}")
+    engine = engine_or_default(engine)
+    exported = export_of(module, example_inputs)
+    constants = {**exported.state_dict, **exported.constants}
+    signature = exported.graph_signature
+    bound = {
+        name: constants[target]
+        for names in (
+            signature.inputs_to_parameters, signature.inputs_to_buffers, signature.inputs_to_lifted_tensor_constants,
+        )
+        for name, target in names.items()
+    }  # fmt: skip
+    changed = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]
+    if changed:
+        raise Unimplemented(f"the module writes to {', '.join(changed)}, which a network does not")
+    network, outputs = translated(type(module).__name__, exported.graph, bound, engine, fallback)
+    from torch.utils import _pytree as pytree
+
+    spec = exported.call_spec.out_spec
+    return TorchNetwork(network, outputs, lambda results: pytree.tree_unflatten(results, spec))
+
+
+def torch_or_refusal() -> Any:
+    """The package; Unimplemented says how to get it."""
+    if find_spec("torch") is None:
+        raise Unimplemented("from_torch needs torch: pip install torch")
+    import torch
+
+    return torch
+
+
+def export_of(module: Any, example_inputs: tuple[Any, ...]) -> Any:
+    """torch's graph of ATen operators, without writes in place, layers kept whole.  Raises Unimplemented."""
+    import torch
+
+    with torch.no_grad():
+        try:
+            exported = torch.export.export(module, example_inputs, strict=False).run_decompositions({})
+        except Exception as error:  # of many classes, none of them public
+            reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+            raise Unimplemented(f"torch.export cannot trace the module: {reason}") from error
+    for node in list(exported.graph.nodes):
+        if name_of(node.target) in CHECKS and not node.users:
+            exported.graph.erase_node(node)
+    return exported
+
+
+def translated(
+    name: str, graph: Any, bound: Mapping[str, Any], engine: Engine, fallback: str | None = None
+) -> "tuple[Network, list[Any]]":
+    """The network of a torch graph, and for each result the name of an output, or the constant that it is.
+
+    bound: placeholders that are data.  Raises Unimplemented with all nodes that have no translation.
+    """
+    import torch
+
+    refuse_unknown(graph)
+    translation = Translation(name)
+    inputs = 0
+    outputs: list[Any] = []
+    for node in graph.nodes:
+        if node.op == "placeholder" and node.name in bound:
+            translation.add_constant(node, bound[node.name])
+        elif node.op == "placeholder":
+            translation.add_input(node, f"input {inputs}")
+            inputs += 1
+        elif node.op == "call_function":
+            translation.add(node)
+        elif node.op == "output":
+            outputs = list(node.args[0]) if isinstance(node.args[0], list | tuple) else [node.args[0]]
+        else:
+            raise Unimplemented(f"{node.op} {node.target} has no translation")
+    named: dict[str, Any] = {}
+    result: list[Any] = []
+    for part in outputs:
+        if isinstance(part, torch.fx.Node):
+            key = f"output {len(named)}"
+            named[key] = translation.symbol(part)
+            part = key
+        result.append(part)
+    network = translation.graph.compile(engine=engine, fallback=fallback, **named)
+    return network, result
+
+
+def refuse_unknown(graph: Any) -> None:
+    """Raises Unimplemented that names every operator without a translation, with its number of nodes."""
+    counts: dict[str, int] = {}
+    for node in graph.nodes:
+        if node.op == "call_function" and node.target is not operator.getitem and not is_supported(node):
+            name, example = name_of(node.target), node.meta.get("val")
+            of = f" of {example.dtype}" if name in rules() and hasattr(example, "dtype") else ""
+            counts[f"aten.{name}{of}"] = counts.get(f"aten.{name}{of}", 0) + 1
+    if counts:
+        listed = ", ".join(f"{name} ({count} times)" if count > 1 else name for name, count in counts.items())
+        raise Unimplemented(f"no translation is known of {listed}")

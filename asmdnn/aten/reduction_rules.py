@@ -1,0 +1,76 @@
+"""ATen's reductions, softmax, sums along an axis, and what is sorted."""
+
+from typing import Any
+
+import numpy as np
+
+from asmdnn.aten.values import RULES, Rewriter, Traced, axes_of, axis_of, rule
+
+REDUCTIONS = {"sum": "ReduceSum", "mean": "ReduceMean", "amax": "ReduceMax", "amin": "ReduceMin", "prod": "ReduceProd"}
+
+
+def _reduce(onnx: str) -> Any:
+    def translate(c: Rewriter, x: Traced, dims: Any = None, keepdim: bool = False, **options: Any) -> Any:
+        axes = axes_of(dims, x.rank)
+        operand = c.cast(x, c.dtype) if onnx in ("ReduceSum", "ReduceMean", "ReduceProd") else x
+        return c.apply(onnx, operand, np.array(axes, np.int64), keepdims=int(keepdim))
+
+    return translate
+
+
+for _name, _onnx in REDUCTIONS.items():
+    for _overload in ("default", "dim", "dim_IntList", "dim_int"):
+        RULES[f"{_name}.{_overload}"] = _reduce(_onnx)
+
+
+@rule("linalg_vector_norm.default", "norm.ScalarOpt_dim", "norm.Scalar")
+def _norm(c: Rewriter, x: Traced, order: Any = 2, dims: Any = None, keepdim: bool = False, **options: Any) -> Any:
+    if order not in (None, 1, 2):
+        raise c.refuse(f"a norm of order {order}")
+    axes = np.array(axes_of(dims, x.rank), np.int64)
+    return c.apply("ReduceL1" if order == 1 else "ReduceL2", x, axes, keepdims=int(keepdim))
+
+
+@rule("var.correction", "var.dim")
+def _var(c: Rewriter, x: Traced, dims: Any = None, *rest: Any, correction: Any = 1, keepdim: bool = False) -> Any:
+    if rest:
+        correction, keepdim = (rest[0], rest[1] if len(rest) > 1 else keepdim)
+    axes = axes_of(dims, x.rank)
+    count = int(np.prod([x.shape[axis] for axis in axes]))
+    at = np.array(axes, np.int64)
+    apart = c.apply("Sub", x, c.apply("ReduceMean", x, at, keepdims=1))
+    total = c.apply("ReduceSum", c.apply("Mul", apart, apart), at, keepdims=int(keepdim))
+    return c.apply("Div", total, np.float32(max(count - int(correction), 0)))
+
+
+@rule("softmax.int", "_softmax.default", "log_softmax.int", "_log_softmax.default")
+def _softmax(c: Rewriter, x: Traced, dim: int, *rest: Any, **options: Any) -> Any:
+    return c.apply("LogSoftmax" if "log" in c.name else "Softmax", x, axis=axis_of(dim, x.rank))
+
+
+@rule("argmax.default", "argmin.default")
+def _arg(c: Rewriter, x: Traced, dim: Any = None, keepdim: bool = False) -> Any:
+    onnx = "ArgMax" if c.name.startswith("argmax") else "ArgMin"
+    if dim is None:
+        flat = c.apply(onnx, c.reshape(x, [-1]), axis=0, keepdims=0)
+        return c.reshape(flat, c.shape)
+    return c.apply(onnx, x, axis=axis_of(dim, x.rank), keepdims=int(keepdim))
+
+
+@rule("max.dim", "min.dim")
+def _max_dim(c: Rewriter, x: Traced, dim: int, keepdim: bool = False) -> Any:
+    names = ("ReduceMax", "ArgMax") if c.name.startswith("max") else ("ReduceMin", "ArgMin")
+    axis = axis_of(dim, x.rank)
+    values = c.apply(names[0], x, np.array([axis], np.int64), keepdims=int(keepdim))
+    return values, c.apply(names[1], x, axis=axis, keepdims=int(keepdim))
+
+
+@rule("cumsum.default")
+def _cumsum(c: Rewriter, x: Traced, dim: int, **options: Any) -> Any:
+    return c.apply("CumSum", c.cast(x, c.dtype), np.array(axis_of(dim, x.rank), np.int64))
+
+
+@rule("topk.default")
+def _topk(c: Rewriter, x: Traced, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    options = {"axis": axis_of(dim, x.rank), "largest": int(largest), "sorted": int(sorted)}
+    return c.apply("TopK", x, np.array([k], np.int64), results=2, **options)

@@ -1,0 +1,155 @@
+"""ATen's operators that move elements: reshapes, permutations, parts, joins, look-ups."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from asmdnn.aten.values import Rewriter, Traced, axis_of, rule
+
+END = np.iinfo(np.int64).max
+
+
+@rule(
+    "view.default", "reshape.default", "_unsafe_view.default", "flatten.using_ints", "view_as.default",
+    "unflatten.int", "squeeze.default", "squeeze.dim", "squeeze.dims", "unsqueeze.default", "expand_as.default",
+)  # fmt: skip
+def _view(c: Rewriter, x: Traced, *rest: Any) -> Any:
+    """torch has computed the shape; only expand_as repeats anything."""
+    if prod(c.shape) != prod(x.shape):
+        return c.apply("Expand", x, np.array(c.shape, np.int64))
+    return c.reshape(x, c.shape)
+
+
+@rule("expand.default")
+def _expand(c: Rewriter, x: Traced, *rest: Any, **options: Any) -> Any:
+    return c.apply("Expand", x, np.array(c.shape, np.int64)) if c.shape != x.shape else x.symbol
+
+
+@rule("repeat.default")
+def _repeat(c: Rewriter, x: Traced, repeats: Sequence[int]) -> Any:
+    aligned = c.reshape(x, [1] * (len(repeats) - x.rank) + list(x.shape))
+    return c.apply("Tile", aligned, np.array(repeats, np.int64))
+
+
+@rule("permute.default")
+def _permute(c: Rewriter, x: Traced, dims: Sequence[int]) -> Any:
+    return c.apply("Transpose", x, perm=[axis_of(dim, x.rank) for dim in dims])
+
+
+@rule("transpose.int")
+def _transpose(c: Rewriter, x: Traced, a: int, b: int) -> Any:
+    order = list(range(x.rank))
+    a, b = axis_of(a, x.rank), axis_of(b, x.rank)
+    order[a], order[b] = b, a
+    return c.apply("Transpose", x, perm=order)
+
+
+@rule("t.default", "numpy_T.default", "mT.default")
+def _t(c: Rewriter, x: Traced) -> Any:
+    return _transpose(c, x, -2, -1) if x.rank > 1 else x.symbol
+
+
+@rule("cat.default", "concat.default")
+def _cat(c: Rewriter, parts: Sequence[Traced], dim: int = 0) -> Any:
+    whole = [part for part in parts if part.shape != (0,)]  # torch lets such stand anywhere
+    return c.apply("Concat", *whole, axis=axis_of(dim, len(c.shape)))
+
+
+@rule("stack.default")
+def _stack(c: Rewriter, parts: Sequence[Traced], dim: int = 0) -> Any:
+    axis = axis_of(dim, len(c.shape))
+    shape = [*c.shape[:axis], 1, *c.shape[axis + 1 :]]
+    return c.apply("Concat", *(c.reshape(part, shape) for part in parts), axis=axis)
+
+
+@rule("split.Tensor", "split_with_sizes.default", "chunk.default", "split.sizes", "tensor_split.sections")
+def _split(c: Rewriter, x: Traced, sizes: Any, dim: int = 0) -> Any:
+    axis = axis_of(dim, x.rank)
+    found = [shape[axis] for shape, _ in c.results]
+    if len(found) == 1:
+        return (x.symbol,)
+    return c.apply("Split", x, np.array(found, np.int64), axis=axis, results=len(found))
+
+
+@rule("unbind.int")
+def _unbind(c: Rewriter, x: Traced, dim: int = 0) -> Any:
+    axis = axis_of(dim, x.rank)
+    count = x.shape[axis]
+    parts = c.apply("Split", x, axis=axis, num_outputs=count, results=count) if count > 1 else (x.symbol,)
+    return tuple(c.reshape(part, c.shape) for part in parts)
+
+
+@rule("slice.Tensor")
+def _slice(c: Rewriter, x: Traced, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    if c.shape == x.shape:
+        return x.symbol
+    stop = END if end is None else end
+    return c.apply("Slice", x, *(np.array([n], np.int64) for n in (start or 0, stop, axis_of(dim, x.rank), step)))
+
+
+@rule("select.int")
+def _select(c: Rewriter, x: Traced, dim: int, index: int) -> Any:
+    return c.apply("Gather", x, np.array(index, np.int64), axis=axis_of(dim, x.rank))
+
+
+@rule("narrow.default")
+def _narrow(c: Rewriter, x: Traced, dim: int, start: int, length: int) -> Any:
+    return _slice(c, x, dim, start, start + length)
+
+
+@rule("index_select.default")
+def _index_select(c: Rewriter, x: Traced, dim: int, index: Traced) -> Any:
+    return c.apply("Gather", x, index, axis=axis_of(dim, x.rank))
+
+
+@rule("embedding.default")
+def _embedding(c: Rewriter, weight: Traced, indices: Traced, *rest: Any) -> Any:
+    return c.apply("Gather", weight, indices, axis=0)
+
+
+@rule("gather.default")
+def _gather(c: Rewriter, x: Traced, dim: int, index: Traced, **options: Any) -> Any:
+    return c.apply("GatherElements", x, index, axis=axis_of(dim, x.rank))
+
+
+@rule("index.Tensor")
+def _index(c: Rewriter, x: Traced, indices: Sequence[Traced | None]) -> Any:
+    """One index only: of several, torch pairs the elements up."""
+    used = [(axis, index) for axis, index in enumerate(indices) if index is not None]
+    if len(used) != 1 or used[0][1].dtype.kind == "b":
+        raise c.refuse("more than one index, or a mask as an index")
+    return c.apply("Gather", x, used[0][1], axis=used[0][0])
+
+
+@rule("constant_pad_nd.default", "pad.default")
+def _pad(c: Rewriter, x: Traced, pad: Sequence[int], *rest: Any, mode: str = "constant", value: Any = None) -> Any:
+    """torch counts from the last dim, pairs of before and behind."""
+    given = [part for part in rest if part is not None]
+    mode = next((part for part in given if isinstance(part, str)), mode)
+    filler = next((part for part in given if not isinstance(part, str)), value)
+    if mode not in ("constant", "reflect", "replicate"):
+        raise c.refuse(f"padding by {mode!r}")
+    before, behind = [0] * x.rank, [0] * x.rank
+    for i in range(0, len(pad), 2):
+        before[x.rank - 1 - i // 2], behind[x.rank - 1 - i // 2] = pad[i], pad[i + 1]
+    onnx = {"replicate": "edge"}.get(mode, mode)
+    return c.apply("Pad", x, np.array(before + behind, np.int64), np.asarray(filler or 0, x.dtype), mode=onnx)
+
+
+@rule("pixel_shuffle.default")
+def _pixel_shuffle(c: Rewriter, x: Traced, factor: int) -> Any:
+    return c.apply("DepthToSpace", x, blocksize=factor, mode="CRD")
+
+
+@rule("flip.default")
+def _flip(c: Rewriter, x: Traced, dims: Sequence[int]) -> Any:
+    axes = [axis_of(dim, x.rank) for dim in dims]
+    starts, ends = [-1] * len(axes), [-END] * len(axes)
+    return c.apply("Slice", x, *(np.array(n, np.int64) for n in (starts, ends, axes, [-1] * len(axes))))
+
+
+@rule("tril.default", "triu.default")
+def _triangle(c: Rewriter, x: Traced, diagonal: int = 0) -> Any:
+    return c.apply("Trilu", x, np.array(diagonal, np.int64), upper=int(c.name.startswith("triu")))

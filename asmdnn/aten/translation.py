@@ -1,0 +1,166 @@
+"""A torch graph of ATen operators as a Graph: each node by its rule, constants by torch itself."""
+
+import operator
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Final
+
+import numpy as np
+
+from asmdnn.aten.values import RULES, Rewriter, Rule, Traced
+from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.network.building import Graph, Symbol
+
+MODULES: Final = ("elementwise", "shape", "layer", "reduction", "recurrent", "transformer")
+TYPES: Final = ("float32", "float64", "float16", "int64", "int32", "int8", "uint8", "bool")
+
+
+def rules() -> Mapping[str, Rule]:
+    """All, by the names of ATen's operators."""
+    for name in MODULES:
+        import_module(f"asmdnn.aten.{name}_rules")
+    return RULES
+
+
+def name_of(target: Any) -> str:
+    """"conv2d.default" of torch.ops.aten.conv2d.default; others are shown as they are."""
+    text = str(target)
+    return text.removeprefix("aten.") if text.startswith("aten.") else text
+
+
+def is_supported(node: Any) -> bool:
+    """Whether a node has a rule, or reads nothing, and gives types that networks have."""
+    if node.op != "call_function":
+        return False
+    if node.target is operator.getitem:
+        return is_supported(node.args[0])
+    types = types_of(node.meta.get("val"))
+    known = name_of(node.target) in rules() or (not node.all_input_nodes and len(types) == 1)
+    return known and bool(types) and all(dtype is not None for _, dtype in types)
+
+
+def types_of(example: Any) -> "list[tuple[tuple[int, ...], np.dtype[Any] | None]]":
+    """Shapes and types of what torch says that a node gives."""
+    import torch
+
+    found: list[tuple[tuple[int, ...], np.dtype[Any] | None]] = []
+    for value in example if isinstance(example, list | tuple) else (example,):
+        if isinstance(value, torch.Tensor):
+            name = str(value.dtype).removeprefix("torch.")
+            found.append((tuple(int(n) for n in value.shape), np.dtype(name) if name in TYPES else None))
+        elif value is not None:
+            found.append(((), np.dtype(np.int64)))
+    return found
+
+
+class Translation:
+    """Of one torch graph.  `graph` is what there is of it; `run` walks the nodes."""
+
+    def __init__(self, name: str) -> None:
+        self.graph = Graph(name)
+        self.values: dict[Any, Any] = {}
+
+    def add_input(self, node: Any, name: str) -> None:
+        """A placeholder that a caller passes."""
+        ((shape, dtype),) = types_of(node.meta["val"])
+        if dtype is None:
+            raise Unimplemented(f"input {name} is {node.meta['val'].dtype}, which networks do not take")
+        self.values[node] = Traced(self.graph.input(name, shape, dtype), shape, dtype)
+
+    def add_constant(self, node: Any, tensor: Any) -> None:
+        """A placeholder, or an attribute, that is data."""
+        self.values[node] = constant(tensor)
+
+    def add(self, node: Any) -> None:
+        """A call.  Raises Unimplemented for one without a rule."""
+        if node.target is operator.getitem:
+            self.values[node] = self.values[node.args[0]][node.args[1]]
+            return
+        name = name_of(node.target)
+        arguments = self._known(node.args), self._known(node.kwargs)
+        if not self._reads_values(arguments) or (name not in rules() and self._is_data(arguments)):
+            self.values[node] = constant(evaluated(node, *arguments))
+            return
+        found = rules().get(name)
+        if found is None:
+            raise Unimplemented(f"aten.{name} has no translation")
+        types = types_of(node.meta["val"])
+        context = Rewriter(self.graph, name, [(shape, dtype or np.dtype(np.float32)) for shape, dtype in types])
+        made = found(context, *arguments[0], **arguments[1])
+        self.values[node] = as_values(made, context)
+
+    def symbol(self, node: Any) -> Symbol:
+        """What computes a result."""
+        value = self.values[node]
+        if isinstance(value.symbol, Symbol):
+            return value.symbol
+        found: Symbol = self.graph.apply("Identity", value.symbol)
+        return found
+
+    def _known(self, tree: Any) -> Any:
+        """Arguments with Tensors in the place of nodes."""
+        import torch
+        from torch.fx.node import map_aggregate
+
+        def value(leaf: Any) -> Any:
+            if isinstance(leaf, torch.fx.Node):
+                return self.values[leaf]
+            return int(leaf) if isinstance(leaf, torch.SymInt) else leaf
+
+        return map_aggregate(tree, value)
+
+    def _reads_values(self, arguments: Any) -> bool:
+        return any(True for _ in leaves(arguments))
+
+    def _is_data(self, arguments: Any) -> bool:
+        return all(value.data is not None for value in leaves(arguments))
+
+
+def leaves(tree: Any) -> "list[Traced]":
+    """The Tensors in nested arguments."""
+    if isinstance(tree, Traced):
+        return [tree]
+    parts = tree.values() if isinstance(tree, Mapping) else tree if isinstance(tree, Sequence | tuple) else ()
+    return [] if isinstance(tree, str) else [leaf for part in parts for leaf in leaves(part)]
+
+
+def constant(tensor: Any) -> Traced:
+    """Data as an array that does not change with the tensor."""
+    import torch
+
+    if not isinstance(tensor, torch.Tensor):
+        array = np.asarray(tensor)
+    elif str(tensor.dtype).removeprefix("torch.") not in TYPES:
+        raise Unimplemented(f"a constant is {tensor.dtype}, which networks do not take")
+    else:
+        array = tensor.detach().cpu().contiguous().numpy()
+    return Traced(array, array.shape, array.dtype)
+
+
+def evaluated(node: Any, args: Any, kwargs: Any) -> Any:
+    """What torch computes of constants."""
+    import torch
+
+    def tensor(tree: Any) -> Any:
+        if isinstance(tree, Traced):
+            return torch.from_numpy(np.array(tree.symbol))
+        if isinstance(tree, Mapping):
+            return {name: tensor(part) for name, part in tree.items()}
+        return type(tree)(map(tensor, tree)) if isinstance(tree, list | tuple) else tree
+
+    with torch.no_grad():
+        return node.target(*tensor(tuple(args)), **tensor(dict(kwargs)))
+
+
+def as_values(made: Any, context: Rewriter) -> Any:
+    """What a rule gives, with what torch says of it."""
+    if not isinstance(made, tuple):
+        if len(context.results) > 1:
+            raise InvalidArguments(f"{context.name} has {len(context.results)} results, its rule gives one")
+        return Traced(made, *context.results[0])
+    types = iter(context.results)
+    found: list[Traced | None] = []
+    for part in made:  # None: a result that nobody reads, such as a saved mean
+        known = next(types, ((), np.dtype(np.float32)))
+        found.append(None if part is None else Traced(part, *known))
+    return tuple(found)

@@ -1,0 +1,119 @@
+"""What a translation knows of the values of a torch graph, and the words in which rules are written."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from asmdnn.errors import Unimplemented
+from asmdnn.network.building import Graph, Symbol
+
+Shape = tuple[int, ...]
+Rule = Callable[..., Any]
+RULES: Final[dict[str, Rule]] = {}  # by the operator's name with its overload, such as "conv2d.default"
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A tensor: what computes it, and what torch says of it.  data: its elements if they are known now."""
+
+    symbol: Any  # Symbol, or an array of constants
+    shape: Shape
+    dtype: np.dtype[Any]
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def data(self) -> "np.ndarray[Any, Any] | None":
+        return self.symbol if isinstance(self.symbol, np.ndarray) else None
+
+    @property
+    def is_float(self) -> bool:
+        return self.dtype.kind == "f"
+
+
+class Rewriter:
+    """Writes the nodes of one torch node.  `shape` and `dtype` are what torch says of its result."""
+
+    def __init__(self, graph: Graph, name: str, results: Sequence[tuple[Shape, "np.dtype[Any]"]]) -> None:
+        self.graph, self.name, self.results = graph, name, results
+
+    @property
+    def shape(self) -> Shape:
+        return self.results[0][0]
+
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        return self.results[0][1]
+
+    def apply(self, op: str, *operands: Any, results: int = 1, **attributes: Any) -> Any:
+        """An operator of ONNX: symbols."""
+        return self.graph.apply(op, *map(self.operand, operands), results=results, **attributes)
+
+    def operand(self, x: Any) -> Any:
+        """What Graph.apply takes: numbers become constants of the result's kind."""
+        if isinstance(x, Traced):
+            return x.symbol
+        return x
+
+    def like(self, x: Any, other: Traced) -> Any:
+        """A number as a constant of another operand's type; tensors as they are."""
+        if isinstance(x, Traced):
+            return x.symbol
+        return np.asarray(x, np.float32 if other.is_float else other.dtype)
+
+    def cast(self, x: Traced, dtype: "np.dtype[Any]") -> Any:
+        """The value in another type."""
+        return x.symbol if x.dtype == dtype else self.apply("Cast", x, to=ONNX_TYPES[dtype.name])
+
+    def reshape(self, x: Any, shape: Sequence[int]) -> Any:
+        return self.apply("Reshape", x, np.array(shape, np.int64))
+
+    def refuse(self, reason: str) -> Unimplemented:
+        """The exception for what has no translation."""
+        return Unimplemented(f"{self.name}: {reason}")
+
+
+ONNX_TYPES: Final = {
+    "float32": 1, "uint8": 2, "int8": 3, "int32": 6, "int64": 7, "bool": 9, "float16": 10, "float64": 11,
+}  # fmt: skip
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Registers the translation of ATen operators: `def f(c, *args, **kwargs)`, args being Traced, numbers, lists."""
+
+    def register(function: Rule) -> Rule:
+        for name in names:
+            assert name not in RULES, name
+            RULES[name] = function
+        return function
+
+    return register
+
+
+def axis_of(dim: int, rank: int) -> int:
+    """Counted from the front."""
+    return dim + rank if dim < 0 else dim
+
+
+def axes_of(dims: Any, rank: int) -> list[int]:
+    """All axes for None or an empty list."""
+    if dims is None or (isinstance(dims, Sequence) and not dims):
+        return list(range(rank))
+    return sorted(axis_of(dim, rank) for dim in ([dims] if isinstance(dims, int) else dims))
+
+
+def repeated(value: Any, count: int) -> list[int]:
+    """An int or a list of one for each of `count` axes."""
+    if isinstance(value, int):
+        return [value] * count
+    values = list(value)
+    return values * count if len(values) == 1 else values
+
+
+def symbol_of(x: Any) -> Symbol:
+    found: Symbol = x.symbol if isinstance(x, Traced) else x
+    return found

@@ -1,0 +1,72 @@
+"""The types of a problem's tensors, numbers that these types have, and zero points."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import asmdnn as dnn
+from asmdnn.bench.values import decoded, encoded, rounded
+from asmdnn.types import DataType
+
+Floats = npt.NDArray[np.float32]
+
+INTEGERS = (dnn.s32, dnn.s8, dnn.u8)
+EXACT_SUM = 2**24  # f32 holds every integer up to here
+LARGEST_INTEGER = EXACT_SUM // 16  # bias and old dst may add two of these
+LARGEST_F16_INTEGER = 2**11
+
+
+@dataclass(frozen=True, slots=True)
+class TypedNumbers:
+    """The types of tensors by their names, and zero points by those of their arguments."""
+
+    types: Mapping[str, DataType] = field(default_factory=dict)
+    zero_points: Mapping[str, npt.NDArray[np.int32]] = field(default_factory=dict)
+
+    def of(self, name: str) -> DataType:
+        return self.types.get(name, dnn.f32)
+
+    @property
+    def are_f32(self) -> bool:
+        return {*self.types.values()} <= {dnn.f32}
+
+    def stored(self, values: Mapping[str, Floats]) -> dict[str, npt.NDArray[Any]]:
+        """Numbers as their types store them, and zero points."""
+        return {name: encoded(array, self.of(name)) for name, array in values.items()} | dict(self.zero_points)
+
+    def read(self, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+        """What was stored, as numbers."""
+        return {name: decoded(array, self.of(name)) for name, array in arrays.items() if name not in self.zero_points}
+
+    def centred(self, values: Mapping[str, npt.NDArray[Any]], name: str) -> npt.NDArray[Any]:
+        """A tensor less its zero point."""
+        point = self.zero_point(name)
+        return values[name].astype(np.float64) - point if point else values[name]
+
+    def zero_point(self, tensor: str) -> int:
+        return int(self.zero_points.get(f"{tensor}_zero_points", np.zeros(1))[0])
+
+    def fill(self, random: np.random.Generator, name: str, dims: tuple[int, ...], largest: int, exact: bool) -> Floats:
+        """Numbers that the tensor's type has: integers up to `largest`, or reals up to 1, or all integers of it."""
+        dtype = self.of(name)
+        if dtype == dnn.f32 and not exact:
+            values = random.random(dims, np.float32)
+            values *= 2
+            values -= 1
+            return values
+        if dtype in INTEGERS:
+            limits = np.iinfo(np.dtype(dtype.numpy))
+            largest = largest if exact else min(limits.max, LARGEST_INTEGER)
+            least, largest = max(-largest, limits.min), min(largest, limits.max)
+        elif not exact:
+            return rounded(random.uniform(-1, 1, dims), dtype).astype(np.float32)
+        else:
+            largest = min(largest, LARGEST_F16_INTEGER) if dtype == dnn.f16 else largest
+            least = -largest
+        return rounded(random.integers(least, largest, dims, np.int32, endpoint=True), dtype).astype(np.float32)
+
+
+ALL_F32 = TypedNumbers()

@@ -1,0 +1,41 @@
+"""The specs of gradients that need sums over a row: rows of all lengths, lanes, gaps, operands of every kind."""
+
+from collections.abc import Iterator
+
+from asmdnn.corpus.conv import LANES, of_levels
+from asmdnn.generators.functions.postops import Operand
+from asmdnn.generators.functions.row_gradient import RowGradientSpec
+from asmdnn.generators.functions.row_programs import norm_programs, softmax_programs
+
+GAP = 3  # elements between rows
+EPSILON = 1000.0  # beyond every variance that tests make
+
+
+def softmaxes(isa: str) -> Iterator[RowGradientSpec]:
+    """Around whole vectors, and the loop's turn; one row and some; the logarithm."""
+    lanes = LANES[isa]
+    for along in ("rows", "lanes"):
+        for rows, elements in ((1, 1), (3, lanes - 1), (2, lanes), (1, 2 * lanes), (2, 5 * lanes + 2)):
+            row_bytes = 4 * (elements + GAP)
+            operands = (Operand(2, row_bytes, 0, False),)
+            for log in (False, True):
+                steps = (4 * elements, row_bytes, operands)
+                yield RowGradientSpec(isa, "softmaxback", along, rows, elements, *steps, *softmax_programs(log))
+
+
+def norms(isa: str) -> Iterator[RowGradientSpec]:
+    """Statistics of a row, and a scale of columns; with and without a mean."""
+    lanes = LANES[isa]
+    for elements in (lanes + 3, 4 * lanes):
+        row_bytes = 4 * elements
+        dy, mean, variance = Operand(2, row_bytes, 0, False), Operand(3, 4, 0, True), Operand(4, 4, 0, True)
+        scale = Operand(5, 0, 0, False)
+        every = norm_programs(elements, EPSILON, True, True)
+        steps = (row_bytes, row_bytes)
+        yield RowGradientSpec(isa, "layernormback", "rows", 3, elements, *steps, (dy, mean, variance, scale), *every)
+        alone = norm_programs(elements, EPSILON, False, False)
+        found = (dy, Operand(3, 4, 0, True))
+        yield RowGradientSpec(isa, "rmsnormback", "rows", 2, elements, *steps, found, *alone)
+
+
+FAMILIES = of_levels("row-gradients", softmaxes=softmaxes, norms=norms)

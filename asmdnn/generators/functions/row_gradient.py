@@ -1,0 +1,203 @@
+"""Gradients that need sums over their row: of softmax, layer and RMS normalization.
+
+    rows:  dst[r, e] = result(x, operands, s),   s = sums over all e of sums(x, operands)      with x = src[r, e]
+    lanes: dst[r, e] = result(x, operands, s),   s = sums over all r of sums(x, operands)
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src     | f32[rows, elements] | rows src_row_bytes apart, elements dense |
+| dst     | f32[rows, elements] | rows dst_row_bytes apart, elements dense; may be src or an operand laid out alike |
+| 2, 3 .. | f32                 | operands: rows row_bytes apart, elements dense, or an element a row |
+
+A row, or some vectors down the rows, is walked twice; the second walk finds it in a cache.  Sums are in an order that
+depends on the spec alone.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from asmdnn.generators.checksum import checksum
+from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.functions.code import apply_to_each
+from asmdnn.generators.functions.pointers import RowPointers
+from asmdnn.generators.functions.postops import Operand
+from asmdnn.generators.functions.program import Program
+from asmdnn.generators.functions.row_code import DST, OTHER_REGISTERS, SRC, Computation, Rows, steps_of
+from asmdnn.generators.functions.rows import Vectors, Walk, rows_touched
+from asmdnn.generators.functions.values import Source
+from asmdnn.isa.assembler import Assembler, Pointer, Register
+from asmdnn.isa.vector import Vector
+from asmdnn.isa.vectors import vector_of
+
+AT_ONCE = 2  # vectors, of which programs of several inputs hold the values
+
+
+@dataclass(frozen=True, slots=True)
+class RowGradientSpec:
+    """Everything that the bytes of such a kernel depend on.
+
+    along: "rows" or "lanes", see above.  what: a word for its name.  sums, result: of src, the operands, and for the
+    result the sums.
+    """
+
+    isa: str
+    what: str
+    along: str
+    rows: int
+    elements: int
+    src_row_bytes: int
+    dst_row_bytes: int
+    operands: tuple[Operand, ...]
+    sums: Program
+    result: Program
+
+    @property
+    def name(self) -> str:
+        return f"{self.what}_f32_{self.along}{self.rows}x{self.elements}_{checksum(self)}__{self.isa}"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ("src", "dst", *(f"operand{operand.argument}" for operand in self.operands))
+
+    def footprint(self) -> Footprint:
+        src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements)
+        dst = rows_touched(DST, self.rows, self.dst_row_bytes, self.elements)
+        read: list[Range] = [*src]
+        for operand in self.operands:
+            elements = 1 if operand.element else self.elements
+            read += rows_touched(operand.argument, self.rows, operand.row_bytes, elements)
+        return Footprint(tuple(dict.fromkeys(read)), dst)
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 frame[])."""
+        v = vector_of(self.isa, asm)
+        if self.along == "rows":
+            AlongRows(self, v).all_rows()
+        else:
+            DownLanes(self, v).emit()
+        asm.ret()
+
+
+Inputs = Sequence[Sequence[Source | Register]]
+
+
+def several(code: Computation, program: Program, inputs: Inputs) -> list[list[Register]]:
+    """Each of a program's results for every vector, in registers that are taken."""
+    v = code.v
+    registers = v.registers.take("values", v.registers.available)
+    results = apply_to_each(program, v, inputs, registers, code.slots)
+    held = [register for of_result in results for register in of_result]
+    v.registers.free(*(register for register in registers if register not in held))
+    return results
+
+
+class AlongRows(Rows):
+    """A row at a time."""
+
+    def __init__(self, spec: RowGradientSpec, v: Vector) -> None:
+        super().__init__(v, spec.rows, 1, (spec.src_row_bytes, spec.dst_row_bytes), steps_of(spec.operands))
+        self.spec, self.walk = spec, Walk(v, spec.elements)
+        self.places = [v.asm.stack(4) for _ in spec.sums.results]
+
+    def some(self, rows: int) -> None:
+        v, asm = self.v, self.v.asm
+        asm.role("sums")
+        totals = v.registers.take("sums", len(self.places), min(AT_ONCE, len(self.walk.parts)))
+        for of_sum in totals:
+            for total in of_sum:
+                v.zero(total)
+        self.walk.each(AT_ONCE, "sums", lambda vectors: self.add(vectors, totals))
+        for of_sum, place in zip(totals, self.places, strict=True):
+            self.combined(of_sum[0], of_sum, v.add)
+            asm.VMOVSS(place, of_sum[0].xmm)
+        v.registers.free(*(total for of_sum in totals for total in of_sum))
+        asm.role("results")
+        self.walk.each(AT_ONCE, "results", self.results)
+
+    def inputs(self, vectors: Vectors) -> list[list[Source]]:
+        operands = [self.operand(operand, vectors) for operand in self.spec.operands]
+        return [vectors.sources(lambda: self.src), *operands]
+
+    def add(self, vectors: Vectors, totals: Sequence[Sequence[Register]]) -> None:
+        found = several(self, self.spec.sums, self.inputs(vectors))
+        for values, of_sum in zip(found, totals, strict=True):
+            for part, value, total in zip(vectors.parts, values, of_sum, strict=False):
+                if part is not self.v:
+                    part.clear_rest(value)
+                self.v.add(total, total, value)
+        self.v.registers.free(*dict.fromkeys(value for values in found for value in values))
+
+    def results(self, vectors: Vectors) -> None:
+        sums = [self.scalar(place, vectors) for place in self.places]
+        values = self.apply(self.spec.result, [*self.inputs(vectors), *sums])
+        for j, value in enumerate(values):
+            vectors.store_last(self.dst, j, value)
+        self.v.registers.free(*values)
+
+
+Body = Callable[[Vectors, RowPointers], None]
+
+
+class DownLanes(Computation):
+    """Some vectors at a time, twice down all rows."""
+
+    def __init__(self, spec: RowGradientSpec, v: Vector) -> None:
+        super().__init__(v)
+        self.spec, self.walk, self.left = spec, Walk(v, spec.elements), v.asm.gp.take("rows left")
+        self.places = [[v.asm.stack(v.bytes) for _ in range(AT_ONCE)] for _ in spec.sums.results]
+
+    def emit(self) -> None:
+        self.walk.each(AT_ONCE, "lanes", self.some)
+
+    def some(self, vectors: Vectors) -> None:
+        v, asm = self.v, self.v.asm
+        asm.role("sums")
+        totals = v.registers.take("sums", len(self.places), vectors.count)
+        for of_sum in totals:
+            for total in of_sum:
+                v.zero(total)
+
+        def add(vectors: Vectors, pointers: RowPointers) -> None:
+            found = several(self, self.spec.sums, self.inputs(vectors, pointers))
+            for values, of_sum in zip(found, totals, strict=True):
+                for value, total in zip(values, of_sum, strict=True):
+                    v.add(total, total, value)
+            v.registers.free(*dict.fromkeys(value for values in found for value in values))
+
+        self.down(vectors, "sums", (SRC,), add)
+        for of_sum, places in zip(totals, self.places, strict=True):
+            for total, place in zip(of_sum, places, strict=False):
+                v.store(place, total)
+        v.registers.free(*(total for of_sum in totals for total in of_sum))
+        asm.role("results")
+        self.down(vectors, "results", (SRC, DST), self.results)
+
+    def down(self, vectors: Vectors, name: str, used: Sequence[int], body: Body) -> None:
+        """`body` in every row, with pointers to the operands, and to what else it uses."""
+        spec, asm = self.spec, self.v.asm
+        own = {SRC: spec.src_row_bytes, DST: spec.dst_row_bytes}
+        steps = {argument: own[argument] for argument in used} | steps_of(spec.operands)
+        pointers = RowPointers(asm, steps, spec.rows, OTHER_REGISTERS)
+        asm.MOV(self.left, spec.rows)
+        with asm.loop(self.left, name):
+            pointers.forget()
+            body(vectors, pointers)
+            pointers.next_row()
+        pointers.release()
+
+    def inputs(self, vectors: Vectors, pointers: RowPointers) -> list[list[Source]]:
+        def of(operand: Operand) -> list[Source]:
+            return vectors.sources(lambda: pointers.register(operand.argument), operand.element)
+
+        return [vectors.sources(lambda: pointers.register(SRC)), *map(of, self.spec.operands)]
+
+    def results(self, vectors: Vectors, pointers: RowPointers) -> None:
+        sums = [self.kept(places, vectors) for places in self.places]
+        values = self.apply(self.spec.result, [*self.inputs(vectors, pointers), *sums])
+        for j, value in enumerate(values):
+            vectors.store_last(pointers.register(DST), j, value)
+        self.v.registers.free(*values)
+
+    def kept(self, places: Sequence[Pointer], vectors: Vectors) -> list[Source]:
+        return [Source(lambda place=place: place, self.v) for place in places[: vectors.count]]  # type: ignore[misc]

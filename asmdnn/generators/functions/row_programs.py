@@ -1,0 +1,64 @@
+"""The functions of gradients that need sums over a row, as programs: what is summed, and what comes of it.
+
+softmax     dx = y * (dy - sum of dy * y)                    of the result y, and of its gradient dy
+log         dx = dy - e^y * sum of dy
+layer norm  dx = f * (g - mean of g - h * mean of g * h)     h = (x - mean) * f, g = dy * scale,
+RMS norm    dx = f * (g - h * mean of g * h)                 f = 1 / sqrt(variance + epsilon)
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from asmdnn.generators.functions.eltwise.exponential import flushed_exp
+from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.program import Program
+
+
+class RowPrograms(NamedTuple):
+    """Of src and the operands; the result of the sums, too."""
+
+    sums: Program
+    result: Program
+
+
+@lru_cache
+def softmax_programs(log: bool) -> RowPrograms:
+    """Of y, dy."""
+    build = Builder(2)
+    y, dy = build.inputs
+    sums = build.finish(dy if log else dy * y)
+    build = Builder(3)
+    y, dy, total = build.inputs
+    return RowPrograms(sums, build.finish(dy - flushed_exp(build, y) * total if log else y * (dy - total)))
+
+
+@lru_cache
+def norm_programs(elements: int, epsilon: float, centred: bool, scaled: bool) -> RowPrograms:
+    """Of x, dy, the mean if it is `centred`, the variance, and the scale if it is `scaled`."""
+    inputs = 3 + centred + scaled
+
+    def values(build: Builder) -> tuple[Value, Value, Value]:
+        x, dy, *rest = build.inputs
+        mean = rest.pop(0) if centred else None
+        factor = 1.0 / build.op("sqrt", rest.pop(0) + epsilon)
+        return (x if mean is None else x - mean) * factor, dy * rest.pop(0) if scaled else dy, factor
+
+    build = Builder(inputs)
+    h, g, _ = values(build)
+    sums = build.finish(*([g] if centred else []), g * h)
+    build = Builder(inputs + 1 + centred)
+    h, g, factor = values(build)
+    of_g, of_both = (build.inputs[-2] if centred else None), build.inputs[-1]
+    share = 1.0 / elements
+    shifted = g if of_g is None else g - of_g * share
+    return RowPrograms(sums, build.finish(factor * (shifted - h * (of_both * share))))
+
+
+@lru_cache
+def normalized_gradient(epsilon: float, centred: bool) -> Program:
+    """dy * h: what the gradient of a scale sums; of x, dy, the mean if it is `centred`, and the variance."""
+    build = Builder(3 + centred)
+    x, dy, *rest = build.inputs
+    mean = rest.pop(0) if centred else None
+    h = (x if mean is None else x - mean) / build.op("sqrt", rest.pop(0) + epsilon)
+    return build.finish(dy * h)

@@ -1,0 +1,100 @@
+"""A pass over a graph that computes with integers as f32: what is known of each, and the nodes that are written."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from asmdnn.network.fusion.exact import EXACT, FLOOR, FLOORS, IntegerBounds, Known, TooLarge
+from asmdnn.network.graph import NOTHING, Node
+from asmdnn.network.operators.definition import Value
+from asmdnn.network.operators.own import OWN
+from asmdnn.network.static import StaticGraph
+
+F32, TRUTH, WIDE = np.dtype(np.float32), np.dtype(np.bool_), (np.dtype(np.int64), np.dtype(np.int32))
+
+
+class KnownIntegers:
+    """limits: of inputs, by name; values and nodes: of the graph that comes out."""
+
+    def __init__(self, graph: StaticGraph, limits: dict[str, int]) -> None:
+        self.source, self.limits = graph, limits
+        self.values, self.nodes = dict(graph.values), list[Node]()
+        self.known: dict[str, Known | None] = {}
+
+    def is_integer(self, name: str) -> bool:
+        return name != NOTHING and self.values[name].dtype in WIDE
+
+    def number(self, name: str) -> Known | None:
+        """What an integer is as f32; None for a constant that f32 has not."""
+        if name not in self.known:
+            self.known[name] = self.of_constant(name) if self.values[name].data is not None else self.of_input(name)
+        return self.known[name]
+
+    def of_constant(self, name: str) -> Known | None:
+        data = self.values[name].data
+        assert data is not None, "callers have looked"
+        if data.size and not -EXACT <= data.min() <= data.max() <= EXACT:
+            return None
+        made, bounds = f"{name} as numbers", (data.min(), data.max()) if data.size else (0, 0)
+        self.values[made] = Value(data.shape, F32, data.astype(F32))
+        return Known(made, IntegerBounds(float(bounds[0]), float(bounds[1])))
+
+    def of_input(self, name: str) -> Known:
+        """Of a caller's integers, or those that numpy makes, which are checked before a run."""
+        limit = self.limits.get(name, EXACT)
+        made = self.made(f"{name} as numbers", self.values[name].shape)
+        self.nodes.append(Node("Number", (name,), (made,), {"limit": limit}, "", OWN))
+        return Known(made, IntegerBounds(-limit, limit), frozenset((name,)))
+
+    def made(self, name: str, shape: tuple[int, ...], dtype: Any = F32) -> str:
+        self.values[name] = Value(shape, dtype)
+        return name
+
+    def results(self, node: Node, inputs: Sequence[str], known: Sequence[tuple[str, Known]], **changed: Any) -> bool:
+        """The node on f32 operands; known: of results that are integers, what they are."""
+        names = {name: one.name for name, one in known}
+        for name, one in known:
+            self.made(one.name, self.values[name].shape)
+        outputs = tuple(names.get(name, name) for name in node.outputs)
+        op = changed.pop("op", node.op)
+        attributes = changed or node.attributes
+        self.nodes.append(Node(op, tuple(inputs), outputs, attributes, node.name, "", node.opset))
+        for name, one in known:
+            self.learn(name, one)
+        return True
+
+    def learn(self, name: str, one: Known) -> None:
+        """An integer that is known as f32, and the way back for those who need it."""
+        self.known[name] = one
+        self.nodes.append(Node("Integers", (one.name,), (name,), {"bounds": tuple(one.bounds)}, "", OWN))
+
+    def bounded(self, node: Node, bounds: IntegerBounds, *operands: Known) -> Known:
+        """A result with these bounds.  Raises TooLarge."""
+        sources = frozenset().union(*(one.sources for one in operands))
+        if not bounds.size <= EXACT:
+            raise TooLarge(node.outputs[0], sources, FLOORS.get(node.op, FLOOR))
+        return Known(f"{node.outputs[0]} as numbers", bounds, sources)
+
+    def as_it_is(self, name: str, *operands: Known) -> Known:
+        """A result that is one of its operands, which may be as large as f32 goes."""
+        least, most = min(one.bounds.least for one in operands), max(one.bounds.most for one in operands)
+        sources = frozenset().union(*(one.sources for one in operands))
+        return Known(f"{name} as numbers", IntegerBounds(least, most), sources)
+
+    def constant(self, number: float) -> str:
+        self.values[name := f"the number {number}"] = Value((), F32, np.array(number, F32))
+        return name
+
+    def operands(self, node: Node, names: Sequence[str]) -> list[Known] | None:
+        """A node's operands, which are integers, numbers that are some among them; None if it has others."""
+        if not any(map(self.is_integer, names)):
+            return None
+        found = [self.number(name) if self.is_integer(name) or self.is_count(name) else None for name in names]
+        known = [one for one in found if one is not None]
+        return known if len(known) == len(found) else None
+
+    def is_count(self, name: str) -> bool:
+        """Whether it is a constant of f32 that are integers."""
+        data = self.values[name].data if name != NOTHING else None
+        return data is not None and data.dtype == F32 and bool((np.trunc(data) == data).all())

@@ -1,0 +1,87 @@
+"""Gradients of softmax, layer and RMS normalization of arrays."""
+
+from typing import Any
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.ops.arguments import Array, as_f32
+from asmdnn.ops.gradients import Descs, gradient, gradients
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.normalization.layer_description import LayerNormForward
+from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
+from asmdnn.primitives.softmax.description import SoftmaxAlgorithm
+from asmdnn.types import PropKind
+
+LEAST_DIMS = 2  # of what has rows
+
+
+def softmax_gradient(dy: Any, y: Any, axis: int = -1, *, out: Any = None, engine: Engine | None = None) -> Array:
+    """The gradient of x of softmax(x, axis), for its result y and the gradient dy of that: y * (dy - sum of dy * y).
+
+    Of f32 arrays with the same dims.  Raises InvalidArguments, Unimplemented.
+    """
+    return of_softmax("accurate", dy, y, axis, out, engine)
+
+
+def log_softmax_gradient(dy: Any, y: Any, axis: int = -1, *, out: Any = None, engine: Engine | None = None) -> Array:
+    """The same of log_softmax: dy - e^y * sum of dy."""
+    return of_softmax("log", dy, y, axis, out, engine)
+
+
+def of_softmax(alg: SoftmaxAlgorithm, dy: Any, y: Any, axis: int, out: Any, engine: Engine | None) -> Array:
+    dst = as_f32("y", y)
+
+    def describe(descs: Descs) -> SoftmaxBackward:
+        return SoftmaxBackward(alg, descs["dst"], descs["diff_dst"], descs["diff_src"], axis)
+
+    inputs = {"dst": ("y", dst), "diff_dst": ("dy", dy)}
+    return gradient(("softmax", alg, axis), inputs, ("diff_src", dst.shape), describe, out, engine)
+
+
+def layer_norm_gradient(
+    dy: Any, x: Any, scale: Any = None, *, epsilon: float = 1e-5, engine: Engine | None = None
+) -> tuple[Array, Array, Array]:
+    """(dx, dscale, dshift): the gradients of layer_norm(x, scale, shift) over the last axis, for the gradient dy of its
+    result; the statistics are computed anew.
+
+    dscale and dshift have the last dim of x.  Raises InvalidArguments, Unimplemented.
+    """
+    dx, dscale, dshift = of_norm(dy, x, scale, epsilon, False, engine)
+    return dx, dscale, dshift
+
+
+def rms_norm_gradient(
+    dy: Any, x: Any, scale: Any = None, *, epsilon: float = 1e-5, engine: Engine | None = None
+) -> tuple[Array, Array]:
+    """(dx, dscale): the gradients of rms_norm(x, scale) over the last axis, for the gradient dy of its result."""
+    dx, dscale = of_norm(dy, x, scale, epsilon, True, engine)
+    return dx, dscale
+
+
+def of_norm(dy: Any, x: Any, scale: Any, epsilon: float, rms: bool, engine: Engine | None) -> tuple[Array, ...]:
+    """Statistics by the forward pass, then the gradients."""
+    src = as_f32("x", x)
+    if src.ndim < LEAST_DIMS:
+        raise InvalidArguments(f"x has {src.ndim} dims, rows and columns are needed: {LEAST_DIMS}")
+    rows, columns = src.shape[:-1], src.shape[-1:]
+
+    def forward(descs: Descs) -> LayerNormForward:
+        mean, variance = descs.get("mean"), descs["variance"]
+        tensors = (PropKind.forward_training, descs["src"], descs["dst"], epsilon)
+        return LayerNormForward(*tensors, mean=mean, variance=variance, rms=rms)
+
+    def backward(descs: Descs) -> LayerNormBackward:
+        of_rows = (descs["src"], descs["diff_dst"], descs["diff_src"], descs.get("mean"), descs["variance"])
+        of_columns = (descs.get("scale"), descs["diff_scale"], descs.get("diff_shift"))
+        return LayerNormBackward(*of_rows, epsilon, *of_columns, rms=rms)
+
+    key = ("norm", epsilon, rms)
+    means = {} if rms else {"mean": rows}
+    *found, _ = gradients(
+        (*key, "forward"), {"src": ("x", src)}, {**means, "variance": rows, "dst": src.shape}, forward, None, engine
+    )
+    statistics = {name: (name, array) for name, array in zip((*means, "variance"), found, strict=True)}
+    inputs = {"src": ("x", src), "diff_dst": ("dy", dy), **statistics, "scale": ("scale", scale)}
+    shift = {} if rms else {"diff_shift": columns}
+    results = {**shift, "diff_scale": columns, "diff_src": src.shape}
+    *sums, dx = gradients((*key, "backward"), inputs, results, backward, None, engine)
+    return (dx, *reversed(sums))

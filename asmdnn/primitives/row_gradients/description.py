@@ -1,0 +1,89 @@
+"""The descriptions of backward softmax and layer normalization, validated at once.  Names are oneDNN's."""
+
+from dataclasses import dataclass
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.exact import exact
+from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.attributes.numbers import check_alg, check_flag
+from asmdnn.primitives.normalization.affine import checked_epsilon
+from asmdnn.primitives.softmax.description import ALGORITHMS, SoftmaxAlgorithm
+from asmdnn.primitives.tensors import check_tensor, checked_axis
+
+
+@exact
+@dataclass(frozen=True, slots=True)
+class SoftmaxBackward:
+    """diff_src = dst * (diff_dst - sum of diff_dst * dst), of "log" diff_dst - e^dst * sum of diff_dst, over `axis`.
+
+    dst: the result of the forward pass.  All have the same dims, in any formats, `any` too; diff_src may be the memory
+    of diff_dst or dst if they have one format.  With a scale or a mask in the forward pass, the gradient is that by
+    scale * src + mask.  Raises InvalidArguments.
+    """
+
+    alg: SoftmaxAlgorithm
+    dst: MemoryDesc
+    diff_dst: MemoryDesc
+    diff_src: MemoryDesc
+    axis: int
+
+    def __post_init__(self) -> None:
+        check_alg("SoftmaxBackward.alg", self.alg, ALGORITHMS)
+        check_tensor("dst", self.dst)
+        for name in ("diff_dst", "diff_src"):
+            check_tensor(name, getattr(self, name), self.dst.dims)
+        object.__setattr__(self, "axis", checked_axis(self.axis, self.dst))
+
+    def __str__(self) -> str:
+        what = "softmax" if self.alg == "accurate" else "logsoftmax"
+        return f"{what} backward of {self.dst}, {self.diff_dst} to {self.diff_src}, axis {self.axis}"
+
+
+@exact
+@dataclass(frozen=True, slots=True)
+class LayerNormBackward:
+    """The gradients of a layer normalization over the last dim, of c elements, whose statistics were computed from src.
+
+        diff_src = (g - mean of g - h * mean of g * h) / sqrt(variance + epsilon)
+        diff_scale = sum over rows of diff_dst * h,  diff_shift = sum over rows of diff_dst
+
+    with h = (src - mean) / sqrt(variance + epsilon) and g = diff_dst * scale.  rms: without mean, both here and in h.
+    src, diff_dst and diff_src have the same dims, in any formats, `any` too; mean and variance src's dims but the last,
+    as the forward pass in training has written them; scale, diff_scale, diff_shift: (c,), or None.
+    Raises InvalidArguments.
+    """
+
+    src: MemoryDesc
+    diff_dst: MemoryDesc
+    diff_src: MemoryDesc
+    mean: MemoryDesc | None
+    variance: MemoryDesc
+    epsilon: float = 1e-5
+    scale: MemoryDesc | None = None
+    diff_scale: MemoryDesc | None = None
+    diff_shift: MemoryDesc | None = None
+    rms: bool = False
+
+    def __post_init__(self) -> None:
+        check_flag("LayerNormBackward.rms", self.rms)
+        object.__setattr__(self, "epsilon", checked_epsilon("LayerNormBackward", self.epsilon))
+        check_tensor("src", self.src)
+        dims = self.src.dims
+        if len(dims) < 2:
+            raise InvalidArguments(f"src has {len(dims)} dims, a layer normalization needs rows and columns: 2")
+        if self.rms == (self.mean is not None):
+            raise InvalidArguments(f"mean is {self.mean}: an RMS norm has none, every other norm has one")
+        for name in ("diff_dst", "diff_src"):
+            check_tensor(name, getattr(self, name), dims)
+        for name, wanted in (
+            ("mean", dims[:-1]), ("variance", dims[:-1]),
+            ("scale", dims[-1:]), ("diff_scale", dims[-1:]), ("diff_shift", dims[-1:]),
+        ):  # fmt: skip
+            if getattr(self, name) is not None or name == "variance":
+                check_tensor(name, getattr(self, name), wanted)
+
+    def __str__(self) -> str:
+        what = "rms norm" if self.rms else "layer norm"
+        more = [name for name in ("scale", "diff_scale", "diff_shift") if getattr(self, name) is not None]
+        with_more = f" with {', '.join(more)}" if more else ""
+        return f"{what} backward of {self.src}, {self.diff_dst} to {self.diff_src}{with_more}"

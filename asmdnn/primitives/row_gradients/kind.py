@@ -1,0 +1,23 @@
+"""Gradients that need sums over a row, as kinds of primitives."""
+
+from asmdnn.primitives.attributes.words import number_word
+from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
+from asmdnn.primitives.row_gradients.gradients import plan_layer_norm, plan_softmax
+
+
+def softmax_words(desc: SoftmaxBackward) -> Words:
+    return Words("softmax", f"alg:softmax_{desc.alg} axis:{desc.axis}", dims_word(desc.dst), "backward_data")
+
+
+def layer_words(desc: LayerNormBackward) -> Words:
+    flags = ("C" * (desc.scale is not None), "H" * (desc.diff_shift is not None), "M" * desc.rms)
+    kind = "backward" if desc.diff_scale or desc.diff_shift else "backward_data"
+    auxiliary = f"flags:{''.join(flags)} epsilon:{number_word(desc.epsilon)}"
+    return Words("layer_normalization", auxiliary, dims_word(desc.src), kind)
+
+
+KINDS = (
+    Kind(SoftmaxBackward, (plan_softmax,), softmax_words),
+    Kind(LayerNormBackward, (plan_layer_norm,), layer_words),
+)

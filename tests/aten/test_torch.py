@@ -1,0 +1,278 @@
+"""Modules of torch as networks: results are torch's, whichever way they come, and refusals say what is missing."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="the torch extra")
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import asmdnn as dnn
+from asmdnn.aten import backend
+from asmdnn.aten.translation import rules
+from asmdnn.errors import InvalidArguments, Unimplemented
+from tests.aten.modules import modules
+
+MODULES = modules()
+RELATIVE = 1e-5  # of the largest element: sums of a few hundred products in another order
+ENGINE = dnn.Engine(threads=1)
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    """Dynamo's caches are of a test; recurrent layers are traced."""
+    torch._dynamo.reset()
+    torch._dynamo.config.allow_rnn = True
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def assert_equal(got: Any, wanted: Any) -> None:
+    """The same nest of tensors, close to each other."""
+    from torch.utils import _pytree as pytree
+
+    ours, spec = pytree.tree_flatten(got)
+    theirs, wanted_spec = pytree.tree_flatten(wanted)
+    assert spec == wanted_spec
+    for a, b in zip(ours, theirs, strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        bound = RELATIVE * float(b.abs().max()) if b.is_floating_point() and b.numel() else 0
+        torch.testing.assert_close(a, b, rtol=0, atol=bound, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules(name: str) -> None:
+    module, inputs = MODULES[name]
+    net = dnn.from_torch(module, inputs, engine=ENGINE)
+    assert net.network.refused == {}
+    assert_equal(net(*inputs), module(*inputs))
+    net.network.check()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_compiled_modules(name: str) -> None:
+    """One native part each, and nothing else."""
+    module, inputs = MODULES[name]
+    compiled = torch.compile(module, backend=backend.asmdnn, options={"engine": ENGINE})
+    assert_equal(compiled(*inputs), module(*inputs))
+    assert "1 native parts; torch computes nothing" in backend.explain()
+
+
+X, Y, POSITIVE = torch.randn(3, 4, 6), torch.randn(3, 4, 6), torch.rand(3, 4, 6) + 0.5
+IMAGE = torch.randn(2, 6, 9, 11)
+FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "arithmetic": (lambda x, y: (x + 2 * y - 1) / (y * y + 3), (X, Y)),
+    "alpha": (lambda x, y: torch.add(x, y, alpha=0.5) - torch.sub(x, y, alpha=3), (X, Y)),
+    "reversed": (lambda x: 1 - x + 2 / (x * x + 1), (X,)),
+    "integers": (lambda i: (i + 3) * 2 - i, (torch.arange(12).reshape(3, 4),)),
+    "mixed types": (lambda x, i: x * i + 0.5, (X, torch.arange(6))),
+    "powers": (lambda x: x**2 + x**0.5 + torch.rsqrt(x) + x.reciprocal(), (POSITIVE,)),
+    "rounding down": (lambda x, y: torch.div(x, y, rounding_mode="floor"), (X, POSITIVE)),
+    "rounding to 0": (lambda x, y: torch.div(x, y, rounding_mode="trunc"), (X, POSITIVE)),
+    "functions": (lambda x: x.sin() + x.cos() + x.exp() + torch.erf(x) + x.abs().sqrt() - x.sign(), (X,)),
+    "logarithms": (lambda x: x.log() + F.softplus(x) + F.mish(x), (POSITIVE,)),
+    "activations": (lambda x: F.relu6(x) + F.elu(x) + F.leaky_relu(x, 0.2) + F.selu(x) + F.hardtanh(x), (X,)),
+    "gelu by tanh": (lambda x: F.gelu(x, approximate="tanh"), (X,)),
+    "glu": (lambda x: F.glu(x, 1), (X,)),
+    "clamps": (lambda x: x.clamp(-0.5, 0.3) + x.clamp(min=0) + x.clamp_max(0.1), (X,)),
+    "comparisons": (lambda x, y: torch.where((x > y) & (x != 0) | ~(y <= 0.5), x, y), (X, Y)),
+    "a number or a tensor": (lambda x: torch.where(x >= 0, x, -1.0), (X,)),
+    "masks": (lambda x, y: x.masked_fill(y < 0, -1e9), (X, Y)),
+    "casts": (lambda x: (x > 0).float() + x.to(torch.int32).to(torch.float32), (X,)),
+    "maxima": (lambda x, y: torch.maximum(x, y) + torch.minimum(x, y), (X, Y)),
+    "views": (lambda x: x.view(4, 18).reshape(2, 36).flatten().unflatten(0, (6, 12)).unsqueeze(1).squeeze(), (X,)),
+    "turns": (lambda x: x.permute(2, 0, 1).transpose(-1, 0).mT.contiguous(), (X,)),
+    "joins": (lambda x, y: torch.stack([torch.cat([x, y], -1), torch.cat([y, x], -1)], 1), (X, Y)),
+    "parts": (lambda x: tuple(p * 2 for p in (*x.split(2, 2), *x.chunk(3, 2), *x.split([1, 5], 2))), (X,)),
+    "unbound": (lambda x: x.unbind(1)[2] + x.unbind(1)[0], (X,)),
+    "slices": (lambda x: x[:, 1:3, ::2] + x[0, -2:, 3:].sum() + x.select(2, 1).narrow(1, 1, 2).unsqueeze(-1), (X,)),
+    "flips": (lambda x: x.flip(1, 2), (X,)),
+    "expanded": (lambda x: x[:, :1].expand(3, 5, 6) + x[:, :1].repeat(1, 5, 1), (X,)),
+    "look-ups": (lambda x, i: x[:, i] + x.index_select(1, i), (X, torch.tensor([3, 0, 2]))),
+    "gathered": (lambda x, i: x.gather(2, i), (X, torch.randint(0, 6, (3, 4, 2)))),
+    "padded": (lambda x: F.pad(x, (1, 2, 0, 3)) * 2 + F.pad(x, (1, 2, 0, 3), value=3.5), (X,)),
+    "reflected": (lambda x: F.pad(x, (2, 1, 1, 3), mode="reflect"), (IMAGE,)),
+    "edges": (lambda x: F.pad(x, (2, 1, 1, 3), mode="replicate"), (IMAGE,)),
+    "triangles": (lambda x: x.tril(1) - x.triu(-1), (X,)),
+    "sums": (lambda x: x.sum() + x.sum(1).mean(-1, keepdim=True).sum() + x.mean((0, 2)).sum(), (X,)),
+    "extremes": (lambda x: x.amax(1) + x.amin((1,)), (X,)),
+    "best": (lambda x: (*x.max(1), x.argmin(-1), x.argmax()), (X,)),
+    "variance": (lambda x: x.var(1) + x.var(-1, unbiased=False).sum(), (X,)),
+    "norms": (lambda x: F.normalize(x, dim=-1) + x.norm(dim=1, keepdim=True), (X,)),
+    "softmax": (lambda x: x.softmax(1) + x.log_softmax(-1), (X,)),
+    "running sums": (lambda x: x.cumsum(1), (X,)),
+    "top": (lambda x: x.topk(3, 1), (X,)),
+    "products": (lambda x, y: x @ y.mT + torch.bmm(x, y.mT), (X, Y)),
+    "rms": (lambda x: F.rms_norm(x, (6,), torch.arange(6.0) + 1, 1e-5), (X,)),
+    "attention": (
+        lambda q, k, m: F.scaled_dot_product_attention(q, k, k, attn_mask=m, scale=0.3),
+        (torch.randn(2, 3, 5, 8), torch.randn(2, 3, 7, 8), torch.randn(5, 7)),
+    ),
+    "pooling": (lambda x: F.max_pool2d(x, 3, 2, 1) + F.avg_pool2d(x, 3, 2, 1), (IMAGE,)),
+    "ceilings": (lambda x: F.max_pool2d(x, 2, 2, ceil_mode=True), (IMAGE,)),
+    "adaptive": (lambda x: F.adaptive_avg_pool2d(x, (3, 1)), (IMAGE,)),
+    "resized": (lambda x: F.interpolate(x, size=(18, 7)) + F.interpolate(x, size=(18, 7), mode="bilinear"), (IMAGE,)),
+    "aligned": (lambda x: F.interpolate(x, size=(18, 7), mode="bilinear", align_corners=True), (IMAGE,)),
+    "pixels": (lambda x: F.pixel_shuffle(x[:, :4], 2), (IMAGE,)),
+    "constants": (lambda x: x + torch.arange(6) * torch.ones(4, 1) + torch.full((1,), 0.5), (X,)),
+}  # fmt: skip
+
+
+NO_KERNEL = ("integers", "casts", "flips", "gathered")  # for some of their nodes
+
+
+class Function(nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: Any) -> Any:
+        return self.function(*inputs)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_operators(name: str) -> None:
+    function, inputs = FUNCTIONS[name]
+    module = Function(function).eval()
+    fallback = "numpy" if name in NO_KERNEL else None
+    assert_equal(dnn.from_torch(module, inputs, engine=ENGINE, fallback=fallback)(*inputs), module(*inputs))
+
+
+def test_weights_are_never_stale() -> None:
+    module = MODULES["perceptron"][0]
+    compiled = torch.compile(module, backend=backend.asmdnn)
+    x = torch.randn(5, 20)
+    assert_equal(compiled(x), module(x))
+    module[0].weight.mul_(2)
+    assert_equal(compiled(x), module(x))
+    module.load_state_dict({name: value + 0.1 for name, value in module.state_dict().items()})
+    assert_equal(compiled(x), module(x))
+    module[0].weight = nn.Parameter(torch.randn(64, 20))
+    assert_equal(compiled(x), module(x))
+
+
+def test_buffers_that_a_module_writes() -> None:
+    class Counting(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(1))
+            self.layer = nn.Linear(4, 4)
+
+        def forward(self, x: Any) -> Any:
+            self.calls.add_(1)
+            return self.layer(x) * self.calls
+
+    module, x = Counting().eval(), torch.ones(2, 4)
+    compiled = torch.compile(module, backend=backend.asmdnn)
+    for calls in (1, 2, 3):
+        assert_equal(compiled(x), module.layer(x) * calls)
+        assert module.calls.item() == calls
+    with pytest.raises(Unimplemented, match="the module writes to calls"):
+        dnn.from_torch(module, (x,))
+
+
+def test_shapes_that_change() -> None:
+    module = MODULES["block"][0]
+    for dynamic in (False, True):
+        torch._dynamo.reset()
+        compiled = torch.compile(module, backend=backend.asmdnn, dynamic=dynamic)
+        for shape in ((2, 10), (2, 7), (1, 10), (3, 3), (2, 10)):
+            x = torch.randn(*shape, 64)
+            assert_equal(compiled(x), module(x))
+
+
+def test_operators_that_are_left_to_torch() -> None:
+    function = lambda x: torch.special.i0(F.relu(x @ x.mT) * 0.01).sigmoid().tanh().exp().sort(-1)[0]  # noqa: E731
+    compiled = torch.compile(Function(function), backend=backend.asmdnn)
+    x = torch.randn(2, 5, 6)
+    assert_equal(compiled(x), function(x))
+    assert "2 native parts; torch computes aten.special_i0.default (1), aten.sort.default (1)" in backend.explain()
+
+
+def test_control_flow_on_data_is_cut_by_dynamo() -> None:
+    def function(x: Any) -> Any:
+        y = torch.relu(x @ x.mT)
+        if y.sum() > 1e9:
+            return y
+        return torch.tanh(y @ x)
+
+    x = torch.randn(3, 4, 5)
+    assert_equal(torch.compile(Function(function), backend=backend.asmdnn)(x), function(x))
+
+
+def test_gradients_are_left_to_torch() -> None:
+    module, (x,) = MODULES["perceptron"]
+    compiled = torch.compile(module, backend=backend.asmdnn)
+    with torch.enable_grad(), pytest.warns(UserWarning, match="asmdnn computes no gradients, so torch runs this graph"):
+        compiled(x).sum().backward()
+    assert module[0].weight.grad is not None
+    module.zero_grad()
+
+
+def test_equal_bits_over_threads() -> None:
+    module, inputs = MODULES["unet"]
+    one, three = (dnn.from_torch(module, inputs, engine=dnn.Engine(threads=n))(*inputs) for n in (1, 3))
+    assert torch.equal(one, three)
+
+
+def test_inputs_are_read_where_they_lie_and_left_alone() -> None:
+    module, (x,) = MODULES["residual"]
+    net, before = dnn.from_torch(module, (x,), engine=ENGINE), x.clone()
+    assert_equal(net(x.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)), module(x))
+    assert torch.equal(x, before)
+
+
+@pytest.mark.parametrize(
+    ("module", "inputs", "error", "what"),
+    [
+        ("no module", (), InvalidArguments, "module must be a torch.nn.Module"),
+        (nn.Linear(2, 2), (X,), InvalidArguments, r"in training mode: call module.eval\(\)"),
+        (nn.Linear(6, 2).eval(), X, InvalidArguments, "example_inputs must be a tuple"),
+        (Function(torch.special.i0).eval(), (X,), Unimplemented, "no translation is known of aten.special_i0"),
+        (Function(lambda x: x.sort()[0].sort()[0]).eval(), (X,), Unimplemented, r"aten.sort.default \(2 times\)"),
+        (Function(lambda x: x if x.sum() > 0 else -x).eval(), (X,), Unimplemented, "torch.export cannot trace"),
+        (Function(lambda x: x.to(torch.complex64)).eval(), (X,), Unimplemented, "of torch.complex64"),
+        (nn.Linear(6, 2).eval(), (torch.randn(2, 5),), Unimplemented, "torch.export cannot trace"),
+    ],
+)
+def test_refusals(module: Any, inputs: Any, error: type[Exception], what: str) -> None:
+    with pytest.raises(error, match=what):
+        dnn.from_torch(module, inputs)
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ((), "takes 1 tensors, not 0"),
+        ((np.zeros((7, 20), np.float32),), "input 0 must be a torch.Tensor"),
+        ((torch.zeros(7, 21),), "input 0"),
+        ((torch.zeros(7, 20, dtype=torch.int64),), "input 0"),
+    ],
+)
+def test_tensors_that_do_not_fit(given: Any, what: str) -> None:
+    module, inputs = MODULES["perceptron"]
+    with pytest.raises(InvalidArguments, match=what):
+        dnn.from_torch(module, inputs, engine=ENGINE)(*given)
+
+
+def test_the_table_names_operators_that_exist() -> None:
+    for name in rules():
+        packet, _, overload = name.partition(".")
+        found = getattr(torch.ops.aten, packet, None)
+        assert found is not None, name
+        if packet not in UNLIKE:
+            assert overload in found.overloads() or overload in OVERLOADS, name
+
+
+UNLIKE = {"__and__", "__or__"}
+OVERLOADS = {  # of some operators only: the table has all for each
+    "Tensor", "Scalar", "Tensor_mode", "Scalar_mode", "Tensor_Tensor", "Tensor_Scalar", "default", "dim", "dim_IntList",
+    "dim_int", "ScalarOther", "ScalarSelf",
+}  # fmt: skip

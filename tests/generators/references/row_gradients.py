@@ -1,0 +1,52 @@
+"""What gradients that need sums over a row compute, written from row_programs' docstring, and data for them."""
+
+import numpy as np
+
+from asmdnn.corpus.row_gradients import EPSILON
+from asmdnn.generators.functions.row_gradient import RowGradientSpec
+from asmdnn.generators.functions.row_programs import softmax_programs
+from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
+from tests.generators.reference import operand
+from tests.support.arena import Doubles, buffer_of, elements
+
+ROUNDINGS = 64  # of a term, beside those of the sum
+
+
+def row_case(spec: RowGradientSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Within a rounding for each element, in the size of the terms."""
+    memory = {name: elements(random, integers) for name in spec.frame}
+    src = np.array([memory["src"].load(r * spec.src_row_bytes, spec.elements) for r in range(spec.rows)])
+    n = spec.elements
+    others = [np.array([operand(o, r, 0, n, n, memory) for r in range(spec.rows)]) for o in spec.operands]
+    axis = 1 if spec.along == "rows" else 0
+    if spec.what == "softmaxback":
+        values, size = of_softmax(src, others[0], axis, spec.sums == softmax_programs(True).sums)
+    else:
+        values, size = of_norm(src, others, spec.what == "layernormback")
+    for r, row in enumerate(values):
+        memory["dst"].store(r * spec.dst_row_bytes, row)
+    bound = UNIT_ROUNDOFF * (ROUNDINGS + src.shape[axis]) * size
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
+
+
+def of_softmax(y: Doubles, dy: Doubles, axis: int, log: bool) -> tuple[Doubles, float]:
+    """The gradient, and the size of its terms."""
+    if log:
+        total, sizes = dy.sum(axis, keepdims=True), np.abs(dy).sum(axis, keepdims=True)
+        return dy - np.exp(y) * total, float((np.abs(dy) + np.exp(y) * (1 + np.abs(y)) * sizes).max())
+    total, sizes = (dy * y).sum(axis, keepdims=True), np.abs(dy * y).sum(axis, keepdims=True)
+    return y * (dy - total), float((np.abs(y) * (np.abs(dy) + sizes)).max())
+
+
+def of_norm(x: Doubles, others: list[Doubles], centred: bool) -> tuple[Doubles, float]:
+    dy, *rest = others
+    mean = rest.pop(0) if centred else np.zeros_like(x)
+    factor = 1 / np.sqrt(rest.pop(0) + EPSILON)
+    h, g = (x - mean) * factor, dy * rest.pop(0) if rest else dy
+    along = {"axis": 1, "keepdims": True}
+    values = factor * (g - centred * g.mean(**along) - h * (g * h).mean(**along))
+    sizes = np.abs(g) + np.abs(g).mean(**along) + np.abs(h) * np.abs(g * h).mean(**along)
+    return values, float((np.abs(factor) * sizes).max())
+
+
+REFERENCES = {RowGradientSpec: Reference(row_case, rounds=True)}
