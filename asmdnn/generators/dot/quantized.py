@@ -32,7 +32,7 @@ from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import size_of
-from asmdnn.isa.nibbles import nibble_dot
+from asmdnn.isa.nibbles import NIBBLE_BITS, nibble_dot
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
 from asmdnn.isa.vectors import VECTORS, vector_of
 from asmdnn.types import F32_BYTES
@@ -59,7 +59,7 @@ class QuantizedProductSpec:
     offsets: bool = False
     after: tuple[PostOp, ...] = ()
     kind: str = "f32"
-    bits: int = 4
+    bits: int = NIBBLE_BITS
 
     @property
     def block(self) -> int:
@@ -70,7 +70,7 @@ class QuantizedProductSpec:
     def name(self) -> str:
         size = f"{self.rows}x{self.columns}x{self.depth}by{self.group}"
         words = [*["offsets"] * self.offsets, *words_of(self.after), checksum(self)]
-        return f"{'nibbles' if self.bits == 4 else 'octets'}_{self.kind}_{size}_{'_'.join(words)}__{self.isa}"
+        return f"{'nibbles' if self.bits == NIBBLE_BITS else 'octets'}_{self.kind}_{size}_{'_'.join(words)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ class QuantizedProductSpec:
         asm.ret()
 
 
-def vectors_of(isa: str, rows: int, bits: int = 4) -> int:
+def vectors_of(isa: str, rows: int, bits: int = NIBBLE_BITS) -> int:
     """How many vectors of a panel registers hold the sums of for so many rows; 0 if none."""
     room = (VECTORS[isa].count - OTHER_REGISTERS - 8 // bits * rows) // (2 * rows)
     return next((n for n in (PANEL_VECTORS, 2, 1) if n <= room), 0)
@@ -129,7 +129,7 @@ class QuantizedProductCode(Computation):
         self.sums = v.registers.take("sum of groups", spec.rows, spec.vectors)
         self.products = v.registers.take("products", spec.rows, spec.vectors)
         self.octets = v.registers.take("src", spec.rows, spec.block // QUAD_BYTES)
-        self.nibbles = v.registers.take("weights", 3 if spec.bits == 4 else 2)
+        self.nibbles = v.registers.take("weights", 3 if spec.bits == NIBBLE_BITS else 2)
         if spec.bits == 8:
             self.dot.ready_for_bytes(self.low)
 
@@ -205,7 +205,7 @@ class QuantizedProductCode(Computation):
                     for r in range(spec.rows):
                         self.dot.multiply_bytes(self.products[r][j], lower, self.octets[r][0], spare)
                     continue
-                asm.VPSRLW(upper, lower, 4)
+                asm.VPSRLW(upper, lower, NIBBLE_BITS)
                 asm.VANDPS(lower, lower, self.low)
                 asm.VANDPS(upper, upper, self.low)
                 for nibbles, half in ((lower, 0), (upper, 1)):
@@ -244,6 +244,6 @@ def panel_columns(lanes: int) -> int:
     return PANEL_VECTORS * lanes
 
 
-def rows_together(isa: str, bits: int = 4, most: int = 4) -> int:
+def rows_together(isa: str, bits: int = NIBBLE_BITS, most: int = 4) -> int:
     """The most rows of a kernel."""
     return next(n for n in range(most, 0, -1) if vectors_of(isa, n, bits))
