@@ -41,6 +41,7 @@ from asmdnn.primitives.attributes.functions import (
     where,
 )
 from asmdnn.primitives.attributes.user_post_op import PostOp
+from asmdnn.primitives.channel_gradients.description import BatchNormBackward, PReLUBackward
 from asmdnn.primitives.concat.concat import Concat
 from asmdnn.primitives.concat.pad import Pad
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
@@ -62,6 +63,7 @@ from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.normalization.lrn_description import LRNForward
 from asmdnn.primitives.packing import write_pack
 from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
+from asmdnn.primitives.pooling_backward.description import PoolingBackward
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.inner_product import (
     InnerProductBackwardData,
@@ -97,6 +99,7 @@ __all__ = [
     "AsmdnnError",
     "AttentionForward",
     "Attr",
+    "BatchNormBackward",
     "BatchNormForward",
     "Binary",
     "BinaryForward",
@@ -141,9 +144,11 @@ __all__ = [
     "OpenNetwork",
     "OutOfMemory",
     "PReLU",
+    "PReLUBackward",
     "PReLUForward",
     "PackedWeights",
     "Pad",
+    "PoolingBackward",
     "PoolingForward",
     "PostOp",
     "Primitive",

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 import asmdnn as dnn
-from asmdnn.bench.recurrent.reference import Net, ReferenceRun
+from asmdnn.definitions.recurrent.layers import Net, ReferenceRun
 
 Floats = npt.NDArray[Any]
 TORCH_CELLS = {"rnn": "VANILLA_RNN", "lstm": "VANILLA_LSTM", "lbr_gru": "LBR_GRU"}

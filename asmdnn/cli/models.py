@@ -18,11 +18,12 @@ HELP = """  --shape=NAME:1x3x48x320  dims of an input, where the model leaves so
                            without it the first dim is 1, where that alone is open;
                            of several at once: --shapes=NAME=1x3x48x320,OTHER=1x5
   --constant=NAME:16000    data of an input that never changes, a number; may come several times
-  --threads=N  --isa=LEVEL  --machine=CLASS   what it is planned for; default: this machine"""
+  --threads=N  --isa=LEVEL  --machine=CLASS   what it is planned for; default: this machine
+  --precision=bf16         what products may multiply where that is faster: f32 (the default), bf16, f16, fast"""
 
 SUFFIX = ".onnx"
 EXAMPLE = 64  # of a dim that nobody has said
-TEXTS = ("threads", "isa", "machine")
+TEXTS = ("threads", "isa", "machine", "precision")
 _DIMS = re.compile(r"[0-9]{1,9}(x[0-9]{1,9})*")
 
 
@@ -45,7 +46,14 @@ class ModelWords:
     def load(self, fallback: str | None = None) -> Network:
         """The network for the dims that were said, and 1 for an open dim in front.  Raises AsmdnnError for what cannot
         be loaded."""
-        load = partial(load_onnx, self.path, constants=self.constants, engine=self.engine, fallback=fallback)
+        load = partial(
+            load_onnx,
+            self.path,
+            constants=self.constants,
+            engine=self.engine,
+            fallback=fallback,
+            precision=self.texts.get("precision", "f32"),
+        )
         net = load(self.shapes)
         return load(said_or_one(net, self.shapes)) if isinstance(net, OpenNetwork) else net
 

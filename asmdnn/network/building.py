@@ -6,7 +6,7 @@ y = graph.apply("Relu", graph.apply("Conv", x, weights, pads=(1, 1, 1, 1)) + bia
 net = graph.compile(y=y)
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import index
 from typing import Any
 
@@ -21,6 +21,7 @@ from asmdnn.network.network import Network
 from asmdnn.network.open import network_of
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
+from asmdnn.network.storage import precision_of
 from asmdnn.primitives.attributes.user_post_op import trace
 from asmdnn.primitives.engine import Engine, engine_or_default
 
@@ -151,6 +152,8 @@ class Graph:
         *,
         engine: Engine | None = None,
         fallback: str | None = None,
+        precision: str = "f32",
+        keep_f32: Sequence[str] = (),
         **outputs: Symbol,
     ) -> Network:
         """The network that computes these outputs, by name; the other arguments are those of `load_onnx`."""
@@ -165,7 +168,7 @@ class Graph:
         ends = [Node("Identity", (symbol.name,), (name,), {}, "", "", OPSET) for name, symbol in outputs.items()]
         body = Body(self.name, self._inputs, tuple(outputs), (*self._nodes, *ends), self._constants)
         engine, model = engine_or_default(engine), Model(body, {"": OPSET})
-        return network_of(model, shapes, None, engine, fallback)
+        return network_of(model, shapes, None, engine, fallback, precision_of(precision, keep_f32))
 
     def _operand(self, operand: Any) -> str:
         if operand is None:

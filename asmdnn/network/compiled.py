@@ -68,7 +68,7 @@ def compiled(graph: StaticGraph, segment: Segment, engine: Engine, pool: WeightP
 
 def lowered(own: StaticGraph, segment: Segment, engine: Engine) -> Way:
     """The steps of a segment that has others around it."""
-    layouts = Layouts(Steps(own, engine), segment.groups)
+    layouts = Layouts(Steps(own, engine, segment.storage), segment.groups)
     for group in segment.groups:
         layouts.lower(group)
     return layouts.end()

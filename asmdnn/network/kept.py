@@ -25,6 +25,7 @@ from asmdnn.jit.store import DiskStore, default_store
 from asmdnn.network.onnx.wire import LARGEST_FILE_BYTES
 from asmdnn.network.running import Runner
 from asmdnn.network.saved import Saved, saved
+from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.primitives.engine import Engine
 from asmdnn.version import __version__
 
@@ -47,7 +48,12 @@ def store() -> DiskStore | None:
 
 
 def key_of(
-    model: str | PathLike[str] | bytes, shapes: Any, constants: Any, engine: Engine, fallback: str | None
+    model: str | PathLike[str] | bytes,
+    shapes: Any,
+    constants: Any,
+    engine: Engine,
+    fallback: str | None,
+    precision: Precision = IN_F32,
 ) -> str | None:
     """What a network is kept under; None if it is not to be kept, or the arguments are none."""
     if fallback is not None or store() is None:
@@ -59,7 +65,7 @@ def key_of(
         made_for = (engine.isa, engine.threads, engine.l2_bytes, engine.machine, repr(engine.tuning))
         dims = [(str(name), tuple(int(n) for n in shape)) for name, shape in items(shapes)]
         digest = hashlib.sha256(data)
-        digest.update(repr((made_for, dims, sources(), tuned_folder.state())).encode())
+        digest.update(repr((made_for, dims, precision, sources(), tuned_folder.state())).encode())
         for name, value in items(constants):
             array = np.asarray(value)
             if array.dtype.kind not in "fiub":

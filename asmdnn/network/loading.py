@@ -1,7 +1,7 @@
 """Networks and packs from files; imported without planners, which a network from a pack does not need."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -13,6 +13,7 @@ from asmdnn.jit import image_file
 from asmdnn.jit.packs import Pack
 from asmdnn.network.kept import find, keep, key_of
 from asmdnn.network.network import Network
+from asmdnn.network.storage import Precision, precision_of
 from asmdnn.primitives.engine import Engine, engine_or_default
 from asmdnn.runtime.threads import check_thread_count, max_threads
 
@@ -26,6 +27,8 @@ def load_onnx(
     constants: Mapping[str, Any] | None = None,
     engine: Engine | None = None,
     fallback: str | None = None,
+    precision: str = "f32",
+    keep_f32: Sequence[str] = (),
 ) -> Network:
     """The network in an ONNX file, or in its bytes, of operator sets 7 to 28.
 
@@ -35,11 +38,15 @@ def load_onnx(
     refused, all at once with their reasons; with fallback="numpy" they are computed by numpy between native parts.
     Networks that are native throughout are kept in the cache on disk, beside the kernels; one that is found there is
     planned again only when it is looked at in a way that needs it.
+    precision: "f32"; "bf16" and "f16" allow kernels to multiply and to store such numbers where that is expected to be
+    faster, which rounds to 8 or 11 bits, and "fast" whatever the CPU multiplies fastest.  Inputs and outputs keep their
+    types.  On a CPU that would have to make f32 of them it changes nothing.  keep_f32: names of nodes, or of their
+    results, that compute in f32 all the same.
     Raises InvalidArguments for what is no intact model, or shapes that do not fit it; Unimplemented.
     """
-    engine = engine_or_default(engine)
-    key = key_of(path, shapes, constants, engine, fallback)
-    anew = partial(network_in, path, shapes, constants, engine, fallback)
+    engine, allowed = engine_or_default(engine), precision_of(precision, keep_f32)
+    key = key_of(path, shapes, constants, engine, fallback, allowed)
+    anew = partial(network_in, path, shapes, constants, engine, fallback, allowed)
     if key and (kept := find(key, engine.threads)):
         return Network(lambda: engine, kept, lambda: anew().planned())
     net = anew()
@@ -49,14 +56,19 @@ def load_onnx(
 
 
 def network_in(
-    path: str | PathLike[str] | bytes, shapes: Any, constants: Any, engine: Engine, fallback: str | None
+    path: str | PathLike[str] | bytes,
+    shapes: Any,
+    constants: Any,
+    engine: Engine,
+    fallback: str | None,
+    precision: Precision,
 ) -> Network:
     """A model read and, unless it has open dims, planned."""
     with importing():
         from asmdnn.network.onnx.reader import read_model
         from asmdnn.network.open import network_of
 
-    return network_of(read_model(path), shapes, constants, engine, fallback)
+    return network_of(read_model(path), shapes, constants, engine, fallback, precision)
 
 
 def load_network(path: str | PathLike[str], threads: int = 0, *, sha256: str = "") -> Network:

@@ -14,6 +14,7 @@ from asmdnn.network.graph import LARGEST_DIM, Model
 from asmdnn.network.network import Network, Origin
 from asmdnn.network.planned import Planned, mapping, plan
 from asmdnn.network.running import Runnable
+from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.network.weights import WeightPool
 from asmdnn.primitives.engine import Engine
 from asmdnn.runtime.networks import forget, networks
@@ -21,18 +22,20 @@ from asmdnn.runtime.networks import forget, networks
 Key = tuple[tuple[int, ...], ...]
 
 
-def network_of(model: Model, shapes: Any, constants: Any, engine: Engine, fallback: str | None) -> Network:
+def network_of(
+    model: Model, shapes: Any, constants: Any, engine: Engine, fallback: str | None, precision: Precision = IN_F32
+) -> Network:
     """The network of a model, planned if no dim is open.  The arguments are those of `load_onnx`."""
     dims = open_dims(model.body.inputs, shapes, mapping("constants", constants))
-    origin = (network_of, (model, shapes, constants, engine, fallback))
+    origin = (network_of, (model, shapes, constants, engine, fallback, precision))
     if not dims.open_inputs:
-        planned = plan(model, shapes, constants, engine, fallback)
+        planned = plan(model, shapes, constants, engine, fallback, precision)
         return Network(lambda: engine, planned, origin=origin)
     pool, fixed = WeightPool(), dims.fixed
 
     def at(asked: Shapes) -> Network:
-        planned = plan(model, fixed | asked, constants, engine, fallback, pool)
-        one = (network_of, (model, fixed | asked, constants, engine, fallback))
+        planned = plan(model, fixed | asked, constants, engine, fallback, precision, pool)
+        one = (network_of, (model, fixed | asked, constants, engine, fallback, precision))
         return Network(lambda: engine, planned, origin=one)
 
     return OpenNetwork(model, dims, engine, at, origin)

@@ -13,12 +13,14 @@ from asmdnn.network.compiled import Compiled, compiled, runner_of
 from asmdnn.network.folding import specialise
 from asmdnn.network.graph import NOTHING, Array, Model, Node
 from asmdnn.network.known import OperatorUse, uses_of
+from asmdnn.network.narrowing import check_kept
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.report import explanation
 from asmdnn.network.running import Ends, NativePart, NetworkPart, Runnable
 from asmdnn.network.segments import Segment, fused, segments_of
 from asmdnn.network.static import StaticGraph
+from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.network.weights import WeightPool
 from asmdnn.primitives.engine import Engine
 
@@ -58,7 +60,13 @@ class Planned:
 
 @within_memory
 def plan(
-    model: Model, shapes: Any, constants: Any, engine: Engine, fallback: str | None, pool: WeightPool | None = None
+    model: Model,
+    shapes: Any,
+    constants: Any,
+    engine: Engine,
+    fallback: str | None,
+    precision: Precision = IN_F32,
+    pool: WeightPool | None = None,
 ) -> Planned:
     """Plan a network; nothing is generated or packed.  pool: of packed weights that it may share; the other arguments
     are those of `load_onnx`.  Raises OutOfMemory."""
@@ -66,7 +74,8 @@ def plan(
         raise InvalidArguments(f"fallback must be None or 'numpy', not {shown(fallback)}")
     pool = WeightPool() if pool is None else pool
     graph = fused(specialise(model, mapping("shapes", shapes), mapping("constants", constants)))
-    found, refused = segments_of(graph, engine, fallback)
+    check_kept(model, precision)
+    found, refused = segments_of(graph, engine, fallback, precision)
     segments = tuple(compiled(graph, segment, engine, pool) if segment.is_native else segment for segment in found)
     return Planned(engine, model, graph, segments, refused, runnable(model, graph, segments, engine))
 

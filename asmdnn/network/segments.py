@@ -32,9 +32,11 @@ from asmdnn.network.fusion.tiling import untiled
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.known import name_of
 from asmdnn.network.layouts import Layouts, Way
+from asmdnn.network.narrowing import storage_of
 from asmdnn.network.running import result_name
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import NUMBERS, Place, Steps
+from asmdnn.network.storage import AS_DECLARED, IN_F32, Precision, StorageTypes
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.engine import Engine
 
@@ -66,13 +68,15 @@ MOST_NAMED = 4  # refused nodes that an error names; a message has 500 character
 class Segment:
     """Groups that run together; reads and makes: the values that it takes from before, and those that others read.
 
-    way: how the groups of a network that is native throughout were lowered when they were asked for kernels."""
+    way: how the groups of a network that is native throughout were lowered when they were asked for kernels.  storage:
+    the types of values inside."""
 
     groups: tuple[Group, ...]
     is_native: bool
     reads: tuple[str, ...]
     makes: tuple[str, ...]
     way: Way | None = None
+    storage: StorageTypes = AS_DECLARED
 
 
 def fused(graph: StaticGraph) -> StaticGraph:
@@ -83,14 +87,18 @@ def fused(graph: StaticGraph) -> StaticGraph:
     return graph
 
 
-def segments_of(graph: StaticGraph, engine: Engine, fallback: str | None) -> tuple[list[Segment], dict[str, str]]:
+def segments_of(
+    graph: StaticGraph, engine: Engine, fallback: str | None, precision: Precision = IN_F32
+) -> tuple[list[Segment], dict[str, str]]:
     """The segments, and why nodes have no kernel, by the label of their group.
 
     Raises Unimplemented, which names all of them, unless fallback is "numpy".
     """
-    groups, refused = paired(graph, groups_of(graph)), dict[str, str]()
-    whole = segment(graph, True, groups, groups)
-    layouts = Layouts(Steps(subgraph(graph, whole), engine), groups)
+    groups, refused = groups_of(graph), dict[str, str]()
+    storage = storage_of(graph, groups, engine, precision)
+    groups = groups if storage.products else paired(graph, groups)
+    whole = replace(segment(graph, True, groups, groups), storage=storage)
+    layouts = Layouts(Steps(subgraph(graph, whole), engine, storage), groups)
     for group in groups:
         reason = refusal(layouts, group)
         if reason:
@@ -103,7 +111,8 @@ def segments_of(graph: StaticGraph, engine: Engine, fallback: str | None) -> tup
         return [], refused
     if not refused:
         return [replace(whole, way=layouts.end())], refused
-    return [segment(graph, is_native, some, groups) for is_native, some in runs_of(groups, refused)], refused
+    parts = (segment(graph, is_native, some, groups) for is_native, some in runs_of(groups, refused))
+    return [replace(part, storage=storage) for part in parts], refused
 
 
 def runs_of(groups: Sequence[Group], refused: Mapping[str, str]) -> list[tuple[bool, list[Group]]]:

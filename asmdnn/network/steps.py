@@ -22,8 +22,9 @@ from asmdnn.network.graph import Array, Node
 from asmdnn.network.indices import ValuesOfIndices
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.place import Place as Place
-from asmdnn.network.quantised.values import ValuesOfIntegers
 from asmdnn.network.static import StaticGraph
+from asmdnn.network.storage import AS_DECLARED, StorageTypes
+from asmdnn.network.typed_values import NARROW, TypedValues
 from asmdnn.planning.phase import View
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
@@ -40,7 +41,7 @@ NUMBERS = (np.float32, np.bool_, np.uint8, np.int8)
 
 @dataclass(frozen=True, eq=False)
 class Weight:
-    """A constant in the format that a primitive reads; `array` is plain and has desc's dims."""
+    """A constant in the format that a primitive reads; `array` is plain, of desc's dims, and f32 for narrower types."""
 
     desc: MemoryDesc
     array: Array
@@ -80,13 +81,13 @@ PLAIN, LAST = "row-major", "channels last"
 BY_ITSELF = FormatChoice()
 
 
-class Steps(ValuesOfIntegers, ValuesOfIndices):
+class Steps(TypedValues, ValuesOfIndices):
     """What lowering adds to.  inputs and outputs are buffers of their own names, plain and dense.
 
     choice: what the next step is told."""
 
-    def __init__(self, graph: StaticGraph, engine: Engine) -> None:
-        self.graph, self.engine = graph, engine
+    def __init__(self, graph: StaticGraph, engine: Engine, storage: StorageTypes = AS_DECLARED) -> None:
+        self.graph, self.engine, self.storage = graph, engine, storage
         self.steps: list[Step] = []
         self.weights: dict[str, Weight] = {}
         self.sizes: dict[str, int] = {}  # of values' buffers, in bytes
@@ -127,7 +128,7 @@ class Steps(ValuesOfIntegers, ValuesOfIndices):
     def place(self, name: str, wanted: MemoryDesc | None = None) -> Place:
         """Where a value can be read, in a format, with a reorder if there is none such; a constant becomes a weight.
 
-        Raises Refused for values that are not f32.
+        Without a format as f32, or as bytes.  Raises Refused for other values.
         """
         if name not in self.places and name in self.integers_behind:
             self.make_floats(name)
@@ -138,28 +139,29 @@ class Steps(ValuesOfIntegers, ValuesOfIndices):
             return self.weight(name, value.data, wanted or row_major(value.shape, stored(value)))
         known = self.places[name]
         if wanted is None:
-            return known[0]
+            return self.as_type(name, f32) if known[0].desc.dtype in NARROW else known[0]
         for place in known:
             if place.desc == wanted:
                 return place
         return self.copied(name, known[0], wanted)
 
-    def plain(self, name: str) -> Place:
-        """A value in row-major order, dense or a part of something dense."""
+    def plain(self, name: str, dtype: DataType | None = None) -> Place:
+        """A value in row-major order, dense or a part of something dense, of a type, or else f32 or bytes."""
         for place in self.places.get(name, ()):
-            if is_row_major(place.desc):
+            fits = place.desc.dtype not in NARROW if dtype is None else place.desc.dtype == dtype
+            if fits and is_row_major(place.desc):
                 return Place(place.buffer, row_major(place.desc.dims, place.desc.dtype))
-        return self.place(name, row_major(self.shape(name), stored(self.value(name))))
+        return self.place(name, row_major(self.shape(name), dtype or stored(self.value(name))))
 
-    def viewed(self, name: str, dims: tuple[int, ...]) -> Place:
+    def viewed(self, name: str, dims: tuple[int, ...], dtype: DataType | None = None) -> Place:
         """A value with other axes, as many elements in the same order: as it lies where that can be, else copied."""
-        place = self.place(name)
+        place = self.place(name) if dtype is None else self.as_type(name, dtype)
         if not place.desc.inner_blocks:
             try:
                 return Place(place.buffer, place.desc.reshape(dims))
             except InvalidArguments:  # transposed axes that are to be one
                 pass
-        place = self.plain(name)
+        place = self.plain(name, dtype)
         return Place(place.buffer, place.desc.reshape(dims))
 
     def copied(self, name: str, source: Place, wanted: MemoryDesc) -> Place:
@@ -176,8 +178,10 @@ class Steps(ValuesOfIntegers, ValuesOfIndices):
 
     def weight(self, name: str, array: Array, desc: MemoryDesc) -> Place:
         """A constant in a format, packed once."""
-        key = f"{name} as {layout_of(desc)}"
-        self.weights.setdefault(key, Weight(desc, np.asarray(array, desc.dtype.numpy).reshape(desc.dims)))
+        narrow = desc.dtype in NARROW
+        key = f"{name} as {desc.dtype} {layout_of(desc)}" if narrow else f"{name} as {layout_of(desc)}"
+        data = np.asarray(array, np.float32 if narrow else desc.dtype.numpy)
+        self.weights.setdefault(key, Weight(desc, data.reshape(desc.dims)))
         return Place(key, desc)
 
     def buffer(self, name: str, desc: MemoryDesc) -> str:

@@ -13,8 +13,10 @@ from asmdnn.network.quantised.numbers import numbers_behind
 from asmdnn.network.quantised.weights import QUANTIZE
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.stepwise import Stepwise
+from asmdnn.network.storage import StorageTypes
 
 UNIT_ROUNDOFF = 2.0**-24
+NARROW_ROUNDING = 2.0**-7  # of bf16: an operand, a weight and the result, each by 2^-9 of its value
 FUNCTIONS = 64  # roundings that maps, and transformed convolutions, may add
 SUMS = ("Conv", "ConvTranspose", "MatMul", "Gemm")  # what sums products
 
@@ -59,6 +61,7 @@ def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -
             exact = inner[group.result]
             largest = max(magnitude(group, {**known, **inner}), *map(largest_number, inner.values()))
             bound = UNIT_ROUNDOFF * (terms(graph, group) + FUNCTIONS) * largest
+            bound += NARROW_ROUNDING * largest * is_narrow(run.segment.segment.storage, group)
             bound, saturated = in_steps(graph, group, bound), cut_off(graph, group, {**known, **inner})
             if array.size == exact.size and not is_permuted(group):
                 native = in_order(group, array).reshape(exact.shape).astype(np.float64)
@@ -99,6 +102,12 @@ def distance(native: Array, exact: Array) -> float:
     with np.errstate(invalid="ignore"):
         off = np.abs(native - exact)[differs]
     return float(np.where(np.isnan(off), np.inf, off).max(initial=0))
+
+
+def is_narrow(storage: StorageTypes, group: Group) -> bool:
+    """Whether it multiplies, reads or makes values that are kept in fewer bits than f32."""
+    names = {name for node in group.nodes for name in (*node.inputs, *node.outputs)}
+    return group.result in storage.products or not names.isdisjoint(storage.values)
 
 
 def in_steps(graph: StaticGraph, group: Group, bound: float) -> float:

@@ -7,8 +7,12 @@ import numpy as np
 
 from asmdnn.memory import Memory
 from asmdnn.network.arrays import Array
+from asmdnn.network.descriptors import row_major
 from asmdnn.network.running import PAGE_BYTES
 from asmdnn.network.steps import Weight
+from asmdnn.network.typed_values import NARROW
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.reordering import reorder
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +54,17 @@ class WeightPool:
             if source:
                 made[at : at + count] = source.data[source.places[name] :][:count]
             else:
-                made[at : at + count] = Memory.from_numpy(weight.array, weight.desc).array.view(np.uint8)
+                made[at : at + count] = packed_bytes(weight)
         self._blobs.append(Blob(weights, places, made))
         return made
+
+
+def packed_bytes(weight: Weight) -> Array:
+    """u8[bytes]; f32 for narrower types is rounded to the nearest."""
+    if weight.desc.dtype not in NARROW:
+        return Memory.from_numpy(weight.array, weight.desc).array.view(np.uint8)
+    plain = Memory.from_numpy(weight.array, row_major(weight.desc.dims))
+    return reorder(plain, weight.desc, Engine(threads=1)).array.view(np.uint8)
 
 
 def same_bits(a: Array, b: Array) -> bool:

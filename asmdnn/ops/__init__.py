@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from asmdnn.ops.normalization import layer_norm as layer_norm
     from asmdnn.ops.normalization import lrn as lrn
     from asmdnn.ops.normalization import rms_norm as rms_norm
+    from asmdnn.ops.pool_gradients import avg_pool_gradient as avg_pool_gradient
+    from asmdnn.ops.pool_gradients import max_pool_gradient as max_pool_gradient
     from asmdnn.ops.pooling import adaptive_avg_pool as adaptive_avg_pool
     from asmdnn.ops.pooling import adaptive_max_pool as adaptive_max_pool
     from asmdnn.ops.pooling import avg_pool as avg_pool
@@ -88,6 +90,7 @@ MODULES = {
     "masking": ("dropout",),
     "moves": ("concat", "expand", "pad", "slice", "split"),
     "normalization": ("batch_norm", "group_norm", "layer_norm", "lrn", "rms_norm"),
+    "pool_gradients": ("avg_pool_gradient", "max_pool_gradient"),
     "pooling": ("adaptive_avg_pool", "adaptive_max_pool", "avg_pool", "max_pool"),
     "products": ("matmul", "pack_weights"),
     "nibble_products": ("pack_quantized_weights",),

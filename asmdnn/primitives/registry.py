@@ -16,6 +16,8 @@ FOLDERS = (
     "deconvolution",
     "convolution_backward",
     "row_gradients",
+    "pooling_backward",
+    "channel_gradients",
     "products",
     "elementwise",
     "reorder",

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench.recurrent.bounded import Bounded
-from asmdnn.bench.recurrent.reference import Net, ReferenceRun
-from asmdnn.bench.recurrent.values import Function
+from asmdnn.definitions.recurrent.bounded import Bounded
+from asmdnn.definitions.recurrent.layers import Net, ReferenceRun
+from asmdnn.definitions.recurrent.values import Function
 from tests.primitives.recurrent_case import AVX2, NAMES, Arrays, compute, data_of, f32
 
 BACKWARD = {

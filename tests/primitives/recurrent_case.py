@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 import asmdnn as dnn
-from asmdnn.bench.recurrent.bounded import Bounded
-from asmdnn.bench.recurrent.reference import Net, ReferenceRun
-from asmdnn.bench.recurrent.values import Function
+from asmdnn.definitions.recurrent.bounded import Bounded
+from asmdnn.definitions.recurrent.layers import Net, ReferenceRun
+from asmdnn.definitions.recurrent.values import Function
 from asmdnn.primitives.recurrent.description import RecurrentForward, VanillaRNNForward
 from tests.primitives.guarded import guarded_memory, in_child
 

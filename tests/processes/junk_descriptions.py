@@ -81,11 +81,30 @@ def weights_gradient_of(conv: Arguments) -> Arguments:
 
 
 def row_gradients() -> dict[str, Call]:
-    """Gradients that need sums over a row."""
+    """Gradients of windows, and those that need sums over a row."""
     x, rows, columns = desc(4, 6), desc(4), desc(6)
     return {
         "SoftmaxBackward": (
             dnn.SoftmaxBackward, lambda: {"alg": "log", "dst": x, "diff_dst": x, "diff_src": x, "axis": 1}
+        ),
+        "PoolingBackward": (
+            dnn.PoolingBackward,
+            lambda: {
+                "alg": "max", "diff_src": desc(1, 2, 6, 6), "diff_dst": desc(1, 2, 3, 3), "kernel": (2, 2),
+                "strides": (2, 2), "dilations": (0, 0), "padding_l": (0, 0), "padding_r": (0, 0),
+                "indices": desc(1, 2, 3, 3, dtype=dnn.s32),
+            },
+        ),
+        "BatchNormBackward": (
+            dnn.BatchNormBackward,
+            lambda: {
+                "src": x, "diff_dst": x, "diff_src": x, **dict.fromkeys(("mean", "variance"), columns), "epsilon": 1e-5,
+                **dict.fromkeys(("scale", "diff_scale", "diff_shift"), columns), "use_global_stats": False,
+            },
+        ),
+        "PReLUBackward": (
+            dnn.PReLUBackward,
+            lambda: {"src": x, "weights": desc(1, 6), "diff_dst": x, "diff_src": x, "diff_weights": desc(1, 6)},
         ),
         "LayerNormBackward": (
             dnn.LayerNormBackward,

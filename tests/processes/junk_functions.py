@@ -72,6 +72,7 @@ def array_products() -> dict[str, Call]:
     conv = {"x": array(1, 2, 5, 5), "w": array(3, 2, 3, 3), "b": array(3), "stride": 1, "padding": (1, 1),
             "dilation": 1, "post_ops": [], "out": array(1, 3, 5, 5), "engine": ENGINE}  # fmt: skip
     transposed = {**conv, "w": array(2, 3, 3, 3)}
+    pooled = {"dy": array(1, 2, 3, 3), "image": (1, 2, 6, 6), "kernel": 2, "stride": 2, "padding": 0, "engine": ENGINE}
     row = {"dy": array(2, 3), "engine": ENGINE}
     normed = {"x": array(2, 3), "scale": array(3), "epsilon": 1e-5}
     back = {"dy": array(1, 3, 5, 5), "stride": 1, "padding": (1, 1), "dilation": 1, "groups": 1, "engine": ENGINE}
@@ -86,6 +87,13 @@ def array_products() -> dict[str, Call]:
         ),
         "ops.conv_transpose_input_gradient": (
             dnn.ops.conv_transpose_input_gradient, lambda: {**back, "w": array(2, 3, 3, 3), "out": array(1, 2, 5, 5)}
+        ),
+        "ops.avg_pool_gradient": (
+            dnn.ops.avg_pool_gradient, lambda: {**pooled, "count_include_pad": True, "out": array(1, 2, 6, 6)}
+        ),
+        "ops.max_pool_gradient": (
+            dnn.ops.max_pool_gradient,
+            lambda: {**pooled, "indices": np.zeros((1, 2, 3, 3), np.int64), "dilation": 1, "out": array(1, 2, 6, 6)},
         ),
         "ops.softmax_gradient": (dnn.ops.softmax_gradient, lambda: {**row, "y": array(2, 3), "axis": 1}),
         "ops.log_softmax_gradient": (dnn.ops.log_softmax_gradient, lambda: {**row, "y": array(2, 3), "axis": 1}),

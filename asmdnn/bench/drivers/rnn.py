@@ -10,14 +10,15 @@ from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problems import FLOAT_BYTES
 from asmdnn.bench.recurrent import backward
-from asmdnn.bench.recurrent.bounded import FUNCTION_ERROR, UNIT_ROUNDOFF
-from asmdnn.bench.recurrent.cells import CELLS
 from asmdnn.bench.recurrent.data import LSTM, ArgumentSizes, Dims, filled
 from asmdnn.bench.recurrent.problem import RnnProblem, rnn_problem
-from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM, Net, ReferenceRun
-from asmdnn.bench.recurrent.values import Function
 from asmdnn.bench.values import joined, poison
 from asmdnn.bench.words import Option, Settings, boolean, configuration, direction, number, one_of
+from asmdnn.definitions.recurrent.bounded import FUNCTION_ERROR
+from asmdnn.definitions.recurrent.cells import CELLS
+from asmdnn.definitions.recurrent.layers import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM, Net, ReferenceRun
+from asmdnn.definitions.recurrent.values import Function
+from asmdnn.definitions.rounding import UNIT_ROUNDOFF
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.types import IsaName
 

@@ -7,7 +7,7 @@ import asmdnn as dnn
 from asmdnn.bench.driver import Array, Data
 from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage, Tensor
 from asmdnn.bench.recurrent.data import LayerWords
-from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM
+from asmdnn.definitions.recurrent.layers import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM
 from asmdnn.errors import Unimplemented
 
 # Numbers of the C interface.

@@ -10,8 +10,8 @@ import asmdnn as dnn
 from asmdnn import environment
 from asmdnn.bench.driver import Array, Data
 from asmdnn.bench.recurrent.data import ArgumentSizes, LayerWords
-from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT
 from asmdnn.bench.values import joined
+from asmdnn.definitions.recurrent.layers import CONCAT, LEFT2RIGHT
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 from asmdnn.isa.vectors import f32_level
 

@@ -1,1 +1,1 @@
-"""Recurrent layers for the bench: problems, data, and the answer from the equations."""
+"""Recurrent layers for the bench: problems and data; what they compute is in asmdnn/definitions."""

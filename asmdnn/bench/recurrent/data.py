@@ -7,9 +7,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.bench.recurrent.cells import CELLS
 from asmdnn.bench.recurrent.problem import RnnProblem
-from asmdnn.bench.recurrent.reference import CONCAT, SUM
+from asmdnn.definitions.recurrent.cells import CELLS
+from asmdnn.definitions.recurrent.layers import CONCAT, SUM
 
 Floats = npt.NDArray[np.float32]
 Dims = tuple[int, ...]

@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from asmdnn.network.graph import NOTHING
 from asmdnn.network.static import StaticGraph
 
 
 def scaled_by(
     graph: StaticGraph, number: int, users: Mapping[str, Sequence[int]], readers: Mapping[str, int]
 ) -> int | None:
-    """The convolution whose operand a node scales, and nobody else reads."""
+    """The convolution of constant weights whose operand a node scales, and nobody else reads."""
     node = graph.nodes[number]
     if node.op != "Mul" or node.domain or operands_of(graph, node.inputs, graph.shape(node.outputs[0])) is None:
         return None
@@ -25,6 +26,7 @@ def scaled_by(
     found = users.get(result, ())
     reader = graph.nodes[found[0]] if len(found) == 1 and readers[result] == 1 else None
     is_conv = reader is not None and reader.op == "Conv" and not reader.domain and reader.inputs[0] == result
+    is_conv = is_conv and all(graph.is_constant(name) for name in reader.inputs[1:] if name != NOTHING)  # type: ignore[union-attr]
     return found[0] if is_conv and graph.values[result].dtype == np.float32 else None
 
 

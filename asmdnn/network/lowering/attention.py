@@ -8,7 +8,7 @@ from asmdnn.network.operators.moves import permutation
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.steps import Place, Steps
 from asmdnn.primitives.attention.description import AttentionForward
-from asmdnn.types import PropKind
+from asmdnn.types import DataType, PropKind, bf16, f32
 
 ROWS_FIRST = (0, 2, 1, 3)  # (n, heads, rows, d) as (n, rows, heads, d), and back
 
@@ -17,20 +17,23 @@ def lower_attention(steps: Steps, group: Group) -> None:
     """The result is written as its reader turns it."""
     node = group.main
     assert node is not None
-    places = dict(zip(("query", "key", "value", "mask"), (unblocked(steps, x) for x in node.inputs), strict=False))
+    dtype = bf16 if steps.multiplies_narrow(group.result) else f32
+    types = (dtype, dtype, dtype, f32)
+    found = (unblocked(steps, x, dtype) for x, dtype in zip(node.inputs, types, strict=False))
+    places = dict(zip(("query", "key", "value", "mask"), found, strict=False))
     n, heads, rows, size = steps.shape(group.result)
-    dst = row_major((n, heads, rows, size))
+    dst = row_major((n, heads, rows, size), dtype)
     if is_turned(steps, group.result):
-        dst = row_major((n, rows, heads, size)).permute_axes(ROWS_FIRST)
+        dst = row_major((n, rows, heads, size), dtype).permute_axes(ROWS_FIRST)
     descs: dict[str, Any] = {name: place.desc for name, place in places.items()}
     desc = AttentionForward(PropKind.forward_inference, dst=dst, scale=node.get("scale"), **descs)
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result})
 
 
-def unblocked(steps: Steps, name: str) -> Place:
-    """A value as it lies, if it lies in no blocks."""
-    place = steps.place(name)
-    return steps.plain(name) if place.desc.inner_blocks else place
+def unblocked(steps: Steps, name: str, dtype: DataType) -> Place:
+    """A value of a type as it lies, if it lies in no blocks."""
+    place = steps.as_type(name, dtype)
+    return steps.plain(name, dtype) if place.desc.inner_blocks else place
 
 
 def is_turned(steps: Steps, name: str) -> bool:

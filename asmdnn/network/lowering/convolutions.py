@@ -11,17 +11,19 @@ from asmdnn.network.fusion.scaling import operands_of
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.lowering.elementwise import lower_maps
 from asmdnn.network.lowering.frames import is_frames, lower_frames
+from asmdnn.network.lowering.given_weights import has_given_weights, lower_given
 from asmdnn.network.lowering.integer_tail import AnyTail, Start, tail_of
 from asmdnn.network.lowering.integers import bias_of, cheapest_way, is_product_of_integers, source_of, weights_of
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.products import transposed_window
 from asmdnn.network.steps import Place, Steps
+from asmdnn.network.typed_values import NARROW
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.types import Algorithm, f32, s8
+from asmdnn.types import Algorithm, bf16, f32, s8
 
 SCALES_OF_CHANNELS, SCALES_OF_IMAGES = 2, 3  # masks: of dim 1, and of dims 0 and 1
 Description = ConvolutionForward | DeconvolutionForward
@@ -30,7 +32,7 @@ Description = ConvolutionForward | DeconvolutionForward
 def lower_conv(steps: Steps, group: Group) -> None:
     """Of integers as such, if that is cheaper than as floats, which it is but for some of few channels."""
     if not group.has_integers:
-        convolve_floats(steps, group)
+        convolve_narrow(steps, group) if steps.multiplies_narrow(group.result) else convolve_floats(steps, group)
         return
     assert group.main is not None
     if not is_product_of_integers(steps, group):
@@ -64,6 +66,33 @@ def convolve_integers(steps: Steps, group: Group) -> None:
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, attr)
 
 
+def convolve_narrow(steps: Steps, group: Group) -> None:
+    """Of bf16, with sums of f32; the bias stays f32."""
+    node = group.main
+    assert node is not None
+    desc = convolution(steps, node)
+    constants, tail = constants_of(steps, node, desc), tail_of(steps, group, reads_bytes=True)
+    formats = {
+        "src": any_format(desc.src.dims, bf16),
+        "weights": any_format(desc.weights.dims, bf16),
+        "dst": steps.result_format(desc.dst.dims, steps.type_of(group.result)),
+    }
+    desc, attr = desc.with_formats(formats), tail.attr()
+    place = operand_of(steps, node.inputs[0], desc, attr)
+    desc = desc.with_formats({"src": place.desc})
+    places = {"src": place, **tail.places()}
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, attr)
+
+
+def operand_of(steps: Steps, name: str, desc: Description, attr: Attr) -> Place:
+    """The operand in the description's type: what is there in another one is converted into the format that the
+    primitive likes."""
+    known = [place for place in steps.places.get(name, ()) if place.desc.dtype == desc.src.dtype]
+    if known:
+        return cheapest(steps, name, known[0], desc, attr)
+    return steps.place(name, steps.chosen(desc, "src", attr))
+
+
 def in_two_steps(steps: Steps, group: Group) -> None:
     """Of floats to floats, and what is behind it by itself."""
     if group.main is None or not group.maps:
@@ -78,13 +107,17 @@ def convolve_floats(steps: Steps, group: Group) -> None:
     assert node is not None
     is_transposed = node.op == "ConvTranspose"
     desc: Description = deconvolution(steps, node) if is_transposed else convolution(steps, node)
+    if group.scale is None and has_given_weights(steps, node):
+        lower_given(steps, (node, *group.maps), group.label, desc, tail_of(steps, group))
+        return
     constants, tail = constants_of(steps, node, desc), tail_of(steps, group)
     desc = desc.with_formats({"dst": steps.result_format(desc.dst.dims, stored(steps.value(group.result)))})
     if not is_transposed and group.scale is None and is_frames(steps, node, tail):
         lower_frames(steps, group, constants, tail)
         return
     x, scales, attr = scaled(steps, group, tail)
-    source = cheapest(steps, x, steps.place(x), desc, attr)
+    is_narrow = steps.kept(x).desc.dtype in NARROW
+    source = operand_of(steps, x, desc, attr) if is_narrow else cheapest(steps, x, steps.place(x), desc, attr)
     desc = desc.with_formats({"src": source.desc})
     places = {"src": source, **scales, **tail.places()}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, attr)

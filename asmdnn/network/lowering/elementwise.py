@@ -25,10 +25,10 @@ def lower_maps(steps: Steps, group: Group) -> None:
     if group.has_integers:
         lower_integers(steps, group)
         return
-    tail, source = Tail(steps, group.maps, group.x), steps.place(group.x)
-    dst = steps.result_format(shape)
-    if not steps.choice.result and not source.desc.is_dense:
-        dst = dense_like(source.desc, row_major(shape))
+    tail, source, dtype = Tail(steps, group.maps, group.x, None, True), steps.kept(group.x), steps.type_of(result)
+    dst = steps.result_format(shape, dtype)
+    if not steps.choice.result and (not source.desc.is_dense or source.desc.dtype != dtype):
+        dst = dense_like(source.desc, row_major(shape, dtype))
     desc = EltwiseForward(PropKind.forward_inference, "linear", source.desc, dst, 1.0, 0.0)
     only = group.maps[0] if len(group.maps) == 1 else None
     if only is not None and only.op == "Relu":

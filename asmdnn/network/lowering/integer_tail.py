@@ -208,4 +208,4 @@ def tail_of(
     """The maps of a group as a post-op.  start: what the kernel's own result stands for."""
     if group.has_integers:
         return IntegerTail(steps, group, adapt, start, reads_bytes)
-    return Tail(steps, group.maps, group.x, adapt)
+    return Tail(steps, group.maps, group.x, adapt, reads_bytes)

@@ -27,11 +27,13 @@ class Tail:
     """The maps of a group as post-ops of a result of dims `dims`, and the tensors that they read.
 
     dims may have other axes than the values, as many elements in the same order: `adapt` says what becomes of a
-    tensor's dims.
+    tensor's dims.  reads_all: whether the primitive's post-ops read tensors of all types.
     """
 
-    def __init__(self, steps: Steps, maps: Sequence[Node], x: str, adapt: Adapt | None = None) -> None:
-        self.steps, self.maps, self.x = steps, maps, x
+    def __init__(
+        self, steps: Steps, maps: Sequence[Node], x: str, adapt: Adapt | None = None, reads_all: bool = False
+    ) -> None:
+        self.steps, self.maps, self.x, self.reads_all = steps, maps, x, reads_all
         self.adapt = adapt or (lambda dims: dims)
         self.ndim = len(steps.shape(maps[-1].outputs[0])) if maps else 0
         self.tensors = self.tensors_read()
@@ -66,9 +68,9 @@ class Tail:
         return self.place(name).desc
 
     def place(self, name: str) -> Place:
-        place = self.steps.place(name)
+        place = self.steps.kept(name) if self.reads_all else self.steps.place(name)
         dims = self.adapt((1,) * (self.ndim - len(place.desc.dims)) + place.desc.dims)
-        return place if dims == place.desc.dims else self.steps.viewed(name, dims)
+        return place if dims == place.desc.dims else self.steps.viewed(name, dims, place.desc.dtype)
 
     def places(self) -> dict[str, Place]:
         """The arguments of the primitive that the tensors are."""

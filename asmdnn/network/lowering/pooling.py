@@ -2,7 +2,7 @@
 
 from math import prod
 
-from asmdnn.network.descriptors import any_format, stored
+from asmdnn.network.descriptors import any_format
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Node
 from asmdnn.network.lowering.integer_tail import AS_IT_IS, Start, tail_of
@@ -42,7 +42,7 @@ def lower_pool(steps: Steps, group: Group) -> None:
     desc = PoolingForward(
         "max" if node.op == "MaxPool" else average,
         source.desc,
-        steps.result_format(steps.shape(group.x), stored(steps.value(group.result))),
+        steps.result_format(steps.shape(group.x), steps.type_of(group.result)),
         window.kernel,
         window.strides,
         tuple(d - 1 for d in window.dilations),
@@ -59,7 +59,7 @@ def operand(steps: Steps, node: Node, counts_padding: bool) -> tuple[Place, Star
     among them that is not their zero point."""
     floats = node.inputs[0]
     if floats not in steps.integers_behind or node.op not in AVERAGES:
-        return steps.place(floats), AS_IT_IS
+        return steps.kept(floats), AS_IT_IS
     source = source_of(steps, floats)
     if counts_padding and source.has_zero:
         return steps.place(floats), AS_IT_IS
@@ -72,7 +72,7 @@ def lower_whole(steps: Steps, group: Group) -> None:
     node = group.main
     assert node is not None
     source, start = operand(steps, node, False)
-    sizes, result = source.desc.dims[2:], any_format(steps.shape(group.x), stored(steps.value(group.result)))
+    sizes, result = source.desc.dims[2:], any_format(steps.shape(group.x), steps.type_of(group.result))
     by_window, by_rows = GLOBAL[node.op]
     if 0 in sizes or not prod(sizes):
         raise Refused("its operand has no elements")

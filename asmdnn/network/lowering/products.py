@@ -22,7 +22,7 @@ from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.types import s8
+from asmdnn.types import DataType, bf16, f32, s8
 
 
 def lower_product(steps: Steps, group: Group) -> None:
@@ -43,14 +43,14 @@ def multiply_floats(steps: Steps, group: Group) -> None:
     left, right, result = steps.shape(a), steps.shape(b), steps.shape(group.result)
     if len(left) < 2 or len(right) < 2:
         raise Refused("a vector as an operand has no kernel, a matrix of one row or column has")
-    weights, dtype = steps.constant(b), stored(steps.value(group.result))
+    weights, dtype, factors = steps.constant(b), steps.type_of(group.result), factors_of(steps, group)
     if weights is not None and len(right) == 2:
         rows = (prod(left[:-1]), left[-1])
         dst = (rows[0], right[1])
-        tail = tail_of(steps, group, lambda dims: folded(dims, result))
-        source = steps.plain(a)
+        tail = tail_of(steps, group, lambda dims: folded(dims, result), reads_bytes=factors != f32)
+        source = steps.plain(a, factors)
         places = {"src": Place(source.buffer, source.desc.reshape(rows)), **tail.places()}
-        desc = MatMul(places["src"].desc, any_format(right), row_major(dst, dtype))
+        desc = MatMul(places["src"].desc, any_format(right, factors), row_major(dst, dtype))
         steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, {"weights": (b, weights)}, tail.attr())
         return
     tail = tail_of(steps, group)
@@ -68,6 +68,11 @@ def folded(dims: tuple[int, ...], result: tuple[int, ...]) -> tuple[int, int]:
     raise Refused(f"a tensor of dims {dims} is broadcast along some axes of {result} only")
 
 
+def factors_of(steps: Steps, group: Group) -> DataType:
+    """The type of what is multiplied."""
+    return bf16 if steps.multiplies_narrow(group.result) else f32
+
+
 def operand(steps: Steps, name: str, ndim: int) -> Place:
     """A value as it lies, if it has no blocks, with batch axes of 1 in front."""
     dims = steps.shape(name)
@@ -83,7 +88,8 @@ def gemm_of_floats(steps: Steps, group: Group) -> None:
     if weights is None:
         raise Refused(f"its operand {b} is no constant")
     weights = np.float32(alpha) * (weights.T if node.get("transB", 0) else weights)
-    source = steps.plain(a)
+    factors = factors_of(steps, group)
+    source = steps.plain(a, factors)
     if node.get("transA", 0):
         source = Place(source.buffer, source.desc.permute_axes((1, 0)))
     bias = more[0] if more else NOTHING
@@ -96,9 +102,9 @@ def gemm_of_floats(steps: Steps, group: Group) -> None:
         dims = (1,) * (2 - data.ndim) + data.shape
         bias_desc = row_major(dims)
         constants["bias"] = (bias, np.float32(beta) * data)
-    tail = tail_of(steps, group)
-    dst = row_major(shape, stored(steps.value(group.result)))
-    desc = MatMul(source.desc, any_format(weights.shape), dst, bias_desc)
+    tail = tail_of(steps, group, reads_bytes=factors != f32)
+    dst = row_major(shape, steps.type_of(group.result))
+    desc = MatMul(source.desc, any_format(weights.shape, factors), dst, bias_desc)
     places = {"src": source, **tail.places()}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, tail.attr())
 

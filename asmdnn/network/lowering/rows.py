@@ -73,13 +73,12 @@ def lower_layer_norm(steps: Steps, group: Group) -> None:
         if data is not None:
             constants[argument] = (name, np.reshape(data, shape[1:]))
     tail = Tail(steps, group.maps, group.x, lambda one: folded_rows(one, dims, axis, shape))
-    plain = steps.plain(x)
+    plain = steps.plain(x, steps.kept(x).desc.dtype)
     source = Place(plain.buffer, plain.desc.reshape(shape))
+    dst = row_major(shape, steps.type_of(group.result))
     scale, shift = (columns if argument in constants else None for argument in ("scale", "shift"))
     is_rms = node.op == "RMSNormalization"
-    desc = LayerNormForward(
-        INFERENCE, source.desc, row_major(shape), node.get("epsilon", 1e-5), scale, shift, rms=is_rms
-    )
+    desc = LayerNormForward(INFERENCE, source.desc, dst, node.get("epsilon", 1e-5), scale, shift, rms=is_rms)
     places = {"src": source, **tail.places()}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, tail.attr())
 

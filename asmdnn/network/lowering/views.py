@@ -6,7 +6,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
-from asmdnn.network.descriptors import channels_last, row_major, stored
+from asmdnn.network.descriptors import channels_last, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
 from asmdnn.network.operators.definition import normal
@@ -64,7 +64,7 @@ def lower_slice(steps: Steps, group: Group) -> None:
     if backward:
         (axis,) = backward
         forward = [each if each.step > 0 else range(n) for each, n in zip(ranges, dims, strict=True)]
-        plain = steps.plain(x)
+        plain = steps.plain(x, steps.kept(x).desc.dtype)
         source = Place(plain.buffer, cut(plain.desc, forward))
         numbers = steps.places_along(group.result, np.array(ranges[axis]))
         gather_rows(steps, group, source, numbers, axis)
@@ -120,7 +120,7 @@ def gather(steps: Steps, group: Group, axis: int) -> None:
     dims = steps.shape(x)
     if 0 in steps.shape(group.result):
         raise Refused("its result has no elements")
-    gather_rows(steps, group, steps.plain(x), steps.indices(name, dims[axis], axis), axis)
+    gather_rows(steps, group, steps.plain(x, steps.kept(x).desc.dtype), steps.indices(name, dims[axis], axis), axis)
 
 
 def gather_rows(steps: Steps, group: Group, source: Place, numbers: Place, axis: int) -> None:
@@ -157,7 +157,7 @@ def alias(steps: Steps, source: str, result: str, view: Callable[[MemoryDesc], M
     """The value at the place of another one, in the first of its formats of which there is such a view."""
     known = [*steps.places.get(source, ()), None]
     for place in known:
-        found = place if place is not None else steps.plain(source)
+        found = place if place is not None else steps.plain(source, steps.kept(source).desc.dtype)
         try:
             steps.places[result] = [Place(found.buffer, view(found.desc))]
             return
@@ -214,7 +214,7 @@ def gathered(steps: Steps, names: Sequence[str], axis: int) -> list[tuple[str, P
     """Operands of a concat; pieces that lie behind one another, as those of a split, are one operand."""
     found = list[tuple[str, Place]]()
     for name in names:
-        place = steps.place(name)
+        place = steps.kept(name)
         both = joined(found[-1][1], place, axis) if found else None
         if both is None:
             found.append((name, place))
@@ -239,10 +239,10 @@ def joined(one: Place, two: Place, axis: int) -> Place | None:
 
 def common_format(steps: Steps, names: Sequence[str], result: str, sizes: list[int] | None) -> MemoryDesc:
     """That of the first operand which is in blocks, if no operand's channels cut one, or has its channels last, if it
-    is of bytes; else row-major."""
-    dims, dtype = steps.shape(result), stored(steps.value(result))
+    is not f32; else row-major."""
+    dims, dtype = steps.shape(result), steps.type_of(result)
     for name in names:
-        desc = steps.place(name).desc
+        desc = steps.kept(name).desc
         if desc.inner_blocks and desc.tag and sizes and all(size % desc.blocks[1] == 0 for size in sizes[:-1]):
             return MemoryDesc(dims, dtype, desc.tag)
         if dtype != f32 and len(dims) >= CHANNELS_LAST and desc == channels_last(desc.dims, dtype):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from asmdnn.bench.recurrent.bounded import Bounded
+from asmdnn.definitions.recurrent.bounded import Bounded
 from asmdnn.generators.recurrent.cells import Place
 from asmdnn.generators.recurrent.gradients import CellGradient, GradientSpec, gradient_form
 from tests.generators.case import Case, Reference

@@ -1,4 +1,4 @@
-"""Recurrent layers over time, in float64 with bounds for f32: the answer of the bench, and the reference of tests.
+"""Recurrent layers over time, in float64 with bounds for f32.
 
 Arguments have the names and dims of oneDNN's RNN primitives, in logical order:
 
@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.bench.recurrent.bounded import Bounded, Floats, concatenated, stacked, zeros
-from asmdnn.bench.recurrent.cells import CELLS
-from asmdnn.bench.recurrent.values import Function, StepValues, Weights, added, no_gradients
+from asmdnn.definitions.recurrent.bounded import Bounded, Floats, concatenated, stacked, zeros
+from asmdnn.definitions.recurrent.cells import CELLS
+from asmdnn.definitions.recurrent.values import Function, StepValues, Weights, added, no_gradients
 
 Arrays = Mapping[str, npt.NDArray[np.float32] | Floats]
 Lengths = npt.NDArray[np.int64]

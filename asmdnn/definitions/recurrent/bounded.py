@@ -10,10 +10,11 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
+from asmdnn.definitions.rounding import UNIT_ROUNDOFF
+
 Floats = npt.NDArray[np.float64]
 Operand = Union["Bounded", float]
 
-UNIT_ROUNDOFF = 2.0**-24
 FUNCTION_ERROR = 2.0**-22  # absolute, of logistic and tanh: 4 times the unit roundoff of their largest value
 STEEPEST_LOGISTIC = 0.25  # its largest derivative
 

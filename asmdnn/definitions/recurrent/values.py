@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from asmdnn.bench.recurrent.bounded import Bounded, zeros
+from asmdnn.definitions.recurrent.bounded import Bounded, zeros
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Values of a network that are integers: where they lie as bytes, and as floats for those who read floats alone."""
+"""Values that kernels keep in other types than f32: as they lie, and as floats for those who read floats alone."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,19 +11,24 @@ from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.place import Place
 from asmdnn.network.quantised.numbers import numbers_behind
 from asmdnn.network.static import StaticGraph
+from asmdnn.network.storage import StorageTypes
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.formats import of_type
+from asmdnn.primitives.formats import dense_like, of_type
 from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.types import f32
+from asmdnn.types import DataType, bf16, f16, f32
+
+NARROW = (bf16, f16)
 
 
-class ValuesOfIntegers:
-    """A part of Steps.  integers_behind: for floats that nobody has made the node that would."""
+class TypedValues:
+    """A part of Steps.  integers_behind: for floats that nobody has made the node that would; storage: of others the
+    types."""
 
     graph: StaticGraph
     places: dict[str, list[Place]]
     integers_behind: dict[str, Node]
+    storage: StorageTypes
 
     if TYPE_CHECKING:
 
@@ -31,6 +36,31 @@ class ValuesOfIntegers:
         def value(self, name: str) -> Value: ...
         def shape(self, name: str) -> tuple[int, ...]: ...
         def add(self, nodes: Sequence[Node], label: str, *arguments: Any) -> None: ...
+        def copied(self, name: str, source: Place, wanted: MemoryDesc) -> Place: ...
+
+    def type_of(self, name: str) -> DataType:
+        """In which kernels that can do so store a value."""
+        return self.storage.values.get(name, stored(self.value(name)))
+
+    def multiplies_narrow(self, name: str) -> bool:
+        """Whether the product whose group makes a value is of narrow operands."""
+        return name in self.storage.products
+
+    def kept(self, name: str) -> Place:
+        """Where a value lies, in the type in which it was made."""
+        return self.places[name][0] if name in self.places else self.place(name)
+
+    def as_type(self, name: str, dtype: DataType) -> Place:
+        """A value in a type, with a reorder if it is not there in it."""
+        if self.graph.is_constant(name):
+            return self.place(name, row_major(self.shape(name), dtype))
+        if name not in self.places:
+            self.place(name)
+        for place in self.places[name]:
+            if place.desc.dtype == dtype:
+                return place
+        found = self.places[name][0]
+        return self.copied(name, found, retyped(found.desc, dtype))
 
     def make_floats(self, name: str) -> None:
         """The step that makes floats of integers, for those who cannot read these.  Raises Refused."""
@@ -39,7 +69,7 @@ class ValuesOfIntegers:
         if not integers.is_common:
             raise Refused(f"{node} has several scales, one for all has a kernel")
         source = self.bytes_of(node.inputs[0])
-        desc = Reorder(source.desc, of_type(source.desc, f32))
+        desc = Reorder(source.desc, retyped(source.desc, f32))
         constants, points = {"src_scales": (f"scale of {name}", integers.scale)}, dict[str, int]()
         if integers.zero.any():
             constants["src_zero_points"] = (f"zero point of {name}", integers.zero)
@@ -67,3 +97,8 @@ class ValuesOfIntegers:
         if node is None or not all(self.graph.is_constant(x) for x in node.inputs if x):
             return self.value(name).data
         return results_of(node, [self.value(x).data if x else None for x in node.inputs])[0]
+
+
+def retyped(desc: MemoryDesc, dtype: DataType) -> MemoryDesc:
+    """Elements of another type in the same order, dense."""
+    return of_type(desc, dtype) if desc.is_dense else dense_like(desc, row_major(desc.dims, dtype))

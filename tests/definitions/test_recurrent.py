@@ -8,10 +8,10 @@ import numpy.typing as npt
 import pytest
 
 import asmdnn as dnn
-from asmdnn.bench.recurrent.bounded import Bounded
-from asmdnn.bench.recurrent.cells import CELLS
-from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM, Net, ReferenceRun
-from asmdnn.bench.recurrent.values import Function
+from asmdnn.definitions.recurrent.bounded import Bounded
+from asmdnn.definitions.recurrent.cells import CELLS
+from asmdnn.definitions.recurrent.layers import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM, Net, ReferenceRun
+from asmdnn.definitions.recurrent.values import Function
 
 Floats = npt.NDArray[Any]
 Arrays = dict[str, Floats]

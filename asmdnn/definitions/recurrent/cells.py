@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
-from asmdnn.bench.recurrent.bounded import Bounded, stacked
-from asmdnn.bench.recurrent.values import Function, StepGradients, StepValues, Weights
+from asmdnn.definitions.recurrent.bounded import Bounded, stacked
+from asmdnn.definitions.recurrent.values import Function, StepGradients, StepValues, Weights
 
 Forward = Callable[[Bounded, Bounded, Bounded | None, Weights, Function], StepValues]
 Backward = Callable[[StepValues, Bounded, Bounded | None, Weights, Function], StepGradients]

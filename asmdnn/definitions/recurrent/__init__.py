@@ -1,0 +1,1 @@
+"""Recurrent layers and their gradients, from the equations, in float64 with bounds for f32."""

@@ -1,0 +1,45 @@
+"""In which types kernels keep values, and which products multiply narrow ones; and what a caller allows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory.sequences import items
+from asmdnn.types import DataType
+
+WORDS = ("f32", "bf16", "f16", "fast")
+
+
+@dataclass(frozen=True)
+class Precision:
+    """word: f32, or what kernels may multiply and store instead where that is faster: bf16, f16, or, with "fast",
+    whatever the CPU multiplies fastest.  keep_f32: names of nodes that compute in f32 in any case."""
+
+    word: str = "f32"
+    keep_f32: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class StorageTypes:
+    """values: the type of those that are not kept as they are declared; products: results of the groups that multiply
+    narrow operands."""
+
+    values: Mapping[str, DataType] = field(default_factory=dict)
+    products: frozenset[str] = frozenset()
+
+
+IN_F32, AS_DECLARED = Precision(), StorageTypes()
+
+
+def precision_of(word: Any, keep_f32: Any) -> Precision:
+    """What a caller said.  Raises InvalidArguments."""
+    if not isinstance(word, str) or word not in WORDS:
+        raise InvalidArguments(f"precision must be one of {', '.join(WORDS)}, not {shown(word)}")
+    try:
+        names = tuple(items(keep_f32)) if not isinstance(keep_f32, str) else (keep_f32,)
+    except Exception:  # whatever the caller's object does
+        names = (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidArguments(f"keep_f32 must be names of nodes, not {shown(keep_f32)}")
+    return Precision(word, tuple(sorted({str(name) for name in names})))

@@ -1,0 +1,1 @@
+"""Gradients that need sums over images and pixels: of batch normalization and PReLU."""

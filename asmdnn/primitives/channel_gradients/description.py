@@ -1,0 +1,83 @@
+"""The descriptions of backward batch normalization and PReLU, validated at once.  Names are oneDNN's."""
+
+from dataclasses import dataclass
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.exact import exact
+from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.attributes.numbers import check_flag
+from asmdnn.primitives.normalization.affine import checked_epsilon
+from asmdnn.primitives.tensors import check_tensor
+
+
+@exact
+@dataclass(frozen=True, slots=True)
+class BatchNormBackward:
+    """The gradients of a batch normalization of (n, c, ...), whose statistics of every channel were computed from src.
+
+        diff_src = (g - mean of g - h * mean of g * h) * scale / sqrt(variance + epsilon),  g = diff_dst
+        diff_scale = sum of diff_dst * h,  diff_shift = sum of diff_dst,   both over images and pixels
+
+    with h = (src - mean) / sqrt(variance + epsilon).  use_global_stats: the statistics were given, so that diff_src =
+    diff_dst * scale / sqrt(variance + epsilon).  src, diff_dst and diff_src have the same dims, in any formats, `any`
+    too; mean, variance, scale, diff_scale, diff_shift: (c,), the last three or None.  Raises InvalidArguments.
+    """
+
+    src: MemoryDesc
+    diff_dst: MemoryDesc
+    diff_src: MemoryDesc
+    mean: MemoryDesc
+    variance: MemoryDesc
+    epsilon: float = 1e-5
+    scale: MemoryDesc | None = None
+    diff_scale: MemoryDesc | None = None
+    diff_shift: MemoryDesc | None = None
+    use_global_stats: bool = False
+
+    def __post_init__(self) -> None:
+        check_flag("BatchNormBackward.use_global_stats", self.use_global_stats)
+        object.__setattr__(self, "epsilon", checked_epsilon("BatchNormBackward", self.epsilon))
+        check_tensor("src", self.src)
+        if self.src.ndims < 2:
+            raise InvalidArguments(f"src has {self.src.ndims} dims, images and channels are needed: 2")
+        for name in ("diff_dst", "diff_src"):
+            check_tensor(name, getattr(self, name), self.src.dims)
+        for name in ("mean", "variance", "scale", "diff_scale", "diff_shift"):
+            if getattr(self, name) is not None or name in ("mean", "variance"):
+                check_tensor(name, getattr(self, name), self.src.dims[1:2])
+
+    def __str__(self) -> str:
+        more = [name for name in ("scale", "diff_scale", "diff_shift") if getattr(self, name) is not None]
+        more += ["given statistics"] * self.use_global_stats
+        with_more = f" with {', '.join(more)}" if more else ""
+        return f"batch norm backward of {self.src}, {self.diff_dst} to {self.diff_src}{with_more}"
+
+
+@dataclass(frozen=True, slots=True)
+class PReLUBackward:
+    """diff_src = diff_dst where src > 0, else weights * diff_dst; diff_weights = sum of src * diff_dst where src <= 0.
+
+    src, diff_dst and diff_src have the same dims; those of weights and diff_weights are src's or 1, and what is 1 is
+    summed over.  Any formats, `any` too.  Raises InvalidArguments.
+    """
+
+    src: MemoryDesc
+    weights: MemoryDesc
+    diff_dst: MemoryDesc
+    diff_src: MemoryDesc
+    diff_weights: MemoryDesc
+
+    def __post_init__(self) -> None:
+        check_tensor("src", self.src)
+        for name in ("diff_dst", "diff_src"):
+            check_tensor(name, getattr(self, name), self.src.dims)
+        check_tensor("weights", self.weights)
+        fits = [n in (1, m) for n, m in zip(self.weights.dims, self.src.dims, strict=False)]
+        if self.weights.ndims != self.src.ndims or not all(fits):
+            raise InvalidArguments(
+                f"weights has dims {self.weights.dims}, each must be 1 or that of src: {self.src.dims}"
+            )
+        check_tensor("diff_weights", self.diff_weights, self.weights.dims)
+
+    def __str__(self) -> str:
+        return f"prelu backward of {self.src}, {self.weights}, {self.diff_dst} to {self.diff_src}, {self.diff_weights}"

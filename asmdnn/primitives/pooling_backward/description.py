@@ -1,0 +1,53 @@
+"""The description of a backward pooling, validated at once.  Names are oneDNN's (pooling_backward)."""
+
+from dataclasses import dataclass
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.pooling.description import MAX, PoolingForward
+from asmdnn.types import PoolingAlgorithm
+
+WINDOW = ("kernel", "strides", "dilations", "padding_l", "padding_r")
+
+
+@dataclass(frozen=True, slots=True)
+class PoolingBackward:
+    """The gradient of a PoolingForward: every element of diff_dst goes back to its window of diff_src.
+
+    Means: divided by what the forward pass divides by, to all of the window inside src.  Max: to the element that
+    `indices` names, as the forward pass has written them: s32, in any format.  diff_src, diff_dst: in any formats,
+    `any` too; dims and window are those of the forward pass.  Raises InvalidArguments if sizes do not fit together.
+    """
+
+    alg: PoolingAlgorithm
+    diff_src: MemoryDesc
+    diff_dst: MemoryDesc
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    padding_l: tuple[int, ...] = ()
+    padding_r: tuple[int, ...] = ()
+    indices: MemoryDesc | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("diff_src", "diff_dst"):
+            if not isinstance(getattr(self, name), MemoryDesc):
+                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(getattr(self, name))}")
+        try:
+            forward = self.forward()
+        except InvalidArguments as reason:
+            raise InvalidArguments(f"PoolingBackward, seen from its forward pass: {reason}") from None
+        if self.indices is None and self.alg == MAX:
+            raise InvalidArguments("indices is None: the gradient of a maximum goes where the forward pass found it")
+        for name in WINDOW:
+            object.__setattr__(self, name, getattr(forward, name))
+
+    def forward(self) -> PoolingForward:
+        """The forward pass.  Raises InvalidArguments if sizes do not fit together."""
+        window = (self.kernel, self.strides, self.dilations, self.padding_l, self.padding_r)
+        return PoolingForward(self.alg, self.diff_src, self.diff_dst, *window, self.indices)
+
+    def __str__(self) -> str:
+        sizes = f"kernel {self.kernel}, strides {self.strides}, dilations {self.dilations}"
+        tensors = f"{self.diff_dst} to {self.diff_src}" + (f" by {self.indices}" if self.indices else "")
+        return f"pooling backward {self.alg} of {tensors}, {sizes}, {self.padding_l} {self.padding_r}"

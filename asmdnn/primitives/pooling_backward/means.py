@@ -1,0 +1,84 @@
+"""Gradients of means: a depthwise deconvolution whose weights are all one number, a constant of the plan.
+
+Where windows have different divisors, at edges and in ceil mode, diff_dst is divided first, and the weights are 1.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.generators.functions.postops import BinaryOp
+from asmdnn.isa.vectors import f32_level
+from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory.tags import LETTERS
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.phase import Int64, View
+from asmdnn.planning.plan import Plan
+from asmdnn.primitives.attributes.attr import NO_ATTR
+from asmdnn.primitives.convolution_backward.data import AdjointDeconvolution
+from asmdnn.primitives.deconvolution import kind as deconvolution
+from asmdnn.primitives.elementwise.schedule import Request, schedule
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import plan_of
+from asmdnn.primitives.pooling_backward.description import PoolingBackward
+from asmdnn.types import f32
+
+Floats = npt.NDArray[np.float32]
+NAME = "means"
+WEIGHTS, FACTORS = "weights of means", "factors of means"  # constants
+DIVIDED = "divided"  # scratch
+WORD_BYTES = 8  # of a constant's elements
+
+
+def plan(desc: PoolingBackward, engine: Engine) -> Plan:
+    """Raises Refused."""
+    factors = factors_of(desc)
+    same = bool((factors == factors.flat[0]).all())
+    channels = desc.diff_src.dims[1]
+    dims = (channels, 1, 1, *desc.kernel) if channels > 1 else (1, 1, *desc.kernel)
+    adjoint = AdjointDeconvolution(
+        src=desc.diff_dst,
+        weights=MemoryDesc(dims, f32, "any"),
+        dst=desc.diff_src,
+        **{name: getattr(desc, name) for name in ("strides", "dilations", "padding_l", "padding_r")},
+    )
+    inner = plan_of(deconvolution.PLANNERS, adjoint, engine)
+    weights = inner.tensors["weights"]
+    value = factors.flat[0] if same else np.float32(1)
+    assembly = Assembly(engine.tuning, engine.isa)
+    tensors = {"diff_src": inner.tensors["dst"], "diff_dst": inner.tensors["src"]}
+    places = {"src": View("diff_dst"), "dst": View("diff_src"), "weights": View(WEIGHTS)}
+    if not same:
+        divide(assembly, tensors["diff_dst"], factors, engine)
+        places["src"] = View(DIVIDED)
+    assembly.add_plan(inner, places)
+    assembly.constants[WEIGHTS] = words_of(Memory.from_numpy(np.full(dims, value, np.float32), weights).array)
+    return assembly.plan(f"{NAME}:{f32_level(engine.isa)}", tensors, ("diff_src",))
+
+
+def factors_of(desc: PoolingBackward) -> Floats:
+    """1 / divisor of every window of a plane."""
+    forward, found = desc.forward(), np.ones((), np.float64)
+    for axis in range(len(desc.kernel)):
+        divisors = [run.window.divisor for run in forward.runs(axis) for _ in range(run.outputs)]
+        found = np.multiply.outer(found, np.array(divisors, np.float64))
+    return (1 / np.maximum(found, 1)).astype(np.float32)
+
+
+def divide(assembly: Assembly, diff_dst: MemoryDesc, factors: Floats, engine: Engine) -> None:
+    """diff_dst times the factors, into scratch."""
+    plane = MemoryDesc((1, 1, *factors.shape), f32, LETTERS[: diff_dst.ndims])
+    request = Request(
+        "divided", ("diff_dst", diff_dst), ("dst", diff_dst), {"factors": plane},
+        lambda operands: BinaryOp("mul", operands["factors"]),
+    )  # fmt: skip
+    divided = schedule(request, NO_ATTR, engine)
+    assembly.constants[FACTORS] = words_of(factors.ravel())
+    assembly.scratch[DIVIDED] = diff_dst.size_bytes
+    assembly.add_plan(divided, {"dst": View(DIVIDED), "factors": View(FACTORS, 0, factors.nbytes)})
+
+
+def words_of(array: Floats) -> Int64:
+    """f32 as a constant of a plan: in whole words."""
+    data = np.zeros(-(-array.nbytes // WORD_BYTES) * WORD_BYTES, np.uint8)
+    data[: array.nbytes] = array.view(np.uint8).ravel()
+    return data.view(np.int64)

@@ -1,0 +1,171 @@
+"""Networks that may multiply and store bf16: where they do, how much they differ, and what stays f32."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.errors import InvalidArguments
+from asmdnn.network import kept
+from asmdnn.network.storage import Precision
+from tests.network.nets import engine, residual_graph
+
+BF16 = "avx512_core_bf16"
+RANDOM = np.random.default_rng(23)
+ROUNDED = 0.03  # of the largest value: a handful of roundings to 8 bits one after another
+
+
+def random(*dims: int) -> np.ndarray:
+    return (RANDOM.standard_normal(dims) / max(1, dims[-1] ** 0.5)).astype(np.float32)
+
+
+def images() -> tuple[dnn.Graph, dict[str, Any]]:
+    """Convolutions of all kinds, a residual, both kinds of pooling, a join, and what has no kernel of bf16."""
+    g = dnn.Graph("images")
+    x = g.input("x", (1, 3, 40, 40))
+    stem = g.apply("Relu", g.apply("Conv", x, random(32, 3, 3, 3), random(32), pads=(1,) * 4, name="stem"))
+    wide = g.apply("Relu", g.apply("Conv", stem, random(64, 32, 1, 1), random(64), name="wide"))
+    deep = g.apply("Conv", wide, random(64, 1, 3, 3), pads=(1,) * 4, group=64, name="depthwise")
+    back = g.apply("Conv", g.apply("HardSwish", deep), random(32, 64, 1, 1), name="back")
+    both = g.apply("Add", back, stem)
+    joined = g.apply("Concat", both, g.apply("LRN", both, size=3), axis=1)
+    small = g.apply("MaxPool", joined, kernel_shape=(2, 2), strides=(2, 2))
+    last = g.apply("Relu", g.apply("Conv", small, random(48, 64, 1, 1), name="last"))
+    rows = g.apply("Flatten", g.apply("GlobalAveragePool", last))
+    return g, {"y": g.apply("Softmax", g.apply("Gemm", rows, random(48, 10), random(10), name="head"))}
+
+
+def sentences() -> tuple[dnn.Graph, dict[str, Any]]:
+    """A layer of an encoder."""
+    g = dnn.Graph("sentences")
+    x = g.input("x", (2, 24, 64))
+    heads = [
+        g.apply("Transpose", g.apply("Reshape", x @ random(64, 64), np.array((2, 24, 4, 16))), perm=perm)
+        for perm in ((0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3))
+    ]
+    scores = g.apply("Softmax", (heads[0] @ heads[1]) * 0.25)
+    mixed = g.apply("Reshape", g.apply("Transpose", scores @ heads[2], perm=(0, 2, 1, 3)), np.array((2, 24, 64)))
+    norm = g.apply("LayerNormalization", x + mixed @ random(64, 64), random(64), random(64))
+    hidden = g.apply("Gelu", g.apply("MatMul", norm, random(64, 256), name="up") + random(256))
+    return g, {"y": g.apply("LayerNormalization", norm + hidden @ random(256, 64), random(64), random(64))}
+
+
+GRAPHS = {"images": images, "sentences": sentences, "residual": residual_graph}
+
+
+def feeds_of(net: dnn.Network) -> dict[str, np.ndarray]:
+    return {name: RANDOM.standard_normal(dims).astype(np.float32) for name, (dims, _) in net.inputs.items()}
+
+
+def types(net: dnn.Network, argument: str) -> Mapping[str, str]:
+    """By the name of the first node of each primitive."""
+    (segment,) = net.segments
+    steps = [step for step in segment.steps if step.nodes]  # type: ignore[union-attr]
+    return {step.nodes[0].name: str(step.pd.plan.tensors[argument].dtype) for step in steps if step.nodes[0].name}
+
+
+@pytest.mark.isa(BF16)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_results_are_those_of_f32_but_for_rounding(name: str) -> None:
+    """On one thread and two with equal bits; each primitive within its bound."""
+    g, outputs = GRAPHS[name]()
+    net = g.compile(engine=engine(isa=BF16), precision="bf16", **outputs)
+    exact = g.compile(engine=engine(isa=BF16), **outputs)
+    feeds = feeds_of(net)
+    net.check()
+    assert [str(one) for one in net.verify(feeds) if not one.fits] == []
+    found, wanted = net.run(feeds), exact.run(feeds)
+    again = g.compile(engine=engine(2, BF16), precision="fast", **outputs).run(feeds)
+    for key, array in wanted.items():
+        assert found[key].dtype == np.float32
+        assert 0 < np.abs(found[key] - array).max() <= ROUNDED * np.abs(array).max()
+        assert np.array_equal(found[key], again[key])
+
+
+def test_products_and_what_lies_between_are_bf16() -> None:
+    g, outputs = images()
+    net = g.compile(engine=engine(isa=BF16), precision="bf16", **outputs)
+    src, dst = types(net, "src"), types(net, "dst")
+    assert {src[name] for name in ("wide", "back", "last", "head")} == {"bf16"}
+    assert dst["stem"] == dst["last"] == "bf16"
+    assert dst["head"] == "f32"
+    g, outputs = sentences()
+    explained = g.compile(engine=engine(isa=BF16), precision="bf16", **outputs).explain()
+    assert f"attention:{BF16}" in explained
+    assert f"tiles:{BF16}" in explained
+
+
+def test_memory_is_half_of_that_of_f32() -> None:
+    g, outputs = sentences()
+    wide, narrow = (
+        g.compile(engine=engine(isa=BF16), precision=word, **outputs).segments[0].layout  # type: ignore[union-attr]
+        for word in ("f32", "bf16")
+    )
+    assert narrow.weights_bytes < 0.52 * wide.weights_bytes
+    assert narrow.arena_bytes < 0.8 * wide.arena_bytes
+
+
+def test_winograds_algorithm_stays_where_it_is_faster() -> None:
+    g = dnn.Graph()
+    x = g.apply("Relu", g.apply("Conv", g.input("x", (1, 64, 56, 56)), random(64, 64, 1, 1), name="first"))
+    y = g.apply("Conv", x, random(64, 64, 3, 3), pads=(1,) * 4, name="second")
+    net = g.compile(y=y, engine=engine(isa=BF16), precision="bf16")
+    assert "winograd" in net.explain()
+    assert types(net, "src") == {"first": "bf16", "second": "f32"}
+    assert types(net, "dst")["first"] == "f32"
+
+
+def test_nodes_that_are_named_stay_f32() -> None:
+    g, outputs = images()
+    net = g.compile(engine=engine(isa=BF16), precision="bf16", keep_f32=["back", "last"], **outputs)
+    src = types(net, "src")
+    assert src["back"] == src["last"] == "f32"
+    assert src["wide"] == "bf16"
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("word", ["bf16", "f16", "fast"])
+def test_a_level_without_such_products_computes_in_f32(word: str) -> None:
+    """With equal bits: the word is a permission."""
+    g, outputs = images()
+    net, exact = (g.compile(engine=engine(), precision=one, **outputs) for one in (word, "f32"))
+    feeds = feeds_of(net)
+    assert np.array_equal(net.run(feeds)["y"], exact.run(feeds)["y"])
+    assert net.explain() == exact.explain()
+
+
+@pytest.mark.isa(BF16)
+def test_a_pack_of_such_a_network(tmp_path: Path) -> None:
+    g, outputs = images()
+    net = g.compile(engine=engine(isa=BF16), precision="bf16", **outputs)
+    feeds = feeds_of(net)
+    net.save(tmp_path / "net.pack")
+    loaded = dnn.load_pack(tmp_path / "net.pack", threads=1)
+    assert isinstance(loaded, dnn.Network)
+    assert np.array_equal(loaded.run(feeds)["y"], net.run(feeds)["y"])
+
+
+def test_keys_of_the_cache_know_the_precision() -> None:
+    made = [Precision(), Precision("bf16"), Precision("bf16", ("a",)), Precision("fast")]
+    keys = {kept.key_of(b"a model", None, None, engine(), None, precision) for precision in made}
+    assert len(keys) in (1, len(made))  # 1: None, where nothing is kept
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"precision": "int3"}, "precision must be one of f32, bf16, f16, fast, not 'int3'"),
+        ({"precision": None}, "precision must be one of"),
+        ({"precision": ["bf16"]}, "precision must be one of"),
+        ({"keep_f32": ["bakc"], "precision": "bf16"}, "keep_f32 has 'bakc', which no node is called.*back"),
+        ({"keep_f32": [7]}, "keep_f32 must be names of nodes"),
+        ({"keep_f32": 7}, "keep_f32 must be names of nodes"),
+    ],
+)
+def test_words_that_are_none(said: dict[str, Any], words: str) -> None:
+    g, outputs = images()
+    with pytest.raises(InvalidArguments, match=words):
+        g.compile(engine=engine(isa=BF16), **said, **outputs)

@@ -1,0 +1,112 @@
+"""Gradients of batch normalization and PReLU: float64 definitions, formats, threads, pages, mistakes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.primitives.conv_case import layout
+from tests.primitives.gradient_case import check, check_emulated, check_guarded
+
+ROUND = 2.0**-24
+SHAPES = [((3, 19, 4, 5), tag) for tag in ("abcd", "acdb", "aBcd8b", "any")] + [((6, 9), "ab"), ((2, 3, 40), "acb")]
+
+
+def real(seed: int, *dims: int) -> Any:
+    return np.random.default_rng(seed).uniform(-1, 1, dims).astype(np.float32)
+
+
+def batch_norm(dims: tuple[int, ...], tag: str, scaled: bool = True, given: bool = False, sums: bool = True) -> Any:
+    """(description, inputs, results)."""
+    x, dy, scale = real(1, *dims), real(2, *dims), real(3, dims[1])
+    axes, across = (0, *range(2, len(dims))), (1, -1, *[1] * (len(dims) - 2))
+    wide = x.astype(float)
+    mean, variance = wide.mean(axes).astype(np.float32), wide.var(axes).astype(np.float32)
+    factor = (1 / np.sqrt(variance.astype(float) + 1e-3)).reshape(across)
+    h = (wide - mean.reshape(across)) * factor
+    means = [0.0, 0.0] if given else [g.mean(axes, keepdims=True) for g in (dy.astype(float), dy * h)]
+    dx = factor * (scale.reshape(across) if scaled else 1.0) * (dy - means[0] - h * means[1])
+    of_channels = dnn.MemoryDesc(dims[1:2], dnn.f32, "a")
+    more = {"scale": of_channels} if scaled else {}
+    more |= dict.fromkeys(("diff_scale", "diff_shift"), of_channels) if sums else {}
+    desc = dnn.BatchNormBackward(
+        *[layout(dims, tag)] * 3, of_channels, of_channels, 1e-3, **more, use_global_stats=given
+    )
+    arrays = {"src": x, "diff_dst": dy, "mean": mean, "variance": variance} | ({"scale": scale} if scaled else {})
+    wanted = {"diff_scale": (dy * h).sum(axes), "diff_shift": dy.astype(float).sum(axes)} if sums else {}
+    return desc, arrays, {"diff_src": dx, **wanted}
+
+
+@pytest.mark.parametrize(("dims", "tag"), SHAPES, ids=str)
+def test_batch_norm(isa: str, dims: tuple[int, ...], tag: str) -> None:
+    for scaled, given, sums in ((True, False, True), (False, False, False), (True, True, False), (False, True, True)):
+        pd = check(*batch_norm(dims, tag, scaled, given, sums), isa, ROUND * 1024)
+        assert pd.implementation == f"batch_norm:{isa}"
+
+
+PRELU = [
+    ("acdb", (1, 19, 1, 1)),
+    ("abcd", (1, 1, 1, 1)),
+    ("aBcd8b", (1, 19, 1, 1)),
+    ("abcd", (3, 19, 4, 5)),
+    ("any", (1, 19, 1, 5)),
+]
+
+
+def prelu(tag: str, of_weights: tuple[int, ...]) -> Any:
+    dims = (3, 19, 4, 5)
+    x, dy, w = real(1, *dims), real(2, *dims), real(3, *of_weights)
+    dw = np.where(x > 0, 0, x.astype(float) * dy)
+    summed = tuple(axis for axis, n in enumerate(of_weights) if n == 1)
+    image, weights = layout(dims, tag), dnn.MemoryDesc(of_weights, dnn.f32, "abcd")
+    desc = dnn.PReLUBackward(image, weights, image, image, weights)
+    wanted = {"diff_src": np.where(x > 0, dy, w * dy), "diff_weights": dw.sum(summed, keepdims=True)}
+    return desc, {"src": x, "weights": w, "diff_dst": dy}, wanted
+
+
+@pytest.mark.parametrize(("tag", "of_weights"), PRELU, ids=str)
+def test_prelu(isa: str, tag: str, of_weights: tuple[int, ...]) -> None:
+    pd = check(*prelu(tag, of_weights), isa, ROUND * 1024)
+    assert pd.implementation == f"prelu:{isa}"
+
+
+def test_guard_pages(isa: str) -> None:
+    check_guarded(*batch_norm((3, 19, 4, 5), "acdb"), isa, ROUND * 1024)
+    check_guarded(*prelu("acdb", (1, 19, 1, 1)), isa, ROUND * 1024)
+
+
+@pytest.mark.emulated("avx512_core")
+def test_emulated() -> None:
+    check_emulated(*batch_norm((3, 19, 4, 5), "abcd"), "avx512_core", ROUND * 1024)
+
+
+X, C, N = (dnn.MemoryDesc(dims, dnn.f32, "any") for dims in ((2, 8, 3), (8,), (2,)))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: dnn.BatchNormBackward(X, X, X, N, C), "mean has dims .2,., they must be .8,."),
+        (lambda: dnn.BatchNormBackward(X, X, X, C, None), "variance must be a MemoryDesc, not None"),
+        (lambda: dnn.BatchNormBackward(X, C, X, C, C), "diff_dst has dims .8,., they must be"),
+        (lambda: dnn.BatchNormBackward(C, C, C, C, C), "src has 1 dims, images and channels are needed"),
+        (lambda: dnn.BatchNormBackward(X, X, X, C, C, -1.0), "epsilon must not be negative"),
+        (lambda: dnn.PReLUBackward(X, C, X, X, C), "weights has dims .8,., each must be 1 or that of src"),
+        (lambda: dnn.PReLUBackward(X, X, X, X, C), "diff_weights has dims .8,., they must be"),
+    ],
+)
+def test_mistakes(call: Any, message: str) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        call()
+
+
+def test_what_is_not_implemented() -> None:
+    desc = dnn.BatchNormBackward(X, X, X, C, C)
+    with pytest.raises(dnn.Unimplemented, match="a gradient has no post-ops, scales or zero points"):
+        dnn.primitive_desc(desc, dnn.Attr([dnn.Eltwise("relu")]))
+    half, none = dnn.MemoryDesc((2, 8, 3), dnn.bf16, "abc"), dnn.MemoryDesc((0, 8, 3), dnn.f32, "abc")
+    with pytest.raises(dnn.Unimplemented, match="only f32 is implemented"):
+        dnn.primitive_desc(dnn.BatchNormBackward(half, half, half, C, C))
+    with pytest.raises(dnn.Unimplemented, match="src has no elements"):
+        dnn.primitive_desc(dnn.BatchNormBackward(none, none, none, C, C, diff_shift=C))

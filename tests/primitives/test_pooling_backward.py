@@ -1,0 +1,155 @@
+"""Gradients of poolings: the definition, the adjoint identity, threads, pages, mistakes."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.primitives.conv_case import layout
+from tests.primitives.gradient_case import check, check_emulated, check_guarded, proved, run
+
+# dims of src, dims of dst behind channels, kernel, strides, dilations, padding in front and behind
+SHAPES = [
+    ((2, 19, 9, 8), (5, 4), (3, 2), (2, 2), (0, 0), (1, 0), (1, 0)),
+    ((1, 16, 6, 6), (6, 6), (3, 3), (1, 1), (0, 0), (1, 1), (1, 1)),
+    ((2, 5, 8, 9), (4, 4), (2, 3), (2, 2), (0, 0), (0, 0), (0, 0)),
+    ((1, 8, 11), (5,), (3,), (2,), (1,), (1,), (1,)),
+    ((1, 3, 4, 5, 6), (2, 3, 3), (2, 2, 2), (2, 2, 2), (0, 0, 0), (0, 1, 0), (0, 1, 0)),
+    ((1, 1, 7, 7), (4, 4), (2, 2), (2, 2), (0, 0), (0, 0), (0, 0)),  # ceil mode: the last windows end behind src
+    ((2, 32, 5, 5), (1, 1), (5, 5), (1, 1), (0, 0), (0, 0), (0, 0)),
+    ((1, 9, 8, 7), (8, 7), (5, 5), (1, 1), (0, 0), (2, 2), (2, 2)),  # several passes
+    ((1, 4, 7, 7), (2, 2), (2, 2), (4, 4), (0, 0), (0, 0), (0, 0)),  # pixels in no window
+]
+ALGS = ["max", "avg_include_padding", "avg_exclude_padding"]
+TAGS = ["any", "abx", "axb", "aBx8b"]
+
+
+def windows_of(shape: Any) -> Any:
+    """(output, pixel) of every position inside src."""
+    dims, made, kernel, strides, dilations, before, _ = shape
+    for out in product(*map(range, made)):
+        inside = []
+        for tap in product(*map(range, kernel)):
+            at = [o * s + t * (d + 1) - p for o, s, t, d, p in zip(out, strides, tap, dilations, before, strict=True)]
+            if all(0 <= x < n for x, n in zip(at, dims[2:], strict=True)):
+                inside.append(tuple(at))
+        yield out, inside
+
+
+def gradient(shape: Any, alg: str, tag: str) -> Any:
+    """(description, inputs, results), on integers that means divide without rounding."""
+    dims, made, *window = shape
+    random = np.random.default_rng(3)
+    x = random.permutation(np.prod(dims)).reshape(dims).astype(np.float32)
+    dy = random.integers(-4, 5, (*dims[:2], *made)).astype(np.float32)
+    forward = dnn.PoolingForward(alg, layout(dims, "any"), layout(dy.shape, "any"), *window)  # type: ignore[arg-type]
+    divisors = [[run.window.divisor for run in forward.runs(a) for _ in range(run.outputs)] for a in range(len(made))]
+    wanted, indices = np.zeros(dims), np.zeros(dy.shape, np.int32)
+    for out, inside in windows_of(shape):
+        at = (..., *out)
+        if alg != "max":
+            divisor = np.prod([of_axis[o] for of_axis, o in zip(divisors, out, strict=True)])
+            for pixel in inside:
+                wanted[(..., *pixel)] += dy[at] / divisor
+            continue
+        values = np.stack([x[(..., *pixel)] for pixel in inside])
+        best = values.argmax(0)
+        for i, pixel in enumerate(inside):
+            wanted[(..., *pixel)] += np.where(best == i, dy[at], 0)
+            indices[at] = np.where(best == i, np.ravel_multi_index(pixel, dims[2:]), indices[at])
+    kept = dnn.MemoryDesc(dy.shape, dnn.s32, layout(dy.shape, tag).tag or "any") if alg == "max" else None
+    desc = dnn.PoolingBackward(alg, layout(dims, tag), layout(dy.shape, tag), *window, indices=kept)  # type: ignore[arg-type]
+    arrays = {"diff_dst": dy} | ({"indices": indices} if alg == "max" else {})
+    return desc, arrays, {"diff_src": wanted}
+
+
+@pytest.mark.parametrize("alg", ALGS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_results(isa: str, shape: Any, alg: str) -> None:
+    for tag in TAGS:
+        pd = check(*gradient(shape, alg, tag), isa, 0.0 if alg == "max" else 1e-5)
+        name = pd.implementation.removesuffix(f":{isa}").removeprefix("reorder+")
+        assert name == ("maxima" if alg == "max" else "means")
+
+
+@pytest.mark.parametrize("alg", ALGS[:2])
+def test_guard_pages(isa: str, alg: str) -> None:
+    check_guarded(*gradient(SHAPES[0], alg, "axb"), isa, 1e-5)
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize("alg", ALGS[::2])
+def test_emulated(alg: str) -> None:
+    check_emulated(*gradient(SHAPES[0], alg, "any"), "avx512_core", 1e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES[:3], ids=str)
+def test_what_the_forward_pass_keeps(isa: str, shape: Any) -> None:
+    """Indices as they come; for the places that they name <forward(x), y> = <x, backward(y)>."""
+    dims, made, *window = shape
+    random = np.random.default_rng(5)
+    x = random.integers(-99, 99, dims).astype(np.float32)
+    y = random.integers(-4, 5, (*dims[:2], *made)).astype(np.float32)
+    src, dst = layout(dims, "axb"), layout(y.shape, "axb")
+    indices = dnn.MemoryDesc(y.shape, dnn.s32, dst.tag or "any")
+    forward = run(proved(dnn.PoolingForward("max", src, dst, *window, indices=indices), isa), {"src": x})
+    desc = dnn.PoolingBackward("max", src, dst, *window, indices=indices)
+    back = run(proved(desc, isa), {"diff_dst": y, "indices": forward["indices"]})["diff_src"]
+    assert np.vdot(forward["dst"].astype(float), y) == np.vdot(x, back.astype(float))
+
+
+SRC, DST = (dnn.MemoryDesc(dims, dnn.f32, "any") for dims in ((1, 8, 6, 6), (1, 8, 3, 3)))
+PLACES = dnn.MemoryDesc((1, 8, 3, 3), dnn.s32, "any")
+
+
+@pytest.mark.parametrize(
+    ("alg", "dst", "strides", "indices", "message"),
+    [
+        ("max", DST, (2, 2), None, "indices is None: the gradient of a maximum"),
+        ("avg_include_padding", DST, (2, 2), PLACES, "indices are of max"),
+        ("max", DST, (1, 1), PLACES, "seen from its forward pass: dst's height is 3"),
+        ("max", None, (2, 2), PLACES, "diff_dst must be a MemoryDesc"),
+    ],
+)
+def test_mistakes(alg: Any, dst: Any, strides: Any, indices: Any, message: str) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        dnn.PoolingBackward(alg, SRC, dst, (2, 2), strides, indices=indices)
+
+
+def test_what_is_not_implemented() -> None:
+    desc = dnn.PoolingBackward("max", SRC, DST, (2, 2), (2, 2), indices=PLACES)
+    with pytest.raises(dnn.Unimplemented, match="a gradient has no post-ops, scales or zero points"):
+        dnn.primitive_desc(desc, dnn.Attr([dnn.Eltwise("relu")]))
+    half = dnn.MemoryDesc(SRC.dims, dnn.bf16, "any")
+    with pytest.raises(dnn.Unimplemented, match="diff_src is bf16, only f32 is implemented"):
+        dnn.primitive_desc(dnn.PoolingBackward("max", half, DST, (2, 2), (2, 2), indices=PLACES))
+
+
+@pytest.mark.parametrize(
+    "window", [{"kernel": 2}, {"kernel": 3, "stride": 2, "padding": 1}, {"kernel": (3, 2), "stride": 1}]
+)
+def test_ops(isa: str, window: dict[str, Any]) -> None:
+    """<forward(x), y> = <x, gradient(y)> for means, and for maxima at the places that were found."""
+    random = np.random.default_rng(7)
+    x = random.integers(-99, 99, (2, 5, 8, 9)).astype(np.float32)
+    with dnn.max_cpu_isa(isa):
+        made, indices = dnn.ops.max_pool(x, **window, return_indices=True)
+        y = random.integers(-4, 5, made.shape).astype(np.float32)
+        back = dnn.ops.max_pool_gradient(y, indices, x.shape, **window)
+        assert np.vdot(made.astype(float), y) == np.vdot(x, back.astype(float))
+        for include in (True, False):
+            mean = dnn.ops.avg_pool(x, **window, count_include_pad=include)
+            back = dnn.ops.avg_pool_gradient(y, x.shape, **window, count_include_pad=include)
+            assert np.isclose(np.vdot(mean.astype(float), y), np.vdot(x, back.astype(float)), rtol=1e-4, atol=1e-2)
+
+
+def test_mistakes_in_ops() -> None:
+    y = np.ones((1, 2, 3, 3), np.float32)
+    with pytest.raises(dnn.InvalidArguments, match="indices must be int64 with the dims of dy, not int32"):
+        dnn.ops.max_pool_gradient(y, np.zeros(y.shape, np.int32), (1, 2, 6, 6), 2)
+    with pytest.raises(dnn.InvalidArguments, match="dst's height is 3"):
+        dnn.ops.avg_pool_gradient(y, (1, 2, 9, 6), 2)
+    with pytest.raises(dnn.InvalidArguments, match="3 to 5 are needed"):
+        dnn.ops.avg_pool_gradient(y[0, 0], (1, 2, 9, 6), 2)
