@@ -165,12 +165,13 @@ def test_few_rows_read_plain_weights_where_they_lie(level: str, case: TypedCase,
     assert way in implementation and "weights" not in implementation
 
 
-@at_levels(("avx512_core", "avx512_core_vnni", "avx512_core_bf16"))
+@at_levels(("avx512_core_vnni", "avx512_core_bf16"))
 def test_few_rows_of_bytes(level: str) -> None:
     """Registers of AVX2 do not hold their sums: a thread packs blocks there."""
-    for m, types in ((2, "u8:s8:s32"), (3, "s8:s8:s32"), (4, "s8:s8:bf16")):
+    for m, types in ((2, "s8:s8:s32"), (3, "u8:s8:s32"), (4, "u8:s8:bf16")):
         assert check(C(m, 259, 131, types, "ab"), level).implementation.startswith("rows")
         assert C(m, 259, 131, types, "ab").planned("avx2").implementation.startswith("pack_blocks")
+    assert check(C(4, 600, 131, "s8:s8:s32", "ab"), level).implementation.startswith("pack_blocks")
 
 
 @at_levels(("avx2", "avx512_core_bf16"))
