@@ -65,7 +65,17 @@ def products(isa: str) -> Iterator[QuantizedProductSpec]:
         )
 
 
+def octets(isa: str) -> Iterator[QuantizedProductSpec]:
+    """The same blocks with weights of 8 bits."""
+    lanes = lanes_of(isa)
+    for count in range(1, MOST_ROWS + 1):
+        for vectors in range(1, vectors_of(isa, count, 8) + 1):
+            columns = vectors * lanes - vectors % 2
+            yield QuantizedProductSpec(isa, count, columns, vectors, 96, 48, 4 * columns, bool(count % 2), bits=8)
+
+
 FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {
     **of_levels("quantize", rows=rows),
     **{f"nibbles-{isa}": partial(products, isa.name) for isa in DOTS},
+    **{f"octets-{isa}": partial(octets, isa.name) for isa in DOTS},
 }

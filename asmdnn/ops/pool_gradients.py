@@ -8,6 +8,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.allocation import allocated
+from asmdnn.memory.foreign import as_array
 from asmdnn.ops.arguments import F32, Array, as_f32
 from asmdnn.ops.gradients import Descs, Labels, dims_of, gradient
 from asmdnn.ops.pooling import Sizes, each, flag
@@ -52,7 +53,7 @@ def max_pool_gradient(
 
     An index that is no pixel of its window is passed over.  All else is as in avg_pool_gradient.
     """
-    places = np.asarray(indices)
+    places = as_array("indices", indices)
     if places.dtype != np.int64 or places.shape != as_f32("dy", dy).shape:
         raise InvalidArguments(f"indices must be int64 with the dims of dy, not {places.dtype} {places.shape}")
     words = allocated(places.clip(-1, 2**31 - 1).astype, np.int32, order="C")

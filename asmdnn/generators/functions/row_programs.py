@@ -2,8 +2,11 @@
 
 softmax     dx = y * (dy - sum of dy * y)                    of the result y, and of its gradient dy
 log         dx = dy - e^y * sum of dy
-layer norm  dx = f * (g - mean of g - h * mean of g * h)     h = (x - mean) * f, g = dy * scale,
-RMS norm    dx = f * (g - h * mean of g * h)                 f = 1 / sqrt(variance + epsilon)
+layer norm  dx = f * (g - mean of g - h * mean of g * h)     h = (x - mean) * f, g = dy * scale
+RMS norm    dx = f * (g - h * mean of g * h)
+
+f = 1 / sqrt(variance + epsilon) is a tensor of its own: a root and a division for every vector would take longer than
+all the rest.
 """
 
 from functools import lru_cache
@@ -33,14 +36,21 @@ def softmax_programs(log: bool) -> RowPrograms:
 
 
 @lru_cache
-def norm_programs(elements: int, epsilon: float, centred: bool, scaled: bool) -> RowPrograms:
-    """Of x, dy, the mean if it is `centred`, the variance, and the scale if it is `scaled`."""
+def factor_program(epsilon: float) -> Program:
+    """f of the variance."""
+    build = Builder(1)
+    return build.finish(1.0 / build.op("sqrt", build.inputs[0] + epsilon))
+
+
+@lru_cache
+def norm_programs(elements: int, centred: bool, scaled: bool) -> RowPrograms:
+    """Of x, dy, the mean if it is `centred`, f, and the scale if it is `scaled`."""
     inputs = 3 + centred + scaled
 
     def values(build: Builder) -> tuple[Value, Value, Value]:
         x, dy, *rest = build.inputs
         mean = rest.pop(0) if centred else None
-        factor = 1.0 / build.op("sqrt", rest.pop(0) + epsilon)
+        factor = rest.pop(0)
         return (x if mean is None else x - mean) * factor, dy * rest.pop(0) if scaled else dy, factor
 
     build = Builder(inputs)
@@ -55,10 +65,9 @@ def norm_programs(elements: int, epsilon: float, centred: bool, scaled: bool) ->
 
 
 @lru_cache
-def normalized_gradient(epsilon: float, centred: bool) -> Program:
-    """dy * h: what the gradient of a scale sums; of x, dy, the mean if it is `centred`, and the variance."""
+def normalized_gradient(centred: bool) -> Program:
+    """dy * h: what the gradient of a scale sums; of x, dy, the mean if it is `centred`, and f."""
     build = Builder(3 + centred)
     x, dy, *rest = build.inputs
     mean = rest.pop(0) if centred else None
-    h = (x if mean is None else x - mean) / build.op("sqrt", rest.pop(0) + epsilon)
-    return build.finish(dy * h)
+    return build.finish(dy * ((x if mean is None else x - mean) * rest.pop(0)))

@@ -11,7 +11,7 @@ from math import prod
 from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.postops import ExpressionOp
 from asmdnn.generators.functions.program import Program
-from asmdnn.generators.functions.row_programs import normalized_gradient
+from asmdnn.generators.functions.row_programs import factor_program, normalized_gradient
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
@@ -31,7 +31,7 @@ from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.row_gradients.schedule import check_attr
 from asmdnn.types import f32
 
-PRODUCTS = "what is summed"  # scratch, and the sums that are no results
+PRODUCTS, FACTORS = "what is summed", "factors"  # scratch, and the sums that are no results
 SUMS = {"diff_scale": "sums of products", "diff_shift": "sums of gradients"}
 Tensors = Mapping[str, MemoryDesc]
 
@@ -66,22 +66,20 @@ class GradientSteps:
 
 
 @lru_cache
-def batch_norm_program(elements: int, epsilon: float, scaled: bool) -> Program:
-    """diff_src of x, dy, mean, variance, the scale if it is `scaled`, and the sums of dy * h and of dy."""
+def batch_norm_program(elements: int, scaled: bool) -> Program:
+    """diff_src of x, dy, mean, factor, the scale if it is `scaled`, and the sums of dy * h and of dy."""
     build = Builder(6 + scaled)
-    x, dy, mean, variance, *scale, of_products, of_gradients = build.inputs
-    factor = 1.0 / build.op("sqrt", variance + epsilon)
+    x, dy, mean, factor, *scale, of_products, of_gradients = build.inputs
     share = 1.0 / elements
     inner = dy - of_gradients * share - (x - mean) * factor * (of_products * share)
     return build.finish(inner * (factor * scale[0] if scale else factor))
 
 
 @lru_cache
-def scaled_program(epsilon: float, scaled: bool) -> Program:
-    """diff_src of dy, variance, and the scale, where statistics were given."""
+def scaled_program(scaled: bool) -> Program:
+    """diff_src of dy, factor, and the scale, where statistics were given."""
     build = Builder(2 + scaled)
-    dy, variance, *scale = build.inputs
-    factor = 1.0 / build.op("sqrt", variance + epsilon)
+    dy, factor, *scale = build.inputs
     return build.finish(dy * (factor * scale[0] if scale else factor))
 
 
@@ -103,14 +101,16 @@ def plan_batch_norm(desc: BatchNormBackward, attr: Attr, engine: Engine) -> Plan
         return Assembly(engine.tuning, engine.isa).plan(name, tensors, results)
     wide = {name: as_channels(tensor, src.ndims) for name, tensor in vectors.items()}
     steps = GradientSteps(engine)
+    wide[FACTORS] = steps.scratch(FACTORS, row_of_channels(src))
+    steps.apply(factor_program(desc.epsilon), {"variance": wide["variance"]}, FACTORS, wide[FACTORS])
     summed = {} if desc.use_global_stats and len(results) == 1 else sums_of(desc, images, wide, steps)
     scaled = "scale" in wide
-    factors = {name: wide[name] for name in ("variance", *["scale"] * scaled)}
+    factors = {name: wide[name] for name in (FACTORS, *["scale"] * scaled)}
     if desc.use_global_stats:
-        program = scaled_program(desc.epsilon, scaled)
+        program = scaled_program(scaled)
         read: dict[str, MemoryDesc] = {"diff_dst": images["diff_dst"], **factors}
     else:
-        program = batch_norm_program(src.nelems() // src.dims[1], desc.epsilon, scaled)
+        program = batch_norm_program(src.nelems() // src.dims[1], scaled)
         read = {"src": src, "diff_dst": images["diff_dst"], "mean": wide["mean"]}
         read |= {**factors, **summed}
     steps.apply(program, read, "diff_src", images["diff_src"])
@@ -130,14 +130,18 @@ def as_channels(tensor: MemoryDesc, ndims: int) -> MemoryDesc:
     return wide
 
 
+def row_of_channels(src: MemoryDesc) -> MemoryDesc:
+    """A number for each channel, that broadcasts to src."""
+    return MemoryDesc((1, src.dims[1], *[1] * (src.ndims - 2)), f32, LETTERS[: src.ndims])
+
+
 def sums_of(desc: BatchNormBackward, images: Tensors, wide: Tensors, steps: GradientSteps) -> dict[str, MemoryDesc]:
     """The sums of products with normalized src, and of gradients, by the names of their buffers."""
     src, diff_dst = images["src"], images["diff_dst"]
     products = steps.scratch(PRODUCTS, dense_like(src, MemoryDesc(src.dims, f32, "any")))
-    read = {"src": src, "diff_dst": diff_dst, "mean": wide["mean"], "variance": wide["variance"]}
-    steps.apply(normalized_gradient(desc.epsilon, True), read, PRODUCTS, products)
-    ones = (1,) * (src.ndims - 2)
-    row = MemoryDesc((1, src.dims[1], *ones), f32, LETTERS[: src.ndims])
+    read = {"src": src, "diff_dst": diff_dst, "mean": wide["mean"], FACTORS: wide[FACTORS]}
+    steps.apply(normalized_gradient(True), read, PRODUCTS, products)
+    row = row_of_channels(src)
     found = {}
     for name, (source, tensor) in {"diff_scale": (PRODUCTS, products), "diff_shift": ("diff_dst", diff_dst)}.items():
         buffer, dst = (name, wide[name]) if name in wide else (SUMS[name], steps.scratch(SUMS[name], row))

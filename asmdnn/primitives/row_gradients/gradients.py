@@ -1,11 +1,18 @@
 """The plans of backward softmax and layer normalization."""
 
+from collections.abc import Mapping
 from functools import partial
 
 from asmdnn.generators.functions.postops import ExpressionOp
-from asmdnn.generators.functions.row_programs import norm_programs, normalized_gradient, softmax_programs
+from asmdnn.generators.functions.row_programs import (
+    factor_program,
+    norm_programs,
+    normalized_gradient,
+    softmax_programs,
+)
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
@@ -22,7 +29,8 @@ from asmdnn.primitives.row_gradients.description import LayerNormBackward, Softm
 from asmdnn.primitives.row_gradients.schedule import RowRequest, check_attr, row_plan
 from asmdnn.types import f32
 
-PRODUCTS = "gradients times normalized"  # scratch
+PRODUCTS, FACTORS = "gradients times normalized", "factors"  # scratch
+IMAGES = ("src", "diff_src", "diff_dst")
 
 
 @implementation("rows", f32_level)
@@ -44,32 +52,42 @@ def plan_layer_norm(desc: LayerNormBackward, attr: Attr, engine: Engine) -> Plan
     diff_dst, diff_src = like(src, desc.diff_dst), like(src, desc.diff_src)
     extra = {name: tensor for name in ("mean", "variance", "scale") if (tensor := getattr(desc, name)) is not None}
     extra = {name: row_major(tensor.dims, tensor) if tensor.is_any else tensor for name, tensor in extra.items()}
-    passed = {"src": src, "diff_src": diff_src, "diff_dst": diff_dst, **extra}
+    given = {"src": src, "diff_src": diff_src, "diff_dst": diff_dst, **extra}
+    passed = {FACTORS if name == "variance" else name: tensor for name, tensor in given.items()}
     as_row = partial(as_row_of, ndims=src.ndims)
-    views = {name: as_row if name == "scale" else without_last for name in extra}
-    programs = norm_programs(src.dims[-1], desc.epsilon, not desc.rms, "scale" in extra)
+    views = {name: as_row if name == "scale" else without_last for name in passed if name not in IMAGES}
+    programs = norm_programs(src.dims[-1], not desc.rms, "scale" in extra)
     what = "rmsnormback" if desc.rms else "layernormback"
     plan = row_plan(RowRequest(what, passed, views, src.ndims - 1, programs), engine)
-    return with_sums(desc, plan, engine)
-
-
-def with_sums(desc: LayerNormBackward, plan: Plan, engine: Engine) -> Plan:
-    """The plan, and the gradients of scale and shift behind it: sums over rows.  Raises Refused."""
-    wanted = {name: getattr(desc, name) for name in ("diff_scale", "diff_shift") if getattr(desc, name) is not None}
-    if not wanted:
-        return plan
-    tensors = dict(plan.tensors)
-    src = tensors["src"]
-    if 0 in src.dims:
-        raise Refused(f"src has no elements, of which there is no sum for {', '.join(wanted)}")
     assembly = Assembly(engine.tuning, engine.isa)
+    if src.nelems():
+        assembly.add_plan(factors(extra["variance"], desc.epsilon, engine), {"dst": View(FACTORS)})
+    assembly.scratch[FACTORS] = extra["variance"].size_bytes
     assembly.add_plan(plan, {})
+    sums = with_sums(assembly, desc, plan.tensors, engine)
+    return assembly.plan(plan.implementation, {**given, **sums}, ("diff_src", *sums))
+
+
+def factors(variance: MemoryDesc, epsilon: float, engine: Engine) -> Plan:
+    """1 / sqrt(variance + epsilon), in the format of the variance."""
+    op = ExpressionOp(factor_program(epsilon), ())
+    return schedule(Request("factors", ("variance", variance), ("dst", variance), {}, lambda _: op), NO_ATTR, engine)
+
+
+def with_sums(
+    assembly: Assembly, desc: LayerNormBackward, tensors: Mapping[str, MemoryDesc], engine: Engine
+) -> dict[str, MemoryDesc]:
+    """Add the gradients of scale and shift, sums over rows; their tensors.  Raises Refused."""
+    wanted = {name: getattr(desc, name) for name in ("diff_scale", "diff_shift") if getattr(desc, name) is not None}
+    src = tensors["src"]
+    if wanted and 0 in src.dims:
+        raise Refused(f"src has no elements, of which there is no sum for {', '.join(wanted)}")
     for name, tensor in wanted.items():
-        tensors[name] = result = MemoryDesc(tensor.dims, f32, "a") if tensor.is_any else tensor
+        wanted[name] = result = MemoryDesc(tensor.dims, f32, "a") if tensor.is_any else tensor
         summed, buffer = tensors["diff_dst"], "diff_dst"
         if name == "diff_scale":
-            summed, buffer = MemoryDesc(src.dims, f32, "abcdefghijkl"[: src.ndims]), PRODUCTS
-            assembly.add_plan(products(desc, plan, summed, engine), {"dst": View(PRODUCTS)})
+            summed, buffer = MemoryDesc(src.dims, f32, LETTERS[: src.ndims]), PRODUCTS
+            assembly.add_plan(products(desc, tensors, summed, engine), {"dst": View(PRODUCTS)})
             assembly.scratch[PRODUCTS] = summed.size_bytes
         row = as_row_of(result, src.ndims)
         if row is None:
@@ -77,23 +95,22 @@ def with_sums(desc: LayerNormBackward, plan: Plan, engine: Engine) -> Plan:
         row = MemoryDesc((*[1] * (src.ndims - 1), *result.dims), f32, strides=row.strides, offset0=row.offset0)
         sums = plan_of((reduction.plans,), ReductionForward("sum", summed, row), engine)
         assembly.add_plan(sums, {"src": View(buffer), "dst": View(name)})
-    return assembly.plan(plan.implementation, tensors, ("diff_src", *wanted))
+    return wanted
 
 
-def products(desc: LayerNormBackward, plan: Plan, dst: MemoryDesc, engine: Engine) -> Plan:
+def products(desc: LayerNormBackward, tensors: Mapping[str, MemoryDesc], dst: MemoryDesc, engine: Engine) -> Plan:
     """diff_dst times normalized src, into dst."""
-    found = {"diff_dst": plan.tensors["diff_dst"]}
-    for name in ("mean", "variance"):
-        if name in plan.tensors:
-            tensor = plan.tensors[name]
-            wide = without_last(tensor)
+    found = {"diff_dst": tensors["diff_dst"]}
+    for name in ("mean", FACTORS):
+        if name in tensors:
+            wide = without_last(tensors[name])
             if wide is None:
                 raise Refused(f"{name} is blocked, it must be plain")
             found[name] = wide
-    program = normalized_gradient(desc.epsilon, not desc.rms)
+    program = normalized_gradient(not desc.rms)
     request = Request(
         "products",
-        ("src", plan.tensors["src"]),
+        ("src", tensors["src"]),
         ("dst", dst),
         found,
         lambda operands: ExpressionOp(program, tuple(operands[name] for name in found)),

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from asmdnn.corpus.row_gradients import EPSILON
 from asmdnn.generators.functions.row_gradient import RowGradientSpec
 from asmdnn.generators.functions.row_programs import softmax_programs
 from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
@@ -41,7 +40,7 @@ def of_softmax(y: Doubles, dy: Doubles, axis: int, log: bool) -> tuple[Doubles, 
 def of_norm(x: Doubles, others: list[Doubles], centred: bool) -> tuple[Doubles, float]:
     dy, *rest = others
     mean = rest.pop(0) if centred else np.zeros_like(x)
-    factor = 1 / np.sqrt(rest.pop(0) + EPSILON)
+    factor = rest.pop(0)
     h, g = (x - mean) * factor, dy * rest.pop(0) if rest else dy
     along = {"axis": 1, "keepdims": True}
     values = factor * (g - centred * g.mean(**along) - h * (g * h).mean(**along))
