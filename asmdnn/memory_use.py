@@ -65,15 +65,19 @@ def memory_report() -> MemoryReport:
     mappings = {id(kernel.keep_alive): kernel.keep_alive for kernel in kernel_cache().loaded()}
     loaded = packs.loaded()
     return MemoryReport(
-        Holding(len(plans.entries), plans.held_bytes, plans.limit_bytes, "kept for equal requests"),
-        Holding(len(kept), programs.held_bytes, programs.limit_bytes, "kept for equal primitives"),
-        Holding(len(others), sum(p.kept_bytes for p in others.values()), None, "of primitives that you hold"),
-        Holding(len(calls.entries), calls.held_bytes, calls.limit_bytes, "kept by ops and blas"),
-        Holding(len(networks.entries), networks.held_bytes, networks.limit_bytes, "shapes of open networks"),
-        Holding(scratch_pool.idle_count, scratch_pool.idle_bytes, scratch_pool.limit_bytes, "idle"),
-        Holding(scratch_pool.busy_count, scratch_pool.busy_bytes, None, "in calls that run now"),
-        Holding(len(mappings), sum(mapping.size_bytes for mapping in mappings.values()), None, "mapped machine code"),
-        Holding(len(loaded), sum(pack.size_bytes for pack in loaded), None, "files loaded"),
+        plans=Holding(len(plans.entries), plans.held_bytes, plans.limit_bytes, "kept for equal requests"),
+        programs=Holding(len(kept), programs.held_bytes, programs.limit_bytes, "kept for equal primitives"),
+        primitives=Holding(
+            len(others), sum(p.kept_bytes for p in others.values()), None, "of primitives that you hold"
+        ),
+        calls=Holding(len(calls.entries), calls.held_bytes, calls.limit_bytes, "kept by ops and blas"),
+        networks=Holding(len(networks.entries), networks.held_bytes, networks.limit_bytes, "shapes of open networks"),
+        scratchpads=Holding(scratch_pool.idle_count, scratch_pool.idle_bytes, scratch_pool.limit_bytes, "idle"),
+        busy=Holding(scratch_pool.busy_count, scratch_pool.busy_bytes, None, "in calls that run now"),
+        code=Holding(
+            len(mappings), sum(mapping.size_bytes for mapping in mappings.values()), None, "mapped machine code"
+        ),
+        packs=Holding(len(loaded), sum(pack.size_bytes for pack in loaded), None, "files loaded"),
     )
 
 

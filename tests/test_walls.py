@@ -33,6 +33,13 @@ TWICE = {
 # Constants of the machine and of types, and the one file that has each.
 DEFINED_IN = {"LINE_BYTES": "asmdnn/isa/lines.py", "F32_BYTES": "asmdnn/types.py"}
 
+MOST_POSITIONS = 6  # of arguments in a call
+# Callees that take any number of arguments, or a key of a cache, which names in a call would be a part of.
+ANY_NUMBER = {
+    "zip", "partial", "pack", "pack_into", "free", "one_of", "_one", "say", "describe", "_address_form", "AddressForm"
+}  # fmt: skip
+LONG_CALLS = 40  # at most: steps.add of networks are 12, and some nodes that it makes
+
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -116,3 +123,14 @@ def test_constants_of_the_machine_stand_in_one_place() -> None:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in DEFINED_IN:
                 found[node.id].add(path.relative_to(ROOT).as_posix())
     assert found == {name: {path} for name, path in DEFINED_IN.items()}
+
+
+def test_calls_name_what_they_pass() -> None:
+    """A reader counts to six at most.  The bound only falls."""
+    found = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and len(node.args) > MOST_POSITIONS:
+                callee = ast.unparse(node.func).rpartition(".")[2]
+                found += [] if callee in ANY_NUMBER else [f"{path}:{node.lineno}: {callee}"]
+    assert len(found) <= LONG_CALLS, "\n".join(found)

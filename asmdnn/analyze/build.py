@@ -40,7 +40,16 @@ def analyze(pd: PrimitiveDesc, problem: str, cpu: str = "", again: bool = False)
     point = point_of(pd.plan, kernels, bench) if bench else None
     if measured and point and exceeds(point, kernels, measured):
         measured = rates(pd.engine.isa, exceeded=measured)
-    return Analysis(problem, pd.implementation, pd.engine.isa, about, not_measured, kernels, measured, point)
+    return Analysis(
+        problem=problem,
+        implementation=pd.implementation,
+        isa=pd.engine.isa,
+        mca=about,
+        not_measured=not_measured,
+        kernels=kernels,
+        rates=measured,
+        point=point,
+    )
 
 
 def exceeds(point: Point, kernels: Sequence[KernelAnalysis], roofs: Rates) -> bool:
@@ -104,7 +113,15 @@ def kernel_analysis(
 def part_of(body: LoopBody, trips: float | None, bound: Bound | None) -> KernelPart:
     loaded, stored = body.moved_bytes
     return KernelPart(
-        body.loop.name, body.loop.depth, trips, len(body.lines), body.mix, body.flops, loaded, stored, bound
+        name=body.loop.name,
+        depth=body.loop.depth,
+        trips=trips,
+        instructions=len(body.lines),
+        mix=body.mix,
+        flops=body.flops,
+        loaded_bytes=loaded,
+        stored_bytes=stored,
+        bound=bound,
     )
 
 

@@ -117,7 +117,7 @@ def _frame(axes: Axes, analysis: Analysis) -> Iterator[Shape]:
         yield Polyline((left, right), GRID)
         yield Text(left[0] - 10, left[1] + 4, f"{10.0**decade:g}", anchor="end")
     yield Text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 16, "flops per byte", 12.5, INK, "middle")
-    yield Text(22, (TOP + HEIGHT - BOTTOM) / 2, "GFLOP/s", 12.5, INK, "middle", 90)
+    yield Text(x=22, y=(TOP + HEIGHT - BOTTOM) / 2, text="GFLOP/s", size=12.5, colour=INK, anchor="middle", angle=90)
 
 
 def _roofs(axes: Axes, rates: Rates) -> Iterator[Shape]:
@@ -141,7 +141,15 @@ def _roofs(axes: Axes, rates: Rates) -> Iterator[Shape]:
         lift = math.radians(angle)
         shift = 6 if number < len(rates.roofs) // 2 else -15  # above its line, or below: L2 and L3 may be close
         x, y = x - shift * math.sin(lift), y - shift * math.cos(lift)
-        yield Text(round(x, 2), round(y, 2), f"{name} {gbs:g} GB/s", 11.5, ROOFS[name], "middle", round(angle, 1))
+        yield Text(
+            x=round(x, 2),
+            y=round(y, 2),
+            text=f"{name} {gbs:g} GB/s",
+            size=11.5,
+            colour=ROOFS[name],
+            anchor="middle",
+            angle=round(angle, 1),
+        )
 
 
 def _kernel_dots(axes: Axes, rates: Rates, kernels: list[KernelAnalysis]) -> Iterator[Shape]:

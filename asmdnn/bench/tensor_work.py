@@ -116,7 +116,7 @@ class TensorWork(Work[TensorData]):
 
         tensors = self.peer_tensors() | tensors_of(self.attr) | quantities_of(self.quantities, self.numbers)
         internal = Storage({name: self.numbers[name] for name in self.internal})
-        return OnednnPrimitive(self.onednn, tensors, isa, threads, results, self.in_place, internal)
+        return OnednnPrimitive(self.onednn, tensors, isa, threads, results, in_place=self.in_place, storage=internal)
 
     def onednn(self, peer: "OnednnPrimitive") -> Any:
         """The handle of oneDNN's primitive descriptor."""

@@ -128,7 +128,15 @@ def wide_conversion_specs() -> Iterator[ConvertSpec]:
         sizes, columns = (size_of(src), size_of(dst)), (5, 16, 21, 64, 83, 130, 300)[i % 7]
         src_steps, dst_steps = ((size * (columns + i % 3), size) for size in sizes)
         scales = ((0, 0), (4, 0), (0, 4), (8, 12))[i // 2 % 4]
-        yield ConvertSpec(WIDE_ISA, Conversion(src, dst, *terms), 2, columns, src_steps, dst_steps, scales)
+        yield ConvertSpec(
+            WIDE_ISA,
+            Conversion(src, dst, *terms),
+            2,
+            columns,
+            src_steps=src_steps,
+            dst_steps=dst_steps,
+            scale_steps=scales,
+        )
     for src, dst in (("f32", "u8"), ("bf16", "f32")):
         sizes = (size_of(src), size_of(dst))
         steps = ((2 * sizes[0], 5 * sizes[0]), (sizes[1], 3 * sizes[1]))
@@ -148,7 +156,7 @@ def wide_convert_transpose_specs() -> Iterator[ConvertTransposeSpec]:
         scales = ((0, 0), (4, 0), (0, 4), (8, 12))[i // 2 % 4]
         yield ConvertTransposeSpec(WIDE_ISA, Conversion(src, dst, *terms), rows, columns, *steps, scales)
     conversion = Conversion("f32", "f32", True, True, True, 1.0, sum_factors=1200)
-    yield ConvertTransposeSpec(WIDE_ISA, conversion, 17, 16, (64, 4), (4, 68), (0, 4))
+    yield ConvertTransposeSpec(WIDE_ISA, conversion, 17, 16, src_steps=(64, 4), dst_steps=(4, 68), scale_steps=(0, 4))
 
 
 def narrow_specs(isa: str) -> Iterator[ConvertNarrowSpec]:
@@ -182,8 +190,12 @@ def pixel_specs() -> Iterator[ConvertInterleaveSpec | ConvertDeinterleaveSpec]:
             size, terms = size_of(other), everything if i % 3 == 2 or other == byte else plain
             planes, scales = (size * (pixels + i % 2), size), ((0, 0), (4, 0), (0, 4), (8, 12))[i % 4]
             to, back = Conversion(other, byte, *terms), Conversion(byte, other, *terms)
-            yield ConvertInterleaveSpec(REORDER_ISA, to, channels, pixels, planes, (1, channels), scales)
-            yield ConvertDeinterleaveSpec(REORDER_ISA, back, pixels, channels, (channels, 1), planes[::-1], scales)
+            yield ConvertInterleaveSpec(
+                REORDER_ISA, to, channels, pixels, src_steps=planes, dst_steps=(1, channels), scale_steps=scales
+            )
+            yield ConvertDeinterleaveSpec(
+                REORDER_ISA, back, pixels, channels, src_steps=(channels, 1), dst_steps=planes[::-1], scale_steps=scales
+            )
 
 
 def float8_specs(isa: str) -> Iterator[ConvertBlock]:
@@ -193,8 +205,12 @@ def float8_specs(isa: str) -> Iterator[ConvertBlock]:
         wide, narrow = (size * columns, size), (columns, 1)
         across, along = (size, 4 * size), (1, 4)
         everything = (True, True, True, 0.5)
-        yield ConvertSpec(isa, Conversion(other, kind, *everything), 2, columns, wide, narrow, (0, 4))
-        yield ConvertSpec(isa, Conversion(kind, other, *everything), 2, columns, narrow, wide, (4, 0))
+        yield ConvertSpec(
+            isa, Conversion(other, kind, *everything), 2, columns, src_steps=wide, dst_steps=narrow, scale_steps=(0, 4)
+        )
+        yield ConvertSpec(
+            isa, Conversion(kind, other, *everything), 2, columns, src_steps=narrow, dst_steps=wide, scale_steps=(4, 0)
+        )
         yield ConvertNarrowSpec(isa, Conversion(other, kind), 4, columns, wide, along)
         yield ConvertTransposeSpec(isa, Conversion(kind, other), 4, columns, narrow, across)
         if isa == REORDER_ISA:
@@ -234,7 +250,9 @@ def blocks(conversion: Conversion, scales: tuple[int, int]) -> Iterator[ConvertS
     for columns in (1, 2, 3, 5, 7, 8, 11, 137):
         steps = (src * columns + src, src), (dst * columns + 2 * dst, dst)
         yield ConvertSpec(REORDER_ISA, conversion, 2, columns, *steps, scales)
-    yield ConvertSpec(REORDER_ISA, conversion, 3, 9, (src, 3 * src), (2 * dst, 6 * dst), scales)
+    yield ConvertSpec(
+        REORDER_ISA, conversion, 3, 9, src_steps=(src, 3 * src), dst_steps=(2 * dst, 6 * dst), scale_steps=scales
+    )
     for rows, columns in ((8, 8), (3, 11), (13, 6), (16, 17)):
         steps = (src * columns, src), (dst, dst * rows)
         yield ConvertTransposeSpec(REORDER_ISA, conversion, rows, columns, *steps, scales)

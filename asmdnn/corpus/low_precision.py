@@ -100,7 +100,17 @@ def vectors(isa: str, types: Types) -> Iterator[GemvSpec | SkinnySpec]:
         if vectors_at_once(types, isa, rows):
             dst_bytes = types.sums.size_bytes * (count + 1)
             src_bytes = GROUP_BYTES * (depth + 3)
-            yield SkinnySpec(isa, rows, count, depth, src_bytes, GROUP_BYTES, row_bytes, dst_bytes, types)
+            yield SkinnySpec(
+                isa,
+                rows,
+                count,
+                depth,
+                src_row_bytes=src_bytes,
+                src_depth_bytes=GROUP_BYTES,
+                weights_row_bytes=row_bytes,
+                dst_row_bytes=dst_bytes,
+                types=types,
+            )
 
 
 def dots(isa: str, types: Types) -> Iterator[DotsSpec]:
@@ -128,7 +138,16 @@ def packs(isa: str, types: Types) -> Iterator[PackSpec]:
     lanes, size = lanes_of(isa), types.weights.size_bytes
     for number, columns in enumerate((1, lanes - 1, lanes, 2 * lanes + 1, 6 * lanes, 8 * lanes, 9 * lanes - 2)):
         depth = 1 + number % (2 * types.group)
-        yield PackSpec(isa, depth, columns, size * (columns + 5), 1 + number % 2, 64 * lanes + 64, number % 3, types)
+        yield PackSpec(
+            isa,
+            depth,
+            columns,
+            size * (columns + 5),
+            panel_vectors=1 + number % 2,
+            panel_bytes=64 * lanes + 64,
+            ahead_rows=number % 3,
+            types=types,
+        )
 
 
 def starts(isa: str) -> Iterator[StartVectorSpec]:

@@ -128,8 +128,26 @@ def skinny(isa: str) -> Iterator[SkinnySpec]:
     lanes = LANES[isa]
     for rows in (2, 3, 4):
         for columns, depth in ((1, 8), (2 * lanes + 1, 7), (4 * lanes, 9), (9 * lanes - 1, 17)):
-            yield SkinnySpec(isa, rows, columns, depth, 4 * (depth + 3), 4, 4 * (columns + 2), 4 * (columns + 1))
-    yield SkinnySpec(isa, 2, 5 * lanes, 11, 4, 40, 20 * lanes, 24 * lanes)
+            yield SkinnySpec(
+                isa,
+                rows,
+                columns,
+                depth,
+                src_row_bytes=4 * (depth + 3),
+                src_depth_bytes=4,
+                weights_row_bytes=4 * (columns + 2),
+                dst_row_bytes=4 * (columns + 1),
+            )
+    yield SkinnySpec(
+        isa,
+        2,
+        5 * lanes,
+        11,
+        src_row_bytes=4,
+        src_depth_bytes=40,
+        weights_row_bytes=20 * lanes,
+        dst_row_bytes=24 * lanes,
+    )
 
 
 def dots(isa: str) -> Iterator[DotsSpec]:

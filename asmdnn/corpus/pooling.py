@@ -1,6 +1,7 @@
 """The specs of pooling: blocks and tails of channels, shared columns, walked windows, loops; lines and planes."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.generators.functions.postops import PostOp, ReluOp, SumOp
@@ -19,29 +20,88 @@ def pixels(isa: str) -> Iterator[PoolPixelsSpec]:
     for elements in (1, lanes - 1, lanes, 2 * lanes, 5 * lanes + 3):
         pixel, row = 4 * elements + 4, 9 * (4 * elements + 4)
         window = (Taps(2, row), Taps(3, pixel))
-        yield PoolPixelsSpec(isa, "max", (Loop(5, pixel, pixel),), window, elements, 4, 2)
+        yield PoolPixelsSpec(isa, "max", (Loop(5, pixel, pixel),), window, elements=elements, pixels=4, vectors=2)
         yield PoolPixelsSpec(
-            isa, "avg", (Loop(2, 2 * row, 3 * pixel), Loop(2, 3 * pixel, pixel)), window, elements, 1, 3, 6
+            isa,
+            "avg",
+            (Loop(2, 2 * row, 3 * pixel), Loop(2, 3 * pixel, pixel)),
+            window,
+            elements=elements,
+            pixels=1,
+            vectors=3,
+            divisor=6,
         )
         walked = (Taps(2, 0), Taps(9, row), Taps(8, pixel))
-        yield PoolPixelsSpec(isa, "max", (Loop(1, pixel, pixel),), walked[1:], elements, 1, 2)
-        yield PoolPixelsSpec(isa, "avg", (Loop(2, pixel, pixel),), walked[1:], elements, 1, 2, 64)
+        yield PoolPixelsSpec(isa, "max", (Loop(1, pixel, pixel),), walked[1:], elements=elements, pixels=1, vectors=2)
+        yield PoolPixelsSpec(
+            isa, "avg", (Loop(2, pixel, pixel),), walked[1:], elements=elements, pixels=1, vectors=2, divisor=64
+        )
+    yield from typed_pixels(isa)
+    yield from dense_pixels(isa)
+
+
+def typed_pixels(isa: str) -> Iterator[PoolPixelsSpec]:
+    """Bytes four at a time, and elements that become f32."""
+    lanes = LANES[isa]
     for alg, elements in (("max_s8", lanes + 3), ("max_u8", 2 * lanes)):
         pixel = 4 * elements
-        yield PoolPixelsSpec(isa, alg, (Loop(5, pixel, pixel),), (Taps(2, 9 * pixel), Taps(3, pixel)), elements, 4, 2)
+        yield PoolPixelsSpec(
+            isa,
+            alg,
+            (Loop(5, pixel, pixel),),
+            (Taps(2, 9 * pixel), Taps(3, pixel)),
+            elements=elements,
+            pixels=4,
+            vectors=2,
+        )
     for kind, size in (("bf16", 2), ("f16", 2), ("s8", 1), ("u8", 1)):
         for alg, elements in (("max", lanes - 1), ("avg", 3 * lanes + 1)):
             pixel = size * elements
             window = (Taps(2, 9 * pixel), Taps(3, pixel))
             loops = (Loop(5, pixel, pixel),)
-            yield PoolPixelsSpec(isa, alg, loops, window, elements, 2, 2, 1 if alg == "max" else 4, kind=kind)
+            yield PoolPixelsSpec(
+                isa,
+                alg,
+                loops,
+                window,
+                elements=elements,
+                pixels=2,
+                vectors=2,
+                divisor=1 if alg == "max" else 4,
+                kind=kind,
+            )
+
+
+def dense_pixels(isa: str) -> Iterator[PoolPixelsSpec]:
+    """Whole vectors that touch: post-ops, streaming; many vectors; windows of padding alone."""
+    lanes = LANES[isa]
     dense = 4 * lanes
     for alg, divisor in (("max", 1), ("avg", 4)):
         loops, window = (Loop(3, 2 * dense, dense),), (Taps(2, 7 * dense), Taps(2, dense))
-        yield PoolPixelsSpec(isa, alg, loops, window, lanes, 2, 1, divisor, CHAIN)
-        yield PoolPixelsSpec(isa, alg, loops, window, lanes, 1, 1, divisor, streaming=True)
-        yield PoolPixelsSpec(isa, alg, (Loop(1, 0, 0),), (Taps(1, 0), Taps(1, 0)), 16 * lanes, 1, 8, divisor)
-        yield PoolPixelsSpec(isa, alg, (Loop(5, 0, 4 * lanes + 4),), (Taps(0, 0), Taps(2, 4)), lanes + 1, 2, 2, divisor)
+        yield PoolPixelsSpec(isa, alg, loops, window, elements=lanes, pixels=2, vectors=1, divisor=divisor, chain=CHAIN)
+        yield PoolPixelsSpec(
+            isa, alg, loops, window, elements=lanes, pixels=1, vectors=1, divisor=divisor, streaming=True
+        )
+        yield PoolPixelsSpec(
+            isa,
+            alg,
+            (Loop(1, 0, 0),),
+            (Taps(1, 0), Taps(1, 0)),
+            elements=16 * lanes,
+            pixels=1,
+            vectors=8,
+            divisor=divisor,
+        )
+        yield PoolPixelsSpec(
+            isa,
+            alg,
+            (Loop(5, 0, 4 * lanes + 4),),
+            (Taps(0, 0), Taps(2, 4)),
+            elements=lanes + 1,
+            pixels=2,
+            vectors=2,
+            divisor=divisor,
+        )
 
 
 def indexed(isa: str) -> Iterator[PoolIndicesSpec]:
@@ -51,15 +111,48 @@ def indexed(isa: str) -> Iterator[PoolIndicesSpec]:
         pixel = 4 * elements
         loops = (Loop(2, 14 * pixel, 3 * pixel), Loop(2, 2 * pixel, pixel))
         window = (Taps(1, 0), Taps(3, 7 * pixel), Taps(2, pixel))
-        yield PoolIndicesSpec(isa, loops, window, (14, 2), (0, 7, 1), elements, 1, 2)
-        yield PoolIndicesSpec(isa, (Loop(5, pixel, pixel),), window, (1,), (0, 7, 1), elements, 2, 2)
-        yield PoolIndicesSpec(isa, loops, window[1:], (0, 0), (0, 0), elements, 1, 2, carries=True)
-        yield PoolIndicesSpec(isa, (Loop(5, pixel, pixel),), window[1:], (0,), (0, 0), elements, 2, 2, carries=True)
+        yield PoolIndicesSpec(
+            isa, loops, window, (14, 2), window_numbers=(0, 7, 1), elements=elements, pixels=1, vectors=2
+        )
+        yield PoolIndicesSpec(
+            isa,
+            (Loop(5, pixel, pixel),),
+            window,
+            (1,),
+            window_numbers=(0, 7, 1),
+            elements=elements,
+            pixels=2,
+            vectors=2,
+        )
+        yield PoolIndicesSpec(
+            isa, loops, window[1:], (0, 0), window_numbers=(0, 0), elements=elements, pixels=1, vectors=2, carries=True
+        )
+        yield PoolIndicesSpec(
+            isa,
+            (Loop(5, pixel, pixel),),
+            window[1:],
+            (0,),
+            window_numbers=(0, 0),
+            elements=elements,
+            pixels=2,
+            vectors=2,
+            carries=True,
+        )
     for carries in (False, True):
         dense = 8 * lanes
-        numbers = (2,), (0, 7, 1)
         window = (Taps(1, 0), Taps(1, 0), Taps(2, dense))
-        yield PoolIndicesSpec(isa, (Loop(3, 2 * dense, dense),), window, *numbers, 2 * lanes, 1, 2, carries, True)
+        yield PoolIndicesSpec(
+            isa,
+            (Loop(3, 2 * dense, dense),),
+            window,
+            loop_numbers=(2,),
+            window_numbers=(0, 7, 1),
+            elements=2 * lanes,
+            pixels=1,
+            vectors=2,
+            carries=carries,
+            streaming=True,
+        )
 
 
 def rows(isa: str) -> Iterator[PoolRowsSpec]:
@@ -68,16 +161,60 @@ def rows(isa: str) -> Iterator[PoolRowsSpec]:
     for width in (1, lanes - 1, lanes, lanes + 3, 3 * lanes):
         line = 4 * width
         loops, window = (Loop(2, 20 * line, 9 * line), Loop(9, line, line)), (Taps(3, line),)
-        divisors = ((6, 1), (9, width - 1))
-        yield PoolRowsSpec(isa, "max", loops, window, width, width, 3, 1, 1, 1)
-        yield PoolRowsSpec(isa, "avg", loops[1:], window, width, width, 3, 1, 1, 1, divisors)
-        half = (width + 1) // 2
-        yield PoolRowsSpec(isa, "max", (Loop(3, 2 * line, line),), window, width, half, 3, 2, 1, 1)
-        yield PoolRowsSpec(isa, "avg", (Loop(1, 0, 0),), (Taps(2, line),), width, half, 2, 2, 1, 0, ((4, half),), CHAIN)
-    yield PoolRowsSpec(isa, "max", (Loop(2, 96 * lanes, 4 * lanes),), (), 2 * lanes, lanes, 2, 2, 1, 0, (), (), True)
-    yield PoolRowsSpec(isa, "max", (Loop(1, 0, 0),), (Taps(1, 0),), 30, 30, 3, 1, 5, 5)
+        divisors, half = ((6, 1), (9, width - 1)), (width + 1) // 2
+        same: Any = {"width": width, "columns": 3, "dilation": 1, "before": 1}
+        yield PoolRowsSpec(isa, "max", loops, window, results=width, stride=1, **same)
+        yield PoolRowsSpec(isa, "avg", loops[1:], window, results=width, stride=1, divisors=divisors, **same)
+        yield PoolRowsSpec(isa, "max", (Loop(3, 2 * line, line),), window, results=half, stride=2, **same)
+        yield PoolRowsSpec(
+            isa,
+            "avg",
+            (Loop(1, 0, 0),),
+            (Taps(2, line),),
+            width=width,
+            results=half,
+            columns=2,
+            stride=2,
+            dilation=1,
+            before=0,
+            divisors=((4, half),),
+            chain=CHAIN,
+        )
+    yield from special_rows(isa)
+
+
+def special_rows(isa: str) -> Iterator[PoolRowsSpec]:
+    """Streaming; long steps of a window; rows of padding alone."""
+    lanes = LANES[isa]
+    yield PoolRowsSpec(
+        isa,
+        "max",
+        (Loop(2, 96 * lanes, 4 * lanes),),
+        (),
+        width=2 * lanes,
+        results=lanes,
+        columns=2,
+        stride=2,
+        dilation=1,
+        before=0,
+        streaming=True,
+    )
+    yield PoolRowsSpec(
+        isa, "max", (Loop(1, 0, 0),), (Taps(1, 0),), width=30, results=30, columns=3, stride=1, dilation=5, before=5
+    )
     for alg in ("max", "avg"):
-        yield PoolRowsSpec(isa, alg, (Loop(1, 0, 0),), (Taps(0, 0),), lanes + 1, lanes + 2, 2, 1, 1, 1)
+        yield PoolRowsSpec(
+            isa,
+            alg,
+            (Loop(1, 0, 0),),
+            (Taps(0, 0),),
+            width=lanes + 1,
+            results=lanes + 2,
+            columns=2,
+            stride=1,
+            dilation=1,
+            before=1,
+        )
 
 
 def planes(isa: str) -> Iterator[PoolPlanesSpec]:
@@ -85,7 +222,16 @@ def planes(isa: str) -> Iterator[PoolPlanesSpec]:
     lanes = LANES[isa]
     for alg, chain in (("max", ()), ("avg", CHAIN)):
         for elements in (1, lanes, 4 * lanes + 3, 33 * lanes + 1, 36 * lanes):
-            yield PoolPlanesSpec(isa, alg, 3, elements, 4 * elements, 4, 1 if alg == "max" else 8, chain)
+            yield PoolPlanesSpec(
+                isa,
+                alg,
+                3,
+                elements,
+                src_plane_bytes=4 * elements,
+                dst_step_bytes=4,
+                divisor=1 if alg == "max" else 8,
+                chain=chain,
+            )
 
 
 FAMILIES = {

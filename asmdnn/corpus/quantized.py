@@ -22,7 +22,9 @@ def rows(isa: str) -> Iterator[QuantizeSpec]:
         for count, groups, group in ((1, 1, 16), (2, 3, 32), (3, 2, 5 * 16)):
             elements = groups * group
             row = size_of(kind) * (elements + (GAP if count > 1 else 0))
-            yield QuantizeSpec(isa, count, elements, group, row, -8.0 if groups > 1 else 1.0, kind)
+            yield QuantizeSpec(
+                isa, count, elements, group=group, src_row_bytes=row, factor=-8.0 if groups > 1 else 1.0, kind=kind
+            )
     assert LANES[isa] <= 16, "a group is whole vectors"
 
 
@@ -34,19 +36,46 @@ def products(isa: str) -> Iterator[QuantizedProductSpec]:
         for vectors in range(1, most + 1):
             for cut in (0, lanes - 1) if vectors == most else (1,):
                 columns, offsets = vectors * lanes - cut, bool(count % 2)
-                yield QuantizedProductSpec(isa, count, columns, vectors, 96, 48, 4 * (columns + GAP), offsets)
+                yield QuantizedProductSpec(
+                    isa,
+                    count,
+                    columns,
+                    vectors=vectors,
+                    depth=96,
+                    group=48,
+                    dst_row_bytes=4 * (columns + GAP),
+                    offsets=offsets,
+                )
     for group in (16, 128):
-        yield QuantizedProductSpec(isa, 1, lanes, PANEL_VECTORS, 2 * group, group, 0)
+        yield QuantizedProductSpec(isa, 1, lanes, vectors=PANEL_VECTORS, depth=2 * group, group=group, dst_row_bytes=0)
     after = (BinaryOp("add", Operand(6, 0, 0, False)), EltwiseOp("relu", 0.0, 0.0, 1.0))
     each = BinaryOp("mul", Operand(7, 4, 0, True))
     for kind in ("f32", "bf16", "f16"):
         count, columns = (1, 2 * lanes - 3) if kind == "f32" else (2, lanes - 2)
         yield QuantizedProductSpec(
-            isa, count, columns, -(-columns // lanes), 64, 32, size_of(kind) * columns, after=(*after, each), kind=kind
+            isa,
+            count,
+            columns,
+            vectors=-(-columns // lanes),
+            depth=64,
+            group=32,
+            dst_row_bytes=size_of(kind) * columns,
+            after=(*after, each),
+            kind=kind,
         )
+
+
+def octets(isa: str) -> Iterator[QuantizedProductSpec]:
+    """The same blocks with weights of 8 bits."""
+    lanes = lanes_of(isa)
+    for count in range(1, MOST_ROWS + 1):
+        for vectors in range(1, vectors_of(isa, count, 8) + 1):
+            columns = vectors * lanes - vectors % 2
+            yield QuantizedProductSpec(isa, count, columns, vectors, 96, 48, 4 * columns, bool(count % 2), bits=8)
 
 
 FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {
     **of_levels("quantize", rows=rows),
     **{f"nibbles-{isa}": partial(products, isa.name) for isa in DOTS},
+    **{f"octets-{isa}": partial(octets, isa.name) for isa in DOTS},
 }

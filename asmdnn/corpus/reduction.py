@@ -14,18 +14,20 @@ def along(isa: str) -> Iterator[ReduceSpec]:
     """One row and some, of parts of a vector, and around the turn of the loop."""
     lanes = LANES[isa]
     for elements in (1, lanes, 2 * lanes + 1, 2 * AT_ONCE * lanes + lanes + 2):
-        yield ReduceSpec(isa, "rows", "sum", 3, elements, 4 * (elements + GAP), 8)
+        yield ReduceSpec(isa, "rows", "sum", 3, elements=elements, src_row_bytes=4 * (elements + GAP), dst_row_bytes=8)
     for op in NEUTRAL:
-        yield ReduceSpec(isa, "rows", op, 2, lanes + 3, 4 * (lanes + 3), 4)
+        yield ReduceSpec(isa, "rows", op, 2, elements=lanes + 3, src_row_bytes=4 * (lanes + 3), dst_row_bytes=4)
 
 
 def down(isa: str) -> Iterator[ReduceSpec]:
     """One row and some, of parts of a vector, and around the turn of the loop."""
     lanes = LANES[isa]
     for rows, elements in ((1, 3), (3, lanes), (2, 2 * AT_ONCE * lanes + lanes + 2)):
-        yield ReduceSpec(isa, "lanes", "sum", rows, elements, 4 * (elements + GAP), 0)
+        yield ReduceSpec(
+            isa, "lanes", "sum", rows, elements=elements, src_row_bytes=4 * (elements + GAP), dst_row_bytes=0
+        )
     for op in NEUTRAL:
-        yield ReduceSpec(isa, "lanes", op, 3, lanes + 3, 4 * (lanes + 3), 0)
+        yield ReduceSpec(isa, "lanes", op, 3, elements=lanes + 3, src_row_bytes=4 * (lanes + 3), dst_row_bytes=0)
 
 
 def functions(isa: str) -> Iterator[ReduceSpec]:
@@ -34,8 +36,27 @@ def functions(isa: str) -> Iterator[ReduceSpec]:
     linear = EltwiseOp("linear", 0.5, -0.25, 1.0)
     for along_or_down, operand in (("rows", Operand(2, 8, 0, True)), ("lanes", Operand(2, 0, 0, False))):
         before, after = (linear, BinaryOp("sub", operand)), (BinaryOp("mul", operand), linear)
-        yield ReduceSpec(isa, along_or_down, "max", 3, lanes + 3, 4 * (lanes + 3), 8, before, after)
-        yield ReduceSpec(isa, along_or_down, "sum", 3, lanes + 3, 4 * (lanes + 3), 8, before)
+        yield ReduceSpec(
+            isa,
+            along_or_down,
+            "max",
+            3,
+            elements=lanes + 3,
+            src_row_bytes=4 * (lanes + 3),
+            dst_row_bytes=8,
+            before=before,
+            after=after,
+        )
+        yield ReduceSpec(
+            isa,
+            along_or_down,
+            "sum",
+            3,
+            elements=lanes + 3,
+            src_row_bytes=4 * (lanes + 3),
+            dst_row_bytes=8,
+            before=before,
+        )
 
 
 def typed(isa: str) -> Iterator[TypedReduceSpec]:
@@ -47,12 +68,26 @@ def typed(isa: str) -> Iterator[TypedReduceSpec]:
         row = size * (elements + GAP)
         before = (BinaryOp("sub", Operand(2, 8, 0, True)),) if i % 2 else ()
         if kind != "f32":
-            yield TypedReduceSpec(isa, "rows", "sum", 3, elements, row, 8, before, kind=kind)
-            yield TypedReduceSpec(isa, "lanes", "max", 3, elements, row, 0, kind=kind)
+            yield TypedReduceSpec(
+                isa, "rows", "sum", 3, elements=elements, src_row_bytes=row, dst_row_bytes=8, before=before, kind=kind
+            )
+            yield TypedReduceSpec(
+                isa, "lanes", "max", 3, elements=elements, src_row_bytes=row, dst_row_bytes=0, kind=kind
+            )
     before = (BinaryOp("sub", Operand(2, 0, 0, False)),)
     for kind in ("u8", "bf16"):
         elements = 2 * AT_ONCE * lanes + lanes + 2
-        yield TypedReduceSpec(isa, "lanes", "sum", 2, elements, size_of(kind) * elements, 0, before, kind=kind)
+        yield TypedReduceSpec(
+            isa,
+            "lanes",
+            "sum",
+            2,
+            elements=elements,
+            src_row_bytes=size_of(kind) * elements,
+            dst_row_bytes=0,
+            before=before,
+            kind=kind,
+        )
 
 
 FAMILIES = of_levels("reduce", along=along, down=down, functions=functions, typed=typed)

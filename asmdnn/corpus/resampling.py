@@ -27,7 +27,15 @@ def taps(isa: str) -> Iterator[ResampleSpec]:
             yield ResampleSpec(
                 isa, (Step(2, 9 * row, row, 0), Step(2, pixel, pixel, 16)), (cubic, four), elements, 1, 0
             )
-    yield ResampleSpec(isa, (Step(3, 0, 4 * lanes, 8),), ((0, 64 * lanes), (0, 4 * lanes)), lanes, 1, 0, True)
+    yield ResampleSpec(
+        isa,
+        (Step(3, 0, 4 * lanes, 8),),
+        ((0, 64 * lanes), (0, 4 * lanes)),
+        lanes,
+        together=1,
+        dst_pixel_bytes=0,
+        streaming=True,
+    )
     pixel = 4 * lanes + 12
     for last in ((0,), (0, pixel)):
         loops = (Step(2, pixel, 2 * pixel, 8 * len(last)),)
@@ -68,15 +76,44 @@ def rows(isa: str) -> Iterator[ResampleRowsSpec]:
         src, dst = 4 * width, 4 * results
         for across, along in (((0,), 1), ((0, src), 1), ((0, src), 2), ((0, src, 2 * src, 2 * src), 4)):
             loops = (Step(2, 5 * src, 6 * dst, 0), Step(2, src, 2 * dst, 8 * len(across) * (len(across) > 1)))
-            yield ResampleRowsSpec(isa, loops, across, columns(width, results, along, lanes), width, results, 2, dst)
+            yield ResampleRowsSpec(
+                isa,
+                loops,
+                across,
+                columns(width, results, along, lanes),
+                width=width,
+                results=results,
+                together=2,
+                dst_row_bytes=dst,
+            )
         if width == lanes:
             made = columns(width, results, 2, lanes)
             for across in ((0,), (0, 8 * src)):
-                yield ResampleRowsSpec(isa, (Step(1, 0, 0, 0),), across, made, width, results, 2, dst, chain=CHAIN)
+                yield ResampleRowsSpec(
+                    isa,
+                    (Step(1, 0, 0, 0),),
+                    across,
+                    made,
+                    width=width,
+                    results=results,
+                    together=2,
+                    dst_row_bytes=dst,
+                    chain=CHAIN,
+                )
     width, results = 9 * lanes, 18 * lanes
     for along, streaming in ((1, True), (2, False)):
         made = columns(width, results, along, lanes)
-        yield ResampleRowsSpec(isa, (Step(2, 4 * width, 4 * results, 0),), (0,), made, width, results, 1, 0, streaming)
+        yield ResampleRowsSpec(
+            isa,
+            (Step(2, 4 * width, 4 * results, 0),),
+            (0,),
+            made,
+            width=width,
+            results=results,
+            together=1,
+            dst_row_bytes=0,
+            streaming=streaming,
+        )
 
 
 FAMILIES = of_levels("resample", taps=taps, rows=rows, typed=typed)

@@ -39,7 +39,15 @@ def interleaved(rows: int, element_bytes: int) -> Tile:
 def of_pixels(element_bytes: int, tile: Tile, pixels: int, streaming: bool = False) -> ShuffleSpec:
     """One tile; the units of pixels lie together."""
     pixel_bytes = UNIT_BYTES * len(tile.dst)
-    return ShuffleSpec(SHUFFLE_ISA, element_bytes, UNIT_BYTES, pixels, pixel_bytes, (Part(tile),), streaming)
+    return ShuffleSpec(
+        SHUFFLE_ISA,
+        element_bytes,
+        UNIT_BYTES,
+        pixels,
+        pixel_bytes=pixel_bytes,
+        parts=(Part(tile),),
+        streaming=streaming,
+    )
 
 
 def unit_specs() -> Iterator[ShuffleSpec]:

@@ -20,7 +20,17 @@ FIRST_OPERAND = len(ARGUMENTS)
 def source(isa: str, m: int, channels: int, **fields: Any) -> SourceTransformSpec:
     """A whole tile of nhwc images of these channels."""
     n, pixel = m + 2, 4 * channels
-    spec = SourceTransformSpec(isa, m, (0, n), (0, n), WIDTH * pixel, pixel, channels, 4 * LANES[isa], FREQUENCY_BYTES)
+    spec = SourceTransformSpec(
+        isa,
+        m,
+        (0, n),
+        (0, n),
+        row_bytes=WIDTH * pixel,
+        pixel_bytes=pixel,
+        channels=channels,
+        vector_bytes=4 * LANES[isa],
+        frequency_bytes=FREQUENCY_BYTES,
+    )
     return replace(spec, **fields)
 
 
@@ -28,9 +38,20 @@ def products(isa: str, m: int, channels: int, *post_ops: PostOp, **fields: Any) 
     """A whole tile of nhwc images of these channels."""
     pixel = 4 * channels
     spec = ProductsTransformSpec(
-        isa, m, m, m, WIDTH * pixel, pixel, WIDTH, channels, channels % LANES[isa] == 0, 4 * LANES[isa],
-        FREQUENCY_BYTES, True, post_ops,
-    )  # fmt: skip
+        isa,
+        m,
+        m,
+        m,
+        row_bytes=WIDTH * pixel,
+        pixel_bytes=pixel,
+        row_pixels=WIDTH,
+        channels=channels,
+        whole_vectors=channels % LANES[isa] == 0,
+        vector_bytes=4 * LANES[isa],
+        frequency_bytes=FREQUENCY_BYTES,
+        bias=True,
+        post_ops=post_ops,
+    )
     return replace(spec, **fields)
 
 

@@ -55,9 +55,12 @@ def relocatable(kernel: DumpedKernel) -> bytes:
     return _file([
         Section(".text", _PROGBITS, kernel.data, _ALLOC | _EXECUTE, _CODE_ALIGNMENT),
         Section(".eh_frame", _UNWIND, frames.data, _ALLOC, 8),
-        Section(".rela.eh_frame", _RELA, relocation, _INFO_LINK, 8, symtab, eh, _RELOCATION.size),
+        Section(".rela.eh_frame", _RELA, relocation, _INFO_LINK, 8, link=symtab, info=eh, entry_bytes=_RELOCATION.size),
         Section(".note.GNU-stack", _PROGBITS),
-        Section(".symtab", _SYMTAB, b"".join(local) + function, 0, 8, strtab, len(local), _SYMBOL.size),
+        Section(
+            ".symtab", _SYMTAB, b"".join(local) + function, 0, 8,
+            link=strtab, info=len(local), entry_bytes=_SYMBOL.size,
+        ),
         Section(".strtab", _STRTAB, bytes(names.data)),
     ])  # fmt: skip
 

@@ -20,17 +20,17 @@ def explain(pd: PrimitiveDesc, problem: str) -> Explanation:
     plan = pd.plan
     kernels = tuple(kernel_of(spec) for spec in plan.specs)
     return Explanation(
-        problem,
-        str(pd.desc),
-        pd.explain(),
-        pd.implementation,
-        pd.engine.isa,
-        pd.engine.threads,
-        tuple(_implementations(pd)),
-        tuple(_buffers(pd)),
-        tuple(_phases(plan, pd.threads)),
-        kernels,
-        sources_of(instruction for kernel in kernels for instruction in kernel.instructions),
+        problem=problem,
+        description=str(pd.desc),
+        summary=pd.explain(),
+        implementation=pd.implementation,
+        isa=pd.engine.isa,
+        threads=pd.engine.threads,
+        implementations=tuple(_implementations(pd)),
+        buffers=tuple(_buffers(pd)),
+        phases=tuple(_phases(plan, pd.threads)),
+        kernels=kernels,
+        sources=sources_of(instruction for kernel in kernels for instruction in kernel.instructions),
     )
 
 
@@ -65,13 +65,13 @@ def _phases(plan: Plan, threads: int) -> Iterator[DrawnPhase]:
             for thread, (begin, end) in enumerate(pairwise(bounds.tolist()))
         ]
         yield DrawnPhase(
-            tuple(map(str, phase.arguments)),
-            phase.count,
-            phase.total_cycles,
-            start_of(phase) + said_of(phase),
-            tuple(KernelUse(number[spec], calls, cycles) for spec, calls, cycles in phase.uses()),
-            tuple(ranges),
-            plane_of(plan, phase, bounds),
+            arguments=tuple(map(str, phase.arguments)),
+            records=phase.count,
+            cycles=phase.total_cycles,
+            start=start_of(phase) + said_of(phase),
+            kernels=tuple(KernelUse(number[spec], calls, cycles) for spec, calls, cycles in phase.uses()),
+            threads=tuple(ranges),
+            plane=plane_of(plan, phase, bounds),
         )
 
 

@@ -36,13 +36,13 @@ def read_kernel(spec: KernelSpec, listing: Sequence[Line], size_bytes: int) -> P
     instructions = tuple(_instructions(listing))
     loops = loops_of(instructions)
     return PlanKernel(
-        spec.name,
-        repr(spec),
-        instructions[-1].end,
-        size_bytes,
-        instructions,
-        loops,
-        tuple(_holdings(listing, loops)),
+        name=spec.name,
+        spec=repr(spec),
+        code_bytes=instructions[-1].end,
+        size_bytes=size_bytes,
+        instructions=instructions,
+        loops=loops,
+        registers=tuple(_holdings(listing, loops)),
     )
 
 
@@ -55,17 +55,17 @@ def _instructions(listing: Sequence[Line]) -> Iterator[Instruction]:
     for line in listing:
         detail = line.detail
         yield Instruction(
-            line.offset,
-            line.data,
-            line.text,
-            class_of(detail.mnemonic, detail.operands),
-            line.role,
-            detail.effect,
-            line.source,
-            detail.path,
-            _names(line),
-            tuple(labels.get(line.offset, ())),
-            target_of(line.text)[0],
+            offset=line.offset,
+            data=line.data,
+            text=line.text,
+            kind=class_of(detail.mnemonic, detail.operands),
+            section=line.role,
+            role=detail.effect,
+            source=line.source,
+            path=detail.path,
+            registers=_names(line),
+            labels=tuple(labels.get(line.offset, ())),
+            target=target_of(line.text)[0],
         )
 
 

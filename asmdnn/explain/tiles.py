@@ -53,7 +53,7 @@ def plane_of(plan: Plan, phase: Phase, bounds: npt.NDArray[np.int64]) -> Plane |
         blocks.append(OutputBlock(title, number, *(tuple(map(int, a)) for a in (records, kernels, threads))))
     of = f"{letters[0]} 0 of {desc.dims[0]}" if several else ""
     axes = (letters[-2], letters[-1]) if owner.ndim > 1 else ("", letters)
-    return Plane(name, rows, columns, axes, tuple(shapes), tuple(blocks), of)
+    return Plane(tensor=name, rows=rows, columns=columns, axes=axes, shapes=tuple(shapes), blocks=tuple(blocks), of=of)
 
 
 def written(phase: Phase) -> set[str]:

@@ -149,7 +149,17 @@ def _evex_encoder(opcode_map: int, w_pp: int, ll: int, opcode: int) -> Encode:
         reg, rm = op[0], op[-1]
         vvvv = op[1].code if len(op) == 3 else 0
         broadcast = rm.bcode if isinstance(rm, Pointer) else 0
-        prefix = evex(opcode_map, 4 | w_pp, ll, reg.ehcode, rm, vvvv, reg.kcode, reg.zcode, broadcast)
+        prefix = evex(
+            mm=opcode_map,
+            w____1pp=4 | w_pp,
+            ll=ll,
+            rr=reg.ehcode,
+            rm=rm,
+            Vvvvv=vvvv,
+            aaa=reg.kcode,
+            z=reg.zcode,
+            b=broadcast,
+        )
         return prefix + bytes((opcode,)) + _modrm(reg.lcode, rm, 16 << ll)
 
     return encode

@@ -67,7 +67,11 @@ def image_of(facts: Mapping[str, Any], blobs: Sequence[tuple[str, str, str, str,
             body += bytes(-len(body) % ALIGNMENT_BYTES)
             places[digest] = len(body)
             body += data
-        entries.append(PackEntry(kind, key, name, isa, places[digest], len(data), digest))
+        entries.append(
+            PackEntry(
+                kind=kind, key=key, name=name, isa=isa, offset=places[digest], size_bytes=len(data), sha256=digest
+            )
+        )
     manifest = json.dumps({"facts": dict(facts), "entries": [asdict(entry) for entry in entries]}).encode()
     manifest += b" " * (-(_HEADER_BYTES + len(manifest)) % ALIGNMENT_BYTES)
     prefix = _PREFIX.pack(MAGIC, FORMAT_VERSION, len(manifest), len(body))

@@ -26,7 +26,7 @@ class Pack:
         counts = [sum(entry.kind == kind for entry in file.entries) for kind in ("kernel", "plan")]
         isas = tuple(str(name) for name in file.facts.get("isas", ()))
         index = {(entry.kind, entry.key): entry for entry in file.entries}
-        return cls(path, counts[0], counts[1], isas, file.facts, file.sha256, file, index)
+        return cls(path, counts[0], counts[1], isas, facts=file.facts, sha256=file.sha256, _file=file, _index=index)
 
     @property
     def size_bytes(self) -> int:

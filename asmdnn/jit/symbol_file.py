@@ -56,7 +56,17 @@ def symbol_file(kernels: Sequence[KernelSymbol]) -> bytes:
     sections = [
         *texts,
         _Section(".eh_frame", _PROGBITS, _ALLOC, 0, frames, len(frames)),
-        _Section(".symtab", _SYMTAB, 0, 0, bytes(symbols), len(symbols), count + 3, 1, _SYMBOL.size),
+        _Section(
+            name=".symtab",
+            kind=_SYMTAB,
+            flags=0,
+            address=0,
+            data=bytes(symbols),
+            size_bytes=len(symbols),
+            link=count + 3,
+            info=1,
+            entry_bytes=_SYMBOL.size,
+        ),
         _Section(".strtab", _STRTAB, 0, 0, bytes(strings), len(strings)),
         _Section(".shstrtab", _STRTAB, 0, 0, b"", 0),
     ]

@@ -89,8 +89,8 @@ def stacked(folding: BodyFolding, node: Node, values: list[str], number: int) ->
     axes = folding.constant(f"{prefix} axes", np.array([0], np.int64))
     rows = [f"{prefix}/{i}" for i in range(len(values))]
     for value, row in zip(values, rows, strict=True):
-        folding.node(Node("Unsqueeze", (value, axes), (row,), {}, node.name, "", OPSET))
-    folding.node(Node("Concat", tuple(rows), (prefix,), {"axis": 0}, node.name, "", OPSET))
+        folding.node(Node("Unsqueeze", (value, axes), (row,), attributes={}, name=node.name, domain="", opset=OPSET))
+    folding.node(Node("Concat", tuple(rows), (prefix,), attributes={"axis": 0}, name=node.name, domain="", opset=OPSET))
     return prefix
 
 

@@ -121,7 +121,7 @@ class Graph:
         inputs = tuple(self._operand(operand) for operand in operands)
         outputs = tuple(f"{op} {len(self._nodes)}" + (f".{i}" if i else "") for i in range(results))
         values = {key: tuple(value) if isinstance(value, list) else value for key, value in attributes.items()}
-        node = Node(op, inputs, outputs, values, name, "", OPSET)
+        node = Node(op, inputs, outputs, attributes=values, name=name, domain="", opset=OPSET)
         check_node(node)
         self._nodes.append(node)
         made = tuple(Symbol(self, output) for output in outputs)
@@ -165,7 +165,10 @@ class Graph:
         taken = {*self._inputs, *(output for node in self._nodes for output in node.outputs)} & outputs.keys()
         if taken:
             raise InvalidArguments(f"{min(taken)} is an input or inner value, call the output something else")
-        ends = [Node("Identity", (symbol.name,), (name,), {}, "", "", OPSET) for name, symbol in outputs.items()]
+        ends = [
+            Node("Identity", (symbol.name,), (name,), attributes={}, name="", domain="", opset=OPSET)
+            for name, symbol in outputs.items()
+        ]
         body = Body(self.name, self._inputs, tuple(outputs), (*self._nodes, *ends), self._constants)
         engine, model = engine_or_default(engine), Model(body, {"": OPSET})
         return network_of(model, shapes, None, engine, fallback, precision_of(precision, keep_f32))

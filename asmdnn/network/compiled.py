@@ -62,8 +62,19 @@ def compiled(graph: StaticGraph, segment: Segment, engine: Engine, pool: WeightP
     joined = join(steps, {**own.outputs, **{result_name(name): name for name in steps.checked}})
     layout = layout_of(joined)
     plan = placed_plan(joined, layout)
-    checks = (steps.limits, steps.checked)
-    return Compiled(segment, own, way, tuple(steps.steps), steps.weights, joined, layout, plan, *checks, pool)
+    return Compiled(
+        segment,
+        own,
+        way,
+        steps=tuple(steps.steps),
+        weights=steps.weights,
+        joined=joined,
+        layout=layout,
+        plan=plan,
+        limits=steps.limits,
+        checked=steps.checked,
+        pool=pool,
+    )
 
 
 def lowered(own: StaticGraph, segment: Segment, engine: Engine) -> Way:

@@ -114,7 +114,15 @@ class Folding:
 
     def with_known_names(self, node: Node) -> Node:
         inputs = tuple(map(self.known, node.inputs))
-        return Node(node.op, inputs, node.outputs, node.attributes, node.name, node.domain, node.opset)
+        return Node(
+            node.op,
+            inputs,
+            node.outputs,
+            attributes=node.attributes,
+            name=node.name,
+            domain=node.domain,
+            opset=node.opset,
+        )
 
     def known(self, name: str) -> str:
         """The name under which a value is kept."""
@@ -218,7 +226,17 @@ class Folding:
         for inner in body.nodes:
             known = self.with_known_names(inner)
             outputs = tuple(own.get(name, name) for name in inner.outputs)
-            self.node(Node(known.op, known.inputs, outputs, known.attributes, known.name, known.domain, known.opset))
+            self.node(
+                Node(
+                    known.op,
+                    known.inputs,
+                    outputs,
+                    attributes=known.attributes,
+                    name=known.name,
+                    domain=known.domain,
+                    opset=known.opset,
+                )
+            )
         found = [self.known(name) for name in body.outputs]
         self.renamed = {**outer, **{k: v for k, v in self.renamed.items() if k.startswith("branch ")}}
         return found

@@ -67,7 +67,17 @@ def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -
                 native = in_order(group, array).reshape(exact.shape).astype(np.float64)
                 worst = distance(native, exact)
                 unequal = int((native != exact).sum()) if exact.dtype.kind in "iu" else 0
-                found.append(Difference(group.label, step.pd.implementation, worst, bound, largest, unequal, saturated))
+                found.append(
+                    Difference(
+                        group.label,
+                        step.pd.implementation,
+                        worst,
+                        bound=bound,
+                        largest=largest,
+                        unequal=unequal,
+                        saturated=saturated,
+                    )
+                )
                 inner[group.result] = native.astype(exact.dtype) if exact.dtype.kind in "iu" else native
         known |= inner
     return found

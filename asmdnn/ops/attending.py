@@ -41,8 +41,8 @@ def attention(
         ("attention", causal, scale),
         inputs,
         lambda descs, dst: AttentionForward(
-            PropKind.forward_inference, descs["query"], descs["key"], descs["value"], dst, descs.get("mask"),
-            0.0 if scale is None else scale, causal,
+            PropKind.forward_inference, descs["query"], descs["key"], descs["value"], dst, mask=descs.get("mask"),
+            scale=0.0 if scale is None else scale, causal=causal,
         ),
         lambda descs: (*descs["query"].dims[:3], descs["value"].dims[3]),
         ((), out, engine, dtype),

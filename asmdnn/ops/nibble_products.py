@@ -1,4 +1,4 @@
-"""Weights of 4 bits, packed once, and products of arrays with them."""
+"""Weights of 4 and 8 bits, packed once, and products of arrays with them."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from asmdnn.memory.allocation import allocated
 from asmdnn.memory.foreign import as_array, rounded_f32
 from asmdnn.ops.arguments import AnyArray, Array, chain_of
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
-from asmdnn.ops.nibbles import LIMITS, QUAD, FourBits, QuantizedWeights
+from asmdnn.ops.nibbles import LIMITS, QUAD, FewBits, QuantizedWeights
 from asmdnn.ops.quantized import ProductRequest
 from asmdnn.ops.typed import kind_of, numpy_type, result_type, typed, typed_output
 from asmdnn.primitives.attributes.attr import Attr, Binary
@@ -22,42 +22,44 @@ from asmdnn.primitives.quantized.description import BLOCK, QuantizedMatMul, chec
 from asmdnn.primitives.reordering import reorder
 from asmdnn.types import DataType, f32, u8
 
+SYMMETRIC, EIGHT_BITS = ("s4", "s8"), ("s8", "u8")
+
 
 def pack_quantized_weights(
     b: Any,
     scales: Any = None,
     zero_points: Any = None,
     *,
-    dtype: FourBits = "s4",
+    dtype: FewBits = "s4",
     group: int = 32,
     engine: Engine | None = None,
 ) -> QuantizedWeights:
-    """A matrix (k, n) with 4 bits for each element, for `matmul(a, packed)`, which rounds a to 8 bits by groups.
+    """A matrix (k, n) with 4 or 8 bits for each element, for `matmul(a, packed)`, which rounds a to 8 bits by groups.
 
-    b: integers of the range of dtype, -8 to 7 or 0 to 15, with scales (k / group, n), whose rows say the group, and
-    for u4 with zero_points, integers of the same dims.  Or real numbers, without scales: they are rounded to the
-    nearest, by groups of `group` k; s4 has 0 in the middle of each, u4 its least number at 0.
+    b: integers of the range of dtype, -8 to 7 for s4, with scales (k / group, n), whose rows say the group, and for u4
+    and u8 with zero_points, integers of the same dims.  Or real numbers, without scales: they are rounded to the
+    nearest, by groups of `group` k; s4 and s8 have 0 in the middle of each, u4 and u8 their least number at 0.
     group: 16 to 256, a multiple of 16 that divides k.  Raises InvalidArguments.
     """
     if not isinstance(dtype, str) or dtype not in LIMITS:
-        raise InvalidArguments(f"dtype must be 's4' or 'u4', not {shown(dtype)}")
+        raise InvalidArguments(f"dtype must be one of {', '.join(LIMITS)}, not {shown(dtype)}")
     if scales is None:
         if zero_points is not None:
             raise InvalidArguments("zero_points are of integers with scales: give the scales, too")
         numbers, factors, points = quantized(matrix("b", rounded_f32("b", b)), dtype, group)
     else:
         factors = checked_scales(matrix("scales", rounded_f32("scales", scales)))
+        if zero_points is not None and dtype in SYMMETRIC:
+            raise InvalidArguments(f"zero_points are given, but {dtype} has none: use dtype='u{dtype[1:]}'")
         numbers = integers("b", b, LIMITS[dtype])
-        points = None if zero_points is None else integers("zero_points", zero_points, LIMITS["u4"])
-        if points is not None and dtype == "s4":
-            raise InvalidArguments("zero_points are given, but s4 has none: use dtype='u4'")
+        points = None if zero_points is None else integers("zero_points", zero_points, LIMITS[dtype])
     (k, n), groups = numbers.shape, len(factors)
     check_group(k, groups)
     for name, array in (("scales", factors), ("zero_points", points)):
         if array is not None and array.shape != (groups, n):
             raise InvalidArguments(f"{name} have dims {array.shape}, they must be (k / group, n): {(groups, n)}")
     offsets = None if points is None else factors * points.astype(np.float32)
-    return packed_panels(dtype, nibbles_in_bytes(numbers - LIMITS[dtype][0]), factors, offsets, engine)
+    return packed_panels((dtype, k), in_bytes(numbers - LIMITS[dtype][0], dtype), factors, offsets, engine)
 
 
 def matrix(name: str, array: AnyArray) -> AnyArray:
@@ -88,17 +90,17 @@ def integers(name: str, value: Any, limits: tuple[int, int]) -> AnyArray:
     return allocated(array.astype, np.int16)
 
 
-def quantized(b: Array, dtype: FourBits, group: int) -> tuple[AnyArray, Array, AnyArray | None]:
+def quantized(b: Array, dtype: FewBits, group: int) -> tuple[AnyArray, Array, AnyArray | None]:
     """Integers, scales and zero points of a matrix of real numbers."""
     k, n = b.shape
     if isinstance(group, bool) or not isinstance(group, int) or group < 1 or k % group:
         raise InvalidArguments(f"group is {shown(group)}, it must be a whole number that divides the {k} rows of b")
     check_group(k, k // group)
     if not np.isfinite(b).all():
-        raise InvalidArguments("b has NaN or infinities: they have no nearest number of 4 bits")
+        raise InvalidArguments("b has NaN or infinities: they have no nearest number of so few bits")
     rows, (least, most) = b.reshape(k // group, group, n).astype(np.float64), LIMITS[dtype]
     tiny = np.finfo(np.float32).tiny
-    if dtype == "s4":
+    if dtype in SYMMETRIC:
         scales = np.maximum(np.abs(rows).max(1) / most, tiny).astype(np.float32)
         points = None
     else:
@@ -110,20 +112,22 @@ def quantized(b: Array, dtype: FourBits, group: int) -> tuple[AnyArray, Array, A
     return numbers.reshape(k, n).astype(np.int16), scales, points
 
 
-def nibbles_in_bytes(nibbles: AnyArray) -> AnyArray:
-    """u8 (k / 2, n): of every eight rows the first four in lower halves, the others in the upper ones."""
-    k, n = nibbles.shape
-    rows = nibbles.astype(np.uint8).reshape(k // BLOCK, 2, QUAD, n)
+def in_bytes(numbers: AnyArray, dtype: FewBits) -> AnyArray:
+    """u8 (k, n), or of 4 bits (k / 2, n): of eight rows the first four in lower halves, the last in upper ones."""
+    if dtype in EIGHT_BITS:
+        return numbers.astype(np.uint8)
+    k, n = numbers.shape
+    rows = numbers.astype(np.uint8).reshape(k // BLOCK, 2, QUAD, n)
     joined: AnyArray = (rows[:, 0] | rows[:, 1] << QUAD).reshape(k // 2, n)
     return joined
 
 
 def packed_panels(
-    dtype: FourBits, octets: AnyArray, scales: Array, offsets: Array | None, engine: Engine | None
+    kind: tuple[FewBits, int], octets: AnyArray, scales: Array, offsets: Array | None, engine: Engine | None
 ) -> QuantizedWeights:
-    """In the formats that products ask for."""
+    """In the formats that products ask for.  kind: the type, and k."""
     plain = {"weights": octets, "scales": scales, **({} if offsets is None else {"offsets": offsets})}
-    k, n = 2 * len(octets), octets.shape[1]
+    (dtype, k), n = kind, octets.shape[1]
     free = {name: MemoryDesc(x.shape, u8 if name == "weights" else f32, "any") for name, x in plain.items()}
     src, dst = MemoryDesc((1, k), f32, "ab"), MemoryDesc((1, n), f32, "ab")
     desc = QuantizedMatMul(src, free["weights"], free["scales"], dst, free.get("offsets"))

@@ -1,4 +1,4 @@
-"""A matrix of 4 bits an element, as packed for products."""
+"""A matrix of 4 or 8 bits an element, as packed for products."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -8,20 +8,20 @@ import numpy as np
 from asmdnn.memory import Memory
 from asmdnn.ops.arguments import Array
 
-FourBits = Literal["s4", "u4"]
-LIMITS: Final = {"s4": (-8, 7), "u4": (0, 15)}
+FewBits = Literal["s4", "u4", "s8", "u8"]
+LIMITS: Final = {"s4": (-8, 7), "u4": (0, 15), "s8": (-128, 127), "u8": (0, 255)}
 QUAD: Final = 4  # rows whose nibbles are in the same half
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuantizedWeights:
-    """A matrix (k, n) of 4 bits: scales * (weights - zero points), by groups of k, in the format that products read.
+    """A matrix (k, n) of 4 or 8 bits: scales * (weights - zero points), by groups of k, in the format of products.
 
-    dtype: "s4" or "u4".  group: how many k share a scale.  weights: two elements in a byte; scales: f32; offsets:
-    scales * zero points, or None.
+    dtype: "s4", "u4", "s8" or "u8".  group: how many k share a scale.  weights: u8, of 4 bits two in a byte; scales:
+    f32; offsets: scales * zero points, or None.
     """
 
-    dtype: FourBits
+    dtype: FewBits
     dims: tuple[int, int]
     group: int
     weights: Memory
@@ -30,7 +30,7 @@ class QuantizedWeights:
 
     @property
     def zero_point(self) -> int:
-        """What is subtracted from a nibble where there are no offsets."""
+        """What is subtracted from an element where there are no offsets."""
         return -LIMITS[self.dtype][0]
 
     @property
@@ -43,8 +43,10 @@ class QuantizedWeights:
         """The matrix as f32, of which products are."""
         (k, n), panels = self.dims, [x for x in (self.weights, self.scales, self.offsets) if x is not None]
         octets, scales, *offsets = (memory.numpy() for memory in panels)
-        rows = octets.reshape(k // (2 * QUAD), 1, QUAD, n) >> np.array([0, QUAD], np.uint8)[:, None, None]
-        nibbles = (rows & 15).reshape(-1, self.group, n).astype(np.float32)
+        if len(octets) < k:
+            rows = octets.reshape(k // (2 * QUAD), 1, QUAD, n) >> np.array([0, QUAD], np.uint8)[:, None, None]
+            octets = rows & 15
+        nibbles = octets.reshape(-1, self.group, n).astype(np.float32)
         shift = offsets[0][:, None] if offsets else scales[:, None] * np.float32(self.zero_point)
         found: Array = (nibbles * scales[:, None] - shift).reshape(k, n)
         return found

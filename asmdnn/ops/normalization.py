@@ -89,15 +89,15 @@ def batch_norm(
         ("batch_norm", epsilon),
         inputs,
         lambda descs, dst: BatchNormForward(
-            INFERENCE,
-            descs["src"],
-            dst,
-            epsilon,
-            descs.get("scale"),
-            descs.get("shift"),
-            descs.get("mean"),
-            descs.get("variance"),
-            given,
+            prop_kind=INFERENCE,
+            src=descs["src"],
+            dst=dst,
+            epsilon=epsilon,
+            scale=descs.get("scale"),
+            shift=descs.get("shift"),
+            mean=descs.get("mean"),
+            variance=descs.get("variance"),
+            use_global_stats=given,
         ),
         same_dims("src"),
         (post_ops, out, engine, dtype),
@@ -124,7 +124,13 @@ def group_norm(
         ("group_norm", groups, epsilon),
         {"src": ("x", x), "scale": ("scale", scale), "shift": ("shift", shift)},
         lambda descs, dst: GroupNormForward(
-            INFERENCE, descs["src"], dst, groups, epsilon, descs.get("scale"), descs.get("shift")
+            prop_kind=INFERENCE,
+            src=descs["src"],
+            dst=dst,
+            groups=groups,
+            epsilon=epsilon,
+            scale=descs.get("scale"),
+            shift=descs.get("shift"),
         ),
         same_dims("src"),
         (post_ops, out, engine, dtype),
@@ -151,7 +157,9 @@ def lrn(
     return apply(
         ("lrn", size, alpha, beta, k, alg),
         {"src": ("x", x)},
-        lambda descs, dst: LRNForward(INFERENCE, alg, descs["src"], dst, size, alpha, beta, k),
+        lambda descs, dst: LRNForward(
+            prop_kind=INFERENCE, alg=alg, src=descs["src"], dst=dst, local_size=size, alpha=alpha, beta=beta, k=k
+        ),
         same_dims("src"),
         ((), out, engine, dtype),
     )

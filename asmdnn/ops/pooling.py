@@ -143,8 +143,16 @@ class PoolWindow:
     ) -> PoolingForward:
         dilations = tuple(d - 1 for d in self.dilation)
         return PoolingForward(
-            alg, src, dst, self.kernel, self.stride, dilations, self.padding, self.padding, indices
-        )  # fmt: skip
+            alg,
+            src,
+            dst,
+            kernel=self.kernel,
+            strides=self.stride,
+            dilations=dilations,
+            padding_l=self.padding,
+            padding_r=self.padding,
+            indices=indices,
+        )
 
 
 def flag(name: str, value: Any) -> bool:

@@ -40,7 +40,15 @@ def topk(
     values = allocated(np.empty, dims, numpy) if out is None else result_in("out[0]", out[0], dims, numpy)
     if out is not None and np.may_share_memory(values, array):
         raise InvalidArguments("out[0] shares memory with x: give another array")
-    indices = best("max" if largest else "min", array, named(values, kind), dims, axis, (False, not largest), engine)
+    indices = best(
+        alg="max" if largest else "min",
+        x=array,
+        values=named(values, kind),
+        dims=dims,
+        axis=axis,
+        flags=(False, not largest),
+        engine=engine,
+    )
     return (values, indices) if out is None else (out[0], delivered("out[1]", indices, out[1]))
 
 
@@ -75,7 +83,7 @@ def argmax(
     select_last_index: of equal numbers the last one, not the first.  keepdims: the axis stays, as 1.  out: a dense
     int64 array of the result's dims.  Raises InvalidArguments, Unimplemented.
     """
-    return where("max", x, axis, keepdims, select_last_index, out, engine)
+    return where(alg="max", x=x, axis=axis, keepdims=keepdims, select_last=select_last_index, out=out, engine=engine)
 
 
 def argmin(
@@ -88,7 +96,7 @@ def argmin(
     engine: Engine | None = None,
 ) -> Indices:
     """Where the smallest number is; see argmax."""
-    return where("min", x, axis, keepdims, select_last_index, out, engine)
+    return where(alg="min", x=x, axis=axis, keepdims=keepdims, select_last=select_last_index, out=out, engine=engine)
 
 
 def where(
@@ -96,7 +104,15 @@ def where(
 ) -> Indices:
     check_flag("keepdims", keepdims)
     array = typed("x", x)
-    found = best(alg, array, None, dims_of(array, axis, 1), axis, (select_last, False), engine)
+    found = best(
+        alg=alg,
+        x=array,
+        values=None,
+        dims=dims_of(array, axis, 1),
+        axis=axis,
+        flags=(select_last, False),
+        engine=engine,
+    )
     return delivered("out", found if keepdims else np.squeeze(found, axis), out)
 
 

@@ -16,7 +16,7 @@ from asmdnn.planning.tuning import Tuning
 class Assembly:
     """Phases, scratch and constants; the only thing in planning that changes.
 
-    tuning: what phases are planned by.  isa: the level of kernels that move; those of AVX2 serve every one.
+    tuning: what phases are planned by.  isa: the level of kernels that move.
     """
 
     def __init__(self, tuning: Tuning, isa: str = AVX2.name) -> None:
@@ -75,7 +75,16 @@ class Assembly:
     ) -> Plan:
         """The plan of all phases, of none if there is nothing to do; see Plan for the arguments."""
         phases = of_one_width(self.phases or [nothing(len(tensors))])
-        return Plan(name, phases, tensors, self.constants, self.scratch, outputs, in_place, self.per_part)
+        return Plan(
+            implementation=name,
+            phases=phases,
+            tensors=tensors,
+            constants=self.constants,
+            scratch_bytes=self.scratch,
+            outputs=outputs,
+            in_place=in_place,
+            per_part=self.per_part,
+        )
 
 
 def nothing(arguments: int) -> Phase:

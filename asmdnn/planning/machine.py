@@ -91,31 +91,36 @@ ROWS: Final = (
     *GENERIC,
     # Haswell to Comet Lake: the laptops with 256 KB of L2
     Machine(
-        "haswell", AVX2.features, 4, _caches(32, 256, 8), MANUALS, _INTEL, 6,
-        _one(0x3C, 0x3D, 0x3F, 0x45, 0x46, 0x47, 0x4E, 0x4F, 0x56, 0x5E, 0x8E, 0x9E, 0xA5, 0xA6),
+        "haswell", AVX2.features, 4, _caches(32, 256, 8), MANUALS, _INTEL, family=6,
+        models=_one(0x3C, 0x3D, 0x3F, 0x45, 0x46, 0x47, 0x4E, 0x4F, 0x56, 0x5E, 0x8E, 0x9E, 0xA5, 0xA6),
     ),
     Machine(
-        "alder_lake", AVX2_VNNI.features, 8, _caches(48, 1280, 24), MANUALS, _INTEL, 6,
-        _one(0x97, 0x9A, 0xB7, 0xBA, 0xBF),
+        "alder_lake", AVX2_VNNI.features, 8, _caches(48, 1280, 24), MANUALS, _INTEL, family=6,
+        models=_one(0x97, 0x9A, 0xB7, 0xBA, 0xBF),
     ),
-    Machine("skylake_sp", AVX512_CORE.features, 20, _caches(32, 1024, 28), MANUALS, _INTEL, 6, _one(0x55)),
-    Machine("icelake_sp", AVX512_CORE_VNNI.features, 32, _caches(48, 1280, 48), MANUALS, _INTEL, 6, _one(0x6A, 0x6C)),
+    Machine(
+        "skylake_sp", AVX512_CORE.features, 20, _caches(32, 1024, 28), MANUALS, _INTEL, family=6, models=_one(0x55),
+    ),
+    Machine(
+        "icelake_sp", AVX512_CORE_VNNI.features, 32, _caches(48, 1280, 48), MANUALS, _INTEL, family=6,
+        models=_one(0x6A, 0x6C),
+    ),
     Machine(  # and Emerald Rapids
         "sapphire_rapids", AVX512_CORE_AMX.features | AVX2_VNNI.features, 48, _caches(48, 2048, 260),
-        "a virtual machine of Emerald Rapids class", _INTEL, 6, _one(0x8F, 0xCF),
+        "a virtual machine of Emerald Rapids class", _INTEL, family=6, models=_one(0x8F, 0xCF),
     ),
-    Machine("zen2", AVX2.features, 8, _caches(32, 512, 16), MANUALS, _AMD, 0x17, (range(0x30, 0xA8),)),
+    Machine("zen2", AVX2.features, 8, _caches(32, 512, 16), MANUALS, _AMD, family=0x17, models=(range(0x30, 0xA8),)),
     Machine(
-        "zen3", AVX2.features, 8, _caches(32, 512, 32), "AMD EPYC (family 25, model 1)", _AMD, 0x19,
-        (range(0x10), range(0x20, 0x60)),
-    ),
-    Machine(
-        "zen4", AVX512_CORE_BF16.features, 8, _caches(32, 1024, 32), MANUALS, _AMD, 0x19,
-        (range(0x10, 0x20), range(0x60, 0x80), range(0xA0, 0xB0)),
+        "zen3", AVX2.features, 8, _caches(32, 512, 32), "AMD EPYC (family 25, model 1)", _AMD, family=0x19,
+        models=(range(0x10), range(0x20, 0x60)),
     ),
     Machine(
-        "zen5", AVX512_CORE_BF16.features | AVX2_VNNI.features, 8, _caches(48, 1024, 32), MANUALS, _AMD, 0x1A,
-        (range(0x80),),
+        "zen4", AVX512_CORE_BF16.features, 8, _caches(32, 1024, 32), MANUALS, _AMD, family=0x19,
+        models=(range(0x10, 0x20), range(0x60, 0x80), range(0xA0, 0xB0)),
+    ),
+    Machine(
+        "zen5", AVX512_CORE_BF16.features | AVX2_VNNI.features, 8, _caches(48, 1024, 32), MANUALS, _AMD, family=0x1A,
+        models=(range(0x80),),
     ),
 )  # fmt: skip
 MACHINES: Final[Mapping[str, Machine]] = MappingProxyType({row.name: row for row in ROWS})

@@ -259,7 +259,20 @@ def _lea_address(ins: Any) -> Access:
     base, index = (ext.number(r) if r >= 0 and ext.is_gpr(r) else NO_REGISTER for r in registers)
     displacement = ins.ip_rel_memory_address if in_code else ins.memory_displacement
     scale = ins.memory_index_scale
-    return Access(base, index, scale, _signed(displacement), 0, False, False, in_code, False, "", None, 0)
+    return Access(
+        base=base,
+        index=index,
+        scale=scale,
+        displacement=_signed(displacement),
+        size_bytes=0,
+        reads=False,
+        writes=False,
+        in_code=in_code,
+        scattered=False,
+        oddity="",
+        mask=None,
+        element_bytes=0,
+    )
 
 
 def _mask_of(ins: Any) -> tuple[str, int] | None:

@@ -1,4 +1,4 @@
-"""Products with weights of 4 bits: against sums of exactly rounded rows, on every level; plans, descriptions, junk."""
+"""Products with weights of 4 and 8 bits: against sums of exactly rounded rows, on every level; plans and junk."""
 
 from typing import Any
 
@@ -18,15 +18,18 @@ LEVELS = ["avx2", "avx2_vnni", "avx512_core", "avx512_core_vnni"]
 
 
 class Problem:
-    """Numbers of a product (m, k, n, group); offsets: zero points that differ."""
+    """Numbers of a product (m, k, n, group); offsets: zero points that differ; bits: of weights."""
 
-    def __init__(self, case: tuple[int, ...], src: dnn.DataType, dst: dnn.DataType, offsets: bool) -> None:
+    def __init__(
+        self, case: tuple[int, ...], src: dnn.DataType, dst: dnn.DataType, offsets: bool, bits: int = 4
+    ) -> None:
+        self.bits, most = bits, 2**bits
         (self.m, self.k, self.n, self.group), random = case, np.random.default_rng(case)
         self.src_type, self.dst_type = src, dst
         self.x = random.uniform(-3, 3, (self.m, self.k)).astype(TYPES[src])
-        self.octets = random.integers(0, 256, (self.k // 2, self.n)).astype(np.uint8)
+        self.octets = random.integers(0, 256, (self.k * bits // 8, self.n)).astype(np.uint8)
         self.scales = random.uniform(0.5, 2, (self.k // self.group, self.n)).astype(np.float32)
-        points = random.integers(0, 16, self.scales.shape) if offsets else np.full(self.scales.shape, 8)
+        points = random.integers(0, most, self.scales.shape) if offsets else np.full(self.scales.shape, most // 2)
         self.points, self.offsets = points, (self.scales * points).astype(np.float32) if offsets else None
 
     @property
@@ -38,7 +41,7 @@ class Problem:
             scales,
             dnn.MemoryDesc((self.m, self.n), self.dst_type, "ab"),
             None if self.offsets is None else scales,
-            8.0 if self.offsets is None else 0.0,
+            2.0 ** (self.bits - 1) if self.offsets is None else 0.0,
         )
 
     def memories(self, pd: dnn.PrimitiveDesc) -> dict[str, dnn.Memory]:
@@ -54,7 +57,8 @@ class Problem:
         octets = np.rint(groups * (np.float32(127) / most)).astype(np.float64)
         rounded = octets * (most * np.float32(1 / 127)).astype(np.float64)
         halves = self.octets.reshape(-1, 1, 4, self.n)
-        nibbles = np.concatenate((halves & 15, halves >> 4), 1).reshape(-1, self.group, self.n).astype(np.float64)
+        numbers = np.concatenate((halves & 15, halves >> 4), 1) if self.bits == 4 else halves
+        nibbles = numbers.reshape(-1, self.group, self.n).astype(np.float64)
         weights = (nibbles - self.points[:, None]) * self.scales[:, None]
         sizes = (np.abs(nibbles) + self.points[:, None]) * self.scales[:, None]
         x, size = rounded.reshape(self.m, self.k), np.abs(rounded).reshape(self.m, self.k)
@@ -67,11 +71,11 @@ class Problem:
 
 
 @pytest.mark.parametrize("level", [pytest.param(x, marks=pytest.mark.isa(x)) for x in LEVELS])
-@pytest.mark.parametrize("offsets", [False, True])
+@pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_products(level: str, case: tuple[int, ...], offsets: bool) -> None:
-    for src, dst in zip(TYPES, (dnn.f32, dnn.bf16, dnn.f32), strict=True):
-        problem = Problem(case, src, dst, offsets)
+def test_products(level: str, case: tuple[int, ...], bits: int) -> None:
+    for src, dst, offsets in ((dnn.f32, dnn.f32, True), (dnn.bf16, dnn.bf16, False), (dnn.f16, dnn.f32, True)):
+        problem = Problem(case, src, dst, offsets, bits)
         pd = dnn.primitive_desc(problem.desc, engine=dnn.Engine(isa=level, threads=2))
         pd.plan.check()
         assert pd.implementation == f"nibbles:{level}"
@@ -82,9 +86,10 @@ def test_products(level: str, case: tuple[int, ...], offsets: bool) -> None:
 
 @pytest.mark.emulated("avx512_core_vnni")
 @pytest.mark.parametrize("level", LEVELS)
-def test_plans_and_emulated(level: str) -> None:
+@pytest.mark.parametrize("bits", [4, 8])
+def test_plans_and_emulated(level: str, bits: int) -> None:
     """Every level: what may be touched, and the same bits, as sums of a group are exact and others in one order."""
-    problem = Problem((3, 64, 21, 32), dnn.bf16, dnn.f32, True)
+    problem = Problem((3, 64, 21, 32), dnn.bf16, dnn.f32, True, bits)
     results = []
     for isa in dict.fromkeys(("avx2", level)):
         pd = dnn.primitive_desc(problem.desc, engine=dnn.Engine(isa=isa, threads=1))
@@ -145,7 +150,7 @@ def t(*dims: int, dtype: dnn.DataType = dnn.f32) -> dnn.MemoryDesc:
 
 @pytest.mark.parametrize(("tensors", "says"), [
     ((t(2, 64), t(32, 5), t(2, 5), t(2, 5)), "weights are f32"),
-    ((t(2, 64), t(31, 5, dtype=dnn.u8), t(2, 5), t(2, 5)), "half as many rows as src has columns, 64"),
+    ((t(2, 64), t(31, 5, dtype=dnn.u8), t(2, 5), t(2, 5)), "they must be u8 of k rows, 64, or of half as many"),
     ((t(2, 64), t(32, 5, dtype=dnn.u8), t(3, 5), t(2, 5)), "scales have 3 rows, they must divide k, 64"),
     ((t(2, 64), t(32, 5, dtype=dnn.u8), t(8, 5), t(2, 5)), "groups are of 8 k, they must be of 16 to 256"),
     ((t(2, 512), t(256, 5, dtype=dnn.u8), t(1, 5), t(2, 5)), "groups are of 512 k"),
@@ -153,7 +158,7 @@ def t(*dims: int, dtype: dnn.DataType = dnn.f32) -> dnn.MemoryDesc:
     ((t(2, 64), t(32, 5, dtype=dnn.u8), t(2, 5, dtype=dnn.bf16), t(2, 5)), "scales are bf16, they must be f32"),
     ((t(2, 64), t(32, 5, dtype=dnn.u8), t(2, 5), t(3, 5)), "dst has dims"),
     ((t(2, 64), t(32, 5, dtype=dnn.u8), t(2, 5), t(2, 5), t(1, 5)), "offsets has dims"),
-    ((t(2, 64), t(32, 5, dtype=dnn.u8), t(2, 5), t(2, 5), None, 16.0), "zero_point is 16.0, it must be a nibble"),
+    ((t(2, 64), t(32, 5, dtype=dnn.u8), t(2, 5), t(2, 5), None, 16.0), "zero_point is 16.0, it must be whole"),
     ((t(2, 64), t(32, 5, dtype=dnn.u8), t(2, 5), t(2, 5), None, 0.5), "zero_point is 0.5"),
     ((t(2, 64), t(32, 5, dtype=dnn.u8), t(2, 5), t(2, 5), t(2, 5), 8.0), "but offsets are given"),
     ((t(1, 2, 64), t(32, 5, dtype=dnn.u8), t(2, 5), t(2, 5)), "src has 3 dims, it must be a matrix"),

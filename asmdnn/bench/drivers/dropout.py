@@ -44,7 +44,8 @@ class DropoutWork(TensorWork):
         return {**super().sources(random, exact), **given}
 
     def answer(self, data: TensorData) -> Answer:
-        results = dropped(data.arrays["src"], self.settings.p, self.settings.seed)
+        probability, seed = data.arrays["probability"].item(), data.arrays["seed"].item()
+        results = dropped(data.arrays["src"], probability, seed)
         return Answer(joined([one.astype(np.float64) for one in results]), 0.0, "numpy")
 
 

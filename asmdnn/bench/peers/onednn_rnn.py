@@ -84,7 +84,9 @@ def _forward(words: LayerWords) -> Callable[[OnednnPrimitive], Any]:
     kind = FORWARD[words.dir if words.dir in FORWARD else TRAINING]
 
     def create(peer: OnednnPrimitive) -> Any:
-        return _describe(peer, words, "forward", kind, _given(peer, words), NO_FLAGS, ())
+        return _describe(
+            peer=peer, words=words, way="forward", kind=kind, given=_given(peer, words), flags=NO_FLAGS, hint=()
+        )
 
     return create
 
@@ -92,7 +94,9 @@ def _forward(words: LayerWords) -> Callable[[OnednnPrimitive], Any]:
 def _backward(words: LayerWords, forward: OnednnPrimitive) -> Callable[[OnednnPrimitive], Any]:
     def create(peer: OnednnPrimitive) -> Any:
         given = _given(peer, words) + _given(peer, words, DIFF)
-        return _describe(peer, words, "backward", BACKWARD, given, OVERWRITE, (forward.desc,))
+        return _describe(
+            peer=peer, words=words, way="backward", kind=BACKWARD, given=given, flags=OVERWRITE, hint=(forward.desc,)
+        )
 
     return create
 

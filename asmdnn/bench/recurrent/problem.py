@@ -49,7 +49,16 @@ def _build(numbers: dict[str, int], name: str) -> RnnProblem:
     sic = numbers["sic"]
     dhc = numbers.get("dhc", sic)
     layers, steps, mb = numbers.get("l", 1), numbers.get("t", 1), numbers.get("mb", DEFAULT_MB)
-    problem = RnnProblem(layers, steps, mb, sic, numbers.get("slc", sic), dhc, numbers.get("dic", dhc), name)
+    problem = RnnProblem(
+        layers=layers,
+        steps=steps,
+        mb=mb,
+        sic=sic,
+        slc=numbers.get("slc", sic),
+        dhc=dhc,
+        dic=numbers.get("dic", dhc),
+        name=name,
+    )
     largest = max(steps * mb, 4 * layers * max(problem.slc, sic)) * max(problem.slc, 2 * dhc)
     if math.prod((largest, FLOAT_BYTES)) > LARGEST_TENSOR_BYTES:
         raise InvalidArguments("a tensor has more elements than memory can address")

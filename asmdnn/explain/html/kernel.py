@@ -76,7 +76,15 @@ def _listing(explanation: Explanation, number: int) -> Iterator[str]:
             section = instruction.section
             inside = _gutter(kernel.loops, instruction, depth)
             yield f'<div class="sec">{inside}<span>{escape(section or "no section")}</span></div>'
-        yield _row(kernel, number, index, instruction, files, depth, index_of)
+        yield _row(
+            kernel=kernel,
+            number=number,
+            index=index,
+            instruction=instruction,
+            files=files,
+            depth=depth,
+            index_of=index_of,
+        )
 
 
 def _row(

@@ -1,4 +1,4 @@
-"""Rows of bytes times a panel of nibbles, by groups of k: for each group of quantised rows (quantize.py)
+"""Rows of bytes times a panel of nibbles or bytes, by groups of k: for each group of quantised rows (quantize.py)
 
     t = src_scales * (sum over k of src * weights) + src_sums;   dst = after(sum over groups of scales * t)
 
@@ -10,6 +10,7 @@ and with offsets, whose product with src_sums is subtracted, t = src_scales * (s
 | src_scales | f32[rows, groups]                   | dense |
 | src_sums   | f32[rows, groups]                   | dense; factor * src_scales * sum of src |
 | weights    | nibbles[depth / 8, panel, 4, 2]     | bytes: of 4 k the lower halves, of 4 more the upper ones |
+|            | or u8[depth / 4, panel, 4]          | with 8 bits |
 | scales     | f32[groups, panel]                  | dense |
 | offsets    | f32[groups, panel]                  | scales * zero points; only with offsets |
 | dst        | kind[rows, columns]                 | rows dst_row_bytes apart |
@@ -18,7 +19,6 @@ and with offsets, whose product with src_sums is subtracted, t = src_scales * (s
 A load brings nibbles of 8 k for each lane, which few instructions make bytes; products and sums of a group are exact.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,13 +32,12 @@ from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import size_of
-from asmdnn.isa.nibbles import nibble_dot
+from asmdnn.isa.nibbles import NIBBLE_BITS, nibble_dot
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
 from asmdnn.isa.vectors import VECTORS, vector_of
 from asmdnn.types import F32_BYTES
 
 PANEL_VECTORS: Final = 4
-BLOCK: Final = 8  # of k: nibbles of a lane
 QUAD_BYTES, LOW = 4, b"\x0f"
 UNROLLED: Final = 8  # blocks
 OTHER_REGISTERS: Final = 5  # weights, their upper halves, a spare one, the mask, ones
@@ -48,7 +47,7 @@ SRC, SRC_SCALES, SRC_SUMS, WEIGHTS, SCALES = range(5)
 @dataclass(frozen=True, slots=True)
 class QuantizedProductSpec:
     """Everything that the bytes of such a kernel depend on.  columns: of the first `vectors` of a panel, those that
-    dst has."""
+    dst has.  bits: of an element of weights, 4 or 8."""
 
     isa: str
     rows: int
@@ -60,12 +59,18 @@ class QuantizedProductSpec:
     offsets: bool = False
     after: tuple[PostOp, ...] = ()
     kind: str = "f32"
+    bits: int = NIBBLE_BITS
+
+    @property
+    def block(self) -> int:
+        """How many k a lane holds."""
+        return 8 * QUAD_BYTES // self.bits
 
     @property
     def name(self) -> str:
         size = f"{self.rows}x{self.columns}x{self.depth}by{self.group}"
         words = [*["offsets"] * self.offsets, *words_of(self.after), checksum(self)]
-        return f"nibbles_{self.kind}_{size}_{'_'.join(words)}__{self.isa}"
+        return f"{'nibbles' if self.bits == NIBBLE_BITS else 'octets'}_{self.kind}_{size}_{'_'.join(words)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -92,7 +97,7 @@ class QuantizedProductSpec:
         reads: list[Range] = [*rows_touched(SRC, 1, 0, self.rows * self.depth, 1)]
         for argument in (SRC_SCALES, SRC_SUMS):
             reads += rows_touched(argument, 1, 0, self.rows * self.groups)
-        reads += rows_touched(WEIGHTS, self.depth // BLOCK, self.panel_bytes, numbers)
+        reads += rows_touched(WEIGHTS, self.depth // self.block, self.panel_bytes, numbers)
         for argument in range(SCALES, self.dst):
             reads += rows_touched(argument, self.groups, self.panel_bytes, numbers)
         reads += operands_touched(self.after, self.rows, self.columns)
@@ -105,9 +110,9 @@ class QuantizedProductSpec:
         asm.ret()
 
 
-def vectors_of(isa: str, rows: int) -> int:
+def vectors_of(isa: str, rows: int, bits: int = NIBBLE_BITS) -> int:
     """How many vectors of a panel registers hold the sums of for so many rows; 0 if none."""
-    room = (VECTORS[isa].count - OTHER_REGISTERS - 2 * rows) // (2 * rows)
+    room = (VECTORS[isa].count - OTHER_REGISTERS - 8 // bits * rows) // (2 * rows)
     return next((n for n in (PANEL_VECTORS, 2, 1) if n <= room), 0)
 
 
@@ -123,8 +128,10 @@ class QuantizedProductCode(Computation):
         self.pointers = [self.pointer(i) for i in range(spec.dst)]
         self.sums = v.registers.take("sum of groups", spec.rows, spec.vectors)
         self.products = v.registers.take("products", spec.rows, spec.vectors)
-        self.octets = v.registers.take("src", spec.rows, 2)
-        self.nibbles = v.registers.take("weights", 3)
+        self.octets = v.registers.take("src", spec.rows, spec.block // QUAD_BYTES)
+        self.nibbles = v.registers.take("weights", 3 if spec.bits == NIBBLE_BITS else 2)
+        if spec.bits == 8:
+            self.dot.ready_for_bytes(self.low)
 
     def pointer(self, argument: int) -> Register:
         asm = self.v.asm
@@ -153,7 +160,7 @@ class QuantizedProductCode(Computation):
         for of_row in self.products:
             for x in of_row:
                 v.zero(x)
-        blocks = spec.group // BLOCK
+        blocks = spec.group // spec.block
         unrolled = next(n for n in range(min(UNROLLED, blocks), 0, -1) if blocks % n == 0)
         turns = blocks // unrolled
         left = asm.gp.take("blocks left") if turns > 1 else None
@@ -165,7 +172,7 @@ class QuantizedProductCode(Computation):
         else:
             self.blocks(unrolled)
         asm.role("group")
-        scale, shift = self.octets[0]
+        scale, shift = [*self.octets[0], *self.nibbles][:2]
         for r, of_row in enumerate(self.products):
             v.broadcast(scale, mem(src_scales, r * spec.groups * F32_BYTES, size=4))
             v.broadcast(shift, mem(src_sums, r * spec.groups * F32_BYTES, size=4))
@@ -184,23 +191,27 @@ class QuantizedProductCode(Computation):
             asm.ADD(pointer, spec.panel_bytes)
 
     def blocks(self, count: int) -> None:
-        """So many times 8 steps of k."""
+        """So many times the steps of k that a lane holds."""
         v, asm, spec = self.v, self.v.asm, self.spec
         src, weights = self.pointers[SRC], self.pointers[WEIGHTS]
-        lower, upper, spare = self.nibbles
+        lower, upper, spare = self.nibbles[0], self.nibbles[1], self.nibbles[-1]
         for u in range(count):
             for r, pair in enumerate(self.octets):
                 for half, x in enumerate(pair):
-                    v.broadcast(x, mem(src, r * spec.depth + u * BLOCK + half * QUAD_BYTES, size=4))
+                    v.broadcast(x, mem(src, r * spec.depth + u * spec.block + half * QUAD_BYTES, size=4))
             for j in range(spec.vectors):
                 v.load(lower, mem(weights, u * spec.panel_bytes + j * v.bytes, size=v.bytes))
-                asm.VPSRLW(upper, lower, 4)
+                if spec.bits == 8:
+                    for r in range(spec.rows):
+                        self.dot.multiply_bytes(self.products[r][j], lower, self.octets[r][0], spare)
+                    continue
+                asm.VPSRLW(upper, lower, NIBBLE_BITS)
                 asm.VANDPS(lower, lower, self.low)
                 asm.VANDPS(upper, upper, self.low)
                 for nibbles, half in ((lower, 0), (upper, 1)):
                     for r in range(spec.rows):
                         self.dot.multiply(self.products[r][j], nibbles, self.octets[r][half], spare)
-        asm.ADD(src, count * BLOCK)
+        asm.ADD(src, count * spec.block)
         asm.ADD(weights, count * spec.panel_bytes)
 
     def end(self) -> None:
@@ -233,6 +244,6 @@ def panel_columns(lanes: int) -> int:
     return PANEL_VECTORS * lanes
 
 
-def rows_together(isa: str, rows: Sequence[int] = (4, 3, 2, 1)) -> int:
+def rows_together(isa: str, bits: int = NIBBLE_BITS, most: int = 4) -> int:
     """The most rows of a kernel."""
-    return next(n for n in rows if vectors_of(isa, n))
+    return next(n for n in range(most, 0, -1) if vectors_of(isa, n, bits))

@@ -93,10 +93,10 @@ class RowsSpec:
                 asm.XOR(at, at)
                 asm.MOV(blocks, looped)
                 with asm.loop(blocks, "blocks"):
-                    self.run(asm, (src, at), (dst, at), 0, self.unrolled_bytes, data, store_vector)
+                    self.run(asm, (src, at), (dst, at), 0, self.unrolled_bytes, data=data, store_vector=store_vector)
                     asm.ADD(at, self.unrolled_bytes)
             done = looped * self.unrolled_bytes
-            self.run(asm, (src, None), (dst, None), done, self.row_bytes - done, data, store_vector)
+            self.run(asm, (src, None), (dst, None), done, self.row_bytes - done, data=data, store_vector=store_vector)
             asm.ADD(src, self.src_step)
             asm.ADD(dst, self.dst_step)
 

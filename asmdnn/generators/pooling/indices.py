@@ -70,7 +70,9 @@ class PoolIndicesSpec:
         return CARRYING if self.carries else ARGUMENTS
 
     def footprint(self) -> Footprint:
-        values = PoolPixelsSpec(self.isa, "max", self.loops, self.window, self.elements, 1, 1).footprint()
+        values = PoolPixelsSpec(
+            isa=self.isa, alg="max", loops=self.loops, window=self.window, elements=self.elements, pixels=1, vectors=1
+        ).footprint()
         indices = tuple(Range(INDICES, r.begin_bytes, r.end_bytes) for r in values.writes)
         numbers = (
             [Range(FIRST, r.begin_bytes, r.end_bytes) for r in values.reads] if self.carries else [Range(FIRST, 0, 8)]

@@ -102,7 +102,9 @@ def absorbed(values: dict[str, Value], conv: Node, affine: Affine, node: Node) -
     for name, array in zip(names, (weights * along, bias * scale + shift), strict=True):
         values[name] = constant(array)
     inputs = (conv.inputs[0], *names)
-    return Node(conv.op, inputs, node.outputs, conv.attributes, conv.name, conv.domain, conv.opset)
+    return Node(
+        conv.op, inputs, node.outputs, attributes=conv.attributes, name=conv.name, domain=conv.domain, opset=conv.opset
+    )
 
 
 def spelt_out(values: dict[str, Value], node: Node, affine: Affine) -> list[Node]:
@@ -113,8 +115,24 @@ def spelt_out(values: dict[str, Value], node: Node, affine: Affine) -> list[Node
     for name, array in (("scale", affine.scale), ("shift", affine.shift)):
         values[f"{name} of {result}"] = constant(array.reshape(-1, *[1] * (len(shape) - 2)))
     return [
-        Node("Mul", (affine.x, f"scale of {result}"), (between,), {}, node.name, "", node.opset),
-        Node("Add", (between, f"shift of {result}"), (result,), {}, node.name, "", node.opset),
+        Node(
+            "Mul",
+            (affine.x, f"scale of {result}"),
+            (between,),
+            attributes={},
+            name=node.name,
+            domain="",
+            opset=node.opset,
+        ),
+        Node(
+            "Add",
+            (between, f"shift of {result}"),
+            (result,),
+            attributes={},
+            name=node.name,
+            domain="",
+            opset=node.opset,
+        ),
     ]
 
 

@@ -71,7 +71,17 @@ class Attended:
         self.values[made] = Value((*[1] * (NDIMS - ndim), *self.shape(result)), self.values[result].dtype)
         nodes.append(Node("Attention", tuple(names), (made,), {"scale": scores.scale}, last.name, OWN))
         if made != result:
-            nodes.append(Node("Squeeze", (made, self.axes(NDIMS - ndim)), (result,), {}, "", "", VIEWS_OPSET))
+            nodes.append(
+                Node(
+                    "Squeeze",
+                    (made, self.axes(NDIMS - ndim)),
+                    (result,),
+                    attributes={},
+                    name="",
+                    domain="",
+                    opset=VIEWS_OPSET,
+                )
+            )
         return nodes
 
     def scores(self, name: str) -> Scores | None:
@@ -151,7 +161,9 @@ class Attended:
         shape = self.shape(name)
         order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
         self.values[made] = Value((*shape[:-2], shape[-1], shape[-2]), np.dtype(np.float32))
-        nodes.append(Node("Transpose", (name,), (made,), {"perm": order}, "", "", VIEWS_OPSET))
+        nodes.append(
+            Node("Transpose", (name,), (made,), attributes={"perm": order}, name="", domain="", opset=VIEWS_OPSET)
+        )
         return made
 
     def with_axes(self, nodes: list[Node], name: str, made: str) -> str:
@@ -161,7 +173,9 @@ class Attended:
         if not missing:
             return name
         self.values[made] = Value((*[1] * missing, *shape), np.dtype(np.float32))
-        nodes.append(Node("Unsqueeze", (name, self.axes(missing)), (made,), {}, "", "", VIEWS_OPSET))
+        nodes.append(
+            Node("Unsqueeze", (name, self.axes(missing)), (made,), attributes={}, name="", domain="", opset=VIEWS_OPSET)
+        )
         return made
 
     def axes(self, count: int) -> str:

@@ -29,12 +29,32 @@ def casts_first(graph: StaticGraph) -> StaticGraph:
         if source not in cast:
             cast[source] = f"{source} as f32"
             values[cast[source]] = Value(graph.shape(source), F32)
-            nodes.append(Node("Cast", (source,), (cast[source],), {"to": 1}, node.name, "", node.opset))
+            nodes.append(
+                Node(
+                    "Cast",
+                    (source,),
+                    (cast[source],),
+                    attributes={"to": 1},
+                    name=node.name,
+                    domain="",
+                    opset=node.opset,
+                )
+            )
         for move in moves:
             moved = node.outputs[0] if move is moves[-1] else f"{move.outputs[0]} as f32"
             if move is moves[-1] or moved not in values:
                 inputs = (cast[move.inputs[0]], *move.inputs[1:])
-                nodes.append(Node(move.op, inputs, (moved,), move.attributes, move.name, move.domain, move.opset))
+                nodes.append(
+                    Node(
+                        move.op,
+                        inputs,
+                        (moved,),
+                        attributes=move.attributes,
+                        name=move.name,
+                        domain=move.domain,
+                        opset=move.opset,
+                    )
+                )
                 values.setdefault(moved, Value(graph.shape(move.outputs[0]), F32))
             cast[move.outputs[0]] = moved
     return StaticGraph(graph.inputs, graph.outputs, needed(nodes, graph.outputs.values()), values)

@@ -103,7 +103,17 @@ class EinsumSpelling:
         if term == result and self.nodes and self.nodes[-1].outputs == (name,):
             self.nodes[-1] = replace(self.nodes[-1], outputs=self.node.outputs)
             return
-        self.nodes.append(Node("Transpose", (name,), self.node.outputs, {"perm": perm}, self.node.name, "", OPSET))
+        self.nodes.append(
+            Node(
+                "Transpose",
+                (name,),
+                self.node.outputs,
+                attributes={"perm": perm},
+                name=self.node.name,
+                domain="",
+                opset=OPSET,
+            )
+        )
 
     def turned(self, name: str, term: str, wanted: str) -> str:
         perm = tuple(term.index(label) for label in wanted)
@@ -138,5 +148,5 @@ class EinsumSpelling:
         if data is not None and op == "Reshape":
             return self.constant(np.reshape(data, shape))
         name = self.value(shape)
-        self.nodes.append(Node(op, inputs, (name,), attributes, self.node.name, "", OPSET))
+        self.nodes.append(Node(op, inputs, (name,), attributes=attributes, name=self.node.name, domain="", opset=OPSET))
         return name

@@ -47,4 +47,12 @@ def group_norm(values: dict[str, Value], last: Node, middle: Node, x: str) -> No
         names.append(f"{name} of channels of {last.outputs[0]}")
         values[names[-1]] = Value(wide.shape, wide.dtype, wide)
     attributes = {"num_groups": values[middle.inputs[0]].shape[1], "epsilon": middle.get("epsilon", 1e-5)}
-    return Node("GroupNormalization", (x, *names), last.outputs, attributes, middle.name, "", PER_CHANNEL_OPSET)
+    return Node(
+        "GroupNormalization",
+        (x, *names),
+        last.outputs,
+        attributes=attributes,
+        name=middle.name,
+        domain="",
+        opset=PER_CHANNEL_OPSET,
+    )

@@ -20,7 +20,17 @@ def without_idle(graph: StaticGraph) -> StaticGraph:
             known[node.outputs[0]] = known.get(node.inputs[0], node.inputs[0])
             continue
         inputs = tuple(known.get(name, name) for name in node.inputs)
-        nodes.append(Node(node.op, inputs, node.outputs, node.attributes, node.name, node.domain, node.opset))
+        nodes.append(
+            Node(
+                node.op,
+                inputs,
+                node.outputs,
+                attributes=node.attributes,
+                name=node.name,
+                domain=node.domain,
+                opset=node.opset,
+            )
+        )
     outputs = {name: known.get(value, value) for name, value in graph.outputs.items()}
     return StaticGraph(graph.inputs, outputs, needed(nodes, outputs.values()), graph.values)
 

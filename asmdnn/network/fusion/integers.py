@@ -99,7 +99,17 @@ class Moving:
         inputs = [self.requantised(part, like, dtype) for part in parts]
         made = self.made(f"{result} as integers", result, dtype)
         self.nodes.append(with_names(node, inputs, (made,)))
-        self.add(Node(DEQUANTIZE, (made, *like.inputs[1:]), (result,), {}, node.name, "", like.opset))
+        self.add(
+            Node(
+                DEQUANTIZE,
+                (made, *like.inputs[1:]),
+                (result,),
+                attributes={},
+                name=node.name,
+                domain="",
+                opset=like.opset,
+            )
+        )
 
     def requantised(self, part: Node, like: Node, dtype: np.dtype[np.generic]) -> str:
         """The part in other integers."""
@@ -108,13 +118,29 @@ class Moving:
         made = self.made(f"{part.outputs[0]} in integers of {like.outputs[0]}", part.outputs[0], dtype)
         if all(made not in node.outputs for node in self.nodes):
             self.nodes.append(
-                Node(QUANTIZE, (part.outputs[0], *like.inputs[1:]), (made,), {}, part.name, "", like.opset)
+                Node(
+                    QUANTIZE,
+                    (part.outputs[0], *like.inputs[1:]),
+                    (made,),
+                    attributes={},
+                    name=part.name,
+                    domain="",
+                    opset=like.opset,
+                )
             )
         return made
 
 
 def with_names(node: Node, inputs: Sequence[str], outputs: Sequence[str]) -> Node:
-    return Node(node.op, tuple(inputs), tuple(outputs), node.attributes, node.name, node.domain, node.opset)
+    return Node(
+        node.op,
+        tuple(inputs),
+        tuple(outputs),
+        attributes=node.attributes,
+        name=node.name,
+        domain=node.domain,
+        opset=node.opset,
+    )
 
 
 def without_pairs(graph: StaticGraph) -> StaticGraph:

@@ -111,4 +111,12 @@ def layer_norm(values: dict[str, Value], node: Node, x: str, axis: int, epsilon:
     ones = np.ones(shape, np.float32)
     values[name] = Value(shape, ones.dtype, ones)
     attributes = {"axis": axis, "epsilon": epsilon}
-    return Node("LayerNormalization", (x, name), node.outputs, attributes, node.name, "", LAYER_NORM_OPSET)
+    return Node(
+        "LayerNormalization",
+        (x, name),
+        node.outputs,
+        attributes=attributes,
+        name=node.name,
+        domain="",
+        opset=LAYER_NORM_OPSET,
+    )

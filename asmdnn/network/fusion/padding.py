@@ -29,7 +29,9 @@ def padded_within(graph: StaticGraph) -> StaticGraph:
         ):
             inputs = (pad.inputs[0], *node.inputs[1:])
             attributes = {**node.attributes, "pads": together(node.attributes, found[0]), "auto_pad": "NOTSET"}
-            node = Node(node.op, inputs, node.outputs, attributes, node.name, "", node.opset)
+            node = Node(
+                node.op, inputs, node.outputs, attributes=attributes, name=node.name, domain="", opset=node.opset
+            )
         nodes.append(node)
     return StaticGraph(graph.inputs, graph.outputs, needed(nodes, graph.outputs.values()), graph.values)
 

@@ -40,7 +40,9 @@ def padded(graph: StaticGraph, node: Node, makers: Mapping[str, Node]) -> Node:
     if counts and any(node.get("pads", ())) and not node.get("count_include_pad", 0):
         return node
     attributes = {**node.attributes, "pads": pads, "auto_pad": "NOTSET"} | ({"count_include_pad": 1} if counts else {})
-    return Node(node.op, (pad.inputs[0],), node.outputs, attributes, node.name, "", node.opset)
+    return Node(
+        node.op, (pad.inputs[0],), node.outputs, attributes=attributes, name=node.name, domain="", opset=node.opset
+    )
 
 
 def is_plain(node: Node) -> bool:

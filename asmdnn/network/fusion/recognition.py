@@ -41,7 +41,7 @@ def gelu_node(graph: StaticGraph, node: Node, makers: Mapping[str, Node]) -> Nod
     attributes = {} if bell.op == "Erf" else {"approximate": "tanh"}
     for x in names_before(bell, makers, BEFORE_BELL):
         if graph.shape(x) == graph.shape(node.outputs[0]) and graph.values[x].dtype == np.float32:
-            gelu = Node("Gelu", (x,), node.outputs, attributes, node.name, "", node.opset)
+            gelu = Node("Gelu", (x,), node.outputs, attributes=attributes, name=node.name, domain="", opset=node.opset)
             wanted = evaluated(gelu, POINTS)
             found = at_points(graph, node.outputs[0], x, makers, DEEPEST)
             if found is not None and found.shape == wanted.shape and np.abs(found - wanted).max() < TOLERANCE:

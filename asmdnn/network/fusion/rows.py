@@ -45,7 +45,7 @@ def reshaped(values: dict[str, Value], x: str, result: str, dims: tuple[int, ...
     given = np.array(dims, np.int64)
     values[f"dims of {result}"] = Value(given.shape, given.dtype, given)
     values[result] = Value(dims, values[x].dtype)
-    return Node("Reshape", (x, f"dims of {result}"), (result,), {}, "", "", OPSET)
+    return Node("Reshape", (x, f"dims of {result}"), (result,), attributes={}, name="", domain="", opset=OPSET)
 
 
 def is_plain(graph: StaticGraph, node: Node) -> bool:
@@ -67,13 +67,13 @@ def product(values: dict[str, Value], gemm: Node, x: str, result: str) -> list[N
         matrix = f"{matrix}, turned"
         values[matrix] = Value(weights.T.shape, weights.dtype, np.ascontiguousarray(weights.T))
     if len(gemm.inputs) < 3:
-        return [Node("MatMul", (x, matrix), (result,), {}, gemm.name, "", OPSET)]
+        return [Node("MatMul", (x, matrix), (result,), attributes={}, name=gemm.name, domain="", opset=OPSET)]
     made = f"{result}, without its row"
     values[made] = Value(values[result].shape, values[result].dtype)
     row = np.ravel(values[gemm.inputs[2]].data)  # type: ignore[arg-type]
     flat = f"{gemm.inputs[2]}, flat"
     values[flat] = Value(row.shape, row.dtype, row)
     return [
-        Node("MatMul", (x, matrix), (made,), {}, gemm.name, "", OPSET),
-        Node("Add", (made, flat), (result,), {}, gemm.name, "", OPSET),
+        Node("MatMul", (x, matrix), (made,), attributes={}, name=gemm.name, domain="", opset=OPSET),
+        Node("Add", (made, flat), (result,), attributes={}, name=gemm.name, domain="", opset=OPSET),
     ]

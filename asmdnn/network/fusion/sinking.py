@@ -69,17 +69,17 @@ class Sinking:
         self.inside[result] = (made, view)
         names = tuple(name for name in inputs if name is not None)
         return [
-            Node(node.op, names, (made,), node.attributes, node.name, "", node.opset),
+            Node(node.op, names, (made,), attributes=node.attributes, name=node.name, domain="", opset=node.opset),
             self.view_of(made, result, view),
         ]
 
     def view_of(self, x: str, result: str, view: Node) -> Node:
         """The same view of another value."""
         if view.op == "Transpose":
-            return Node("Transpose", (x,), (result,), view.attributes, "", "", view.opset)
+            return Node("Transpose", (x,), (result,), attributes=view.attributes, name="", domain="", opset=view.opset)
         dims, name = np.array(self.shape(result), np.int64), f"dims of {result}"
         self.values[name] = Value(dims.shape, dims.dtype, dims)
-        return Node("Reshape", (x, name), (result,), {}, "", "", OPSET)
+        return Node("Reshape", (x, name), (result,), attributes={}, name="", domain="", opset=OPSET)
 
     def seen(self, name: str, view: Node) -> str | None:
         """A constant as it is in front of the view; None if it is no constant."""

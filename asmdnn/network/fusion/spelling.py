@@ -34,7 +34,17 @@ class Spelling:
             name = f"{result}, part {len(self.nodes)}"
             self.values[name] = Value(dims, self.values[result].dtype)
             result = name
-        self.nodes.append(Node(op, tuple(inputs), (result,), attributes, self.node.name * is_last, "", OPSET))
+        self.nodes.append(
+            Node(
+                op,
+                tuple(inputs),
+                (result,),
+                attributes=attributes,
+                name=self.node.name * is_last,
+                domain="",
+                opset=OPSET,
+            )
+        )
         return result
 
     def shaped(self, op: str, x: str, dims: Shape, is_last: bool = False) -> str:

@@ -27,10 +27,10 @@ def lower_channel_norm(steps: Steps, group: Group) -> None:
         PropKind.forward_inference,
         source.desc,
         steps.result_format(source.desc.dims),
-        node.get("num_groups", channels),
-        node.get("epsilon", 1e-5),
-        vector,
-        vector,
+        groups=node.get("num_groups", channels),
+        epsilon=node.get("epsilon", 1e-5),
+        scale=vector,
+        shift=vector,
     )
     steps.add(
         group.nodes, group.label, desc, {"src": source, **tail.places()}, {"dst": group.result}, constants, tail.attr()

@@ -126,7 +126,7 @@ def multiply_integers(steps: Steps, group: Group) -> None:
     plain = steps.plain_bytes(source.name)
     src = Place(plain.buffer, plain.desc.reshape(rows))
     tail = tail_of(steps, group, lambda dims: folded(dims, result), start, reads_bytes=True)
-    add_product(steps, group, source, weights, src, dst, tail)
+    add_product(steps, group, source, weights=weights, src=src, dims=dst, tail=tail)
 
 
 def multiply_both(steps: Steps, group: Group, source: IntegerSource, other: IntegerSource) -> None:
@@ -162,7 +162,15 @@ def gemm_of_integers(steps: Steps, group: Group) -> None:
     bias = bias_of(steps, more[0] if more else NOTHING) * node.get("beta", 1.0)
     start = Start(source.numbers.scale * weights.scale * node.get("alpha", 1.0), bias)
     tail = tail_of(steps, group, None, start, reads_bytes=True)
-    add_product(steps, group, source, weights, steps.plain_bytes(source.name), steps.shape(group.result), tail)
+    add_product(
+        steps,
+        group,
+        source,
+        weights=weights,
+        src=steps.plain_bytes(source.name),
+        dims=steps.shape(group.result),
+        tail=tail,
+    )
 
 
 def add_product(

@@ -100,7 +100,15 @@ class FileReader:
             raise Malformed(f"a node is of the domain {OWN!r}, which is kept for what fusion makes")
         version = self.opset if domain in DOMAINS else self.opsets.get(domain, 0)
         plain = "" if domain in DOMAINS else domain
-        return Node(message["op"], inputs, outputs, dict(pairs), message.get("name", ""), plain, version)
+        return Node(
+            message["op"],
+            inputs,
+            outputs,
+            attributes=dict(pairs),
+            name=message.get("name", ""),
+            domain=plain,
+            opset=version,
+        )
 
     def attribute(self, a: Message) -> Any:
         """The value of the field that is there; of old files without a type, too."""

@@ -75,7 +75,19 @@ def row_of(
     result = f"{'x'.join(map(str, dst.dims))} {layout_of(dst)}"
     nodes = tuple(map(str, step.nodes))
     cycles, name = plan.cycles, plan.implementation
-    return PrimitiveRow(number, step.label, nodes, name, result, read, written, cycles, own, seconds, step.is_reorder)
+    return PrimitiveRow(
+        number,
+        step.label,
+        nodes,
+        implementation=name,
+        result=result,
+        read_bytes=read,
+        written_bytes=written,
+        cycles=cycles,
+        phases=own,
+        seconds=seconds,
+        is_reorder=step.is_reorder,
+    )
 
 
 def phase_row(number: int, phase: Phase, meets: bool) -> PhaseRow:

@@ -31,7 +31,9 @@ def weights(w: Speller, x: str, scale: str, zero: str, axis: int) -> str:
     """Floats that nobody makes, if x is a constant."""
     name = w.name("weights")
     w.folding.kept_integers.add(name)
-    w.folding.node(Node(DEQUANTIZE, named(x, scale, zero), (name,), {"axis": axis}, "", "", OPSET))
+    w.folding.node(
+        Node(DEQUANTIZE, named(x, scale, zero), (name,), attributes={"axis": axis}, name="", domain="", opset=OPSET)
+    )
     return name
 
 

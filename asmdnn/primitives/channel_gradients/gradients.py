@@ -98,7 +98,7 @@ def plan_batch_norm(desc: BatchNormBackward, attr: Attr, engine: Engine) -> Plan
     if 0 in src.dims:
         if len(results) > 1:
             raise Refused("src has no elements, of which there are no sums for diff_scale and diff_shift")
-        return Assembly(engine.tuning).plan(name, tensors, results)
+        return Assembly(engine.tuning, engine.isa).plan(name, tensors, results)
     wide = {name: as_channels(tensor, src.ndims) for name, tensor in vectors.items()}
     steps = GradientSteps(engine)
     wide[FACTORS] = steps.scratch(FACTORS, row_of_channels(src))

@@ -104,7 +104,7 @@ def inside_of(desc: Concat, attr: Attr, engine: Engine) -> Inside:
         if 0 not in src.dims:
             part = target.submemory(src.dims, along(start, desc.axis, dst.ndims))
             buffers, numbers = source_of(f"src{k}", src, dst, scales)
-            phases = reorder_phases(src, part, buffers, engine.tuning, numbers, streams, isa)
+            phases = reorder_phases(src, part, buffers, engine.tuning, numbers, streams, isa=isa)
             phases = [streaming(phase, least_bytes) for phase in phases] if streams else phases
             assembly.add(apart(phases) if assembly.phases else phases)
     tensors = {f"src{k}": src for k, src in enumerate(desc.srcs)} | {"dst": target}

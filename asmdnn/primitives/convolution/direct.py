@@ -227,7 +227,17 @@ def make_geometry(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> 
     if desc.src.dims[1] == types.group == 1:  # a single channel may be as far from the next one as is convenient
         src = replace(src, channel_bytes=axes[-1].d * src.pixel_bytes)
     stored = desc.dst.padded_dims[1] if desc.groups == 1 else out
-    return ConvGeometry(mb, into, out, stored, axes, src.in_groups(types), dst, desc.groups, types=types)
+    return ConvGeometry(
+        mb=mb,
+        ic=into,
+        oc=out,
+        oc_stored=stored,
+        axes=axes,
+        src=src.in_groups(types),
+        dst=dst,
+        groups=desc.groups,
+        types=types,
+    )
 
 
 def panels_desc(desc: ConvolutionDesc, panel_channels: int) -> MemoryDesc:

@@ -89,8 +89,10 @@ def planned_as(
     check_f32(others)
     read = {operand: readable(tensor, desc.dst) for operand, tensor in others.items()}
     tensors = {**desc.tensors(), **chain.arguments(read)}
-    plan = scheduled(f"{NAME}:{engine.isa}", tensors, read, g, tiles, chain, engine)
-    return between_reorders(plan, chain.arguments(others), engine.tuning)
+    plan = scheduled(
+        name=f"{NAME}:{engine.isa}", tensors=tensors, operands=read, g=g, tiles=tiles, chain=chain, engine=engine
+    )
+    return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
 
 def weights_desc(weights: MemoryDesc, lanes: int) -> MemoryDesc:

@@ -67,7 +67,15 @@ def image_layout(desc: MemoryDesc) -> ImageLayout | None:
     size = desc.dtype.size_bytes
     n, c, *axes = (stride * size for stride in desc.strides)
     block, channel = (desc.inner_blocks[0][1], size) if desc.inner_blocks else (desc.dims[1], c)
-    return ImageLayout(desc.offset0 * size, n, max(block, 1), c, channel, tuple(axes), size)
+    return ImageLayout(
+        start_bytes=desc.offset0 * size,
+        image_bytes=n,
+        block=max(block, 1),
+        block_bytes=c,
+        channel_bytes=channel,
+        axis_bytes=tuple(axes),
+        element_bytes=size,
+    )
 
 
 @dataclass(frozen=True, slots=True)

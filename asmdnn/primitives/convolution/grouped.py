@@ -220,4 +220,4 @@ def make_geometry(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> 
         axes.insert(0, ONE_ROW)
         src, dst = (replace(side, axis_bytes=(0, *side.axis_bytes)) for side in (src, dst))
     (mb, ic), oc = desc.src.dims[:2], desc.dst.dims[1]
-    return ConvGeometry(mb, ic, oc, desc.dst.padded_dims[1], tuple(axes), src, dst)
+    return ConvGeometry(mb=mb, ic=ic, oc=oc, oc_stored=desc.dst.padded_dims[1], axes=tuple(axes), src=src, dst=dst)

@@ -19,7 +19,6 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Phase, Repeat, View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
-from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionDesc, Desc
 from asmdnn.primitives.convolution.direct import NAME, Parts, planned_parts
@@ -87,7 +86,7 @@ def of_scaled_source(planner: Planner[Desc], desc: Desc, attr: Attr, engine: Eng
         try:
             if isinstance(answer, Refusal):
                 raise Refused(answer.reason)
-            yield scaling_source(name, answer, desc, scales_of(desc, attr), engine.tuning)
+            yield scaling_source(name, answer, desc, scales_of(desc, attr), engine)
         except Refused as reason:
             yield Refusal(name, str(reason))
 
@@ -101,24 +100,25 @@ def source_of_choice(desc: Desc) -> Desc:
     return desc.with_formats({"src": dense_like(src, src) if together else any_format(src)})
 
 
-def scaling_source(name: str, plan: Plan, desc: ConvolutionDesc, scales: Scales, tuning: Tuning) -> Plan:
+def scaling_source(name: str, plan: Plan, desc: ConvolutionDesc, scales: Scales, engine: Engine) -> Plan:
     """`plan`, of a src that is brought into its format and multiplied."""
     wanted = plan.tensors["src"]
     src = wanted if desc.src.is_any else desc.src
-    assembly, copy = Assembly(tuning), "scaled src"
+    assembly, copy = Assembly(engine.tuning, engine.isa), "scaled src"
     if src.nelems():
         strides = (scales.channels if scales.images > 1 else 0, 1, *[0] * (src.ndims - 2))
-        assembly.add(multiplied(src, wanted, ("src", copy), strides, tuning))
+        assembly.add(multiplied(src, wanted, ("src", copy), strides, engine))
         assembly.scratch[copy] = wanted.size_bytes
     assembly.add_plan(plan, {"src": View(copy)} if src.nelems() else {})
     return assembly.plan(name, {**plan.tensors, "src": src, SCALES: scales.desc}, plan.outputs)
 
 
 def multiplied(
-    src: MemoryDesc, dst: MemoryDesc, buffers: tuple[str, str], strides: tuple[int, ...], tuning: Tuning
+    src: MemoryDesc, dst: MemoryDesc, buffers: tuple[str, str], strides: tuple[int, ...], engine: Engine
 ) -> list[Phase]:
     """What brings a tensor into another format, times its scales, whose strides these are."""
-    return reorder_phases(src, dst, (*buffers, SCALES, "", ""), tuning, Numbers(SCALED, strides))
+    numbers = Numbers(SCALED, strides)
+    return reorder_phases(src, dst, (*buffers, SCALES, "", ""), engine.tuning, numbers, isa=engine.isa)
 
 
 def scaling_weights(parts: Parts[Desc]) -> Planner[Desc]:
@@ -134,7 +134,7 @@ def scaling_weights(parts: Parts[Desc]) -> Planner[Desc]:
             if scales.images * desc.weights.nelems() >= desc.src.nelems():
                 raise Refused("src has no more elements than the weights of all images")
             plan = planned_parts(desc, without_scales(attr), engine, parts, weights_of_images=scales.images > 1)
-            return scaled_weights(f"{name}:{dot_level(F32, engine.isa)}", plan, desc, scales, engine.tuning)
+            return scaled_weights(f"{name}:{dot_level(F32, engine.isa)}", plan, desc, scales, engine)
 
         if has_scales(attr):
             yield from ways(name, desc, attr, engine, planned)
@@ -142,13 +142,13 @@ def scaling_weights(parts: Parts[Desc]) -> Planner[Desc]:
     return plans
 
 
-def scaled_weights(name: str, plan: Plan, desc: ConvolutionDesc, scales: Scales, tuning: Tuning) -> Plan:
+def scaled_weights(name: str, plan: Plan, desc: ConvolutionDesc, scales: Scales, engine: Engine) -> Plan:
     """`plan`, of weights that are multiplied for each image."""
     weights = plan.tensors["weights"]
-    assembly, copy = Assembly(tuning), "scaled weights"
+    assembly, copy = Assembly(engine.tuning, engine.isa), "scaled weights"
     strides = (*[scales.channels // desc.groups] * desc.has_groups, 0, 1, *[0] * len(desc.kernel))
     steps = (0, weights.size_bytes, scales.image_bytes, 0, 0)
-    for phase in multiplied(weights, weights, ("weights", copy), strides, tuning):
+    for phase in multiplied(weights, weights, ("weights", copy), strides, engine):
         repeats = (Repeat(scales.images, steps),) if scales.images > 1 else ()
         assembly.add([replace(phase, repeats=(*repeats, *phase.repeats))])
     assembly.scratch[copy] = scales.images * weights.size_bytes

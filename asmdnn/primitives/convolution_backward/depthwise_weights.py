@@ -159,7 +159,15 @@ def records(job: DepthwiseJob, specs: dict[DepthwiseWeightsSpec, int], words: li
     offsets, kernels, cycles, begins = [], [], [], [0]
     for part, chunks in enumerate(job.chunks):
         calls = [
-            call(job, specs, words, (position, index * g.axes[-1].k), of_set, chunk, accumulate or i > 0)
+            call(
+                job,
+                specs,
+                words,
+                outer=(position, index * g.axes[-1].k),
+                positions=of_set,
+                chunk=chunk,
+                accumulate=accumulate or i > 0,
+            )
             for i, chunk in enumerate(chunks)
             for index, position in enumerate(outer)
             for of_set in job.sets
@@ -196,10 +204,10 @@ def call(
         job.isa,
         places,
         tuple(ColumnRun(numbers, begin, end - begin) for numbers, begin, end in found),
-        axis.s * g.src.pixel_bytes,
-        g.dst.pixel_bytes,
-        job.vector_bytes,
-        accumulate,
+        src_step=axis.s * g.src.pixel_bytes,
+        dst_step=g.dst.pixel_bytes,
+        weights_step=job.vector_bytes,
+        accumulate=accumulate,
     )
     start = sum(map(len, words))
     words.append(np.concatenate((np.array((len(lines),)), lines.ravel())))

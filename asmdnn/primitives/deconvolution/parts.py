@@ -46,10 +46,17 @@ def axis_of_part(axis: Axis, place: int) -> Axis:
     count = len(range(place, axis.o, axis.s))
     found = [r for r in range(axis.k) if (place + axis.p - r * axis.d) % axis.s == 0]
     if not found:  # nothing reaches them
-        return Axis(axis.i, count, 0, 1, 1, 0, AxisSteps(0, 1, axis.k), pixels)
+        return Axis(i=axis.i, o=count, k=0, s=1, d=1, p=0, positions=AxisSteps(0, 1, axis.k), pixels=pixels)
     common = gcd(axis.s, axis.d)
     last = found[-1]
     padding = -((place + axis.p - last * axis.d) // axis.s)
     return Axis(
-        axis.i, count, len(found), 1, axis.d // common, padding, AxisSteps(last, -axis.s // common, axis.k), pixels
+        i=axis.i,
+        o=count,
+        k=len(found),
+        s=1,
+        d=axis.d // common,
+        p=padding,
+        positions=AxisSteps(last, -axis.s // common, axis.k),
+        pixels=pixels,
     )

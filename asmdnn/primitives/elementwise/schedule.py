@@ -89,7 +89,15 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     phases = phases_of(calls, costs, views(tuple(tensors)), engine.tuning.phases, sizes)
     if request.mask:
         phases = of_one_width((*phases, *padding_of_mask(request.mask[0], nests, engine.tuning)))
-    plan = Plan(name, phases, tensors, {}, {}, tuple(result for result, _ in request.results), in_place)
+    plan = Plan(
+        implementation=name,
+        phases=phases,
+        tensors=tensors,
+        constants={},
+        scratch_bytes={},
+        outputs=tuple(result for result, _ in request.results),
+        in_place=in_place,
+    )
     return between_reorders(plan, passed, engine.tuning, isa=engine.isa)
 
 

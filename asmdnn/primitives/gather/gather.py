@@ -31,12 +31,12 @@ def inside_of(desc: Gather, attr: Attr, engine: Engine) -> Inside:
     if passed["dst"].may_overlap:
         raise Refused("elements of dst overlap")
     tensors = {name: row_major(x.dims, x) if x.inner_blocks else x for name, x in passed.items()}
-    assembly = Assembly(engine.tuning)
+    assembly = Assembly(engine.tuning, engine.isa)
     if desc.dst.nelems():
         calls = list(calls_of(desc, tensors, engine))
         assembly.add(phases_of(calls, views(ARGUMENTS), engine.tuning.phases, along_dst=True))
     whole = assembly.plan(f"{NAME}:{KERNEL_ISA}", tensors, ("dst",))
-    return Inside(whole, passed, engine.tuning, KERNEL_ISA)
+    return Inside(whole, passed, engine.tuning, engine.isa)
 
 
 plans = in_two_ways(NAME, inside_of, lambda _: KERNEL_ISA)
@@ -64,7 +64,15 @@ def call_of(desc: Gather, tensors: dict[str, MemoryDesc], cut: tuple[Box, Loop, 
     dst_step, index_step = rows.strides[DST] * size, rows.strides[INDICES] * INDEX_BYTES
     if max(distance, dst_step, index_step) > MAX_STEP:
         raise Refused("rows are 2 GiB or more apart")
-    spec = GatherSpec(KERNEL_ISA, rows.extent, desc.limit, row_bytes, distance, dst_step, index_step)
+    spec = GatherSpec(
+        isa=KERNEL_ISA,
+        count=rows.extent,
+        limit=desc.limit,
+        row_bytes=row_bytes,
+        src_step=distance,
+        dst_step=dst_step,
+        index_step=index_step,
+    )
     outer = Box(box.starts, tuple(x for x in box.loops if x is not row and x is not rows)).in_bytes(sizes)
     cycles = tuning.call_cycles + rows.extent * (tuning.row_cycles + row_bytes // tuning.bytes_per_cycle)
     return Call(spec, outer.starts, outer.loops, cycles)

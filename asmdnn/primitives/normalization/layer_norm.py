@@ -44,7 +44,7 @@ def inside_of(desc: LayerNormForward, attr: Attr, engine: Engine) -> Inside:
     written = () if desc.use_global_stats else tuple(name for name in STATISTICS if name in passed)
     name, outputs = f"layer_norm:{isa}", ("dst", *written)
     if 0 in dst.dims:
-        return Inside(Assembly(tuning).plan(name, passed, outputs), passed, tuning, isa)
+        return Inside(Assembly(tuning, isa).plan(name, passed, outputs), passed, tuning, isa)
     tensors: Mapping[str, MemoryDesc] = {n: t if n in NATIVE else of_type(t, f32) for n, t in passed.items()}
     nest = rows_of(tensors, dst)
     if nest is None:
@@ -61,7 +61,20 @@ def inside_of(desc: LayerNormForward, attr: Attr, engine: Engine) -> Inside:
     in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
     sizes = [dtype.size_bytes for dtype in types_of(tensors)]
     phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases, sizes)
-    return Inside(Plan(name, phases, tensors, {}, {}, outputs, in_place), passed, tuning, isa)
+    return Inside(
+        Plan(
+            implementation=name,
+            phases=phases,
+            tensors=tensors,
+            constants={},
+            scratch_bytes={},
+            outputs=outputs,
+            in_place=in_place,
+        ),
+        passed,
+        tuning,
+        isa,
+    )
 
 
 plans = in_two_ways("layer_norm", inside_of, f32_level)

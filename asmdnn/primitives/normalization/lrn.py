@@ -5,7 +5,6 @@ from dataclasses import replace
 from itertools import product
 
 from asmdnn.generators.functions.lrn import LrnSpec, Tap
-from asmdnn.isa.levels import AVX2
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -44,7 +43,7 @@ def inside_of(desc: LRNForward, attr: Attr, engine: Engine) -> Inside:
         raise Refused("elements of workspace overlap")
     name, outputs = f"{NAME}:{isa}", ("dst", *workspace)
     if 0 in src.dims:
-        return Inside(Assembly(tuning).plan(name, passed, outputs), passed, tuning, AVX2.name)
+        return Inside(Assembly(tuning, isa).plan(name, passed, outputs), passed, tuning, isa)
     model, layout = of_type(src, f32), None if src.may_overlap else layout_of(desc, src)
     if layout is None:
         model = row_major(src.dims, model)
@@ -54,7 +53,7 @@ def inside_of(desc: LRNForward, attr: Attr, engine: Engine) -> Inside:
     calls = list(calls_of(desc, layout, tuple(tensors.values()), isa, tuning))
     costs = {spec: cost(spec, tuning.normalization) for spec in dict.fromkeys(spec for spec, *_ in calls)}
     phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
-    return Inside(Plan(name, phases, tensors, {}, {}, outputs), passed, tuning, AVX2.name)
+    return Inside(Plan(name, phases, tensors, {}, {}, outputs), passed, tuning, isa)
 
 
 plans = in_two_ways(NAME, inside_of, f32_level)

@@ -92,7 +92,15 @@ class PoolingForward:
         """The windows of the results along an axis, neighbours that are alike together."""
         size, made, before = self.src.dims[2 + axis], self.dst.dims[2 + axis], self.padding_l[axis]
         counted = size + self.padding_r[axis] if self.alg == INCLUDE else None
-        return axis_runs(size, made, self.kernel[axis], self.strides[axis], self.steps[axis], before, counted)
+        return axis_runs(
+            size=size,
+            outputs=made,
+            kernel=self.kernel[axis],
+            stride=self.strides[axis],
+            dilation=self.steps[axis],
+            before=before,
+            counted=counted,
+        )
 
     @property
     def is_max(self) -> bool:

@@ -72,9 +72,18 @@ def pixels_of(maker: Maker, piece: WindowNest, elements: int) -> Iterator[PoolCa
     def make(piece: WindowNest, loops: tuple[Loop, ...], _: tuple[int, ...]) -> PoolPixelsSpec:
         streams = streams_pixels(maker, elements, loops)
         return PoolPixelsSpec(
-            maker.isa, maker.alg, loops, piece.window, elements, min(pixels, loops[-1].times), vectors,
-            piece.divisor, maker.chain, streams and not reads_dst(maker.chain), maker.dtype.name,
-        )  # fmt: skip
+            isa=maker.isa,
+            alg=maker.alg,
+            loops=loops,
+            window=piece.window,
+            elements=elements,
+            pixels=min(pixels, loops[-1].times),
+            vectors=vectors,
+            divisor=piece.divisor,
+            chain=maker.chain,
+            streaming=streams and not reads_dst(maker.chain),
+            kind=maker.dtype.name,
+        )
 
     return calls_of(maker.planes, piece, lanes_in(elements, maker.isa) * (2 + positions * 0.75), make, maker.tuning)
 
@@ -120,11 +129,18 @@ def index_calls(maker: Maker, runs: Sequence[Sequence[WindowRun]], carries: bool
                 together = maker.tuning.pooling.indexed_vectors
                 vectors = min(together, lanes_in(elements, maker.isa))
                 pixels = min(together // vectors, loops[-1].times)
-                counted = (0,) * len(numbers), (0,) * len(piece.window)  # one kernel for windows of all places
-                counts = counted if carries else (numbers, piece.window_numbers)
-                block = elements, pixels, vectors
-                streams = streams_pixels(maker, elements, loops)
-                return PoolIndicesSpec(maker.isa, loops, piece.window, *counts, *block, carries, streams)
+                return PoolIndicesSpec(
+                    isa=maker.isa,
+                    loops=loops,
+                    window=piece.window,  # where places are carried, one kernel for windows of all places
+                    loop_numbers=(0,) * len(numbers) if carries else numbers,
+                    window_numbers=(0,) * len(piece.window) if carries else piece.window_numbers,
+                    elements=elements,
+                    pixels=pixels,
+                    vectors=vectors,
+                    carries=carries,
+                    streaming=streams_pixels(maker, elements, loops),
+                )
 
             positions = prod(taps.positions for taps in piece.window)
             yield from calls_of(
@@ -149,7 +165,7 @@ def plane_calls(maker: Maker) -> Iterator[PoolCall]:
 
     def make(_: WindowNest, loops: tuple[Loop, ...], __: tuple[int, ...]) -> PoolPlanesSpec:
         (loop,) = loops
-        return PoolPlanesSpec(maker.isa, maker.alg, loop.times, elements, *loop[1:], divisor, maker.chain)
+        return PoolPlanesSpec(maker.isa, maker.alg, loop.times, elements, *loop[1:], divisor=divisor, chain=maker.chain)
 
     planes = maker.planes
     together = len(planes.loops()) == 1
@@ -157,7 +173,10 @@ def plane_calls(maker: Maker) -> Iterator[PoolCall]:
     cycles = 25 + elements / lanes_of(maker.isa) * 2
     firsts = ((i * planes.src.image_bytes, i * planes.dst.image_bytes) for i in range(1 if together else planes.images))
     starts = ((planes.src.start_bytes + src, planes.dst.start_bytes + dst) for src, dst in firsts)
-    pieces = (WindowNest(*start, 0, (), (), (), (), divisor) for start in starts)
+    pieces = (
+        WindowNest(*start, 0, loops=(), window=(), loop_numbers=(), window_numbers=(), divisor=divisor)
+        for start in starts
+    )
     return (call for piece in pieces for call in calls_of(image, piece, cycles, make, maker.tuning))
 
 
@@ -201,9 +220,19 @@ def row_parts(maker: Maker, row: Row) -> Iterator[RowPart]:
         left, end = max(0, begin), min(size, begin + (results - 1) * stride + extent)
         divisors = () if maker.windows.is_max else divisors_between(runs, first, first + results)
         spec = PoolRowsSpec(
-            maker.isa, maker.alg, (), (), end - left, results, columns, stride, dilation, left - begin, divisors,
-            maker.chain,
-        )  # fmt: skip
+            isa=maker.isa,
+            alg=maker.alg,
+            loops=(),
+            rows=(),
+            width=end - left,
+            results=results,
+            columns=columns,
+            stride=stride,
+            dilation=dilation,
+            before=left - begin,
+            divisors=divisors,
+            chain=maker.chain,
+        )
         yield RowPart(left, first, spec, behind - inside if inside <= part < behind else 1)
 
 
@@ -220,10 +249,7 @@ def row_calls_of(maker: Maker, runs: Sequence[Sequence[WindowRun]], parts: Seque
                 aligned = all(loop.dst_bytes % vector_bytes(maker.isa) == 0 for loop in loops)
                 whole = spec.results % lanes == 0 and aligned
                 streams = maker.streams and whole and not reads_dst(maker.chain)
-                made = (spec.width, spec.results, spec.columns, spec.stride, spec.dilation, spec.before)
-                return PoolRowsSpec(
-                    maker.isa, maker.alg, loops, piece.window, *made, divisors, maker.chain, streams
-                )  # fmt: skip
+                return replace(spec, loops=loops, rows=piece.window, divisors=divisors, streaming=streams)
 
             rows = prod(taps.positions for taps in piece.window)
             cycles = spec.width / lanes * (rows + 1) + spec.results / lanes * (spec.columns * spec.stride + 3) + 8

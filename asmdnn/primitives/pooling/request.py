@@ -74,8 +74,24 @@ def request_of(desc: Pooling, attr: Attr, engine: Engine) -> PoolRequest:
     # A pass of its own reads tensors, leaves padding zero, converts, and stands behind kernels that have no post-ops.
     on_registers = not chain.names and desc.indices is None and dst.padded_dims == dst.dims and dst.dtype == f32
     if not attr.post_ops or on_registers:
-        return PoolRequest(windows_of(desc), tensors, chain.on_registers({}), attr.reads_dst(), passed, None, engine)
-    return PoolRequest(windows_of(desc), tensors | {"dst": of_type(dst, f32)}, (), False, passed, attr, engine)
+        return PoolRequest(
+            windows=windows_of(desc),
+            tensors=tensors,
+            chain=chain.on_registers({}),
+            reads_dst=attr.reads_dst(),
+            passed=passed,
+            behind=None,
+            engine=engine,
+        )
+    return PoolRequest(
+        windows=windows_of(desc),
+        tensors=tensors | {"dst": of_type(dst, f32)},
+        chain=(),
+        reads_dst=False,
+        passed=passed,
+        behind=attr,
+        engine=engine,
+    )
 
 
 def windows_of(desc: Pooling) -> Windows:

@@ -91,14 +91,16 @@ def pieces_of(planes: Planes, runs: Sequence[Sequence[WindowRun]], steps: Sequen
         src = sum(run.window.first * at for run, _, at, _, _ in axes)
         dst = sum(run.output * at for run, _, _, at, _ in axes)
         yield WindowNest(
-            planes.src.start_bytes + src,
-            planes.dst.start_bytes + dst,
-            sum(run.window.first * n for run, _, _, _, n in axes),
-            tuple(Loop(run.outputs, run.step * at, to) for run, _, at, to, _ in axes),
-            tuple(Taps(run.window.inside, step * at if run.window.inside > 1 else 0) for run, step, at, _, _ in axes),
-            tuple(run.step * n for run, _, _, _, n in axes),
-            tuple(step * n for _, step, _, _, n in axes),
-            prod(run.window.divisor for run, *_ in axes),
+            src=planes.src.start_bytes + src,
+            dst=planes.dst.start_bytes + dst,
+            number=sum(run.window.first * n for run, _, _, _, n in axes),
+            loops=tuple(Loop(run.outputs, run.step * at, to) for run, _, at, to, _ in axes),
+            window=tuple(
+                Taps(run.window.inside, step * at if run.window.inside > 1 else 0) for run, step, at, _, _ in axes
+            ),
+            loop_numbers=tuple(run.step * n for run, _, _, _, n in axes),
+            window_numbers=tuple(step * n for _, step, _, _, n in axes),
+            divisor=prod(run.window.divisor for run, *_ in axes),
         )
 
 

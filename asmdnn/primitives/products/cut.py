@@ -99,4 +99,13 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
         items = choose_items(p, len(sizes) * groups, cycles, target.products)
     elif p.batch:
         items = [1] * p.batch[-1]
-    return Cut(p, block, target, sizes, groups, order.panels_at_once, -(-len(sizes) // order.chunks), items)
+    return Cut(
+        p=p,
+        block=block,
+        target=target,
+        sizes=sizes,
+        groups=groups,
+        at_once=order.panels_at_once,
+        chunk=-(-len(sizes) // order.chunks),
+        items=items,
+    )

@@ -87,17 +87,17 @@ def job_of(desc: Gemm, attr: Attr, engine: Engine) -> Job:
     desc = replace(passed, a=plain(passed.a), b=b, c=plain(passed.c))
     (m, n), k = desc.c.dims, desc.a.dims[1]
     a, c = (matrix_of(tensor, d) for tensor, d in (("a", desc.a), ("c", desc.c)))
-    p = Product((), m, n, k, a, panels_of("b", desc.b) or matrix_of("b", desc.b), c)
+    p = Product(batch=(), m=m, n=n, k=k, src=a, weights=panels_of("b", desc.b) or matrix_of("b", desc.b), dst=c)
     ending = Ending(scaled=desc.scaled, beta=desc.beta)
     reads = ("c",) * ending.reads_dst
     return Job(
-        Assembly(engine.tuning, engine.isa),
-        p,
-        target_of(engine, ending),
-        desc.tensors(),
-        passed.tensors(),
-        ("c",),
-        reads,
+        assembly=Assembly(engine.tuning, engine.isa),
+        product=p,
+        target=target_of(engine, ending),
+        tensors=desc.tensors(),
+        passed=passed.tensors(),
+        outputs=("c",),
+        reads=reads,
     )
 
 

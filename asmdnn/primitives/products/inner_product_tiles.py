@@ -122,7 +122,7 @@ def backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engi
     src, diff_weights = aligned(assembly, tensors, target.lanes, output="diff_weights")
     mb, oc = desc.diff_dst.dims
     diff_dst = matrix_of("diff_dst", desc.diff_dst)
-    p = Product((), oc, src.size, mb, diff_dst.transposed, src.rows(), diff_weights.rows())
+    p = Product(batch=(), m=oc, n=src.size, k=mb, src=diff_dst.transposed, weights=src.rows(), dst=diff_weights.rows())
 
     def behind(assembly: Assembly) -> None:
         copy_back(assembly, diff_weights, desc.diff_weights, "diff_weights")
@@ -189,7 +189,15 @@ class Flat:
         size, dtype = self.desc.dtype.size_bytes, self.desc.dtype
         row = self.step if self.size > 1 else columns  # a single row has no distance from the next
         panel = self.desc.strides[0]
-        return Panels(self.buffer, size * self.desc.offset0, (), size * row, size * panel, columns, dtype)
+        return Panels(
+            buffer=self.buffer,
+            start_bytes=size * self.desc.offset0,
+            batch_bytes=(),
+            row_bytes=size * row,
+            panel_bytes=size * panel,
+            columns=columns,
+            dtype=dtype,
+        )
 
 
 def aligned(

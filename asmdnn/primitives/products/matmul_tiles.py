@@ -156,4 +156,15 @@ def product_of(desc: MatMul, types: Types) -> Product:
     src, dst = matrix_of("src", desc.src), matrix_of("dst", desc.dst)
     src = src.in_groups(group)
     k = -(-depth // group)
-    return Product(tuple(batch), m, n, k, src, weights, dst, bias, types=types, missing=k * group - depth)
+    return Product(
+        batch=tuple(batch),
+        m=m,
+        n=n,
+        k=k,
+        src=src,
+        weights=weights,
+        dst=dst,
+        bias=bias,
+        types=types,
+        missing=k * group - depth,
+    )

@@ -78,7 +78,16 @@ def add_blocks(assembly: Assembly, p: Product, target: Target) -> None:
     row_bytes = p.types.weights_bytes * width
     panel_bytes = row_bytes * ranges[0][1] + LINE_BYTES  # neighbours share no set of L1
     buffer, dtype = assembly.room(BLOCK, panels * panel_bytes), p.weights.dtype
-    block = Panels(buffer, 0, (), row_bytes, panel_bytes, width, dtype, p.types.group)
+    block = Panels(
+        buffer=buffer,
+        start_bytes=0,
+        batch_bytes=(),
+        row_bytes=row_bytes,
+        panel_bytes=panel_bytes,
+        columns=width,
+        dtype=dtype,
+        group=p.types.group,
+    )
     assembly.per_part += (block.buffer,)
     phases: list[Phase] = []
     for piece in pieces_along(p, panels * width):
@@ -112,7 +121,16 @@ def packing(p: Product, step: DepthStep, block: Panels, target: Target, specs: d
     """The record that packs a range of k."""
     part, vectors = p.depths(step.begin, step.end), block.columns // target.lanes
     row_bytes, ahead = p.weights.row_bytes, target.products.block_ahead
-    spec = PackSpec(target.isa, part.depth, p.n, row_bytes, vectors, block.panel_bytes, ahead, p.types)
+    spec = PackSpec(
+        isa=target.isa,
+        depth=part.depth,
+        columns=p.n,
+        row_bytes=row_bytes,
+        panel_vectors=vectors,
+        panel_bytes=block.panel_bytes,
+        ahead_rows=ahead,
+        types=p.types,
+    )
     columns = {"ahead": part.weights.start_bytes}
     record = records_of((*ARGUMENTS, *p.other_names), columns, specs.setdefault(spec, len(specs)))
     return record, np.array([part.depth * spec.vectors + target.call_cycles], np.int32)
@@ -138,4 +156,14 @@ def cut_of(p: Product, block: Panels, target: Target) -> Cut:
     sizes = balanced(p.m, shape.rows)
     groups = -(-p.n // (shape.vectors * target.lanes))
     ahead = row_bytes if shape.vectors == shape.panel_vectors else 0
-    return Cut(p, shape, target, sizes, groups, groups, len(sizes), [], ahead)
+    return Cut(
+        p=p,
+        block=shape,
+        target=target,
+        sizes=sizes,
+        groups=groups,
+        at_once=groups,
+        chunk=len(sizes),
+        items=[],
+        ahead_row_bytes=ahead,
+    )

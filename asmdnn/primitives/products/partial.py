@@ -45,7 +45,9 @@ def split(assembly: Assembly, p: Product, target: Target, splits: int) -> None:
         weights = replace(part.weights, batch_bytes=(k * p.weights_step,))
         dst = dense_matrix(partial, p.n, at * size, (size,), p.types.sums)
         missing = part.missing
-        part = Product((count,), p.m, p.n, k, src, weights, dst, types=p.types, missing=missing)
+        part = Product(
+            batch=(count,), m=p.m, n=p.n, k=k, src=src, weights=weights, dst=dst, types=p.types, missing=missing
+        )
         parts += schedule(part, replace(target, ending=NO_ENDING), one_range=True)
         at += count
     assembly.add([merged(parts)], "split_k")
@@ -83,7 +85,17 @@ def rows_spec(p: Product, columns: int, target: Target) -> KernelSpec:
     if p.m == 1:
         return GemvSpec(target.isa, columns, p.depth, src.column_bytes, row_bytes, p.types)
     dst_bytes = SUM_BYTES * p.n
-    return SkinnySpec(target.isa, p.m, columns, p.depth, src.row_bytes, src.column_bytes, row_bytes, dst_bytes, p.types)
+    return SkinnySpec(
+        isa=target.isa,
+        rows=p.m,
+        columns=columns,
+        depth=p.depth,
+        src_row_bytes=src.row_bytes,
+        src_depth_bytes=src.column_bytes,
+        weights_row_bytes=row_bytes,
+        dst_row_bytes=dst_bytes,
+        types=p.types,
+    )
 
 
 def dots(assembly: Assembly, p: Product, target: Target) -> None:
@@ -136,7 +148,19 @@ def add_partial_sums(assembly: Assembly, p: Product, target: Target, count: int,
         return replace(x, batch_bytes=(x.row_bytes,), row_bytes=0)
 
     bias, others = p.bias and row_by_row(p.bias), tuple(map(row_by_row, p.others))
-    total = Product((p.m,), 1, p.n, count, factors, sums, row_by_row(p.dst), bias, None, others, OF_SUMS[dtype])
+    total = Product(
+        batch=(p.m,),
+        m=1,
+        n=p.n,
+        k=count,
+        src=factors,
+        weights=sums,
+        dst=row_by_row(p.dst),
+        bias=bias,
+        packed=None,
+        others=others,
+        types=OF_SUMS[dtype],
+    )
     assembly.add(schedule(total.folded(), target, one_range=True))
 
 
@@ -149,7 +173,7 @@ def ones(assembly: Assembly, batch_dims: int, dtype: DataType = f32) -> Matrix:
 
 def sum_of_rows(assembly: Assembly, x: Matrix, rows: int, columns: int, dst: Matrix) -> Product:
     """dst = the sum of the rows of x, as a product with a row of ones."""
-    return Product((), 1, columns, rows, ones(assembly, 0), x, dst)
+    return Product(batch=(), m=1, n=columns, k=rows, src=ones(assembly, 0), weights=x, dst=dst)
 
 
 def check_rows(p: Product, target: Target) -> None:

@@ -247,7 +247,16 @@ def panels_of(name: str, desc: MemoryDesc, group: int = 1) -> Panels | None:
     batch = tuple(s if n > 1 else 0 for s, n in zip(steps, desc.dims, strict=False))
     row = row if desc.dims[rows] > group else size * group * columns  # a single row has no distance from the next
     panel = panel if desc.dims[-1] > columns else row
-    return Panels(name, size * desc.offset0, batch, row, panel, columns, desc.dtype, group)
+    return Panels(
+        buffer=name,
+        start_bytes=size * desc.offset0,
+        batch_bytes=batch,
+        row_bytes=row,
+        panel_bytes=panel,
+        columns=columns,
+        dtype=desc.dtype,
+        group=group,
+    )
 
 
 def panels_tag(ndims: int, columns: int, group: int = 1) -> str:

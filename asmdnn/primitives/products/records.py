@@ -22,7 +22,15 @@ def tile_records(cut: Cut, step: DepthStep, specs: dict[KernelSpec, int]) -> Lai
     base: dict[int, Laid] = {}
     for items in sorted(set(cut.items or [1])):
         spec_of, cycles = specs_of(cut, step, items, specs)
-        base[items] = lay_out(rows, columns, pattern, spec_of, cycles, cut.at_once, cut.chunk)
+        base[items] = lay_out(
+            tile_rows=rows,
+            panel_rows=columns,
+            pattern=pattern,
+            spec_of=spec_of,
+            cycles=cycles,
+            panels_at_once=cut.at_once,
+            chunk=cut.chunk,
+        )
     return of_batch(cut, base) if cut.p.batch else base[1]
 
 

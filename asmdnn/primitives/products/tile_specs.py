@@ -42,7 +42,15 @@ def steps_of(
         first = depth.begin == 0
         accumulate = depth.accumulate or (first and ending.beta == "one")
         beta = first and ending.beta == "any"
-        yield DepthStep(depth.begin, depth.end, depth.bias, accumulate, ending.scaled, beta, depth.post_ops)
+        yield DepthStep(
+            begin=depth.begin,
+            end=depth.end,
+            bias=depth.bias,
+            accumulate=accumulate,
+            scaled=ending.scaled,
+            beta=beta,
+            post_ops=depth.post_ops,
+        )
 
 
 def specs_of(cut: Cut, step: DepthStep, items: int, specs: dict[KernelSpec, int]) -> tuple[Int64, Int64]:

@@ -1,4 +1,4 @@
-"""A product with weights of 4 bits, validated at once."""
+"""A product with weights of 4 or 8 bits, validated at once."""
 
 from dataclasses import dataclass
 
@@ -11,17 +11,17 @@ from asmdnn.types import f32, u8
 
 BLOCK = 8  # of k, whose nibbles are in 4 bytes
 LEAST_GROUP, MOST_GROUP = 16, 256
-MOST_NIBBLE = 15
 
 
 @dataclass(frozen=True, slots=True)
 class QuantizedMatMul:
-    """dst[m, n] = sum over k of src[m, k] * scales[k / group, n] * (nibble[k, n] - zero_point[k / group, n])
+    """dst[m, n] = sum over k of src[m, k] * scales[k / group, n] * (weights[k, n] - zero_point[k / group, n])
 
-    src: (m, k); dst: (m, n), both f32, bf16 or f16.  weights: u8 (k / 2, n), each byte two nibbles from 0 to 15: of
-    every eight k the first four are the lower halves of four rows of bytes, the last four the upper halves.  scales:
-    f32 (k / group, n), so that their rows say the group: 16 to 256 k, a multiple of 16.  offsets: f32 of scales' dims,
-    scales * zero points, where these differ; else None, and all zero points are `zero_point`.
+    src: (m, k); dst: (m, n), both f32, bf16 or f16.  weights of 8 bits: u8 (k, n); of 4 bits: u8 (k / 2, n), each byte
+    two nibbles from 0 to 15: of every eight k the first four are the lower halves of four rows of bytes, the last four
+    the upper halves.  scales: f32 (k / group, n), so that their rows say the group: 16 to 256 k, a multiple of 16.
+    offsets: f32 of scales' dims, scales * zero points, where these differ; else None, and all zero points are
+    `zero_point`.
 
     src is rounded to s8 by groups inside: to 1 / 254 of the largest element of each at most.  Products and their sums
     over a group are exact.  weights, scales and offsets that are "any" get panels.  Raises InvalidArguments.
@@ -40,14 +40,16 @@ class QuantizedMatMul:
             if getattr(self, name).ndims != 2:
                 raise InvalidArguments(f"{name} has {getattr(self, name).ndims} dims, it must be a matrix")
         (m, k), n = self.src.dims, self.weights.dims[1]
-        if self.weights.dtype != u8 or 2 * self.weights.dims[0] != k:
+        rows = self.weights.dims[0]
+        if self.weights.dtype != u8 or k not in (rows, 2 * rows):
             what = f"{self.weights.dtype} {self.weights.dims}"
-            raise InvalidArguments(f"weights are {what}, they must be u8 of half as many rows as src has columns, {k}")
+            raise InvalidArguments(f"weights are {what}, they must be u8 of k rows, {k}, or of half as many")
         check_tensor("dst", self.dst, (m, n))
         self._check_groups(k, n)
         object.__setattr__(self, "zero_point", finite("QuantizedMatMul.zero_point", self.zero_point))
-        if not 0 <= self.zero_point <= MOST_NIBBLE or self.zero_point != int(self.zero_point):
-            raise InvalidArguments(f"zero_point is {shown(self.zero_point)}, it must be a nibble, 0 to 15")
+        most = 2**self.bits - 1
+        if not 0 <= self.zero_point <= most or self.zero_point != int(self.zero_point):
+            raise InvalidArguments(f"zero_point is {shown(self.zero_point)}, it must be whole, from 0 to {most}")
         if self.offsets is not None and self.zero_point:
             raise InvalidArguments(f"zero_point is {self.zero_point:g}, but offsets are given: leave one of them out")
 
@@ -63,6 +65,11 @@ class QuantizedMatMul:
                     raise InvalidArguments(f"{name} are {getattr(self, name).dtype}, they must be f32")
 
     @property
+    def bits(self) -> int:
+        """Of an element of weights."""
+        return 8 if self.weights.dims[0] == self.src.dims[1] else 4
+
+    @property
     def group(self) -> int:
         """How many k share a scale."""
         return self.src.dims[1] // self.scales.dims[0]
@@ -70,7 +77,7 @@ class QuantizedMatMul:
     def __str__(self) -> str:
         more = " with offsets" * (self.offsets is not None)
         src, dst = words_of(self.src, "mk"), words_of(self.dst, "mn")
-        return f"product of {src} with nibbles in groups of {self.group}{more} to {dst}"
+        return f"product of {src} with weights of {self.bits} bits in groups of {self.group}{more} to {dst}"
 
 
 def check_group(k: int, groups: int) -> None:

@@ -1,4 +1,4 @@
-"""The plan of a product with weights of 4 bits: rows of src as bytes, then tiles of a few rows and part of a panel.
+"""The plan of a product with weights of 4 or 8 bits: rows of src as bytes, then tiles of few rows, part of a panel.
 
 Panels have the columns of four vectors, so that the weights and scales of a tile are two streams.
 """
@@ -30,11 +30,12 @@ from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.quantized.description import BLOCK, QuantizedMatMul
+from asmdnn.primitives.quantized.description import QuantizedMatMul
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import F32_BYTES, bf16, f16, f32
 
 NAME = "nibbles"
+LANE_BITS = 32
 OCTETS, SCALES, SUMS = "src as bytes", "scales of src", "sums of src"
 TYPES = (f32.name, bf16.name, f16.name)  # of src and dst
 ROWS_OF_RECORD = 8  # that are quantised in one
@@ -107,7 +108,8 @@ class QuantizedPlan:
         assembly.scratch |= {OCTETS: self.m * self.k, SCALES: numbers, SUMS: numbers}
         assembly.add(phases_of(list(self.quantizing()), views(("src", OCTETS, SCALES, SUMS)), phases))
         names = (OCTETS, SCALES, SUMS, "weights", "scales", *["offsets"] * self.has_offsets, "dst", *self.chain.names)
-        calls = [call for rows in spans_of(self.m, rows_together(self.isa)) for call in self.products(rows)]
+        most = rows_together(self.isa, self.desc.bits)
+        calls = [call for rows in spans_of(self.m, most) for call in self.products(rows)]
         assembly.add(phases_of(calls, views(names), phases))
 
     def quantizing(self) -> Iterator[Call]:
@@ -117,7 +119,13 @@ class QuantizedPlan:
         for span in spans_of(self.m, ROWS_OF_RECORD):
             row_bytes = size * src.strides[0] if span.size > 1 else size * self.k
             spec = QuantizeSpec(
-                f32_level(self.isa), span.size, self.k, self.desc.group, row_bytes, factor, src.dtype.name
+                f32_level(self.isa),
+                span.size,
+                self.k,
+                group=self.desc.group,
+                src_row_bytes=row_bytes,
+                factor=factor,
+                kind=src.dtype.name,
             )
             steps = (size * src.strides[0], self.k, F32_BYTES * self.groups, F32_BYTES * self.groups)
             starts = [span.first * step for step in steps]
@@ -128,7 +136,7 @@ class QuantizedPlan:
     def products(self, rows: Span) -> Iterator[Call]:
         """Of these rows: all whole panels part by part, then the last one."""
         lanes = lanes_of(self.isa)
-        vectors = vectors_of(self.isa, rows.size)
+        vectors = vectors_of(self.isa, rows.size, self.desc.bits)
         for panels in spans_of(self.n, PANEL_VECTORS * lanes):
             used = -(-panels.size // lanes)
             for first in range(0, used, vectors):
@@ -148,7 +156,7 @@ class QuantizedPlan:
             for i, name in enumerate(places, 5 + self.has_offsets)
         }
         own = {
-            "weights": (self.k // BLOCK * width, register * first),
+            "weights": (self.k * self.desc.bits // LANE_BITS * width, register * first),
             "scales": (self.groups * width, register * first),
             "offsets": (self.groups * width, register * first),
         }
@@ -179,11 +187,12 @@ class QuantizedPlan:
             offsets=self.has_offsets,
             after=self.chain.on_registers(operands),
             kind=self.desc.dst.dtype.name,
+            bits=self.desc.bits,
         )
         loops = tuple(
             Loop(span.times, tuple(steps)) for span, steps in ((panels, along), (rows, down)) if span.times > 1
         )
-        cycles = CALL_CYCLES + VECTOR_CYCLES * vectors * (1 + rows.size) * self.k // BLOCK
+        cycles = CALL_CYCLES + VECTOR_CYCLES * vectors * (1 + rows.size) * self.k * self.desc.bits // LANE_BITS
         return Call(spec, tuple(starts), loops, cycles)
 
     def place(self, name: str) -> tuple[int, int, int]:

@@ -48,8 +48,10 @@ class StepProducts:
         src, dst = (BufferRows(name, (0,), row_bytes).matrix() for name, row_bytes in ends)
         beside = None if key.beside_bytes is None else BufferRows(BESIDE, (0,), key.beside_bytes).matrix()
         weights = panels_from(key.weights, desc, key.start)
-        product = Product((), key.count, desc.dims[2], key.depth, src, weights, dst, beside)
-        made = Assembly(self.target.tuning)
+        product = Product(
+            batch=(), m=key.count, n=desc.dims[2], k=key.depth, src=src, weights=weights, dst=dst, bias=beside
+        )
+        made = Assembly(self.target.tuning, self.target.isa)
         made.scratch |= self.assembly.scratch  # so that rooms get other names
         multiply(made, product, self.target)
         self.assembly.scratch |= made.scratch
@@ -60,7 +62,15 @@ class StepProducts:
 def panels_from(name: str, desc: MemoryDesc, start: int) -> Panels:
     """Panels of the third dim: every row has one element of each of the dims behind it."""
     width = desc.inner_blocks[0][1]
-    return Panels(name, start, (), width * desc.dtype.size_bytes, desc.strides_bytes[2], width, desc.dtype)
+    return Panels(
+        buffer=name,
+        start_bytes=start,
+        batch_bytes=(),
+        row_bytes=width * desc.dtype.size_bytes,
+        panel_bytes=desc.strides_bytes[2],
+        columns=width,
+        dtype=desc.dtype,
+    )
 
 
 def adding(target: Target) -> Target:

@@ -61,7 +61,9 @@ class SumsOverSteps:
     def multiply(self, a: BufferRows, b: BufferRows, dst: tuple[Matrix, int, int]) -> None:
         """dst = a^T b over all rows."""
         place, m, n = dst
-        product = Product((), m, n, self.sizes.rows, a.matrix().transposed, b.matrix(), place)
+        product = Product(
+            batch=(), m=m, n=n, k=self.sizes.rows, src=a.matrix().transposed, weights=b.matrix(), dst=place
+        )
         multiply(self.assembly, product, self.target)
 
     def before(self) -> BufferRows:
@@ -117,5 +119,13 @@ class SumsOverSteps:
         """sums W^T; the second direction adds to the first one's."""
         layer = self.layer
         weights = panels_from("weights_layer", self.context.tensors["weights_layer"], layer.start_of("weights_layer"))
-        product = Product((), self.sizes.rows, channels, columns, layer.sums.matrix(), weights, rows.matrix())
+        product = Product(
+            batch=(),
+            m=self.sizes.rows,
+            n=channels,
+            k=columns,
+            src=layer.sums.matrix(),
+            weights=weights,
+            dst=rows.matrix(),
+        )
         multiply(self.assembly, product, adding(self.target) if layer.direction else self.target)

@@ -68,14 +68,22 @@ class Layer:
         batch, count = (1, s.rows) if s.concatenated else (s.steps, s.sequences)
         step = x.starts[1] - x.starts[0] if batch > 1 else 0
         return Product(
-            (batch,),
-            count,
-            s.gates * self.padded,
-            self.channels,
-            x.matrix((step,)),
-            Panels("weights_layer", self.start_of(weights), (0,), row, self.channels * row, columns, weights.dtype),
-            gates.matrix((count * gates.row_bytes,)),
-            self.bias,
+            batch=(batch,),
+            m=count,
+            n=s.gates * self.padded,
+            k=self.channels,
+            src=x.matrix((step,)),
+            weights=Panels(
+                buffer="weights_layer",
+                start_bytes=self.start_of(weights),
+                batch_bytes=(0,),
+                row_bytes=row,
+                panel_bytes=self.channels * row,
+                columns=columns,
+                dtype=weights.dtype,
+            ),
+            dst=gates.matrix((count * gates.row_bytes,)),
+            bias=self.bias,
         )
 
     @property
@@ -142,7 +150,15 @@ class Layer:
         if src:
             rows["src"] = self.before(starts) if src == "h" else self.fields[src].rows
             panels, row = self.panels(weights, multiplied.gate), rows["src"].row_bytes
-        stage = Stage(self.target.isa, cell, units, panels, row, operands, pairs)
+        stage = Stage(
+            isa=self.target.isa,
+            cell=cell,
+            units=units,
+            weights=panels,
+            src_row_bytes=row,
+            operands=operands,
+            pairs=pairs,
+        )
         return PlacedStage(stage, rows, frozenset({"state", "src"} if src == "h" else {"state"}))
 
     def panels(self, name: str, gate: int) -> RecurrentPanels:

@@ -119,7 +119,18 @@ class Planner:
         c = self.place_of_c(number, direction) if isinstance(desc, LSTMForward) else h
         fields = self.fields(number, direction)
         return Layer(
-            desc, self.tensors, self.time, self.target, number, direction, backwards, x, channels, h, c, fields
+            desc=desc,
+            tensors=self.tensors,
+            time=self.time,
+            target=self.target,
+            number=number,
+            direction=direction,
+            backwards=backwards,
+            x=x,
+            channels=channels,
+            h=h,
+            c=c,
+            fields=fields,
         )
 
     def add_directions(self, layers: Sequence[Layer]) -> None:

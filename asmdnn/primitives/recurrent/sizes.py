@@ -109,7 +109,20 @@ def sizes_of(
     if layers > 1 and src != dst:
         raise InvalidArguments(f"weights_layer has dims[2] of {src}, several layers need that of dst_layer: {dst}")
     state = out if keeps_width or steps > 1 else tensors["weights_iter"].dims[2]
-    return Sizes(steps, sequences, rows, layers, directions, src, state, gates, hidden, out, dst, concatenated)
+    return Sizes(
+        steps=steps,
+        sequences=sequences,
+        rows=rows,
+        layers=layers,
+        directions=directions,
+        src=src,
+        state=state,
+        gates=gates,
+        hidden=hidden,
+        out=out,
+        dst=dst,
+        concatenated=concatenated,
+    )
 
 
 def dims_of(sizes: Sizes, bias_rows: int) -> dict[str, tuple[int, ...]]:

@@ -72,8 +72,16 @@ class CumulativeRequest:
         costs = {spec: cost(spec, self.tuning.reduction) for spec in dict.fromkeys(spec for spec, *_ in calls)}
         in_place = ("src",) if tensors["src"] == tensors["dst"] and not self.desc.exclusive else ()
         phases = phases_of(calls, costs, views(tuple(tensors)), self.tuning.phases)
-        plan = Plan(f"{way}:{self.isa}", phases, tensors, {}, {}, ("dst",), in_place)
-        return between_reorders(plan, self.passed, self.tuning)
+        plan = Plan(
+            implementation=f"{way}:{self.isa}",
+            phases=phases,
+            tensors=tensors,
+            constants={},
+            scratch_bytes={},
+            outputs=("dst",),
+            in_place=in_place,
+        )
+        return between_reorders(plan, self.passed, self.tuning, isa=self.isa)
 
     def nest(self, tensors: Mapping[str, MemoryDesc]) -> Nest:
         """Raises Refused."""

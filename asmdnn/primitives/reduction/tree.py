@@ -91,7 +91,7 @@ class Tree:
                 together = min(found, self.tuning.merged)
                 groups = -(-found // together)
                 written, is_last = self.next_results(prod(outer) * groups)
-                self.merge(prod(outer), found, together, counts, read, written, is_last)
+                self.merge(prod(outer), found, together, counts, read=read, written=written, is_last=is_last)
                 rest = found - (groups - 1) * together
                 counts = (together * counts[0], (rest - 1) * counts[0] + counts[1])
                 found, read = groups, written

@@ -7,7 +7,6 @@ into the caller's format.
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 
-from asmdnn.isa.levels import AVX2
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.winograd import WinogradDesc
@@ -55,7 +54,7 @@ def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
 
 
 def between_reorders(
-    plan: Plan, passed: Mapping[str, MemoryDesc], tuning: Tuning, reads: Container[str] = (), isa: str = AVX2.name
+    plan: Plan, passed: Mapping[str, MemoryDesc], tuning: Tuning, reads: Container[str] = (), *, isa: str
 ) -> Plan:
     """`plan` for a caller who passes some tensors as `passed` describes them.
 
@@ -108,7 +107,7 @@ def as_passed(inside: Inside) -> Plan:
 
 def copied(inside: Inside) -> Plan:
     """Raises Refused where nothing is to be copied."""
-    plan = between_reorders(inside.plan, inside.passed, inside.tuning, inside.reads, inside.isa)
+    plan = between_reorders(inside.plan, inside.passed, inside.tuning, inside.reads, isa=inside.isa)
     if plan is inside.plan:
         raise Refused("kernels take all tensors as they are")
     return plan

@@ -102,7 +102,7 @@ def add_quantized(assembly: Assembly, src: MemoryDesc, dst: MemoryDesc, quantiza
         assembly.add(phases_of([once], views(used), tuning.phases))
     streams = src.size_bytes + dst.size_bytes >= tuning.moves.streaming_bytes
     numbers = Numbers(quantization.conversion, quantization.scale_strides)
-    assembly.add(reorder_phases(src, dst, buffers_of(quantization), tuning, numbers, streams, assembly.isa))
+    assembly.add(reorder_phases(src, dst, buffers_of(quantization), tuning, numbers, streams, isa=assembly.isa))
 
 
 def buffers_of(quantization: Quantization) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.transpose import across_of
-from asmdnn.isa.levels import AVX2
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.loops import Box, Loop, boxes, merge
@@ -33,12 +32,13 @@ def reorder_phases(
     tuning: Tuning,
     numbers: Numbers | None = None,
     streams: bool = False,
-    isa: str = AVX2.name,
+    *,
+    isa: str,
 ) -> list[Phase]:
     """Kernels and records that bring buffers[0] into the format of buffers[1].
 
     numbers: a conversion by what the types say, if None.  streams: the result is too
-    large to be found in a cache later.  isa: the level of the kernels; those of AVX2 serve every one.
+    large to be found in a cache later.  isa: the level of the kernels.
     """
     moves = tuning.moves
     numbers = numbers or Numbers(Conversion(src.dtype.name, dst.dtype.name))

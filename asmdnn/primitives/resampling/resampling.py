@@ -170,7 +170,13 @@ def resampled(way: str, request: ResampleRequest, src: MemoryDesc, dst: MemoryDe
     record_cycles = engine.tuning.resampling.record_cycles
     kinds = src.dtype.name, dst.dtype.name
     maker = DenseChannels(
-        isa, planes_of(src, dst, False), axes, streams(dst, engine), record_cycles, request.chain, kinds
+        isa=isa,
+        planes=planes_of(src, dst, False),
+        axes=axes,
+        streams=streams(dst, engine),
+        record_cycles=record_cycles,
+        chain=request.chain,
+        kinds=kinds,
     )
     buffers = []
     for axis, taps in enumerate(axes):

@@ -143,8 +143,18 @@ class DenseRows:
         results, width = len(self.axes[-1]), self.planes.sizes[-1]
         steps, line_bytes = (dst_row, *(loop.dst_bytes for loop in loops)), LINE_ELEMENTS * f32.size_bytes
         streams = self.streams and results % LINE_ELEMENTS == 0 and not any(step % line_bytes for step in steps)
-        sizes = width, results, together, dst_row
-        return ResampleRowsSpec(self.isa, loops, offsets, columns, *sizes, streams, self.chain)
+        return ResampleRowsSpec(
+            isa=self.isa,
+            loops=loops,
+            taps=offsets,
+            columns=columns,
+            width=width,
+            results=results,
+            together=together,
+            dst_row_bytes=dst_row,
+            streaming=streams,
+            chain=self.chain,
+        )
 
     def row_number(self, at: Sequence[int]) -> int:
         """Of a row of dst in its plane."""

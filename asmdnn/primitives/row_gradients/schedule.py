@@ -50,7 +50,7 @@ def row_plan(request: RowRequest, engine: Engine) -> Plan:
     check_tensors(passed, "diff_src")
     name = f"rows:{isa}"
     if 0 in passed["diff_src"].dims:
-        return Assembly(engine.tuning).plan(name, passed, ("diff_src",))
+        return Assembly(engine.tuning, engine.isa).plan(name, passed, ("diff_src",))
     last = Refused("")
     for tensors in formats(request):
         wide = {name: request.views.get(name, as_it_is)(tensor) for name, tensor in tensors.items()}

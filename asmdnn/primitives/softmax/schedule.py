@@ -55,7 +55,15 @@ class SoftmaxRequest:
         sizes = [tensor.dtype.size_bytes for tensor in tensors.values()]
         phases = phases_of(calls, costs, views(tuple(tensors)), self.tuning.phases, sizes)
         tensors = self.after.arguments(tensors)
-        plan = Plan(f"{way}:{self.isa}", phases, tensors, {}, {}, ("dst",), in_place)
+        plan = Plan(
+            implementation=f"{way}:{self.isa}",
+            phases=phases,
+            tensors=tensors,
+            constants={},
+            scratch_bytes={},
+            outputs=("dst",),
+            in_place=in_place,
+        )
         return between_reorders(plan, self.after.arguments(self.passed), self.tuning, isa=self.isa)
 
     def nest(self, tensors: Mapping[str, MemoryDesc]) -> Nest:
@@ -145,7 +153,7 @@ def read_as(name: str, tensor: MemoryDesc) -> DataType:
 
 def along_rows(request: SoftmaxRequest) -> Plan:
     if 0 in request.passed["dst"].dims:
-        return Assembly(request.tuning).plan(f"{ROWS}:{request.isa}", request.passed, ("dst",))
+        return Assembly(request.tuning, request.isa).plan(f"{ROWS}:{request.isa}", request.passed, ("dst",))
     return request.planned(ROWS, request.rows(request.tensors), request.tensors)
 
 

@@ -46,7 +46,7 @@ class TopKRequest:
         costs = {spec: cost(spec, self.tuning.topk) for spec in dict.fromkeys(spec for spec, *_ in calls)}
         phases = phases_of(calls, costs, views(tuple(tensors)), self.tuning.phases)
         plan = Plan(f"{way}:{self.isa}", phases, tensors, {}, {}, outputs_of(tensors))
-        return between_reorders(plan, self.passed, self.tuning)
+        return between_reorders(plan, self.passed, self.tuning, isa=self.isa)
 
     def steps(self, tensors: Mapping[str, MemoryDesc]) -> list[int]:
         """Of every tensor along the axis.  Raises Refused where results have several."""
@@ -123,7 +123,7 @@ def outputs_of(tensors: Mapping[str, MemoryDesc]) -> tuple[str, ...]:
 
 def along_rows(request: TopKRequest) -> Plan:
     if 0 in request.passed["src"].dims:
-        made = Assembly(request.tuning)
+        made = Assembly(request.tuning, request.isa)
         return made.plan(f"{ROWS}:{request.isa}", request.passed, outputs_of(request.passed))
     return request.planned(ROWS, request.rows(request.tensors), request.tensors)
 

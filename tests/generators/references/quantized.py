@@ -3,7 +3,7 @@
 import numpy as np
 
 from asmdnn.generators.dot.quantize import QuantizeSpec
-from asmdnn.generators.dot.quantized import BLOCK, QuantizedProductSpec
+from asmdnn.generators.dot.quantized import QuantizedProductSpec
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.types import DATA_TYPES, f32, s8, u8
 from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
@@ -37,9 +37,11 @@ def product_case(spec: QuantizedProductSpec, random: np.random.Generator, intege
     kinds = {"src": s8, "weights": u8, "dst": DATA_TYPES[spec.kind]}
     memory = {name: elements(random, integers, kinds.get(name, f32)) for name in spec.frame}
     columns = spec.vectors * lanes_of(spec.isa)
-    panel = np.array([memory["weights"].load(i * spec.panel_bytes, QUAD * columns) for i in range(spec.depth // BLOCK)])
+    rows = spec.depth // spec.block
+    panel = np.array([memory["weights"].load(i * spec.panel_bytes, QUAD * columns) for i in range(rows)])
     octets = panel.reshape(-1, 1, columns, QUAD).swapaxes(2, 3)
-    nibbles = np.concatenate((octets % 16, octets // 16), 1).reshape(spec.groups, spec.group, columns)
+    numbers = np.concatenate((octets % 16, octets // 16), 1) if spec.bits == 4 else octets
+    nibbles = numbers.reshape(spec.groups, spec.group, columns)
     table = {
         name: np.array([memory[name].load(g * spec.panel_bytes, columns) for g in range(spec.groups)])
         for name in ("scales", *["offsets"] * spec.offsets)

@@ -20,7 +20,7 @@ def in_phases(pair: Pair, engine: Engine, planners: Sequence[Planner[Convolution
     """The plan of both.  Raises Refused."""
     first = best(planners, pair.first, pair.first_attr, engine)
     second = best(planners, replace(pair.second, src=first.tensors["dst"]), pair.second_attr, engine)
-    assembly = Assembly(engine.tuning)
+    assembly = Assembly(engine.tuning, engine.isa)
     assembly.add_plan(first, {"dst": View(MIDDLE)})
     add_second(assembly, second, pair.names)
     assembly.scratch[MIDDLE] = first.tensors["dst"].size_bytes

@@ -154,7 +154,18 @@ def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeome
     whole = vectors if desc.src.padded_dims[1] >= vectors else cut.groups * g.ic
     whole_vectors = desc.dst.padded_dims[1] % lanes == 0
     bias = desc.bias is not None and not chain.adds_bias
-    job = WinogradJob(engine.isa, engine.tuning, g, cut, sizes, whole, whole_vectors, bias, post_ops, places)
+    job = WinogradJob(
+        isa=engine.isa,
+        tuning=engine.tuning,
+        g=g,
+        cut=cut,
+        sizes=sizes,
+        readable=whole,
+        whole_vectors=whole_vectors,
+        bias=bias,
+        post_ops=post_ops,
+        places=places,
+    )
     tensors = {**desc.tensors(), **chain.arguments(read)}
     buffers = dict(zip(ARGUMENTS, (SOURCE, "weights", "bias" * bias, PRODUCTS, "weights", "src", "dst"), strict=True))
     arguments = tuple(View(name) if name else NOTHING for name in (*buffers.values(), *operands))

@@ -122,7 +122,15 @@ def sources(job: WinogradJob, tiles: WinogradTiles, blocks: TileBlocks) -> Recor
     rows, pixels = g.src.axis_bytes
     number = job.numbers(
         SourceTransformSpec(
-            job.isa, m, down, across, rows, pixels, job.readable, g.src.channel(job.lanes), sizes.source_frequency_bytes
+            isa=job.isa,
+            m=m,
+            rows=down,
+            cols=across,
+            row_bytes=rows,
+            pixel_bytes=pixels,
+            channels=job.readable,
+            vector_bytes=g.src.channel(job.lanes),
+            frequency_bytes=sizes.source_frequency_bytes,
         )
         for down, across in tiles.reads_of
     )
