@@ -105,6 +105,7 @@ ONE = {
     "BatchNormForward": "reductions, then an element-wise primitive: the ways are theirs",
     "GroupNormForward": "reductions, then an element-wise primitive: the ways are theirs",
     "AttentionForward": "two products and a softmax: the ways are theirs",
+    "QuantizedMatMul": "panels of 4 and 8 bits have one kernel, of every shape",
 }
 
 
