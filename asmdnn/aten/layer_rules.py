@@ -75,8 +75,18 @@ def _convolution(
     output_padding: Any, groups: int,
 ) -> Any:  # fmt: skip
     if is_transposed:
-        return _conv_transpose(c, x, weight, bias, stride, padding, output_padding, groups, dilation)
-    return _conv(c, x, weight, bias, stride, padding, dilation, groups)
+        return _conv_transpose(
+            c,
+            x,
+            weight,
+            bias,
+            stride=stride,
+            padding=padding,
+            output_padding=output_padding,
+            groups=groups,
+            dilation=dilation,
+        )
+    return _conv(c, x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
 
 
 @rule("conv_transpose1d.default", "conv_transpose2d.input", "conv_transpose3d.input")

@@ -71,7 +71,17 @@ def octets(isa: str) -> Iterator[QuantizedProductSpec]:
     for count in range(1, MOST_ROWS + 1):
         for vectors in range(1, vectors_of(isa, count, 8) + 1):
             columns = vectors * lanes - vectors % 2
-            yield QuantizedProductSpec(isa, count, columns, vectors, 96, 48, 4 * columns, bool(count % 2), bits=8)
+            yield QuantizedProductSpec(
+                isa,
+                count,
+                columns=columns,
+                vectors=vectors,
+                depth=96,
+                group=48,
+                dst_row_bytes=4 * columns,
+                offsets=bool(count % 2),
+                bits=8,
+            )
 
 
 FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {

@@ -34,7 +34,9 @@ def network_of(
     pool, fixed = WeightPool(), dims.fixed
 
     def at(asked: Shapes) -> Network:
-        planned = plan(model, fixed | asked, constants, engine, fallback, precision, pool)
+        planned = plan(
+            model, fixed | asked, constants, engine=engine, fallback=fallback, precision=precision, pool=pool
+        )
         one = (network_of, (model, fixed | asked, constants, engine, fallback, precision))
         return Network(lambda: engine, planned, origin=one)
 

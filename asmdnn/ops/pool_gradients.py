@@ -34,7 +34,7 @@ def avg_pool_gradient(
     """
     include = flag("count_include_pad", count_include_pad)
     alg: PoolingAlgorithm = "avg_include_padding" if include else "avg_exclude_padding"
-    return pool_gradient(alg, dy, image, (kernel, stride, padding, 1), {}, out, engine)
+    return pool_gradient(alg, dy, image, (kernel, stride, padding, 1), kept={}, out=out, engine=engine)
 
 
 def max_pool_gradient(
@@ -58,7 +58,7 @@ def max_pool_gradient(
         raise InvalidArguments(f"indices must be int64 with the dims of dy, not {places.dtype} {places.shape}")
     words = allocated(places.clip(-1, 2**31 - 1).astype, np.int32, order="C")
     kept = {"indices": ("indices", words.view(F32))}
-    return pool_gradient("max", dy, image, (kernel, stride, padding, dilation), kept, out, engine)
+    return pool_gradient("max", dy, image, (kernel, stride, padding, dilation), kept=kept, out=out, engine=engine)
 
 
 def pool_gradient(

@@ -59,7 +59,7 @@ class KnownIntegers:
         outputs = tuple(names.get(name, name) for name in node.outputs)
         op = changed.pop("op", node.op)
         attributes = changed or node.attributes
-        self.nodes.append(Node(op, tuple(inputs), outputs, attributes, node.name, "", node.opset))
+        self.nodes.append(Node(op, tuple(inputs), outputs, attributes, name=node.name, domain="", opset=node.opset))
         for name, one in known:
             self.learn(name, one)
         return True

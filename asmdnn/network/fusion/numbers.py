@@ -80,7 +80,9 @@ class Numbering(KnownIntegers):
     def graph(self) -> StaticGraph:
         for node in self.source.nodes:
             inputs = tuple(self.renamed.get(name, name) for name in node.inputs)
-            node = Node(node.op, inputs, node.outputs, node.attributes, node.name, node.domain, node.opset)
+            node = Node(
+                node.op, inputs, node.outputs, node.attributes, name=node.name, domain=node.domain, opset=node.opset
+            )
             handler = self.handlers.get(node.op) if node.domain in ("", OWN) else None
             handler = handler if node.outputs[0] not in self.left else None
             if handler is None or not handler(node):
@@ -106,8 +108,9 @@ class Numbering(KnownIntegers):
         if wanted == TRUTH and (known is not None or dtype == F32):
             zero = self.constant(0.0)
             equal = self.made(f"{result}, negated", self.values[result].shape, TRUTH)
-            self.nodes.append(Node("Equal", (x if known is None else known.name, zero), (equal,), {}, "", "", OPSET))
-            self.nodes.append(Node("Not", (equal,), (result,), {}, node.name, "", OPSET))
+            operands = (x if known is None else known.name, zero)
+            self.nodes.append(Node("Equal", operands, (equal,), {}, name="", domain="", opset=OPSET))
+            self.nodes.append(Node("Not", (equal,), (result,), {}, name=node.name, domain="", opset=OPSET))
             return True
         if dtype == F32 and wanted == WIDE[1]:
             one = Known(f"{result} as numbers", ANYTHING)
@@ -118,7 +121,7 @@ class Numbering(KnownIntegers):
         made = f"{result} as numbers" if is_integer else result
         self.made(made, self.values[result].shape)
         inputs = (x, self.constant(1.0), self.constant(0.0))
-        self.nodes.append(Node("Where", inputs, (made,), {}, node.name, "", OPSET))
+        self.nodes.append(Node("Where", inputs, (made,), {}, name=node.name, domain="", opset=OPSET))
         if is_integer:
             self.learn(result, Known(made, TRUTHS))
         return True
@@ -238,9 +241,9 @@ class Numbering(KnownIntegers):
         shape = self.values[x].shape
         below = self.made(f"{result}, below 0", shape, TRUTH)
         wrapped, made = (self.made(f"{result}{words}", shape) for words in (", wrapped", " as numbers"))
-        self.nodes.append(Node("Less", (name, zero), (below,), {}, "", "", OPSET))
-        self.nodes.append(Node("Add", (name, size), (wrapped,), {}, "", "", OPSET))
-        self.nodes.append(Node("Where", (below, wrapped, name), (made,), {}, node.name, "", OPSET))
+        self.nodes.append(Node("Less", (name, zero), (below,), {}, name="", domain="", opset=OPSET))
+        self.nodes.append(Node("Add", (name, size), (wrapped,), {}, name="", domain="", opset=OPSET))
+        self.nodes.append(Node("Where", (below, wrapped, name), (made,), {}, name=node.name, domain="", opset=OPSET))
         self.learn(result, Known(made, IntegerBounds(0, limit - 1)))
         return True
 

@@ -33,7 +33,13 @@ def lower_channel_norm(steps: Steps, group: Group) -> None:
         shift=vector,
     )
     steps.add(
-        group.nodes, group.label, desc, {"src": source, **tail.places()}, {"dst": group.result}, constants, tail.attr()
+        group.nodes,
+        group.label,
+        desc,
+        {"src": source, **tail.places()},
+        {"dst": group.result},
+        constants=constants,
+        attr=tail.attr(),
     )
 
 

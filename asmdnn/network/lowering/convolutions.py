@@ -63,7 +63,7 @@ def convolve_integers(steps: Steps, group: Group) -> None:
     desc = desc.with_formats({"src": place.desc})
     constants = {"weights": (weights.name, weights.array.reshape(desc.weights.dims)), **source.constants}
     places = {"src": place, **tail.places()}
-    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, attr)
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants=constants, attr=attr)
 
 
 def convolve_narrow(steps: Steps, group: Group) -> None:
@@ -81,7 +81,7 @@ def convolve_narrow(steps: Steps, group: Group) -> None:
     place = operand_of(steps, node.inputs[0], desc, attr)
     desc = desc.with_formats({"src": place.desc})
     places = {"src": place, **tail.places()}
-    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, attr)
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants=constants, attr=attr)
 
 
 def operand_of(steps: Steps, name: str, desc: Description, attr: Attr) -> Place:
@@ -120,7 +120,7 @@ def convolve_floats(steps: Steps, group: Group) -> None:
     source = operand_of(steps, x, desc, attr) if is_narrow else cheapest(steps, x, steps.place(x), desc, attr)
     desc = desc.with_formats({"src": source.desc})
     places = {"src": source, **scales, **tail.places()}
-    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, attr)
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants=constants, attr=attr)
 
 
 def scaled(steps: Steps, group: Group, tail: AnyTail) -> tuple[str, dict[str, Place], Attr]:

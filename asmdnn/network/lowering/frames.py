@@ -49,7 +49,7 @@ def lower_frames(steps: Steps, group: Group, given: Mapping[str, tuple[str, Arra
     row = row_major((1, out)) if "bias" in given else None
     desc = MatMul(src, any_format((taps, out)), row_major((frames, out)), row)
     places = {"src": Place(plain.buffer, src)}
-    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, tail.attr())
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants=constants, attr=tail.attr())
     (made,) = steps.places[group.result]
     order = (0, len(result) - 1, *range(1, len(result) - 1))
     rows = row_major((1, *result[2:], out)).permute_axes(tuple(order.index(i) for i in range(len(order))))

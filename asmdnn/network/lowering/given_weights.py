@@ -21,7 +21,9 @@ def lower_given(
     if desc.bias is not None:
         places["bias"] = steps.plain(node.inputs[2])
     formats = {"src": source.desc, "weights": weights.desc}
-    steps.add(nodes, label, desc.with_formats(formats), places, {"dst": nodes[-1].outputs[0]}, {}, tail.attr())
+    steps.add(
+        nodes, label, desc.with_formats(formats), places, {"dst": nodes[-1].outputs[0]}, constants={}, attr=tail.attr()
+    )
 
 
 def weights_of(steps: Steps, node: Node, dims: tuple[int, ...]) -> Place:

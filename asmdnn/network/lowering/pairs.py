@@ -33,4 +33,4 @@ def lower_pair(steps: Steps, group: Group) -> None:
     constants = constants_of(steps, first, desc) | {f"dw_{name}_{at}": value for name, value in own.items()}
     places = {f"{name.rpartition('_')[0]}_{at + 1}": place for name, place in behind.places().items()}
     places = {"src": source, **before.places(), **places}
-    steps.add(group.nodes, group.label, desc, places, {"dst": second.result}, constants, attr)
+    steps.add(group.nodes, group.label, desc, places, {"dst": second.result}, constants=constants, attr=attr)

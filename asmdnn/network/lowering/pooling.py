@@ -43,11 +43,11 @@ def lower_pool(steps: Steps, group: Group) -> None:
         "max" if node.op == "MaxPool" else average,
         source.desc,
         steps.result_format(steps.shape(group.x), steps.type_of(group.result)),
-        window.kernel,
-        window.strides,
-        tuple(d - 1 for d in window.dilations),
-        window.before,
-        tuple(asked) if node.get("auto_pad", "NOTSET") == "NOTSET" else window.behind,
+        kernel=window.kernel,
+        strides=window.strides,
+        dilations=tuple(d - 1 for d in window.dilations),
+        padding_l=window.before,
+        padding_r=tuple(asked) if node.get("auto_pad", "NOTSET") == "NOTSET" else window.behind,
     )
     tail = tail_of(steps, group, None, start)
     places = {"src": source, **tail.places()}

@@ -51,12 +51,20 @@ def multiply_floats(steps: Steps, group: Group) -> None:
         source = steps.plain(a, factors)
         places = {"src": Place(source.buffer, source.desc.reshape(rows)), **tail.places()}
         desc = MatMul(places["src"].desc, any_format(right, factors), row_major(dst, dtype))
-        steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, {"weights": (b, weights)}, tail.attr())
+        steps.add(
+            group.nodes,
+            group.label,
+            desc,
+            places,
+            {"dst": group.result},
+            constants={"weights": (b, weights)},
+            attr=tail.attr(),
+        )
         return
     tail = tail_of(steps, group)
     places = {"src": operand(steps, a, len(result)), "weights": operand(steps, b, len(result)), **tail.places()}
     desc = MatMul(places["src"].desc, places["weights"].desc, row_major(result, dtype))
-    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, {}, tail.attr())
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants={}, attr=tail.attr())
 
 
 def folded(dims: tuple[int, ...], result: tuple[int, ...]) -> tuple[int, int]:
@@ -106,7 +114,7 @@ def gemm_of_floats(steps: Steps, group: Group) -> None:
     dst = row_major(shape, steps.type_of(group.result))
     desc = MatMul(source.desc, any_format(weights.shape, factors), dst, bias_desc)
     places = {"src": source, **tail.places()}
-    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, tail.attr())
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants=constants, attr=tail.attr())
 
 
 def multiply_integers(steps: Steps, group: Group) -> None:
@@ -145,7 +153,7 @@ def multiply_both(steps: Steps, group: Group, source: IntegerSource, other: Inte
     desc = MatMul(places["src"].desc, places["weights"].desc, dst)
     attr = Attr(tail.post_ops(), zero_points=source.zero_points)
     places |= tail.places()
-    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, source.constants, attr)
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants=source.constants, attr=attr)
 
 
 def gemm_of_integers(steps: Steps, group: Group) -> None:
@@ -187,7 +195,8 @@ def add_product(
     desc = MatMul(src.desc, any_format(weights.array.shape, s8), dst)
     attr = Attr(tail.post_ops(), zero_points=source.zero_points)
     constants = {"weights": (weights.name, weights.array), **source.constants}
-    steps.add(group.nodes, group.label, desc, {"src": src, **tail.places()}, {"dst": group.result}, constants, attr)
+    places = {"src": src, **tail.places()}
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants=constants, attr=attr)
 
 
 FLOATS: dict[str, Way] = {"MatMul": multiply_floats, "Gemm": gemm_of_floats}

@@ -80,7 +80,7 @@ def lower_layer_norm(steps: Steps, group: Group) -> None:
     is_rms = node.op == "RMSNormalization"
     desc = LayerNormForward(INFERENCE, source.desc, dst, node.get("epsilon", 1e-5), scale, shift, rms=is_rms)
     places = {"src": source, **tail.places()}
-    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, tail.attr())
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants=constants, attr=tail.attr())
 
 
 def folded_rows(one: tuple[int, ...], dims: tuple[int, ...], axis: int, shape: tuple[int, ...]) -> tuple[int, ...]:

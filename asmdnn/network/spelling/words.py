@@ -48,7 +48,7 @@ class Speller:
     ) -> tuple[str, ...]:
         """The results of a further node that has several."""
         outputs = tuple(self.name(op) for _ in range(count))
-        self.folding.node(Node(op, tuple(inputs), outputs, attributes, "", domain, OPSET))
+        self.folding.node(Node(op, tuple(inputs), outputs, attributes, name="", domain=domain, opset=OPSET))
         return tuple(map(self.folding.known, outputs))
 
     def value(self, name: str) -> Value:
