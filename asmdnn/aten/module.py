@@ -36,7 +36,10 @@ class TorchNetwork:
         return self._rebuild(self.run(tensors))
 
     def run(self, tensors: Sequence[Any]) -> list[Any]:
-        """Results in a row, for tensors in a row."""
+        """Results in a row, for tensors in a row.  Raises InvalidArguments, Unimplemented where torch is missing."""
+        torch_or_refusal()
+        if not isinstance(tensors, list | tuple):
+            raise InvalidArguments(f"tensors must be a list of tensors, not {shown(tensors)}")
         if len(tensors) != len(self._inputs):
             raise InvalidArguments(f"the network takes {len(self._inputs)} tensors, not {len(tensors)}")
         feeds = {name: array_of(name, x) for (name, _), x in zip(self._inputs, tensors, strict=True)}

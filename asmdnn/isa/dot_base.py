@@ -10,8 +10,7 @@ all: an element of k there is a group here.  dot_native.py has those that are an
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar, Final
 
@@ -27,23 +26,24 @@ Row = Sequence[Register]  # a vector of weights as it is multiplied, in one regi
 Blocks = Mapping[int, int]  # the most rows for each number of vectors of accumulators
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Types:
-    """Of the elements that are multiplied, and of their sums."""
+    """Of the elements that are multiplied, and of their sums.
+
+    group: elements of k in a group.  weights_bytes: of a group of one column of weights; fewer than of src, if they are
+    widened as they are loaded.
+    """
 
     src: DataType
     weights: DataType
     sums: DataType
+    group: int = field(init=False, repr=False, compare=False)  # fields, as planning asks hundreds of times
+    weights_bytes: int = field(init=False, repr=False, compare=False)
 
-    @cached_property  # planning asks hundreds of times
-    def group(self) -> int:
-        """Elements of k in a group."""
-        return GROUP_BYTES // self.src.size_bytes
-
-    @cached_property
-    def weights_bytes(self) -> int:
-        """Of a group of one column of weights: fewer than of src, if they are widened as they are loaded."""
-        return self.group * self.weights.size_bytes
+    def __post_init__(self) -> None:
+        group = GROUP_BYTES // self.src.size_bytes
+        object.__setattr__(self, "group", group)
+        object.__setattr__(self, "weights_bytes", group * self.weights.size_bytes)
 
     def groups_of(self, depth: int) -> list[int]:
         """The groups of `depth` elements of src, by their sizes in bytes: the last one may be cut."""

@@ -1,5 +1,6 @@
 """Valid calls of networks, in which junk is put in the place of every argument."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -61,14 +62,31 @@ def compiled(**arguments: Any) -> dnn.Network:
     return graph.compile(**{"y": y, **arguments})
 
 
+def of_torch() -> dict[str, Call]:
+    """None where torch is not installed."""
+    if find_spec("torch") is None:
+        return {}
+    import torch
+
+    module, x = torch.nn.Sequential(torch.nn.Linear(3, 2)).eval(), torch.ones(2, 3)
+    options = {"engine": ENGINE, "fallback": "numpy"}
+    net = dnn.from_torch(module, (x,), engine=ENGINE)
+    return {
+        "from_torch": (dnn.from_torch, lambda: {"module": module, "example_inputs": (x,), **options}),
+        "TorchNetwork.run": (net.run, lambda: {"tensors": [x]}),
+    }
+
+
 def calls(directory: Path) -> dict[str, Call]:
     path = directory / "valid.onnx"
     path.write_bytes(MODEL)
     net = one_relu(name="x", shape=(2, 3))
+    kept = directory / "kept.pack"
+    net.save(kept)
     loaded: Arguments = {"shapes": {"x": (1, 3, 4, 8)}, "constants": {}, "engine": ENGINE, "fallback": "numpy"}
     x = array(2, 3)
     anything = of_any_dims()
-    return {
+    return of_torch() | {
         "load_onnx": (dnn.load_onnx, lambda: {"path": path, **loaded}),
         "load_onnx by dims": (
             lambda **shapes: dnn.load_onnx(MODEL, shapes, engine=ENGINE, fallback="numpy"), lambda: {"x": (1, 3, 4, 8)}
@@ -91,6 +109,9 @@ def calls(directory: Path) -> dict[str, Call]:
         "Network.analyze": (net.analyze, lambda: {"feeds": {"x": x}, "repeats": 1}),
         "Network.dump": (net.dump, lambda: {"path": directory / "dumped", "formats": ("bin",)}),
         "Network.save": (net.save, lambda: {"path": directory / "saved.pack"}),
+        "load_network": (dnn.load_network, lambda: {"path": kept, "threads": 1, "sha256": ""}),
+        "Network.of_image": (dnn.Network.of_image, lambda: {"image": kept.read_bytes(), "threads": 1}),
+        "OpenNetwork.of_image": (dnn.OpenNetwork.of_image, lambda: {"image": kept.read_bytes(), "threads": 1}),
         "Network.verify": (net.verify, lambda: {"feeds": {"x": x}}),
         "Dim": (dnn.Dim, lambda: {"name": "n", "least": 1, "most": 64, "multiple": 8}),
         "OpenNetwork": (anything, lambda: {"x": x}),
