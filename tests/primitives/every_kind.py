@@ -124,6 +124,7 @@ MAPS: tuple[Description, ...] = (
     *(dnn.ResamplingForward("linear", t(2, 9, 4, 5, tag=tag), t(2, 9, 8, 10, tag=tag)) for tag in ("abcd", "aBcd8b")),
     dnn.ResamplingForward("cubic", t(2, 9, 4, 5), t(2, 9, 8, 10)),
     dnn.ResamplingForward("nearest", t(2, 9, 4, dtype=dnn.u8), t(2, 9, 8, dtype=dnn.u8)),
+    dnn.ResamplingForward("nearest", t(2, 8, 4, tag="acb", dtype=dnn.u8), t(2, 8, 8, tag="acb", dtype=dnn.u8)),
 )
 SUMMARIES: tuple[Description, ...] = (
     *(dnn.ReductionForward(alg, t(3, 19, 5), t(3, 1, 5)) for alg in ("sum", "mean", "max", "min")),
@@ -132,6 +133,8 @@ SUMMARIES: tuple[Description, ...] = (
     dnn.ReductionForward("sum", t(3, 16, 5, dtype=dnn.bf16), t(3, 1, 5, dtype=dnn.bf16)),
     dnn.SoftmaxForward(INFERENCE, "accurate", t(5, 19), t(5, 19), 1),
     dnn.SoftmaxForward(INFERENCE, "log", t(5, 19, 7), t(5, 19, 7), 1),
+    dnn.ReductionForward("sum", dnn.MemoryDesc((3, 16, 5), dnn.f32, strides=(160, 10, 2)), t(3, 1, 5)),
+    dnn.SoftmaxForward(INFERENCE, "accurate", t(5, 16, 7, tag="aBc8b"), t(5, 16, 7), 1),
     *norms("abcd"),
     *norms("acdb"),
 )
@@ -148,7 +151,40 @@ OTHERS = """
 --dropout 3x19 --lrn mb2ic9ih5_ls3alpha0.5k2 --cumsum --axis=1 3x19 --topk --k=2 --axis=1 3x19
 --sdpa 1x4x9x8:1x2x8x12:1x2x12x5
 --rnn --prop=FWD_D,BWD_DW --alg=VANILLA_RNN,VANILLA_LSTM,VANILLA_GRU,LBR_GRU --activation=TANH l1t2mb3sic8slc8dhc8
+--alg=VANILLA_RNN --use-packed=false l1t2mb3sic8slc8dhc8
+--conv --dir=BWD_D,BWD_WB --stag=axb --dtag=axb mb2ic20ih8oc24kh3 mb2ic20ih8oc24kh1
+g16mb2ic16ih8oc16kh3 g4mb2ic16ih8oc16kh3 --stag=any --dtag=any mb2ic3ih9oc24kh3
+--conv --dir=BWD_D --stag=axb --dtag=axb --wtag=abx mb2ic20ih8oc24kh3 --alg=wino --wtag=any,abx mb2ic32ih8oc32kh3ph1
+--deconv --dir=BWD_D,BWD_WB --stag=axb --dtag=axb mb2ic20ih5oh11oc24kh3sh2 g16mb2ic16ih5oh11oc16kh3sh2
+--stag=any --dtag=abx mb2ic24ih5oh7oc3kh3
 """
+
+
+def gradients() -> Iterator[Description]:
+    """Those that asmdnn bench has no words for."""
+    image, plain, blocked = (t(2, 16, 4, 5, tag=tag) for tag in ("acdb", "abcd", "aBcd8b"))
+    of_channels, each = dict.fromkeys(("scale", "diff_scale", "diff_shift"), vector(16)), t(1, 16, 1, 1)
+    yield dnn.BatchNormBackward(image, image, image, vector(16), vector(16), **of_channels)
+    yield dnn.PReLUBackward(plain, each, plain, plain, each)
+    for tensor in (t(6, 19), t(6, 19, tag="aB8b")):
+        rows, columns = t(*tensor.dims[:-1]), vector(tensor.dims[-1])
+        yield dnn.LayerNormBackward(tensor, tensor, tensor, rows, rows, diff_scale=columns, diff_shift=columns)
+    yield from (dnn.SoftmaxBackward("log", tensor, tensor, tensor, 1) for tensor in (plain, image, blocked))
+    for tag in ("acdb", "abcd"):
+        src, dst, indices = t(2, 16, 9, 9, tag=tag), t(2, 16, 4, 4, tag=tag), t(2, 16, 4, 4, tag=tag, dtype=dnn.s32)
+        yield dnn.PoolingBackward("max", src, dst, (3, 3), (2, 2), indices=indices)
+        yield dnn.PoolingBackward("avg_include_padding", src, dst, (3, 3), (2, 2))
+
+
+def copied() -> Iterator[Description]:
+    """In formats that are copied, but for the first top-k, which goes down lanes."""
+    plain, blocked, mask = t(2, 16, 5), t(2, 16, 5, tag="aBc8b"), t(2, 16, 5, dtype=dnn.u8)
+    yield dnn.Concat((t(2, 4, 5), t(2, 12, 5)), blocked, 1)
+    yield dnn.Gather(blocked, t(3, dtype=dnn.s32), t(2, 3, 5), 1)
+    yield dnn.Dropout(blocked, blocked, mask)
+    yield dnn.Shuffle(plain, blocked, 1, 4)
+    yield dnn.LRNForward(INFERENCE, "lrn_across_channels", plain, blocked)
+    yield from (dnn.TopKForward("max", src, t(2, 2, 5, dtype=dnn.s32), 1) for src in (plain, blocked))
 
 
 @cache
@@ -156,7 +192,7 @@ def others() -> tuple[Description, ...]:
     reader = Reader()
     reader.read(OTHERS.split(), Path())
     works = (case.driver.work(case) for case in reader.cases)
-    return (*(work.describe()[0] for work in works), dnn.Pad(t(3, 9), t(5, 12), (1, 2)))
+    return (*(work.describe()[0] for work in works), dnn.Pad(t(3, 9), t(5, 12), (1, 2)), *gradients(), *copied())
 
 
 def engine(isa: str, threads: int = 1) -> dnn.Engine:

@@ -97,8 +97,8 @@ def compare(desc: Description, chain: str, isa: str, dtype: dnn.DataType) -> int
 
 
 def refuses(desc: Description, chain: str) -> bool:
-    """What documents say is not taken: a sum behind results that are read again."""
-    return chain == "sums" and isinstance(desc, dnn.SoftmaxForward | dnn.LayerNormForward)
+    """What documents say is not taken: a sum behind results that are read again, or where kernels never read dst."""
+    return chain == "sums" and isinstance(desc, dnn.SoftmaxForward | dnn.LayerNormForward | dnn.QuantizedMatMul)
 
 
 def every_way() -> list[tuple[Description, str, dnn.DataType]]:

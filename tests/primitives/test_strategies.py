@@ -104,6 +104,8 @@ ONE = {
     "Reorder": ONE_WALK,  # and another one into what Winograd's convolution reads
     "BatchNormForward": "reductions, then an element-wise primitive: the ways are theirs",
     "GroupNormForward": "reductions, then an element-wise primitive: the ways are theirs",
+    "BatchNormBackward": "element-wise functions and reductions of them: the ways are theirs",
+    "PReLUBackward": "element-wise functions and reductions of them: the ways are theirs",
     "AttentionForward": "two products and a softmax: the ways are theirs",
     "QuantizedMatMul": "panels of 4 and 8 bits have one kernel, of every shape",
 }

@@ -17,7 +17,7 @@ from asmdnn.memory.winograd import TAPS, WinogradDesc
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.convolution import kind as convolution
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.convolution.reordered import between_reorders
@@ -82,25 +82,24 @@ def by_planners(
     attr: Attr,
     engine: Engine,
 ) -> Iterator[Plan | Refusal]:
-    """What forward planners answer for the adjoint."""
-    if refusal := refusal_of(attr, engine):
-        yield refusal
-        return
+    """What forward planners answer for the adjoint; all of them refuse attributes that change anything."""
+    reason = reason_against(attr)
     adjoint = form(
         src=desc.diff_dst,
         weights=exchanged(desc.weights, desc.diff_dst.ndims),
         dst=desc.diff_src,
         **{name: getattr(desc, name) for name in ("strides", "dilations", "padding_l", "padding_r")},
     )
-    for answer in try_all(planners, adjoint, attr, engine):
-        yield renamed(answer, desc) if isinstance(answer, Plan) else answer
+    for answer in try_all(planners, adjoint, NO_ATTR if reason else attr, engine):
+        if reason:
+            yield Refusal(answer.implementation, reason)
+        else:
+            yield renamed(answer, desc) if isinstance(answer, Plan) else answer
 
 
-def refusal_of(attr: Attr, engine: Engine) -> Refusal | None:
-    """For attributes that change anything."""
-    if attr.post_ops or attr.quantizes:
-        return Refusal(f"adjoint:{dot_level(F32, engine.isa)}", "a gradient has no post-ops, scales or zero points")
-    return None
+def reason_against(attr: Attr) -> str:
+    """Empty for attributes that change nothing."""
+    return "a gradient has no post-ops, scales or zero points" if attr.post_ops or attr.quantizes else ""
 
 
 def renamed(plan: Plan, desc: BackwardData) -> Plan:
@@ -132,8 +131,8 @@ def plan_winograd(desc: ConvolutionBackwardData, attr: Attr, engine: Engine) -> 
         words = ["pack"] * (not is_open(desc.weights)) + ["reorder"] * bool(roles) + ["winograd"]
         name = "+".join(words)
         try:
-            if refusal := refusal_of(attr, engine):
-                raise Refused(refusal.reason)
+            if against := reason_against(attr):
+                raise Refused(against)
             yield with_packing(desc, attr, engine, name, roles)
         except Refused as reason:
             yield Refusal(f"{name}:{dot_level(F32, engine.isa)}", str(reason))
