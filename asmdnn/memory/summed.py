@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory.allocation import within_memory
 from asmdnn.memory.desc import MemoryDesc
 from asmdnn.memory.storage import ALIGNMENT_BYTES
 from asmdnn.memory.tags import LETTERS
@@ -73,6 +74,7 @@ class SummedDesc(MemoryDesc):
         mask = self.mask << new | (1 << new) - 1
         return SummedDesc(MemoryDesc(dims, s8, strides=strides, inner_blocks=blocks, offset0=plain.offset0), mask)
 
+    @within_memory
     def complete(self, array: NDArray[Any], storage: NDArray[Any]) -> None:
         summed = tuple(dim for dim in range(self.ndims) if not self.mask >> dim & 1)
         sums = array.astype(np.int64).sum(summed).ravel()

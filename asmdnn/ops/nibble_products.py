@@ -6,7 +6,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import Memory, MemoryDesc
-from asmdnn.memory.allocation import allocated
+from asmdnn.memory.allocation import allocated, within_memory
 from asmdnn.memory.foreign import as_array, rounded_f32
 from asmdnn.ops.arguments import AnyArray, Array, chain_of
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
@@ -25,6 +25,7 @@ from asmdnn.types import DataType, f32, u8
 SYMMETRIC, EIGHT_BITS = ("s4", "s8"), ("s8", "u8")
 
 
+@within_memory
 def pack_quantized_weights(
     b: Any,
     scales: Any = None,
@@ -77,6 +78,7 @@ def checked_scales(scales: Array) -> Array:
     return scales
 
 
+@within_memory
 def integers(name: str, value: Any, limits: tuple[int, int]) -> AnyArray:
     """A matrix of integers between the limits.  Raises InvalidArguments."""
     array = matrix(name, as_array(name, value))
@@ -90,6 +92,7 @@ def integers(name: str, value: Any, limits: tuple[int, int]) -> AnyArray:
     return allocated(array.astype, np.int16)
 
 
+@within_memory
 def quantized(b: Array, dtype: FewBits, group: int) -> tuple[AnyArray, Array, AnyArray | None]:
     """Integers, scales and zero points of a matrix of real numbers."""
     k, n = b.shape
@@ -112,6 +115,7 @@ def quantized(b: Array, dtype: FewBits, group: int) -> tuple[AnyArray, Array, An
     return numbers.reshape(k, n).astype(np.int16), scales, points
 
 
+@within_memory
 def in_bytes(numbers: AnyArray, dtype: FewBits) -> AnyArray:
     """u8 (k, n), or of 4 bits (k / 2, n): of eight rows the first four in lower halves, the last in upper ones."""
     if dtype in EIGHT_BITS:
@@ -122,6 +126,7 @@ def in_bytes(numbers: AnyArray, dtype: FewBits) -> AnyArray:
     return joined
 
 
+@within_memory
 def packed_panels(
     kind: tuple[FewBits, int], octets: AnyArray, scales: Array, offsets: Array | None, engine: Engine | None
 ) -> QuantizedWeights:

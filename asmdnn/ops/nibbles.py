@@ -6,6 +6,7 @@ from typing import Final, Literal
 import numpy as np
 
 from asmdnn.memory import Memory
+from asmdnn.memory.allocation import within_memory
 from asmdnn.ops.arguments import Array
 
 FewBits = Literal["s4", "u4", "s8", "u8"]
@@ -39,6 +40,7 @@ class QuantizedWeights:
         held = (self.weights, self.scales, self.offsets)
         return sum(memory.desc.size_bytes for memory in held if memory is not None)
 
+    @within_memory
     def dequantize(self) -> Array:
         """The matrix as f32, of which products are."""
         (k, n), panels = self.dims, [x for x in (self.weights, self.scales, self.offsets) if x is not None]

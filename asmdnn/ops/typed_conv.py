@@ -31,7 +31,7 @@ def typed_convolution(
         raise InvalidArguments(f"x has {image.ndim} dims, {kind.axes + 2} are needed")
     memories = {"src": memory_of(image), "weights": weights_of(kind, w, window.groups)}
     if b is not None:
-        memories["bias"] = memory_of(np.ascontiguousarray(typed("b", b)))
+        memories["bias"] = memory_of(allocated(np.ascontiguousarray, typed("b", b)))
     src, weights = memories["src"].desc, memories["weights"].desc
     bias = memories["bias"].desc if b is not None else None
     desc = description(kind, src, weights, bias, window)

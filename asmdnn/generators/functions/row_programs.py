@@ -35,7 +35,6 @@ def softmax_programs(log: bool) -> RowPrograms:
     return RowPrograms(sums, build.finish(dy - flushed_exp(build, y) * total if log else y * (dy - total)))
 
 
-@lru_cache
 def factor_program(epsilon: float) -> Program:
     """f of the variance."""
     build = Builder(1)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import words_of
 from asmdnn.primitives.attributes.numbers import finite
@@ -13,7 +14,8 @@ BLOCK = 8  # of k, whose nibbles are in 4 bytes
 LEAST_GROUP, MOST_GROUP = 16, 256
 
 
-@dataclass(frozen=True, slots=True)
+@exact
+@dataclass(frozen=True, slots=True, eq=False)
 class QuantizedMatMul:
     """dst[m, n] = sum over k of src[m, k] * scales[k / group, n] * (weights[k, n] - zero_point[k / group, n])
 
