@@ -242,7 +242,7 @@ def _work(case: ConvCase) -> Work[Any]:
 
 OPTIONS = {
     "dir": Option("dir", direction("FWD_B", "FWD_D", "FWD_I", *WRITTEN),
-                  "FWD_B with bias (default), FWD_D, FWD_I inference; BWD_D data, BWD_W weights, BWD_WB, bias too", True),
+                  "FWD_B with bias (default), FWD_D, FWD_I inference; BWD_D data, BWD_W weights, BWD_WB both", True),
     "dt": Option("dt", types_of_tensors, "data types of src, weights and dst: f32 (default), u8:s8:f32, ...", True),
     "cfg": Option("dt", older_types_of_tensors, "the same in older words", True, describes=False),
     "bia-dt": Option("bia_dt", any_bias_type, "f32, s32, ...: a bias in every direction; undef (default)", True),
