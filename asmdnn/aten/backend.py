@@ -56,13 +56,15 @@ class CompiledGraph:
     def __init__(self, graph_module: Any, example_inputs: Sequence[Any], engine: Engine | None) -> None:
         self._module, self._engine = graph_module, engine_or_default(engine)
         self._weights = static_inputs(graph_module, example_inputs)
+        self._given = [i for i in range(len(example_inputs)) if i not in set(self._weights)]
         self._runs: OrderedDict[Any, GraphRun | EagerRun] = OrderedDict()
         _graphs.add(self)
 
     def __call__(self, *arguments: Any) -> Any:
         import torch
 
-        key = tuple((tuple(x.shape), x.dtype) if isinstance(x, torch.Tensor) else x for x in arguments)
+        given = map(arguments.__getitem__, self._given)
+        key = tuple((x.shape, x.dtype) if isinstance(x, torch.Tensor) else x for x in given)
         run = self._runs.get(key)
         if run is None or run.is_stale(arguments):
             run = self._runs[key] = self._made(arguments)
