@@ -19,6 +19,7 @@ from asmdnn.types import f32
 
 Descs = dict[str, MemoryDesc]
 Labels = Mapping[str, tuple[str, Any]]  # by the primitive's names: what callers call the argument, and its array
+NEEDED = frozenset(("src", "dst", "diff_dst"))  # other inputs may be left out
 find = calls.entries.get
 
 
@@ -49,6 +50,9 @@ def gradients(
     key: the function and all its arguments that are no arrays.  inputs that are None are left out.  describe: the
     description, from the descriptors of inputs and results.  Raises InvalidArguments, Unimplemented.
     """
+    for name in NEEDED & inputs.keys():
+        if inputs[name][1] is None:
+            raise InvalidArguments(f"{inputs[name][0]} must be an array, not None")
     given = {name: (label, as_f32(label, array)) for name, (label, array) in inputs.items() if array is not None}
     arrays: list[AnyArray] = [array for _, array in given.values()]
     shapes = tuple((name, array.shape, array.strides) for name, (_, array) in given.items())

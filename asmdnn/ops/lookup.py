@@ -10,7 +10,7 @@ from asmdnn.memory.allocation import allocated
 from asmdnn.memory.foreign import as_array
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.moves import delivered, memory_of, run, target
-from asmdnn.ops.typed import typed
+from asmdnn.ops.typed import typed, typed_output
 from asmdnn.primitives.concat.concat import axis_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.gather.description import Gather
@@ -33,7 +33,7 @@ def gather(x: Any, indices: Any, axis: int = 0, *, out: Any = None, engine: Engi
     dense = allocated(np.ascontiguousarray, positions)  # has a dim where `positions` is a number
     made = (*dims[:at], *dense.shape, *dims[at + 1 :])
     shape = (*dims[:at], *positions.shape, *dims[at + 1 :])
-    given = None if out is None or positions.shape else np.expand_dims(out, at)
+    given = None if out is None or positions.shape else np.expand_dims(typed_output("out", out), at)
     result = target(made, memory.desc, out if given is None else given)
     if dense.dtype == WIDE:
         dense = dense.view(NARROW)[..., ::2]  # the low halves
