@@ -222,3 +222,12 @@ def test_slices_by_indices(batch: int, depth: int) -> None:
     given["i"][1, 2, -1] = 9
     with pytest.raises(dnn.InvalidArguments, match=rf"is 9, axis {batch + depth - 1} of src has"):
         net.run(given)
+
+
+@pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
+def test_positions_in_a_scalar(op: str) -> None:
+    """The axis of a scalar may be named; it has one element."""
+    graph = dnn.Graph()
+    x = graph.input("x", (), np.int64)
+    net = graph.compile(y=graph.apply(op, x, keepdims=0), engine=dnn.Engine(isa="avx2", threads=1), fallback="numpy")
+    assert net.run({"x": np.int64(7)})["y"] == 0

@@ -30,7 +30,7 @@ from asmdnn.network.fusion.exact import (
 )  # fmt: skip
 from asmdnn.network.fusion.numbering import F32, TRUTH, WIDE, KnownIntegers
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.operators.definition import normal
+from asmdnn.network.operators.definition import size_along
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.operators.reductions import axes_to_reduce
@@ -197,7 +197,7 @@ class Numbering(KnownIntegers):
         if x is None or axis is None:
             return False
         dims = self.values[node.inputs[0]].shape
-        times = dims[normal(int(np.ravel(axis)[0]), len(dims))]
+        times = size_along(dims, int(np.ravel(axis)[0]))
         bounds = IntegerBounds(min(0.0, times * x.bounds.least), max(0.0, times * x.bounds.most))
         known = self.bounded(node, bounds, x)
         return self.results(node, (x.name, node.inputs[1]), [(node.outputs[0], known)])
@@ -249,5 +249,5 @@ class Numbering(KnownIntegers):
 
     def counted(self, node: Node, name: str) -> Known:
         dims = self.values[node.inputs[0]].shape
-        size = dims[normal(node.get("axis", -1 if node.op == "TopK" else 0), len(dims))]
+        size = size_along(dims, node.get("axis", -1 if node.op == "TopK" else 0))
         return Known(f"{name} as numbers", IntegerBounds(0, max(0, size - 1)))

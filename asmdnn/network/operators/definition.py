@@ -116,3 +116,9 @@ def normal(axis: int, ndim: int) -> int:
     if not -ndim <= axis < max(ndim, 1):
         raise ValueError(f"axis {axis} is none of {ndim}")
     return axis % ndim if ndim else 0
+
+
+def size_along(dims: tuple[int, ...], axis: int) -> int:
+    """How many elements there are along an axis; a scalar has one.  Raises ValueError."""
+    at = normal(axis, len(dims))
+    return dims[at] if dims else 1
