@@ -6,6 +6,7 @@ changed.  Shapes that come are planned when they come first, so symbolic sizes n
 """
 
 import operator
+import threading
 import warnings
 import weakref
 from collections import OrderedDict
@@ -58,19 +59,21 @@ class CompiledGraph:
         self._weights = static_inputs(graph_module, example_inputs)
         self._given = [i for i in range(len(example_inputs)) if i not in set(self._weights)]
         self._runs: OrderedDict[Any, GraphRun | EagerRun] = OrderedDict()
+        self._lock = threading.Lock()
         _graphs.add(self)
 
     def __call__(self, *arguments: Any) -> Any:
         import torch
 
         given = map(arguments.__getitem__, self._given)
-        key = tuple((x.shape, x.dtype) if isinstance(x, torch.Tensor) else x for x in given)
-        run = self._runs.get(key)
-        if run is None or run.is_stale(arguments):
-            run = self._runs[key] = self._made(arguments)
-            if len(self._runs) > MOST_SHAPES:
-                self._runs.popitem(last=False)
-        self._runs.move_to_end(key)
+        key = tuple((x.shape, x.dtype) if isinstance(x, torch.Tensor) else (type(x), x) for x in given)
+        with self._lock:
+            run = self._runs.get(key)
+            if run is None or run.is_stale(arguments):
+                run = self._runs[key] = self._made(arguments)
+                if len(self._runs) > MOST_SHAPES:
+                    self._runs.popitem(last=False)
+            self._runs.move_to_end(key)
         return run(arguments)
 
     def _made(self, arguments: Sequence[Any]) -> "GraphRun | EagerRun":
@@ -101,13 +104,15 @@ class EagerRun:
 
 
 def static_inputs(graph_module: Any, example_inputs: Sequence[Any]) -> list[int]:
-    """Which inputs are parameters or buffers, as Dynamo says."""
+    """Which inputs are parameters or buffers, as Dynamo says; not those of inference mode, which count no writes."""
     import torch
 
     placeholders = [node for node in graph_module.graph.nodes if node.op == "placeholder"]
     found = []
     for i, (node, example) in enumerate(zip(placeholders, example_inputs, strict=True)):
         said = node.meta.get("tensor_dict", {})
+        if isinstance(example, torch.Tensor) and example.is_inference():
+            continue
         if isinstance(example, torch.nn.Parameter) or "_dynamo_static_input_type" in said:
             found.append(i)
     return found
@@ -128,6 +133,7 @@ class GraphRun:
         self._written = written_inputs(signature, given)
         self._bound = [i for i in weights if i not in self._written]
         self._versions = self._state(arguments)
+        self._alive = [arguments[i].detach() for i in self._bound]  # so that no other tensor gets their addresses
         bound = {name: data[own[name]] for name in names if name in own}
         bound |= {given[i]: arguments[i] for i in self._bound}
         self._parts: list[TorchPart] = []

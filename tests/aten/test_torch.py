@@ -158,6 +158,47 @@ def test_weights_are_never_stale() -> None:
     assert_equal(compiled(x), module(x))
 
 
+def test_parameters_that_take_turns_at_one_address() -> None:
+    module, x = nn.Linear(6, 3).eval(), torch.randn(2, 6)
+    compiled = torch.compile(module, backend=backend.asmdnn)
+    for _ in range(12):
+        module.weight = nn.Parameter(torch.randn(3, 6))
+        assert_equal(compiled(x), module(x))
+        module.weight.data = torch.randn(3, 6)
+        assert_equal(compiled(x), module(x))
+
+
+def test_modules_made_in_inference_mode() -> None:
+    with torch.inference_mode():
+        module, x = nn.Linear(6, 3).eval(), torch.randn(2, 6)
+        compiled = torch.compile(module, backend=backend.asmdnn)
+        assert_equal(compiled(x), module(x))
+        module.weight.mul_(2)
+        assert_equal(compiled(x), module(x))
+
+
+def test_calls_from_several_threads() -> None:
+    import threading
+
+    module = nn.Sequential(nn.Linear(6, 3), nn.ReLU()).eval()
+    graph = torch.fx.symbolic_trace(module)
+    run = backend.CompiledGraph(graph, [torch.randn(2, 6)], ENGINE)
+    inputs = [torch.randn(1 + i % 40, 6) for i in range(80)]
+    found: dict[int, Any] = {}
+
+    def call(first: int) -> None:
+        for i in range(first, 80, 4):
+            with torch.no_grad():
+                found[i] = run(inputs[i])[0]
+
+    threads = [threading.Thread(target=call, args=(first,)) for first in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(torch.allclose(found[i], module(inputs[i]), atol=1e-6) for i in range(80))
+
+
 def test_buffers_that_a_module_writes() -> None:
     class Counting(nn.Module):
         def __init__(self) -> None:
