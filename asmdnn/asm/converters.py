@@ -35,7 +35,11 @@ class Converters:
         made = [convert(value) for convert, value in zip(self._each, given, strict=True)]
         sizes = [made[i] for i in self._integers]
         for i, item_bytes, extent, text, name in self._sized:
-            size, needed = len(made[i]) * item_bytes, extent(*sizes)
+            try:
+                size, needed = len(made[i]) * item_bytes, extent(*sizes)
+            except ZeroDivisionError:
+                what = f"{name} of {self._prototype.name} touches {text}"
+                raise InvalidArguments(f"{what}, which divides by 0.") from None
             if needed > size:
                 what = f"{name} of {self._prototype.name} has {size} bytes"
                 raise InvalidArguments(f"{what}, where {text} = {needed} are touched.")

@@ -11,7 +11,7 @@ from asmdnn.errors import InvalidArguments
 _FUNCTIONS: Final = {"max": max, "min": min}
 _NODES: Final = (
     ast.Expression, ast.BinOp, ast.UnaryOp, ast.Name, ast.Load, ast.Constant, ast.Call,
-    ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.LShift, ast.RShift, ast.USub,
+    ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.USub,
 )  # fmt: skip
 
 
@@ -52,7 +52,11 @@ def _extent(text: str, where: str, prototype: Prototype) -> Reach:
         if not known:
             what = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
             raise InvalidArguments(
-                f"{where} is {text!r}, in which {what!r} is neither an integer argument nor + - * // % << >> max min."
+                f"{where} is {text!r}, in which {what!r} is neither an integer argument nor + - * // % max min."
             )
-    source = f"lambda {', '.join(integers)}: {ast.unparse(tree)}"
+    places = {name: f"v{i}" for i, name in enumerate(integers)}  # a C name may be a word of Python
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            node.id = places.get(node.id, node.id)
+    source = f"lambda {', '.join(places.values())}: {ast.unparse(tree)}"
     return Reach(text, eval(source, {"__builtins__": {}, **_FUNCTIONS}))

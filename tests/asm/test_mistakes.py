@@ -195,6 +195,24 @@ def test_arguments(change: dict[str, Any], what: str) -> None:
         total(*(given | change).values())
 
 
+def test_extents_of_awkward_arguments() -> None:
+    """C names that are words of Python, and a division by 0."""
+
+    @asm.function("int64_t f(const int8_t *x, size_t in, size_t lambda)", reads={"x": "max(1, 2) - 1"})
+    def f(f: Any, x: Any, within: Any, other: Any) -> None:
+        f.ret(within)
+
+    assert f(np.ones(1, np.int8), 5, 6) == 5
+
+    @asm.function("int64_t g(const int8_t *x, size_t n, size_t m)", reads={"x": "n // m"})
+    def g(f: Any, x: Any, n: Any, m: Any) -> None:
+        f.ret(n)
+
+    assert g(np.ones(2, np.int8), 4, 2) == 4
+    with pytest.raises(InvalidArguments, match="x of g touches n // m, which divides by 0"):
+        g(np.ones(2, np.int8), 4, 0)
+
+
 def test_how_many_arguments() -> None:
     with pytest.raises(InvalidArguments, match="takes 4 arguments, not 1"):
         total(1)
