@@ -15,11 +15,13 @@ from asmdnn.asm.machine import written
 from asmdnn.asm.prototype import INTEGER_REGISTERS, VECTOR_ARGUMENTS, WORD_BYTES, Prototype, parse_prototype
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.assembler import Register, mem, register
+from asmdnn.isa.registers import CALLEE_SAVED
 from asmdnn.jit.kernels import LoadedKernel
 from asmdnn.jit.native import ffi
 
 ROUND_SECONDS: Final = 2e-3
 ROUNDS: Final = 15
+TICKS: Final = register("r64", 0), register("r64", 2)  # rax, rdx: the halves that RDTSC gives
 _RUN: Final = "uint64_t(*)(uint64_t *, double *, void *, size_t)"
 
 
@@ -74,7 +76,7 @@ def _repeat() -> LoadedKernel:
 
 def _repeated(f: FunctionBuilder, integers: Register, numbers: Register, target: Register, times: Register) -> None:
     """Calls the target so often, with these registers; the ticks that all calls took."""
-    kept = [f.gp.claim(register("r64", number), "kept over calls") for number in (12, 13, 14, 15, 3)]
+    kept = [f.gp.claim(register("r64", number), "kept over calls") for number in CALLEE_SAVED[:5]]
     for reg, value in zip(kept, (integers, numbers, target, times), strict=False):
         f.MOV(reg, value)
     words, reals, callee, left, start = kept
@@ -85,15 +87,14 @@ def _repeated(f: FunctionBuilder, integers: Register, numbers: Register, target:
         for place, number in enumerate(INTEGER_REGISTERS):
             f.MOV(register("r64", number), mem(words, WORD_BYTES * place))
         f.asm.call(callee)
-    end = register("r64", 10)
-    _read_ticks(f, end)
-    f.SUB(end, start)
-    f.ret(end)
+    _read_ticks(f, words)
+    f.SUB(words, start)
+    f.ret(words)
 
 
 def _read_ticks(f: FunctionBuilder, into: Register) -> None:
     """The time stamp counter, when all before is done."""
-    low, high = register("r64", 0), register("r64", 2)
+    low, high = TICKS
     f.LFENCE()
     f.RDTSC()
     f.SHL(high, 32)
