@@ -209,7 +209,7 @@ def roi_align(w: Speller, node: Node, x: str, rois: str, images: str) -> tuple[s
     base = w.expanded(w.reshaped(number, count, 1, 1), *dims)
     is_mean = node.get("mode", "avg") == "avg"
     samples = (weighted if is_mean else largest)(w, image.rows, spread, (width, 1), base)
-    split = w.reshaped(samples, count, bins[0], ratio, bins[1], ratio, c)
+    split = w.reshaped(samples, *(count, bins[0], ratio, bins[1], ratio, c))
     return (channels_second(w, w.reduced("ReduceMean" if is_mean else "ReduceMax", split, 2, 4, keepdims=False)),)
 
 
