@@ -54,6 +54,12 @@ def corners(a: IntegerBounds, b: IntegerBounds) -> IntegerBounds:
     return IntegerBounds(min(found), max(found))
 
 
+def held(x: IntegerBounds, least: IntegerBounds, most: IntegerBounds) -> IntegerBounds:
+    """Of min(max(x, least), most)."""
+    ends = zip(x, least, most, strict=True)
+    return IntegerBounds(*(min(max(a, b), c) for a, b, c in ends))
+
+
 def symmetric(size: float) -> IntegerBounds:
     return IntegerBounds(-size, size)
 
@@ -68,8 +74,8 @@ ARITHMETIC: dict[str, Callable[..., IntegerBounds]] = {
     "Neg": lambda a: IntegerBounds(-a.most, -a.least),
     "Abs": lambda a: IntegerBounds(0, a.size),
     "Sign": lambda a: symmetric(1),
-    "Min": lambda *a: IntegerBounds(min(x.least for x in a), max(x.most for x in a)),
-    "Max": lambda *a: IntegerBounds(min(x.least for x in a), max(x.most for x in a)),
-    "Clip": lambda *a: IntegerBounds(min(x.least for x in a), max(x.most for x in a)),
+    "Min": lambda *a: IntegerBounds(min(x.least for x in a), min(x.most for x in a)),
+    "Max": lambda *a: IntegerBounds(max(x.least for x in a), max(x.most for x in a)),
+    "Clip": held,
     "Relu": lambda a: IntegerBounds(0, max(0, a.most)),
 }
