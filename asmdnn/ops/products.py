@@ -15,9 +15,9 @@ from asmdnn.ops.quantized import NOTHING, ProductRequest, is_plain, is_typed
 from asmdnn.ops.typed_matmul import packed_typed, typed_matmul
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine, engine_key
-from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.core.descriptor import primitive_desc
+from asmdnn.primitives.core.engine import Engine, engine_key
+from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.types import DataType, f32
 

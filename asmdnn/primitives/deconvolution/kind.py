@@ -3,10 +3,10 @@
 from asmdnn.primitives.convolution.description import DeconvolutionForward
 from asmdnn.primitives.convolution.kind import problem_word
 from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
+from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.deconvolution import direct, few, grouped
 from asmdnn.primitives.deconvolution.candidates import candidates
 from asmdnn.primitives.deconvolution.parts import parts_of
-from asmdnn.primitives.kind import Kind, Words
 
 
 def words(desc: DeconvolutionForward) -> Words:

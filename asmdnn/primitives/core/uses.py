@@ -26,7 +26,7 @@ from asmdnn.planning.phase import Phase
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, Sum
 from asmdnn.primitives.attributes.depthwise import Depthwise
-from asmdnn.primitives.description import Description, asked
+from asmdnn.primitives.core.description import Description, asked
 
 NO_SUM = Sum(0.0)  # of which a reorder makes nothing
 ANYWHERE = Operand(0, 0, 0, False)
