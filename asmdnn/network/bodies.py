@@ -91,7 +91,7 @@ def selected(folding: BodyFolding, node: Node, condition: str, both: tuple[str, 
     for op, inputs, output in (
         ("Reshape", (condition, ones), single), ("Expand", (single, dims), wide), ("Where", (wide, *both), result),
     ):  # fmt: skip
-        folding.node(Node(op, tuple(map(folding.known, inputs)), (output,), {}, node.name, "", OPSET))
+        folding.node(Node(op, tuple(map(folding.known, inputs)), (output,), {}, name=node.name, domain="", opset=OPSET))
     return folding.known(result)
 
 
@@ -149,7 +149,7 @@ def by_data(folding: BodyFolding, node: Node, goes_on: str, carried: list[str], 
 
 def both_hold(folding: BodyFolding, node: Node, first: str, second: str) -> str:
     result = f"{node.outputs[0]}/goes on {len(folding.values)}"
-    folding.node(Node("And", (first, second), (result,), {}, node.name, "", OPSET))
+    folding.node(Node("And", (first, second), (result,), {}, name=node.name, domain="", opset=OPSET))
     return folding.known(result)
 
 
@@ -228,7 +228,7 @@ def element(folding: BodyFolding, node: Node, x: str, axis: int, place: int) -> 
     """One of those along an axis."""
     result = f"{x}/{place} of axis {axis} for {node.outputs[0]}"
     index = folding.constant(f"{result}, its place", np.array(place, np.int64))
-    folding.node(Node("Gather", (x, index), (result,), {"axis": axis}, node.name, "", OPSET))
+    folding.node(Node("Gather", (x, index), (result,), {"axis": axis}, name=node.name, domain="", opset=OPSET))
     return folding.known(result)
 
 
