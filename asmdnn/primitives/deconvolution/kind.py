@@ -6,6 +6,7 @@ from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
 from asmdnn.primitives.deconvolution import direct, few, grouped
 from asmdnn.primitives.deconvolution.candidates import candidates
 from asmdnn.primitives.deconvolution.parts import parts_of
+from asmdnn.primitives.fpmath import with_roundings
 from asmdnn.primitives.kind import Kind, Words
 
 
@@ -13,5 +14,5 @@ def words(desc: DeconvolutionForward) -> Words:
     return Words("deconvolution", f"alg:{desc.algorithm_name}", problem_word(desc), desc.prop_kind.value)
 
 
-PLANNERS = (scaling_weights(parts_of), with_scales(grouped.plans), with_scales(few.plans), with_scales(direct.plans))
+PLANNERS = with_roundings(scaling_weights(parts_of), *map(with_scales, (grouped.plans, few.plans, direct.plans)))
 KINDS = (Kind(DeconvolutionForward, PLANNERS, words, candidates=candidates, letters=DeconvolutionForward.letters),)
