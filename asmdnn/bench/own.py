@@ -7,7 +7,7 @@ import asmdnn as dnn
 from asmdnn.bench.driver import Array, Data
 from asmdnn.bench.values import decoded, encoded, joined
 from asmdnn.errors import AsmdnnError
-from asmdnn.primitives.description import Description, asked
+from asmdnn.primitives.core.description import Description, asked
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 

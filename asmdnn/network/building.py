@@ -23,7 +23,7 @@ from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
 from asmdnn.network.storage import precision_of
 from asmdnn.primitives.attributes.user_post_op import trace
-from asmdnn.primitives.engine import Engine, engine_or_default
+from asmdnn.primitives.core.engine import Engine, engine_or_default
 
 OPSET = 22  # the operator set whose meaning nodes have
 MOST_RESULTS = 4096

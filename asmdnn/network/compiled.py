@@ -14,7 +14,7 @@ from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import Step, Steps, Weight
 from asmdnn.network.weights import WeightPool
 from asmdnn.planning.plan import Plan
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.gather.indices import check_indices
 from asmdnn.runtime.execution import program_of
 

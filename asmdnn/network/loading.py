@@ -14,7 +14,7 @@ from asmdnn.jit.packs import Pack
 from asmdnn.network.kept import find, keep, key_of
 from asmdnn.network.network import Network
 from asmdnn.network.storage import Precision, precision_of
-from asmdnn.primitives.engine import Engine, engine_or_default
+from asmdnn.primitives.core.engine import Engine, engine_or_default
 from asmdnn.runtime.threads import check_thread_count, max_threads
 
 SHA256 = re.compile("[0-9a-fA-F]{64}")
@@ -99,7 +99,7 @@ def load_pack(path: str | PathLike[str], threads: int = 0, *, sha256: str = "") 
     if image_file.is_image(where):
         return network_at(where, threads, sha256)
     with importing():
-        from asmdnn.primitives.packing import load_pack as load_kernels
+        from asmdnn.primitives.core.packing import load_pack as load_kernels
 
     return load_kernels(where, sha256)
 

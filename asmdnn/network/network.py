@@ -12,7 +12,7 @@ from asmdnn.network.arrays import Array
 from asmdnn.network.inputs import as_input, check_bound
 from asmdnn.network.running import NativePart, Runnable
 from asmdnn.planning.host import require_executable
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 
 if TYPE_CHECKING:  # a network from a pack runs without planners
     from asmdnn.network.compiled import Compiled

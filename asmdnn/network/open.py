@@ -16,7 +16,7 @@ from asmdnn.network.planned import Planned, mapping, plan
 from asmdnn.network.running import Runnable
 from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.network.weights import WeightPool
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.runtime.networks import forget, networks
 
 Key = tuple[tuple[int, ...], ...]

@@ -22,7 +22,7 @@ from asmdnn.network.segments import Segment, fused, segments_of
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.network.weights import WeightPool
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 
 
 @dataclass(frozen=True, eq=False)

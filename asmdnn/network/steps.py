@@ -28,9 +28,9 @@ from asmdnn.network.typed_values import NARROW, TypedValues
 from asmdnn.planning.phase import View
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
-from asmdnn.primitives.description import Description
-from asmdnn.primitives.descriptor import PrimitiveDesc, primitive_desc
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.description import Description
+from asmdnn.primitives.core.descriptor import PrimitiveDesc, primitive_desc
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import DataType, f32
 

@@ -13,7 +13,7 @@ from asmdnn.ops.packed import pack
 from asmdnn.ops.quantized import NOTHING, ProductRequest, is_typed
 from asmdnn.ops.typed_conv import packed_typed
 from asmdnn.primitives.attributes.attr import AnyPostOp
-from asmdnn.primitives.engine import Engine, engine_key
+from asmdnn.primitives.core.engine import Engine, engine_key
 from asmdnn.types import AccumulationMode, ConvolutionAlgorithm, DataType, FpMathMode
 
 CONV1D, CONV2D, CONV3D = (ConvFunction(f"conv{axes}d", axes) for axes in (1, 2, 3))

@@ -14,9 +14,9 @@ from asmdnn.ops.quantized import ProductRequest, attr_of, is_plain, is_typed
 from asmdnn.ops.typed_conv import typed_convolution
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine, engine_key
-from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.core.descriptor import primitive_desc
+from asmdnn.primitives.core.engine import Engine, engine_key
+from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import f32
 

@@ -11,9 +11,9 @@ from asmdnn.memory.allocation import allocated
 from asmdnn.memory.storage import ALIGNMENT_BYTES, placed
 from asmdnn.ops.arguments import Array
 from asmdnn.ops.calls import ArrayCall, calls, layout_of
-from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.core.descriptor import primitive_desc
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.runtime.addresses import address_reader
 

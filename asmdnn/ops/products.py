@@ -15,9 +15,9 @@ from asmdnn.ops.quantized import NOTHING, ProductRequest, attr_of, is_plain, is_
 from asmdnn.ops.typed_matmul import packed_typed, typed_matmul
 from asmdnn.primitives.attributes.attr import NO_ATTR, AnyPostOp, Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine, engine_key
-from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.core.descriptor import primitive_desc
+from asmdnn.primitives.core.engine import Engine, engine_key
+from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.types import AccumulationMode, DataType, FpMathMode, f32
 
@@ -43,10 +43,9 @@ def matmul(
     a: (.., m, k); b: (.., k, n), or what `pack_weights` or `pack_quantized_weights` made of a matrix; bias: broadcast
     to the result.  Arrays may have any strides that are not negative; others are copied.  post_ops run in order on the
     result; `Sum` adds what `out` held.  Returns a new array, or `out`: anything that exports memory of the result's
-    dims, strided too.  Of other types than f32, and with scales and zero points of "a", "b" and "out", see
-    docs/low-precision.md: bf16 or f16 both, or u8 or s8 times s8.  The result has `dtype`; without it a's type, but s32
-    of integers, f32 with scales.
-    fpmath_mode: what f32 may be rounded to, see `Attr`: "bf16" is about twice as fast, with a b packed in that mode.
+    dims, strided too.  Of other types than f32, with scales and zero points of "a", "b" and "out", and of fpmath_mode,
+    which lets f32 be rounded, see docs/low-precision.md: bf16 or f16 both, or u8 or s8 times s8.  The result has
+    `dtype`; without it a's type, but s32 of integers, f32 with scales.
     Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
     """
     modes = fpmath_mode, accumulation_mode
@@ -66,16 +65,21 @@ def matmul(
         where = (target.shape, target.strides)
     chain = chain_of(post_ops)
     key = ("matmul", x.shape, x.strides, second, third, where, chain, modes, engine_key(engine))
-    try:
-        call = find(key)
-    except TypeError:  # a post-op that cannot be hashed is none
-        call = None
+    call = kept(key)
     if call is None:
         call = calls.put(key, prepare(arrays, b, third is not None, target, attr_of(chain, modes), engine))
     if chain:
         arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
     result = call(arrays, target)
     return result if out is None else out
+
+
+def kept(key: tuple[Any, ...]) -> ArrayCall | None:
+    """The call of this key; none for one that cannot be hashed, as what is no post-op."""
+    try:
+        return find(key)
+    except TypeError:
+        return None
 
 
 def prepare(

@@ -13,10 +13,10 @@ from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import F32, AnyArray, chain_of
 from asmdnn.ops.typed import INTEGERS, numpy_type, result_type
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
-from asmdnn.primitives.description import Description
-from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.core.description import Description
+from asmdnn.primitives.core.descriptor import primitive_desc
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.types import DATA_TYPES, AccumulationMode, DataType, FpMathMode, f32, s32
 
 TYPED = frozenset(("float16", "bfloat16", "int8", "uint8", "f16", "bf16", "s8", "u8", "s4", "u4"))  # numpy's and ours

@@ -71,6 +71,10 @@ def needed(attribute: Attribute) -> Attribute:
     return replace(attribute, needed=True)
 
 
+def optional(attribute: Attribute) -> Attribute:
+    return replace(attribute, needed=False)
+
+
 def one_of(*words: str) -> Attribute:
     return Attribute(f"one of {', '.join(words)}", lambda value: value in words)
 

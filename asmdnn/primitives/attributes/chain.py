@@ -17,7 +17,7 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, Binary, ElementwisePostOp, Sum
 from asmdnn.primitives.attributes.depthwise import Depthwise
-from asmdnn.primitives.formats import dense_like, of_type
+from asmdnn.primitives.shapes.formats import dense_like, of_type
 from asmdnn.types import DataType, f32, s8, s32, u8
 
 BIAS = "bias"

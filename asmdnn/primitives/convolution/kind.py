@@ -6,8 +6,8 @@ from asmdnn.primitives.convolution.description import ConvolutionDesc, Convoluti
 from asmdnn.primitives.convolution.pairs import plan as pairs
 from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
 from asmdnn.primitives.convolution.winograd import plan as winograd
-from asmdnn.primitives.fpmath import with_roundings
-from asmdnn.primitives.kind import Kind, Words
+from asmdnn.primitives.core.kind import Kind, Words
+from asmdnn.primitives.reorder.fpmath import with_roundings
 
 
 def problem_word(desc: ConvolutionDesc) -> str:

@@ -12,10 +12,10 @@ from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution import direct
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import of_type
-from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.reorder import copies
+from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.types import f32
 
 WIDENED = (("widen", ("src",)),)  # what is brought into another type

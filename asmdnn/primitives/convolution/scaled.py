@@ -23,10 +23,10 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionDesc, Desc
 from asmdnn.primitives.convolution.direct import NAME, Parts, planned_parts
 from asmdnn.primitives.convolution.reordered import any_format, ways
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import dense_like
-from asmdnn.primitives.implementation import Answer, Planner, try_all
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import Answer, Planner, try_all
 from asmdnn.primitives.reorder.schedule import Numbers, reorder_phases
+from asmdnn.primitives.shapes.formats import dense_like
 from asmdnn.types import f32
 
 IMAGES, CHANNELS = 1, 2  # bits of the mask

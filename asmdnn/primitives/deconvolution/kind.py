@@ -3,11 +3,11 @@
 from asmdnn.primitives.convolution.description import DeconvolutionForward
 from asmdnn.primitives.convolution.kind import problem_word
 from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
+from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.deconvolution import direct, few, grouped
 from asmdnn.primitives.deconvolution.candidates import candidates
 from asmdnn.primitives.deconvolution.parts import parts_of
-from asmdnn.primitives.fpmath import with_roundings
-from asmdnn.primitives.kind import Kind, Words
+from asmdnn.primitives.reorder.fpmath import with_roundings
 
 
 def words(desc: DeconvolutionForward) -> Words:

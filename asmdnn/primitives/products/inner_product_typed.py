@@ -16,13 +16,13 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import row_major
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.inner_product import InnerProductForward
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.plan import refusals
 from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.types import f32
 
 OUTPUTS = 1  # the mask of weights' output channels, which are columns of the matrix

@@ -5,9 +5,8 @@ from typing import Any
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.words import mask_of
-from asmdnn.primitives.fpmath import with_roundings
-from asmdnn.primitives.implementation import Planner
-from asmdnn.primitives.kind import Kind, Letters, Words, dims_word, no_letters
+from asmdnn.primitives.core.implementation import Planner
+from asmdnn.primitives.core.kind import Kind, Letters, Words, dims_word, no_letters
 from asmdnn.primitives.products import gemm, inner_product_tiles, matmul_tiles
 from asmdnn.primitives.products.candidates import candidates_of
 from asmdnn.primitives.products.gemm import Gemm
@@ -17,6 +16,7 @@ from asmdnn.primitives.products.inner_product import (
     InnerProductForward,
 )
 from asmdnn.primitives.products.matmul import MatMul
+from asmdnn.primitives.reorder.fpmath import with_roundings
 
 SUMMED = ("weights",)
 BETAS = {"zero": "0", "one": "1", "any": "any"}

@@ -9,18 +9,27 @@ from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import tag_of
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.loops import cut_loop
+from asmdnn.planning.loops import MAX_STEP, cut_loop
 from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import TopKTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.elementwise.schedule import MAX_STEP, phases_of
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import of_type, row_major
-from asmdnn.primitives.implementation import by_ways
-from asmdnn.primitives.nests import Calls, Nest, check_copied, is_dense, read_nest, row_calls, with_last, without_axis
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import by_ways
+from asmdnn.primitives.elementwise.schedule import phases_of
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
+from asmdnn.primitives.shapes.formats import of_type, row_major
+from asmdnn.primitives.shapes.nests import (
+    Calls,
+    Nest,
+    check_copied,
+    is_dense,
+    read_nest,
+    row_calls,
+    with_last,
+    without_axis,
+)
 from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.types import bf16, f16, f32, s8, u8
 

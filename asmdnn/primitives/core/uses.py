@@ -28,7 +28,7 @@ from asmdnn.planning.phase import Phase
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, Sum
 from asmdnn.primitives.attributes.depthwise import Depthwise
-from asmdnn.primitives.description import Description, asked
+from asmdnn.primitives.core.description import Description, asked
 from asmdnn.types import f32
 
 NO_SUM = Sum(0.0)  # of which a reorder makes nothing
