@@ -19,7 +19,7 @@ from asmdnn.network.element_types import ELEMENTS
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.known import sentence_of_unknown
 from asmdnn.network.operators.attributes import check_attributes
-from asmdnn.network.operators.definition import Operator, Value, listed
+from asmdnn.network.operators.definition import Operator, Value
 from asmdnn.network.operators.evaluation import own_errors
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.operators.signatures import check_signature
@@ -83,7 +83,7 @@ def constant_of(name: str, declared: TensorType, given: Any) -> Array:
     """An input's data, in its type.  Raises InvalidArguments."""
     try:
         data = np.asarray(given)
-        fits = data.dtype.kind in "fiub"
+        fits = data.dtype.kind in "fiub" or data.dtype == declared.dtype
     except Exception:  # whatever the caller's object does
         fits = False
     if not fits:
@@ -185,7 +185,7 @@ class Folding:
             types = operator.types(node, *inputs) if operator.infer else []
             self.bounds.spend(node, inputs, types)
             arrays = (placeholder(value) if node.op in SEE_DIMS else value and value.data for value in inputs)
-            results = tuple(map(np.asarray, listed(operator.evaluate(node, *arrays))))
+            results = tuple(map(np.asarray, operator.results(node, *arrays)))
             if not operator.infer:
                 self.bounds.spend(node, (), [(array.shape, array.dtype) for array in results])
             check_outputs(node, len(results))
