@@ -21,6 +21,7 @@ REASONS = {
     "chooses by the data": "dims depend on data",
     "not defined": "refused",
     "trained": "refused",
+    "cannot do without": "other operator set",
     "must be integers": "refused",
     "is no integer": "refused",
 }  # by what the error says, the first that fits
