@@ -48,7 +48,7 @@ def load_onnx(
     Raises InvalidArguments for what is no intact model, or shapes that do not fit it; Unimplemented.
     """
     engine, allowed = engine_or_default(engine), precision_of(precision, keep_f32)
-    key = None if state else key_of(path, shapes, constants, engine, fallback, allowed)
+    key = None if state is not None else key_of(path, shapes, constants, engine, fallback, allowed)
     anew = partial(
         network_in, path, shapes, constants, engine=engine, fallback=fallback, precision=allowed, state=state
     )

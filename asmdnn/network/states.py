@@ -128,12 +128,6 @@ class StateArrays(Mapping[str, Array]):
             for state in self.states:
                 self._arrays[state.name][...] = state.initial
 
-    def read(self, arrays: Mapping[str, Array] | None = None) -> dict[str, Array]:
-        """What the model's inputs are: `arrays`, or the states themselves."""
-        own = self._arrays if arrays is None else arrays
-        read = {state.name: own[state.name] for state in self.states}
-        return read | {state.now: own[state.name] for state in self.states if state.now}
-
 
 def checked_state(name: str, dims: Sequence[Any], dtype: np.dtype[Any], initial: Any) -> Array:
     """The initial data of a state, read-only.  Raises InvalidArguments."""
@@ -142,9 +136,14 @@ def checked_state(name: str, dims: Sequence[Any], dtype: np.dtype[Any], initial:
     if not all(isinstance(n, int) and n > 0 for n in dims):
         raise InvalidArguments(f"state {shown(name)} has dims {shown(tuple(dims))}, they must be integers from 1 on")
     try:
-        data = np.array(initial, np.float32)
+        given = np.array(initial)
+        is_number = given.dtype.kind in "fiub"
     except Exception:  # whatever the caller's object does
-        raise InvalidArguments(f"initial of state {shown(name)} must be numbers, not {shown(initial)}") from None
+        is_number = False
+    if not is_number:
+        raise InvalidArguments(f"initial of state {shown(name)} must be numbers, not {shown(initial)}")
+    with np.errstate(all="ignore"):  # what does not fit becomes infinite, as in a Cast
+        data = given.astype(np.float32)
     if data.shape not in ((), tuple(dims)):
         raise InvalidArguments(f"initial of state {shown(name)} is {list(data.shape)}, it must be one or {list(dims)}")
     data.setflags(write=False)
