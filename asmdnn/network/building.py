@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
+from asmdnn.forking import importing
 from asmdnn.memory.foreign import rounded_f32
 from asmdnn.memory.sequences import items
 from asmdnn.network.folding import check_node
@@ -24,6 +25,7 @@ from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
 from asmdnn.network.stateful import written_node
 from asmdnn.network.states import NetworkState, checked_state
+from asmdnn.network.static import needed
 from asmdnn.network.storage import precision_of
 from asmdnn.primitives.attributes.user_post_op import trace
 from asmdnn.primitives.core.engine import Engine, engine_or_default
@@ -197,6 +199,32 @@ class Graph:
             raise InvalidArguments("an operand must be a Symbol, an array or a number, not None")
         result: Symbol = self.apply(op, *operands)
         return result
+
+    def gradients(self, loss: Symbol, wrt: Sequence[Symbol]) -> tuple[Symbol, ...]:
+        """The gradients of a loss, one number of f32, by values that it depends on: symbols, each of its value's dims.
+
+        Dims of inputs must be fixed.  Raises InvalidArguments for what is no loss, or does not depend on a value;
+        Unimplemented for operators between them that have no rule (docs/gradients.md).
+        """
+        try:
+            values = list(items(wrt))
+        except Exception:  # whatever the caller's object does
+            values = [wrt]  # type: ignore[list-item]
+        for name, symbol in (("loss", loss), *(("wrt", symbol) for symbol in values)):
+            if not isinstance(symbol, Symbol) or symbol.graph is not self:
+                raise InvalidArguments(f"{name} must be of this graph's symbols, not {shown(symbol)}")
+        with importing():
+            from asmdnn.network.gradients.backwards import differentiated
+            from asmdnn.network.gradients.words import KnownGraph
+
+        nodes = needed(self._nodes, (loss.name,))
+        body = Body(self.name, self._inputs, (), nodes, self._constants)
+        made, constants = list[Node](), dict[str, Array]()
+        known = KnownGraph(body, made.append, constants.__setitem__)
+        names = differentiated(known, nodes, loss.name, [symbol.name for symbol in values], len(self._nodes))
+        self._nodes += made
+        self._constants |= constants
+        return tuple(Symbol(self, name) for name in names)
 
     def compile(
         self,

@@ -180,7 +180,9 @@ class Folding:
 
     def compute(self, node: Node, operator: Operator, inputs: list[Value | None]) -> None:
         """The results if they are known, or else their types."""
-        is_known = all(value is None or value.data is not None for value in inputs) and node.domain != OWN
+        is_known = all(value is None or value.data is not None for value in inputs) and not (
+            node.domain == OWN and node.op == "Written"
+        )
         if (is_known and node.outputs[0] not in self.kept_integers) or node.op in SEE_DIMS:
             types = operator.types(node, *inputs) if operator.infer else []
             self.bounds.spend(node, inputs, types)

@@ -76,6 +76,16 @@ def compiled(**arguments: Any) -> dnn.Network:
     return graph.compile(**{"y": y, **arguments})
 
 
+def differentiated(**arguments: Any) -> dnn.Network:
+    """A network that computes a gradient; loss, wrt: symbols of it where they are names."""
+    graph = dnn.Graph()
+    x = graph.input("x", (2, 3))
+    known = {"x": x, "loss": graph.apply("ReduceSum", graph.apply("Exp", x), keepdims=0)}
+    loss, wrt = (known.get(a, a) if isinstance(a, str) else a for a in (arguments["loss"], arguments["wrt"]))
+    (dx,) = graph.gradients(loss, [wrt] if wrt is x else wrt)
+    return graph.compile(y=dx, engine=ENGINE)
+
+
 def of_torch() -> dict[str, Call]:
     """None where torch is not installed."""
     if find_spec("torch") is None:
@@ -117,6 +127,7 @@ def calls(directory: Path) -> dict[str, Call]:
             with_state, lambda: {"name": "s", "shape": (2, 3), "dtype": np.float32, "initial": array(2, 3)}
         ),
         "Graph.update": (updated, lambda: {"value": array(2, 3), "at": 1}),
+        "Graph.gradients": (differentiated, lambda: {"loss": "loss", "wrt": "x"}),
         "Graph.compile": (compiled, lambda: {"shapes": {"x": (2, 3)}, "engine": ENGINE, "fallback": None}),
         "Network": (net, lambda: {"x": x}),
         "Network.run": (net.run, lambda: {"feeds": {"x": x}}),

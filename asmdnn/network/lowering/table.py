@@ -28,6 +28,7 @@ MODULES = (
     "casts",
     "dequantising",
     "states",
+    "gradients",
 )
 Lowering = Callable[[Steps, Group], None]
 

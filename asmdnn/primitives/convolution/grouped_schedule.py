@@ -179,7 +179,7 @@ def shaped(
 ) -> GroupedRows:
     """The kernel of a chunk of rows, cut into these bands; kind: how many vectors of channels, and channels of one."""
     vectors, channels = kind
-    most = spec.most_pixels(channels)
+    most = spec.most_pixels(channels, g.width)
     abreast = vectors_abreast(spec, g, vectors, most, engine)
     segments = cut_columns(g.axes[-1], most // abreast)
     lanes = lanes_of(spec.isa)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from asmdnn.generators.functions.topk import TopKSpec
 from asmdnn.generators.functions.topk_lists import Order
+from asmdnn.isa.levels import AVX2
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import tag_of
@@ -89,8 +90,14 @@ class TopKRequest:
             src_row_bytes, dst_row_bytes, *_ = some.strides_bytes(f32)
             strides = (src_row_bytes, dst_row_bytes, step * f32.size_bytes)
             size = (some.extent, desc.src.dims[desc.axis])
-            calls.append((spec_of(desc, self.isa, "rows", size, strides), box, outer))
+            calls.append((spec_of(desc, self.isa_of_rows, "rows", size, strides), box, outer))
         return calls
+
+    @property
+    def isa_of_rows(self) -> str:
+        """Of kernels of dense rows: the lower level for lists of several results of short ones."""
+        is_short = self.desc.src.dims[self.desc.axis] <= self.tuning.topk.narrow_elements
+        return AVX2.name if self.desc.k > 1 and is_short else self.isa
 
     def lanes(self, tensors: Mapping[str, MemoryDesc]) -> Calls[TopKSpec]:
         """Vectors of a dense loop, each searched down the axis.  Raises Refused."""
