@@ -18,8 +18,8 @@ SET_BY_OTHERS = {
     "asmdnn/blas.py": {"sgemm"},  # the BLAS
     "asmdnn/primitives/attributes/attr.py": {"__init__"},  # oneDNN's attributes
 }
-# Functions on arrays have keyword-only options, as those of numpy and torch.
-OPTIONS = ("asmdnn/ops/",)
+# Functions on arrays have keyword-only options, as those of numpy and torch, and so has what loads files.
+OPTIONS = ("asmdnn/ops/", "asmdnn/network/loading.py")
 
 # Class names that stand twice, and where.
 TWICE = {
