@@ -27,6 +27,8 @@ MODULES = (
     "casts",
     "dequantising",
     "dynamic",
+    "states",
+    "gradients",
 )
 Lowering = Callable[[Steps, Group], None]
 
