@@ -20,8 +20,8 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.functions import rint
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward
-from asmdnn.primitives.formats import dense_like
 from asmdnn.primitives.products.matmul import MatMul
+from asmdnn.primitives.shapes.formats import dense_like
 from asmdnn.types import PropKind, s8, s32
 
 
