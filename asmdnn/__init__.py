@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Names of the API that come without the rest: a network from a pack is there before all primitives are imported.
 EARLY = {
-    **dict.fromkeys(("load_network", "load_pack", "load_onnx"), "network.loading"), "Engine": "primitives.engine",
+    **dict.fromkeys(("load_network", "load_pack", "load_onnx"), "network.loading"), "Engine": "primitives.core.engine",
 }  # fmt: skip
 
 

@@ -51,20 +51,20 @@ from asmdnn.primitives.convolution_backward.description import (
     DeconvolutionBackwardData,
     DeconvolutionBackwardWeights,
 )
-from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primitive_desc
+from asmdnn.primitives.core.descriptor import PrimitiveDesc, implementations, primitive_desc
+from asmdnn.primitives.core.engine import Engine, Stream
+from asmdnn.primitives.core.packing import write_pack
+from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.dropout.dropout import Dropout
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.elementwise.prelu import PReLUForward
-from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.normalization.lrn_description import LRNForward
-from asmdnn.primitives.packing import write_pack
 from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
-from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.inner_product import (
     InnerProductBackwardData,
     InnerProductBackwardWeights,
@@ -83,7 +83,7 @@ from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, L
 from asmdnn.primitives.reduction.cumulative import CumulativeSum
 from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.primitives.reordering import reorder
+from asmdnn.primitives.reorder.reordering import reorder
 from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
 from asmdnn.primitives.shuffle.shuffle import Shuffle

@@ -20,9 +20,9 @@ from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import F32, output
 from asmdnn.ops.calls import ArrayCall, calls
 from asmdnn.ops.packed import aligned
-from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine, engine_key, engine_or_default
-from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.core.descriptor import primitive_desc
+from asmdnn.primitives.core.engine import Engine, engine_key, engine_or_default
+from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.products.gemm import Gemm, packed_desc
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import f32

@@ -6,7 +6,7 @@ from typing import Any
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.jit import packs
 from asmdnn.ops.calls import calls
-from asmdnn.primitives.implementation import plans
+from asmdnn.primitives.core.implementation import plans
 from asmdnn.runtime.caches import Cache
 from asmdnn.runtime.execution import kernel_cache, live_programs, programs
 from asmdnn.runtime.networks import networks

@@ -9,7 +9,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.ops.calls import calls
-from asmdnn.primitives.implementation import plans
+from asmdnn.primitives.core.implementation import plans
 from tests.primitives.tensors import assert_within
 
 pytestmark = pytest.mark.usefixtures("isa")  # at each level, under a cap

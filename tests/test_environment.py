@@ -10,7 +10,7 @@ import pytest
 
 from asmdnn import environment, verbose
 from asmdnn.jit import profiling, store
-from asmdnn.primitives import checking
+from asmdnn.primitives.core import checking
 from asmdnn.runtime import execution
 
 ROOT = Path(__file__).parents[1]

@@ -133,7 +133,17 @@ PURE = {
     "zlib",
 }
 DEPENDENCIES = {"numpy", "_cffi_backend", "cffi"}
-OPTIONAL = {"cpuinfo", "scipy", "matplotlib", "PIL", "iced_x86", "onnxruntime", "openvino", "torch"}  # inside functions
+OPTIONAL = {
+    "cpuinfo",
+    "scipy",
+    "matplotlib",
+    "PIL",
+    "iced_x86",
+    "onnxruntime",
+    "openvino",
+    "torch",
+    "ml_dtypes",
+}  # inside functions
 
 
 class Import:

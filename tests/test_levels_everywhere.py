@@ -18,9 +18,9 @@ from asmdnn.isa.levels import LEVELS, isa_of
 from asmdnn.isa.vectors import F32_LEVELS, f32_level
 from asmdnn.jit import packs
 from asmdnn.planning.machine import typical_machine
-from asmdnn.primitives import implementation
-from asmdnn.primitives.implementation import plans
-from asmdnn.primitives.packing import write_pack
+from asmdnn.primitives.core import implementation
+from asmdnn.primitives.core.implementation import plans
+from asmdnn.primitives.core.packing import write_pack
 
 NAMES = {level.name for level in LEVELS}
 CONV = "mb1ic16ih8oc16oh8kh3ph1"

@@ -11,7 +11,7 @@ from typing import Any
 
 import asmdnn as dnn
 from asmdnn.planning.plan import Plan
-from asmdnn.primitives.implementation import plans
+from asmdnn.primitives.core.implementation import plans
 
 SIZES = tuple(10**e for e in range(2, 9))
 REPEATS = 4

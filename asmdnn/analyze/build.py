@@ -15,7 +15,7 @@ from asmdnn.isa.assembler import Line
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.plan import Plan
-from asmdnn.primitives.descriptor import PrimitiveDesc
+from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.runtime.rates import Rates, clock_ghz, rates
 
 Trips = dict[CodeLoop, float | None]

@@ -12,7 +12,7 @@ from asmdnn.isa.elements import element_of
 from asmdnn.memory import Memory
 from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.plan import Plan
-from asmdnn.primitives.descriptor import PrimitiveDesc
+from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.runtime.execution import ExecutablePlan
 
 SAMPLES = 7

@@ -18,7 +18,7 @@ from asmdnn.aten.module import array_of, export_of, tensors_of, translated
 from asmdnn.aten.translation import is_supported, name_of
 from asmdnn.errors import Unimplemented
 from asmdnn.network.network import Network
-from asmdnn.primitives.engine import Engine, engine_or_default
+from asmdnn.primitives.core.engine import Engine, engine_or_default
 
 MOST_SHAPES: Final = 32  # of one graph; the one not used for longest is dropped
 LEAST_NODES: Final = 3  # of a part that is worth a call of its own, unless one of its nodes is

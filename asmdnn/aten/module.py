@@ -10,7 +10,7 @@ import numpy as np
 from asmdnn.aten.translation import Translation, is_supported, name_of, rules
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.network.network import Network
-from asmdnn.primitives.engine import Engine, engine_or_default
+from asmdnn.primitives.core.engine import Engine, engine_or_default
 
 CHECKS: Final = ("_assert_tensor_metadata.default",)  # of what shapes and types say already
 

@@ -15,7 +15,7 @@ from asmdnn.bench.common import COMMON
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.words import Option, Settings
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.description import Description
+from asmdnn.primitives.core.description import Description
 
 Array = npt.NDArray[Any]
 

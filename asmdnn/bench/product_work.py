@@ -100,7 +100,7 @@ class ProductWork(TensorWork):
     def set_attributes(self, settings: Any, dims: Mapping[str, tuple[int, ...]], channels: Mapping[str, int]) -> None:
         """By the words for them; channels: the dim of each tensor that `per_oc` means."""
         self.scales = scales_of(settings.scales, dims, channels)
-        self.typed, points = numbers_of(settings.types, settings.zero_points, dims)
+        self.typed, points = numbers_of(settings.types, settings.zero_points, dims, settings.fpmath)
         more = {"channels": channels["dst"], "scales": self.scales.masks, "zero_points": points}
         self.attr = settings.attr(dims["dst"], **more)
         self.quantities = {**self.scales.arrays, **self.typed.zero_points}

@@ -28,10 +28,10 @@ from asmdnn.isa.levels import isa_of
 from asmdnn.isa.vectors import F32_LEVELS, f32_level
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
-from asmdnn.primitives.description import Description
-from asmdnn.primitives.descriptor import PrimitiveDesc
-from asmdnn.primitives.implementation import checked
-from asmdnn.primitives.registry import kind_of
+from asmdnn.primitives.core.description import Description
+from asmdnn.primitives.core.descriptor import PrimitiveDesc
+from asmdnn.primitives.core.implementation import checked
+from asmdnn.primitives.core.registry import kind_of
 
 ROUNDS = 6  # at least, of the last samples
 FAR = 2.0  # times the best of one sample each: not measured

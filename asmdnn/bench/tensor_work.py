@@ -18,7 +18,7 @@ from asmdnn.bench.driver import Array, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.values import decoded, poison, random_values
 from asmdnn.bench.words import Option, direction
-from asmdnn.primitives.description import Description
+from asmdnn.primitives.core.description import Description
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor

@@ -18,10 +18,10 @@ from asmdnn.bench.timing import interleaved, sampled
 from asmdnn.errors import AsmdnnError, InvalidArguments
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
-from asmdnn.primitives import tuned
-from asmdnn.primitives.implementation import plan_digest, plan_key
-from asmdnn.primitives.registry import kind_of
-from asmdnn.primitives.tuned import Choice
+from asmdnn.primitives.core import tuned
+from asmdnn.primitives.core.implementation import plan_digest, plan_key
+from asmdnn.primitives.core.registry import kind_of
+from asmdnn.primitives.core.tuned import Choice
 
 LEAST_GAIN = 1.03  # of what is kept: less is noise
 Calls = Mapping[str, Callable[[], object]]

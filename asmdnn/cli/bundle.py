@@ -105,7 +105,7 @@ def _versions() -> str:
         with contextlib.suppress(metadata.PackageNotFoundError):
             lines.append(f"{package} {metadata.version(package)}")
     lines.append(f"executable {sys.executable}")
-    from asmdnn.primitives.packing import versions
+    from asmdnn.primitives.core.packing import versions
 
     return "\n".join([*lines, *(f"{name} {version}" for name, version in versions().items())]) + "\n"
 

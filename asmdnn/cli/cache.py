@@ -57,7 +57,7 @@ def _list(store: DiskStore) -> None:
 def _list_tuned() -> None:
     if not tuned_directory().is_dir():
         return
-    from asmdnn.primitives import registry, tuned  # not above: the other words do not need numpy
+    from asmdnn.primitives.core import registry, tuned  # not above: the other words do not need numpy
 
     registry.kinds()  # so that all classes of specs are known
     for key, choice in tuned.choices():
@@ -68,8 +68,8 @@ def _forget_stale() -> int:
     """Remove what was tuned with another version; how many plans."""
     if not tuned_directory().is_dir():
         return 0
-    from asmdnn.primitives import registry, tuned
-    from asmdnn.primitives.implementation import plan_digest
+    from asmdnn.primitives.core import registry, tuned
+    from asmdnn.primitives.core.implementation import plan_digest
 
     registry.kinds()
     sources = plan_digest()

@@ -12,7 +12,7 @@ from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.generators.contract import Spec
 from asmdnn.isa.levels import ANY_CPU, LEVELS, isa_of
 from asmdnn.planning.phase import FLAGS
-from asmdnn.primitives.descriptor import PrimitiveDesc
+from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.runtime.execution import executor_spec
 
 

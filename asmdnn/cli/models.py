@@ -12,7 +12,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.network.loading import load_onnx
 from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 
 HELP = """  --shape=NAME:1x3x48x320  dims of an input, where the model leaves some open; may come several times;
                            without it the first dim is 1, where that alone is open;

@@ -19,8 +19,8 @@ from asmdnn.jit.image_file import is_image
 from asmdnn.jit.pack_file import PackEntry
 from asmdnn.jit.packs import Pack
 from asmdnn.planning.host import executable_isas
-from asmdnn.primitives.description import Description
-from asmdnn.primitives.packing import read_pack, write_pack
+from asmdnn.primitives.core.description import Description
+from asmdnn.primitives.core.packing import read_pack, write_pack
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import IsaName
 

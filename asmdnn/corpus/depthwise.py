@@ -45,7 +45,7 @@ def by_lanes(spec: GroupedRows, isa: str, types: Types, dst: DataType, **more: A
     spec = retyped(spec, isa, types.src, types.weights, dst)
     common = {field.name: getattr(spec, field.name) for field in fields(spec)}
     found = DepthwiseRowsSpec(**{**common, "bias": spec.bias and types.sums == f32, "abreast": 1}, **more)
-    most = found.most_pixels(spec.channels)
+    most = found.most_pixels(spec.channels, spec.width)
     return replace(found, segments=tuple(replace(x, pixels=min(x.pixels, most)) for x in spec.segments))
 
 

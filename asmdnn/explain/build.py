@@ -12,7 +12,7 @@ from asmdnn.explain.tiles import plane_of
 from asmdnn.planning.phase import Phase, said_of
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal
-from asmdnn.primitives.descriptor import PrimitiveDesc, implementations
+from asmdnn.primitives.core.descriptor import PrimitiveDesc, implementations
 
 
 def explain(pd: PrimitiveDesc, problem: str) -> Explanation:

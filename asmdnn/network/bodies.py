@@ -1,11 +1,14 @@
-"""Nodes with bodies, in whose place the nodes of a body come: the branch of an If, and the rounds of a Loop.
+"""Nodes with bodies, in whose place the nodes of a body come: branches of an If, rounds of a Loop and of a Scan.
 
-Each has to be decided by constants: which branch, and how many rounds.  A round's nodes read the results of the one
-before; what rounds hand out is stacked behind one another.
+Constants decide which branch, and how many rounds, where they can.  A round's nodes read the results of the one before;
+what rounds hand out is stacked behind one another.  Where data decide, both branches are computed, and all rounds that
+there may be: results are chosen from, so these must have the same dims, and no indices that could be wrong in a branch
+that is not chosen.
 """
 
 import sys
 from collections.abc import Callable, Mapping
+from math import prod
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +18,12 @@ from asmdnn.network.graph import NOTHING, Array, Body, Node
 from asmdnn.network.operators.definition import Value
 
 OPSET = 13  # whose Unsqueeze and Concat stack what rounds hand out
+SCANS_BY_AXES = 9  # the operator set since which a Scan has no batches
+MOST_ROUNDS = 256  # of a loop that data end
+BY_INDICES = {
+    "Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND", "TensorScatter", "RoiAlign",
+    "MaxUnpool", "OneHotRows",
+}  # fmt: skip
 
 
 class BodyFolding(Protocol):
@@ -25,19 +34,65 @@ class BodyFolding(Protocol):
     def node(self, node: Node) -> None: ...
     def inlined(self, body: Body, inputs: Mapping[str, str]) -> list[str]: ...
     def constant(self, name: str, data: Array) -> str: ...
+    def known(self, name: str) -> str: ...
 
 
 def chosen(folding: BodyFolding, node: Node) -> dict[str, str]:
     """The results of the branch that a constant condition chooses."""
     condition = folding.values[node.inputs[0]].data
     if condition is None:
-        raise Unimplemented(
-            f"{node} chooses by the data of {shown(node.inputs[0])}: pass what decides it in constants="
-        )
+        return of_both(folding, node)
     body = node.get("then_branch" if number_of(node, node.inputs[0], condition) else "else_branch")
     if not isinstance(body, Body) or len(body.outputs) != len(node.outputs):
         raise InvalidArguments(f"{node} has no branch with {len(node.outputs)} results")
     return dict(zip(node.outputs, folding.inlined(body, {}), strict=True))
+
+
+def of_both(folding: BodyFolding, node: Node) -> dict[str, str]:
+    """The results of both branches, chosen from by data."""
+    (condition,), found = node.inputs, []
+    for name in ("then_branch", "else_branch"):
+        body = node.get(name)
+        if not isinstance(body, Body) or len(body.outputs) != len(node.outputs):
+            raise InvalidArguments(f"{node} has no branch with {len(node.outputs)} results")
+        check_is_harmless(node, body)
+        found.append(folding.inlined(body, {}))
+    return {
+        result: selected(folding, node, condition, both, result)
+        for result, both in zip(node.outputs, zip(*found, strict=True), strict=True)
+        if result != NOTHING
+    }
+
+
+def check_is_harmless(node: Node, body: Body) -> None:
+    """Raise Unimplemented for what may be an error in a branch, or a round, that is not wanted."""
+    for inner in body.nodes:
+        if inner.op in BY_INDICES or inner.op in BODIES:
+            raise Unimplemented(
+                f"{node} chooses by the data of {shown(node.inputs[0])}, and {inner} may be wrong in what is not "
+                "chosen: pass what decides it in constants="
+            )
+
+
+def selected(folding: BodyFolding, node: Node, condition: str, both: tuple[str, ...], name: str) -> str:
+    """The first of two values where a condition holds, which has one element.  Raises Unimplemented."""
+    (a, b), known = (folding.values[x] for x in both), folding.values[condition]
+    if a.shape != b.shape or a.dtype != b.dtype:
+        words = " and ".join(f"{x.dtype.name}{list(x.shape)}" for x in (a, b))
+        raise Unimplemented(f"{node} makes {words} of {shown(name)}, as data choose: only equal dims are known")
+    if prod(known.shape) != 1:
+        raise InvalidArguments(f"{node} is decided by {shown(condition)}, which must be one number")
+    if both[0] == both[1]:
+        return both[0]
+    number = len(folding.values)
+    single, wide, result = (f"{node.outputs[0]}/{what} {number}" for what in ("condition", "choice", "chosen"))
+    ones = folding.constant(f"{single} dims", np.array([1] * len(a.shape), np.int64))
+    dims = folding.constant(f"{wide} dims", np.array(a.shape, np.int64))
+    for op, inputs, output in (
+        ("Reshape", (condition, ones), single), ("Expand", (single, dims), wide), ("Where", (wide, *both), result),
+    ):  # fmt: skip
+        folding.node(Node(op, tuple(map(folding.known, inputs)), (output,), {}, name=node.name, domain="", opset=OPSET))
+    return folding.known(result)
 
 
 def unrolled(folding: BodyFolding, node: Node) -> dict[str, str]:
@@ -50,6 +105,8 @@ def unrolled(folding: BodyFolding, node: Node) -> dict[str, str]:
             f"{node} has no body with {len(carried)} values that go on and {handed_out} that it hands out"
         )
     most = known(folding, node, limit, sys.maxsize)
+    if is_data(folding, condition):
+        return by_data(folding, node, condition, carried, range(min(most, sys.maxsize)))
     goes_on, rounds, found = bool(known(folding, node, condition, 1)), 0, list[list[str]]()
     while goes_on and rounds < most:
         number = folding.constant(f"round {rounds} of {node.outputs[0]}", np.array(rounds, np.int64))
@@ -57,11 +114,43 @@ def unrolled(folding: BodyFolding, node: Node) -> dict[str, str]:
         again, *results = folding.inlined(body, dict(zip(body.inputs, (number, yes, *carried), strict=True)))
         carried = results[: len(carried)]
         found.append(results[len(carried) :])
-        goes_on, rounds = bool(known(folding, node, again, 1)), rounds + 1
+        if is_data(folding, again) and rounds + 1 < most:
+            return by_data(folding, node, again, carried, range(rounds + 1, most))
+        goes_on, rounds = rounds + 1 == most or bool(known(folding, node, again, 1)), rounds + 1
     if handed_out and not found:
         raise Unimplemented(f"{node} has no rounds, so that nobody knows the dims of what it hands out")
     stacks = [stacked(folding, node, [one[i] for one in found], i) for i in range(handed_out)]
     return {name: made for name, made in zip(node.outputs, (*carried, *stacks), strict=True) if name != NOTHING}
+
+
+def is_data(folding: BodyFolding, name: str) -> bool:
+    return name != NOTHING and folding.values[name].data is None
+
+
+def by_data(folding: BodyFolding, node: Node, goes_on: str, carried: list[str], rounds: range) -> dict[str, str]:
+    """All rounds that there may be, of which those behind the last one change nothing."""
+    body = node.get("body")
+    if len(node.outputs) != len(carried):
+        raise Unimplemented(
+            f"{node} has as many rounds as the data of {shown(goes_on)} says: only loops that constants count "
+            "hand out rows"
+        )
+    if rounds.stop - rounds.start > MOST_ROUNDS:
+        raise Unimplemented(f"{node} ends when its data say so: give it at most {MOST_ROUNDS} rounds, a constant M")
+    check_is_harmless(node, body)
+    for i in rounds:
+        number = folding.constant(f"round {i} of {node.outputs[0]}", np.array(i, np.int64))
+        again, *results = folding.inlined(body, dict(zip(body.inputs, (number, goes_on, *carried), strict=True)))
+        pairs = list(zip(results, carried, strict=True))
+        carried = [selected(folding, node, goes_on, pair, node.outputs[0]) for pair in pairs]
+        goes_on = both_hold(folding, node, goes_on, again)
+    return {name: made for name, made in zip(node.outputs, carried, strict=True) if name != NOTHING}
+
+
+def both_hold(folding: BodyFolding, node: Node, first: str, second: str) -> str:
+    result = f"{node.outputs[0]}/goes on {len(folding.values)}"
+    folding.node(Node("And", (first, second), (result,), {}, name=node.name, domain="", opset=OPSET))
+    return folding.known(result)
 
 
 def known(folding: BodyFolding, node: Node, name: str, default: int) -> int:
@@ -83,15 +172,64 @@ def number_of(node: Node, name: str, data: Array) -> int:
     return int(data.ravel()[0])
 
 
-def stacked(folding: BodyFolding, node: Node, values: list[str], number: int) -> str:
-    """What all rounds hand out, along a first axis of its own."""
+def stacked(folding: BodyFolding, node: Node, values: list[str], number: int, axis: int = 0) -> str:
+    """What all rounds hand out, along an axis of its own."""
     prefix = f"rounds of {node.outputs[0]} {number}"
-    axes = folding.constant(f"{prefix} axes", np.array([0], np.int64))
+    axes = folding.constant(f"{prefix} axes", np.array([axis], np.int64))
     rows = [f"{prefix}/{i}" for i in range(len(values))]
     for value, row in zip(values, rows, strict=True):
         folding.node(Node("Unsqueeze", (value, axes), (row,), attributes={}, name=node.name, domain="", opset=OPSET))
-    folding.node(Node("Concat", tuple(rows), (prefix,), attributes={"axis": 0}, name=node.name, domain="", opset=OPSET))
+    folding.node(
+        Node("Concat", tuple(rows), (prefix,), attributes={"axis": axis}, name=node.name, domain="", opset=OPSET)
+    )
     return prefix
 
 
-BODIES: dict[str, Callable[[BodyFolding, Node], dict[str, str]]] = {"If": chosen, "Loop": unrolled}
+def scanned(folding: BodyFolding, node: Node) -> dict[str, str]:
+    """A round for each element along an axis of what is scanned."""
+    body, count = node.get("body"), node.get("num_scan_inputs")
+    if node.opset < SCANS_BY_AXES:
+        raise Unimplemented(f"{node} is of operator set {node.opset}, whose Scan has batches: convert it to 9 or more")
+    carried, parts = list(node.inputs[: len(node.inputs) - count]), node.inputs[len(node.inputs) - count :]
+    made = len(node.outputs) - len(carried)
+    if len(body.inputs) != len(node.inputs) or len(body.outputs) != len(node.outputs) or min(count - 1, made) < 0:
+        raise InvalidArguments(f"{node} has no body with {len(carried)} states, {count} parts and {made} results")
+    axes = [
+        axis % len(folding.values[x].shape)
+        for axis, x in zip(listed(node, "scan_input_axes", count), parts, strict=True)
+    ]
+    rounds = {folding.values[x].shape[axis] for axis, x in zip(axes, parts, strict=True)}
+    if len(rounds) != 1 or not max(rounds):
+        raise InvalidArguments(f"{node} scans axes of {sorted(rounds)} elements, they must have as many, and some")
+    (steps,), found = rounds, list[list[str]]()
+    back = listed(node, "scan_input_directions", count)
+    for i in range(steps):
+        now = [element(folding, node, x, axis, steps - 1 - i if turned else i)
+               for x, axis, turned in zip(parts, axes, back, strict=True)]  # fmt: skip
+        results = folding.inlined(body, dict(zip(body.inputs, (*carried, *now), strict=True)))
+        carried = results[: len(carried)]
+        found.append(results[len(carried) :])
+    turns, ends = listed(node, "scan_output_directions", made), listed(node, "scan_output_axes", made)
+    stacks = [
+        stacked(folding, node, [one[i] for one in found][:: -1 if turns[i] else 1], i, ends[i]) for i in range(made)
+    ]
+    return {name: one for name, one in zip(node.outputs, (*carried, *stacks), strict=True) if name != NOTHING}
+
+
+def listed(node: Node, name: str, count: int) -> tuple[int, ...]:
+    """A list of numbers, which are 0 where it is left out.  Raises InvalidArguments."""
+    found = tuple(node.get(name, (0,) * count))
+    if len(found) != count:
+        raise InvalidArguments(f"{node} has {len(found)} {name}, it must have {count}")
+    return found
+
+
+def element(folding: BodyFolding, node: Node, x: str, axis: int, place: int) -> str:
+    """One of those along an axis."""
+    result = f"{x}/{place} of axis {axis} for {node.outputs[0]}"
+    index = folding.constant(f"{result}, its place", np.array(place, np.int64))
+    folding.node(Node("Gather", (x, index), (result,), {"axis": axis}, name=node.name, domain="", opset=OPSET))
+    return folding.known(result)
+
+
+BODIES: dict[str, Callable[[BodyFolding, Node], dict[str, str]]] = {"If": chosen, "Loop": unrolled, "Scan": scanned}

@@ -19,8 +19,9 @@ from asmdnn.network.element_types import ELEMENTS
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.known import sentence_of_unknown
 from asmdnn.network.operators.attributes import check_attributes
-from asmdnn.network.operators.definition import Operator, Value, listed
+from asmdnn.network.operators.definition import Operator, Value
 from asmdnn.network.operators.evaluation import own_errors
+from asmdnn.network.operators.own import OWN
 from asmdnn.network.operators.signatures import check_signature
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.quantised.weights import weights_of_products
@@ -82,7 +83,7 @@ def constant_of(name: str, declared: TensorType, given: Any) -> Array:
     """An input's data, in its type.  Raises InvalidArguments."""
     try:
         data = np.asarray(given)
-        fits = data.dtype.kind in "fiub"
+        fits = data.dtype.kind in "fiub" or data.dtype == declared.dtype
     except Exception:  # whatever the caller's object does
         fits = False
     if not fits:
@@ -179,12 +180,14 @@ class Folding:
 
     def compute(self, node: Node, operator: Operator, inputs: list[Value | None]) -> None:
         """The results if they are known, or else their types."""
-        is_known = all(value is None or value.data is not None for value in inputs)
+        is_known = all(value is None or value.data is not None for value in inputs) and not (
+            node.domain == OWN and node.op == "Written"
+        )
         if (is_known and node.outputs[0] not in self.kept_integers) or node.op in SEE_DIMS:
             types = operator.types(node, *inputs) if operator.infer else []
             self.bounds.spend(node, inputs, types)
             arrays = (placeholder(value) if node.op in SEE_DIMS else value and value.data for value in inputs)
-            results = tuple(map(np.asarray, listed(operator.evaluate(node, *arrays))))
+            results = tuple(map(np.asarray, operator.results(node, *arrays)))
             if not operator.infer:
                 self.bounds.spend(node, (), [(array.shape, array.dtype) for array in results])
             check_outputs(node, len(results))

@@ -6,13 +6,13 @@ import numpy as np
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.network.descriptors import input_desc
+from asmdnn.network.descriptors import STORED, input_desc
 from asmdnn.network.graph import Array
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.place import Place
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.gather.indices import NO_AXIS
-from asmdnn.types import s32
+from asmdnn.types import DataType, f32, s32
 
 INT32 = 1 << 31  # the limit of integers that choose nothing
 
@@ -32,6 +32,7 @@ class ValuesOfIndices:
     if TYPE_CHECKING:
 
         def value(self, name: str) -> Value: ...
+        def as_type(self, name: str, dtype: DataType) -> Place: ...
         def buffer(self, name: str, desc: MemoryDesc) -> str: ...
         def reorder(self, source: Place, target: Place, name: str) -> None: ...
         def weight(self, name: str, array: Array, desc: MemoryDesc) -> Place: ...
@@ -78,10 +79,23 @@ class ValuesOfIndices:
             raise Refused(f"{name} is {value.dtype.name}, only int32 and int64 are read")
         return self.limited(name, (limit, axis))
 
+    def number_of(self, name: str, limit: int) -> Place:
+        """Where integers lie that callers pass as f32: bytes, words, and unsigned ones up to a limit that is checked
+        before every run.  Raises Refused."""
+        value = self.value(name)
+        if value.dtype in STORED:
+            return self.as_type(name, f32)
+        if name not in self.given:
+            raise Refused(f"{name} is {value.dtype.name} that a kernel makes, only f32 is computed with")
+        return self.limited(name, (limit, NO_AXIS)) if value.dtype.itemsize >= s32.size_bytes else self.given_as(name)
+
+    def given_as(self, name: str) -> Place:
+        return Place(name, input_desc(self.value(name)))
+
     def limited(self, name: str, limit: tuple[int, int]) -> Place:
         """An input of integers, of which the least limit holds."""
         self.limits[name] = min(self.limits.get(name, limit), limit)
-        return Place(name, input_desc(self.value(name)))
+        return self.given_as(name)
 
     def places_along(self, name: str, numbers: Array) -> Place:
         """Constant indices, of any dims."""

@@ -26,7 +26,7 @@ from asmdnn.network.onnx.wire import LARGEST_FILE_BYTES
 from asmdnn.network.running import Runner
 from asmdnn.network.saved import Saved, saved
 from asmdnn.network.storage import IN_F32, Precision
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.version import __version__
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from asmdnn.network.join import deliver
 from asmdnn.network.lowering.table import lower
 from asmdnn.network.steps import BY_ITSELF, CHANNELS_LAST, LAST, PLAIN, FormatChoice, Place, Steps
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.descriptor import primitive_desc
+from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.reorder.reorder import Reorder
 
 MOST_WAYS = 4  # continued at one time

@@ -23,9 +23,9 @@ from asmdnn.network.quantised.weights import MOVES
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import Steps
 from asmdnn.network.storage import AS_DECLARED, Precision, StorageTypes
-from asmdnn.primitives.description import Description
-from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.description import Description
+from asmdnn.primitives.core.descriptor import primitive_desc
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import bf16

@@ -57,7 +57,7 @@ class SavedKernel:
     def spec(self) -> Any:
         """Raises NotPackable for a text that is none of ours."""
         with importing():
-            from asmdnn.primitives.registry import kinds
+            from asmdnn.primitives.core.registry import kinds
 
             kinds()  # so that all classes of specs are known
         return decoded(json.loads(self.text))

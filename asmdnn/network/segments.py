@@ -38,7 +38,7 @@ from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import NUMBERS, Place, Steps
 from asmdnn.network.storage import AS_DECLARED, IN_F32, Precision, StorageTypes
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 
 REWRITES = (
     integers_kept,

@@ -22,15 +22,16 @@ from asmdnn.network.graph import Array, Node
 from asmdnn.network.indices import ValuesOfIndices
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.place import Place as Place
+from asmdnn.network.place import StateWindow
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.storage import AS_DECLARED, StorageTypes
 from asmdnn.network.typed_values import NARROW, TypedValues
 from asmdnn.planning.phase import View
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
-from asmdnn.primitives.description import Description
-from asmdnn.primitives.descriptor import PrimitiveDesc, primitive_desc
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.description import Description
+from asmdnn.primitives.core.descriptor import PrimitiveDesc, primitive_desc
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import DataType, f32
 
@@ -99,6 +100,7 @@ class Steps(TypedValues, ValuesOfIndices):
         self.checked: dict[str, tuple[int, int]] = {}
         self.limits: dict[str, tuple[int, int]] = {}
         self.integers_behind: dict[str, Node] = {}  # for floats that nobody has made: the node that would
+        self.windows: dict[str, StateWindow] = {}  # by values that are written to states
         self.given = set(graph.inputs)
         for name in graph.inputs:
             value = graph.values[name]
@@ -113,6 +115,7 @@ class Steps(TypedValues, ValuesOfIndices):
         other.places, other.integers, other.limits = dict(self.places), dict(self.integers), dict(self.limits)
         other.given, other.integers_behind = set(self.given), dict(self.integers_behind)
         other.bounds, other.checked = dict(self.bounds), dict(self.checked)
+        other.windows = dict(self.windows)
         return other
 
     def become(self, other: "Steps") -> None:

@@ -13,8 +13,8 @@ from asmdnn.network.running import native_array
 from asmdnn.network.steps import Step
 from asmdnn.network.weights import pages
 from asmdnn.planning.phase import View
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.reordering import reorder
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.reorder.reordering import reorder
 from asmdnn.runtime.execution import program_of
 
 

@@ -11,8 +11,8 @@ from asmdnn.network.descriptors import row_major
 from asmdnn.network.running import PAGE_BYTES
 from asmdnn.network.steps import Weight
 from asmdnn.network.typed_values import NARROW
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.reordering import reorder
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.reorder.reordering import reorder
 
 
 @dataclass(frozen=True, eq=False)

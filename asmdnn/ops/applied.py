@@ -11,10 +11,10 @@ from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
 from asmdnn.ops.typed import numpy_type, result_type, typed, typed_output
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.primitives.description import Description
-from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine, engine_key
-from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.core.description import Description
+from asmdnn.primitives.core.descriptor import primitive_desc
+from asmdnn.primitives.core.engine import Engine, engine_key
+from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.types import DataType
 
 Descs = dict[str, MemoryDesc]

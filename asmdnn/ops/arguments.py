@@ -13,7 +13,7 @@ from asmdnn.memory.foreign import as_array
 from asmdnn.memory.sequences import items
 from asmdnn.memory.summed import SummedDesc
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
-from asmdnn.primitives.windows import MAX_SIZE
+from asmdnn.primitives.shapes.windows import MAX_SIZE
 
 Array = npt.NDArray[np.float32]
 AnyArray = npt.NDArray[Any]

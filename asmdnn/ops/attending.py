@@ -8,7 +8,7 @@ from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.typed import typed
 from asmdnn.primitives.attention.description import NDIMS, AttentionForward
 from asmdnn.primitives.attributes.numbers import check_flag
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.types import DataType, PropKind
 
 

@@ -14,7 +14,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated, no_memory
 from asmdnn.ops.arguments import AnyArray
-from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.runtime.addresses import address_reader
 from asmdnn.runtime.caches import Cache
 from asmdnn.runtime.scratch import scratch_pool

@@ -18,7 +18,7 @@ from asmdnn.primitives.convolution_backward.description import (
     DeconvolutionBackwardData,
     DeconvolutionBackwardWeights,
 )
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.types import ConvolutionAlgorithm
 
 MOST_AXES = 3

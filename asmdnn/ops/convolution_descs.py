@@ -9,9 +9,9 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.ops.arguments import pads, per_axis
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.convolution.words import algorithm_of
-from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.windows import MAX_SIZE
+from asmdnn.primitives.core.descriptor import primitive_desc
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.shapes.windows import MAX_SIZE
 from asmdnn.types import DataType, f32
 
 USUAL_PIXELS = 28  # of an axis of dst that weights are packed for if no shape is given

@@ -12,9 +12,9 @@ from asmdnn.ops.applied import Descs, Ending, apply, compute, same_dims
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.typed import typed
 from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward
-from asmdnn.primitives.engine import Engine
 from asmdnn.types import BinaryAlgorithm, DataType, EltwiseAlgorithm, PropKind
 
 

@@ -11,10 +11,10 @@ from asmdnn.memory.allocation import allocated
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, output
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
-from asmdnn.primitives.description import Description
-from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine, engine_key
-from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.core.description import Description
+from asmdnn.primitives.core.descriptor import primitive_desc
+from asmdnn.primitives.core.engine import Engine, engine_key
+from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.types import f32
 
 Descs = dict[str, MemoryDesc]

@@ -12,7 +12,7 @@ from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.moves import delivered, memory_of, run, target
 from asmdnn.ops.typed import typed, typed_output
 from asmdnn.primitives.concat.concat import axis_of
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.gather.indices import check_indices
 

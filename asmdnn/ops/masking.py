@@ -11,8 +11,8 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.arguments import F32, AnyArray
 from asmdnn.ops.moves import delivered, memory_of, run, target
 from asmdnn.primitives.attributes.numbers import finite
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.dropout.dropout import Dropout
-from asmdnn.primitives.engine import Engine
 from asmdnn.types import u8
 
 SEEDS = 2**31

@@ -19,11 +19,11 @@ from asmdnn.ops.arguments import AnyArray, integers
 from asmdnn.ops.typed import numpy_type, typed, typed_output
 from asmdnn.primitives.concat.concat import Concat, axis_of
 from asmdnn.primitives.concat.pad import Pad, PadMode
-from asmdnn.primitives.description import Description
-from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.description import Description
+from asmdnn.primitives.core.descriptor import primitive_desc
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.gather.description import Gather
-from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import DataType
 

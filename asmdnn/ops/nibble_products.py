@@ -15,11 +15,11 @@ from asmdnn.ops.quantized import ProductRequest
 from asmdnn.ops.typed import kind_of, numpy_type, result_type, typed, typed_output
 from asmdnn.primitives.attributes.attr import Attr, Binary
 from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine, engine_key
-from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.core.descriptor import primitive_desc
+from asmdnn.primitives.core.engine import Engine, engine_key
+from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.quantized.description import BLOCK, QuantizedMatMul, check_group
-from asmdnn.primitives.reordering import reorder
+from asmdnn.primitives.reorder.reordering import reorder
 from asmdnn.types import DataType, f32, u8
 
 SYMMETRIC, EIGHT_BITS = ("s4", "s8"), ("s8", "u8")

@@ -6,7 +6,7 @@ from typing import Any
 from asmdnn.ops.applied import apply, same_dims
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.primitives.attributes.attr import AnyPostOp
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.normalization.lrn_description import LRNAlgorithm, LRNForward

@@ -10,8 +10,8 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.ops.arguments import F32, Array, as_f32
 from asmdnn.ops.packed import pack, pack_into
-from asmdnn.primitives.checking import is_checking
-from asmdnn.primitives.engine import Engine, engine_key
+from asmdnn.primitives.core.checking import is_checking
+from asmdnn.primitives.core.engine import Engine, engine_key
 from asmdnn.types import f32
 
 LOOKED_AT = 64  # elements of the source at every use: an update that leaves all of them as they were is none

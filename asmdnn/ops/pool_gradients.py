@@ -12,7 +12,7 @@ from asmdnn.memory.foreign import as_array
 from asmdnn.ops.arguments import F32, Array, as_f32
 from asmdnn.ops.gradients import Descs, Labels, dims_of, gradient
 from asmdnn.ops.pooling import Sizes, each, flag
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
 from asmdnn.types import PoolingAlgorithm, s32
 

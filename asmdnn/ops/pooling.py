@@ -13,9 +13,9 @@ from asmdnn.ops.applied import Descs, Ending, apply
 from asmdnn.ops.arguments import AnyArray, integers
 from asmdnn.ops.typed import typed
 from asmdnn.primitives.attributes.attr import AnyPostOp
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.pooling.description import AdaptivePooling, Pooling, PoolingForward
-from asmdnn.primitives.windows import MAX_SIZE
+from asmdnn.primitives.shapes.windows import MAX_SIZE
 from asmdnn.types import DataType, PoolingAlgorithm, s32
 
 Sizes = int | Sequence[int]

@@ -14,7 +14,7 @@ from asmdnn.ops.applied import Descs, apply
 from asmdnn.ops.arguments import AnyArray, integers, output
 from asmdnn.ops.typed import kind_of, named, numpy_type, typed
 from asmdnn.primitives.attributes.numbers import check_flag
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.types import s32
 

@@ -14,9 +14,9 @@ from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, packed_or_plain
 from asmdnn.ops.calls import ArrayCall, calls, layout_of
 from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.primitives.attributes.numbers import check_alg, check_flag
-from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine, engine_key
-from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.core.descriptor import primitive_desc
+from asmdnn.primitives.core.engine import Engine, engine_key
+from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.recurrent.description import (
     DIRECTIONS,
     GRUForward,

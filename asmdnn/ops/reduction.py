@@ -11,7 +11,7 @@ from asmdnn.ops.arguments import AnyArray, integers
 from asmdnn.ops.typed import fractions, typed, typed_output
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.attributes.numbers import check_flag
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reduction.cumulative import CumulativeSum
 from asmdnn.primitives.reduction.description import ReductionAlgorithm, ReductionForward
 from asmdnn.types import DataType

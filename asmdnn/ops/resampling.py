@@ -10,7 +10,7 @@ from asmdnn.ops.applied import Descs, apply
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.pooling import each, image
 from asmdnn.primitives.attributes.numbers import finite
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.resampling.description import (
     Coordinates,
     NearestRounding,

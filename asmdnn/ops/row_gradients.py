@@ -5,7 +5,7 @@ from typing import Any
 from asmdnn.errors import InvalidArguments
 from asmdnn.ops.arguments import Array, as_f32
 from asmdnn.ops.gradients import Descs, gradient, gradients
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
 from asmdnn.primitives.softmax.description import SoftmaxAlgorithm

@@ -7,8 +7,8 @@ from asmdnn.ops.applied import apply, same_dims, widened
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.typed import typed
 from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.prelu import PReLUForward
-from asmdnn.primitives.engine import Engine
 from asmdnn.types import DataType, PropKind
 
 

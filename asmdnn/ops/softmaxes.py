@@ -7,7 +7,7 @@ from asmdnn.ops.applied import Ending, apply, same_dims, widened
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.typed import fractions, typed
 from asmdnn.primitives.attributes.attr import AnyPostOp
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.softmax.description import SoftmaxAlgorithm, SoftmaxForward
 from asmdnn.types import DataType, PropKind
 

@@ -8,7 +8,7 @@ from asmdnn.memory.sequences import items
 from asmdnn.ops.applied import apply, same_dims
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.primitives.attributes.attr import AnyPostOp
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.sum.sum import SumForward
 from asmdnn.types import DataType
 

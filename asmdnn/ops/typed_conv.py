@@ -14,8 +14,8 @@ from asmdnn.ops.arguments import AnyArray, image_dims
 from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow, description, packing_desc, plain_weights
 from asmdnn.ops.quantized import Arguments, ProductRequest, check_typed_output, execute, packed_source
 from asmdnn.ops.typed import named, typed
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.reordering import reorder
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.reorder.reordering import reorder
 
 TENSORS = {"x": "src", "w": "weights", "out": "dst"}  # and what the primitive calls them
 

@@ -13,10 +13,10 @@ from asmdnn.ops.arguments import AnyArray, widened
 from asmdnn.ops.nibbles import QuantizedWeights
 from asmdnn.ops.quantized import Arguments, ProductRequest, check_typed_output, execute
 from asmdnn.ops.typed import named, typed
-from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.descriptor import primitive_desc
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.primitives.reordering import reorder
+from asmdnn.primitives.reorder.reordering import reorder
 from asmdnn.types import f32
 
 TENSORS = {"a": "src", "b": "weights", "out": "dst"}  # and what the primitive calls them

@@ -18,10 +18,11 @@ import numpy as np
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64
-from asmdnn.types import DataType
+from asmdnn.types import DataType, f32
 
 SRC: Final = 0
 DST: Final = 1
+MAX_STEP = (2**31 - 1) // f32.size_bytes  # elements: steps in code are 32 bits of bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Machine:
     def tuning(self) -> "Tuning":
         """What planners choose by."""
         with importing():
-            from asmdnn.planning.tuning import tuning_of
+            from asmdnn.planning.of_classes import tuning_of
 
         return self.own_tuning or tuning_of(self.name)
 

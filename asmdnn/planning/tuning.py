@@ -1,9 +1,9 @@
 """What planners choose by: the numbers that measurements decided, of a CPU class.
 
 The defaults are those of Zen 3 (AMD EPYC, family 25, model 1; 2 cores, a virtual machine), where every number was
-measured unless its line says otherwise; classes on which nobody has measured share them.  The table of classes at
-the end says what is different there.  Numbers that follow from an ISA level, a format or an encoding are no tuning and
-stand where they are used.  Sizes are elements unless the name says bytes; a share of n is 1/n.
+measured unless its line says otherwise; classes on which nobody has measured share them.  of_classes.py says what is
+different elsewhere.  Numbers that follow from an ISA level, a format or an encoding are no tuning and stand where they
+are used.  Sizes are elements unless the name says bytes; a share of n is 1/n.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from typing import Any, Final
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.planning.move_tuning import DropoutTuning, ElementwiseTuning, GatherTuning, MoveTuning
-from asmdnn.planning.product_tuning import ByDistance, ProductTuning
+from asmdnn.planning.product_tuning import ProductTuning
 
 
 @exact
@@ -93,14 +93,19 @@ class WinogradTuning:
     phases_kib_cycles: int = 400  # and between phases,
     phases_near_bytes: int = 7 << 17  # beyond this: less comes from L3 in time, as it is written once and read in order
     reread_kib_cycles: int = 14  # of a block's transformed tiles, for panels that do not come at once
+    transform_lanes: int = 8  # that are transformed in the cycles above; more take as many times as long
+
+    def turns(self, lanes: int) -> int:
+        """What a vector of so many lanes takes in a transform, in the cycles above."""
+        return max(1, lanes // self.transform_lanes)
 
     def source_cycles(self, m: int, lanes: int) -> int:
         """For a vector."""
-        return {2: self.source2_cycles, 4: self.source4_cycles}[m] * lanes // 8
+        return {2: self.source2_cycles, 4: self.source4_cycles}[m] * self.turns(lanes)
 
     def products_cycles(self, m: int, lanes: int) -> int:
         """For a vector."""
-        return {2: self.products2_cycles, 4: self.products4_cycles}[m] * lanes // 8
+        return {2: self.products2_cycles, 4: self.products4_cycles}[m] * self.turns(lanes)
 
 
 # Of 25 convolutions in groups of 8 to 232 channels, 7x7 to 56x56, on Zen 3, the choices took 1.024 times as long as the
@@ -171,6 +176,8 @@ class TopKTuning:
     level_cycles: int = 2  # of a vector, for each of several results
     result_cycles: int = 40  # of a result of a row: the latency of two reductions
     lanes: int = 64  # of a record of rows apart, at least: four lines of each row
+    narrow_elements: int = 4096  # of dense rows so short lists of several results take ymm registers: a wide reduction
+    # has a step more; measured on Zen 5, top 2 of 4096x8 1.8x faster, top 8 of 4096x64 1.4x, top 5 of 128x1000 1.16x
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,21 +266,4 @@ def _numbers(group: Any, name: str) -> Iterator[tuple[str, Any]]:
             yield path, value
 
 
-DEFAULT: Final = Tuning()
-# On a virtual machine of Emerald Rapids class (L1 48 KB in 12 ways, L2 2 MB), AVX-512 kernels, one thread, each against
-# the default, in turns in one process: the 10th percentile of many samples, beside equal plans whose noise was 0.9 to
-# 1.05.
-EMERALD_RAPIDS: Final = Tuning(
-    convolution=ConvolutionTuning(src_ahead_bytes=1 << 20),  # 16 images, 512 to 128 at 28x28: 1.20x, 1024 to 256 1.18x
-    products=ProductTuning(
-        pack_tiles=ByDistance(16, 7, 7),  # 32 rows times 1024x1024 1.35x faster unpacked, 48 rows 1.22, 64 1.06
-        columns_depth=64,  # 16 rows times 4096x4096 1.5 to 1.7x faster, others level
-    ),
-    moves=MoveTuning(page_bytes=1024),  # nchw to nhwc 256x28x28 1.24x, 512x14x14 1.46x, ab to ba 512x512 1.48x faster
-)
-_OF_CLASSES: Final = {"sapphire_rapids": EMERALD_RAPIDS}
-
-
-def tuning_of(machine: str) -> Tuning:
-    """What planners choose by on the CPU class of that name."""
-    return _OF_CLASSES.get(machine, DEFAULT)
+DEFAULT: Final = Tuning()  # of_classes.py has what classes have instead

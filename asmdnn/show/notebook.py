@@ -8,8 +8,8 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.isa.code import Code
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.notebook import html_of
-from asmdnn.primitives.descriptor import PrimitiveDesc
-from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.core.descriptor import PrimitiveDesc
+from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.show.files import draw
 
 LEFT = "style='text-align:left'"

@@ -11,7 +11,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.cli.main import main
-from asmdnn.primitives.packing import read_pack
+from asmdnn.primitives.core.packing import read_pack
 
 ROOT = Path(__file__).parents[2]
 ENGINE = dnn.Engine(isa="avx2", threads=1, l2_bytes=512 << 10)

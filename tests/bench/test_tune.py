@@ -12,7 +12,7 @@ from asmdnn import environment
 from asmdnn.bench import tune
 from asmdnn.bench.timing import Times
 from asmdnn.cli.main import main
-from asmdnn.primitives import tuned
+from asmdnn.primitives.core import tuned
 
 WORDS = ["--conv", "--isa=avx2", "--alg=auto", "--dir=FWD_I"]
 PROBLEM = "mb1ic16ih9oc24oh9kh3ph1"
@@ -157,7 +157,7 @@ def test_cache_removes_it(
     assert main(["cache", "prune", "1G"]) == 0
     assert len(list(directory.iterdir())) == 1
     with monkeypatch.context() as patch:
-        patch.setattr("asmdnn.primitives.implementation.plan_digest", lambda: "another version")
+        patch.setattr("asmdnn.primitives.core.implementation.plan_digest", lambda: "another version")
         assert main(["cache", "prune", "1G"]) == 0
     assert "kernels and networks, 1 tuned plans, " in capsys.readouterr().out
     main(["tune", *WORDS, "--threads=1", PROBLEM])

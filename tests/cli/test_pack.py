@@ -7,7 +7,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.cli.main import main
 from asmdnn.jit import packs
-from asmdnn.primitives.packing import read_pack
+from asmdnn.primitives.core.packing import read_pack
 
 PROBLEM = "mb1ic8ih6oc16oh6kh3ph1"
 UNTAKEN = ("--alg=wino", "mb1ic8ih6oc16oh3kh3sh2ph1")  # only stride 1 is

@@ -17,7 +17,7 @@ from asmdnn.bench.driver import AnyCase, Array
 from asmdnn.bench.judge import judge
 from asmdnn.bench.options import Reader
 from asmdnn.bench.values import decoded, joined
-from asmdnn.primitives.description import Description
+from asmdnn.primitives.core.description import Description
 from tests.primitives.guarded import guarded_memory
 from tests.primitives.raw import bits_of
 from tests.support.plans import emulate_plan

@@ -16,7 +16,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.memory.allocation import allocated, within_memory
-from asmdnn.primitives import implementation
+from asmdnn.primitives.core import implementation
 from tests.test_imports import PACKAGE, ROOT
 
 SCRIPT = Path(__file__).with_name("calls_without_memory.py")

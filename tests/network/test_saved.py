@@ -118,7 +118,7 @@ def test_a_process_without_peachpy_and_planners(net: dnn.Network, file: Path, tm
         env=os.environ | {"PYTHONPATH": str(ROOT), "ASMDNN_CACHE": "0"}, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == ["asmdnn.primitives.engine"]
+    assert json.loads(done.stdout) == ["asmdnn.primitives.core", "asmdnn.primitives.core.engine"]
     found = np.load(tmp_path / "y.npz")
     for name, array in net.run({"x": x}).items():
         np.testing.assert_array_equal(found[name], array)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import asmdnn as dnn
-from asmdnn.primitives.description import Description
+from asmdnn.primitives.core.description import Description
 from asmdnn.types import DataType
 
 INFERENCE = dnn.PropKind.forward_inference

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.primitives.implementation import plans
+from asmdnn.primitives.core.implementation import plans
 from tools.planning import KINDS
 
 MOST_RECORDS = 1 << 15

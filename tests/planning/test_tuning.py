@@ -134,8 +134,30 @@ def test_what_differs_from_zen_3_was_measured_elsewhere() -> None:
         for number, value in row.tuning.numbers()
         if value != default[number]
     }
-    assert {each.split()[0] for each in differs} == {"sapphire_rapids"}
+    assert {each.split()[0] for each in differs} == {"sapphire_rapids", "zen4", "zen5"}
     assert "sapphire_rapids products.columns_depth" in differs
+
+
+def test_what_classes_choose_otherwise() -> None:
+    """At AVX-512, with the caches of the default's class, so that the numbers alone decide."""
+
+    def chosen(request: Any, machine: str) -> str:
+        engine = dnn.Engine(isa="avx512_core", threads=1, l2_bytes=1 << 20, machine=machine)
+        return dnn.primitive_desc(request, engine=engine).implementation
+
+    groups = dnn.MemoryDesc((1, 512, 14, 14), dnn.f32, "any")
+    weights = dnn.MemoryDesc((32, 16, 16, 3, 3), dnn.f32, "any")
+    resnext = dnn.ConvolutionForward(groups, weights, groups, padding_l=(1, 1), padding_r=(1, 1), algorithm="auto")
+    found = {
+        name: [chosen(x, name) for x in (matmul(16, 1024, 1024), matmul(64, 1024, 1024), resnext)]
+        for name in ("skylake_sp", "zen4", "zen5")
+    }
+    blocks, tiles = "pack_src+pack_blocks+tiles:avx512_core", "pack_src+tiles:avx512_core"
+    assert found == {
+        "skylake_sp": [blocks, blocks, "grouped:avx512_core"],
+        "zen4": [tiles, blocks, "winograd:avx512_core"],
+        "zen5": [tiles, "pack_src+packing_tiles+tiles:avx512_core", "winograd:avx512_core"],
+    }
 
 
 def test_every_number_is_used() -> None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import asmdnn as dnn
 from asmdnn.bench.options import Reader
 from asmdnn.bench.values import decoded, encoded
-from asmdnn.primitives.description import Description
+from asmdnn.primitives.core.description import Description
 
 Array = npt.NDArray[Any]
 INFERENCE, TRAINING = dnn.PropKind.forward_inference, dnn.PropKind.forward_training

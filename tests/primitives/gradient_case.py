@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.primitives.description import Description
+from asmdnn.primitives.core.description import Description
 from tests.primitives.conv_case import MACHINE
 from tests.primitives.guarded import guarded_memory, in_child
 from tests.primitives.tensors import assert_within, holding, poison, read, write

@@ -11,8 +11,8 @@ from asmdnn.bench.drivers import driver_names, driver_of
 from asmdnn.bench.options import Reader
 from asmdnn.planning.codec import plan_text
 from asmdnn.planning.plan import Plan
+from asmdnn.primitives.core.registry import kinds
 from asmdnn.primitives.products.gemm import Gemm
-from asmdnn.primitives.registry import kinds
 
 SIZES = (1, 2, 3, 7, 8, 15, 63, 64, 1000, 4096, 1 << 15, 1 << 21, 1 << 40, 1 << 62)
 

@@ -13,8 +13,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.values import rounded
-from asmdnn.primitives.description import Description
-from asmdnn.primitives.registry import kinds
+from asmdnn.primitives.core.description import Description
+from asmdnn.primitives.core.registry import kinds
 from tests.primitives.every_kind import (
     IMAGES,
     PRODUCTS,

@@ -8,8 +8,8 @@ import pytest
 import asmdnn as dnn
 from asmdnn.planning.check import PlanError
 from asmdnn.planning.plan import Plan
-from asmdnn.primitives.checking import PaddingError, is_checking
-from asmdnn.primitives.descriptor import PrimitiveDesc
+from asmdnn.primitives.core.checking import PaddingError, is_checking
+from asmdnn.primitives.core.descriptor import PrimitiveDesc
 
 DIMS = (2, 17, 3, 1)
 PLAIN, BLOCKED = (dnn.MemoryDesc(DIMS, dnn.f32, tag) for tag in ("nchw", "nChw8c"))

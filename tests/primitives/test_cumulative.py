@@ -1,6 +1,5 @@
 """What cumulative sums have beside tests/conformance: arrays, blocks of one channel, bad input."""
 
-
 import numpy as np
 import pytest
 

@@ -178,3 +178,17 @@ def test_records_do_not_grow_with_images(images: int) -> None:
     pd = dnn.primitive_desc(case.desc(), engine=dnn.Engine(isa="avx2", threads=1))
     assert sum(len(phase.records) for phase in pd.plan.phases) < 2000
     assert len(pd.plan.phases) <= 2
+
+
+@pytest.mark.parametrize(
+    ("width", "stride", "sizes"), [(14, 1, [14]), (14, 2, [7]), (28, 2, [14]), (56, 2, [10, 9]), (21, 1, [11, 10])]
+)
+def test_segments_that_hide_the_latency_of_a_multiply(width: int, stride: int, sizes: list[int]) -> None:
+    """16 inputs a group and AVX-512: code allows 13 pixels, registers 27; a row of 14 is one segment, not 7 and 7."""
+    across = (width - 1) // stride + 1
+    case = case_of(
+        f"g8mb1ic128ih4iw{width}oc128oh{3 // stride + 1}ow{across}kh3kw3ph1pw1sh{stride}sw{stride} any any - -"
+    )
+    specs = proved(case, "avx512_core").plan.specs
+    found = {segment.pixels for spec in specs for segment in spec.segments}  # type: ignore[attr-defined]
+    assert sorted(found, reverse=True) == sizes

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import asmdnn as dnn
-from asmdnn.primitives.description import Description
+from asmdnn.primitives.core.description import Description
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "low-precision.md"
 HEADING = "## Other kinds"

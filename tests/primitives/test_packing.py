@@ -12,8 +12,8 @@ import pytest
 import asmdnn as dnn
 from asmdnn.errors import InvalidArguments
 from asmdnn.jit import packs
-from asmdnn.primitives import packing
-from asmdnn.primitives.implementation import plans
+from asmdnn.primitives.core import packing
+from asmdnn.primitives.core.implementation import plans
 
 ROOT = Path(__file__).parents[2]
 L2_BYTES = 512 << 10

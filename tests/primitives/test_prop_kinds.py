@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import asmdnn as dnn
-from asmdnn.primitives.registry import kinds
+from asmdnn.primitives.core.registry import kinds
 from tests.primitives.test_cache_sizes import DESCRIPTIONS
 
 FORWARD = {dnn.PropKind.forward_training, dnn.PropKind.forward_inference}

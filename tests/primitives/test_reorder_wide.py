@@ -136,3 +136,21 @@ def test_short_rows_of_weights_are_taken_together(tag: str) -> None:
     for kernel, grouped in ((3, True), (5, False)):
         names = [spec.name for spec in planned("oihw", tag, (32, 32, kernel, kernel), "avx2").plan.specs]
         assert all(("_g9by" in name) == grouped for name in names)
+
+
+@pytest.mark.parametrize(
+    ("ddt", "dims", "columns"),
+    [
+        (dnn.bf16, (512, 196), 16),  # 196 half lines 1 KiB apart are in 4 sets of L1, which hold 32
+        (dnn.bf16, (1024, 1024), 16),  # lines of src meet, too, but are read once
+        (dnn.bf16, (64, 3136), 256),  # lines of dst follow one another
+        (dnn.s8, (1024, 196), 196),  # a quarter of a line at a time
+    ],
+)
+def test_half_lines_that_meet_in_l1_are_written_a_few_at_a_time(
+    ddt: dnn.DataType, dims: tuple[int, int], columns: int
+) -> None:
+    desc = dnn.Reorder(dnn.MemoryDesc(dims, dnn.f32, "ab"), dnn.MemoryDesc(dims, ddt, "ba"))
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1, machine="skylake_sp"))
+    assert max(spec.columns for spec in pd.plan.specs) == columns  # type: ignore[attr-defined]
+    pd.plan.check()

@@ -13,7 +13,7 @@ from asmdnn.bench.descriptors import primitive_desc_of
 from asmdnn.bench.options import Reader
 from asmdnn.errors import Unimplemented
 from asmdnn.primitives.attributes.words import attribute_words, post_op_word
-from asmdnn.primitives.reports import TEMPLATE, _columns
+from asmdnn.primitives.core.reports import TEMPLATE, _columns
 from tests.primitives.verbose_lines import Line, lines
 
 AVX2 = dnn.Engine(isa="avx2", threads=1)

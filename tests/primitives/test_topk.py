@@ -127,3 +127,18 @@ def test_bad_input() -> None:
         dnn.ops.topk(x, 33)
     with pytest.raises(dnn.Unimplemented, match="post-ops"):
         dnn.primitive_desc(dnn.TopKForward("max", src, dst, 1), dnn.Attr([dnn.Sum()]))
+
+
+@pytest.mark.parametrize(
+    ("k", "elements", "level"), [(2, 8, "avx2"), (5, 4096, "avx2"), (5, 4097, "avx512_core"), (1, 8, "avx512_core")]
+)
+def test_lists_of_short_rows_take_ymm_registers(k: int, elements: int, level: str) -> None:
+    """A single result needs no lists; the lanes of a column are searched by zmm registers."""
+    engine = dnn.Engine(isa="avx512_core", threads=1, machine="skylake_sp")
+    for axis, wanted_level in ((1, level), (0, "avx512_core")):
+        dims = (64, elements) if axis else (elements, 64)
+        src, dst, values = descs(dims, axis, "ab", k)
+        pd = dnn.primitive_desc(dnn.TopKForward("max", src, dst, axis, values), engine=engine)
+        assert {spec.isa for spec in pd.plan.specs} == {wanted_level}
+        assert pd.implementation == ("rows" if axis else "lanes") + ":avx512_core"
+        pd.plan.check()

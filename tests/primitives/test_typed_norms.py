@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.primitives.description import Description
+from asmdnn.primitives.core.description import Description
 
 INFERENCE = dnn.PropKind.forward_inference
 NUMPY: dict[dnn.DataType, Any] = {dnn.f32: np.float32, dnn.bf16: ml_dtypes.bfloat16, dnn.f16: np.float16}

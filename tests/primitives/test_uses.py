@@ -10,7 +10,7 @@ import asmdnn as dnn
 from asmdnn.planning.check import PlanError
 from asmdnn.planning.phase import NOTHING
 from asmdnn.planning.plan import Plan
-from asmdnn.primitives.implementation import checked, try_all
+from asmdnn.primitives.core.implementation import checked, try_all
 from tests.primitives.every_kind import engine, pooling, t
 
 DESC = pooling("max", 19, 9, 3, "acdb")

@@ -9,7 +9,7 @@ import asmdnn as dnn
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut
 from asmdnn.primitives.convolution.winograd.plan import prepared, with_cut
-from asmdnn.primitives.descriptor import PrimitiveDesc
+from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from tests.generators.references.winograd import matrices
 from tests.support.plans import emulate_plan
 

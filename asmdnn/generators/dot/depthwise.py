@@ -102,7 +102,7 @@ class DepthwiseRowsSpec(GroupedRows):
         taken = self.terms.own_registers + TAIL_REGISTERS[v.bytes] * (not is_whole)
         return (v.count - taken - together * self.kernel - SPARE - sources_of(v.count)) // together
 
-    def most_pixels(self, channels: int) -> int:
+    def most_pixels(self, channels: int, width: int) -> int:
         return min(MOST_PIXELS, self.pixels_of(self.together, channels == lanes_of(self.isa)))
 
     def rounds(self) -> Iterator[tuple[tuple[Band, ...], int]]:

@@ -23,6 +23,7 @@ class IntegerBounds(NamedTuple):
 
 
 ANYTHING, TRUTHS = IntegerBounds(-inf, inf), IntegerBounds(0, 1)
+BELOW, ABOVE = IntegerBounds(-inf, -inf), IntegerBounds(inf, inf)  # all others
 
 
 class Known(NamedTuple):
@@ -54,6 +55,17 @@ def corners(a: IntegerBounds, b: IntegerBounds) -> IntegerBounds:
     return IntegerBounds(min(found), max(found))
 
 
+def held(x: IntegerBounds, least: IntegerBounds, most: IntegerBounds) -> IntegerBounds:
+    """Of min(max(x, least), most); an infinite bound is none."""
+    ends = zip(x, least, most, strict=True)
+    return IntegerBounds(*(min(max(a, b), c) for a, b, c in ends))
+
+
+def between(a: IntegerBounds, b: IntegerBounds, size: float) -> IntegerBounds:
+    """Of a quotient or a remainder that is no larger than that."""
+    return IntegerBounds(0, size) if min(a.least, b.least) >= 0 else symmetric(size)
+
+
 def symmetric(size: float) -> IntegerBounds:
     return IntegerBounds(-size, size)
 
@@ -63,13 +75,13 @@ ARITHMETIC: dict[str, Callable[..., IntegerBounds]] = {
     "Add": lambda a, b: IntegerBounds(a.least + b.least, a.most + b.most),
     "Sub": lambda a, b: IntegerBounds(a.least - b.most, a.most - b.least),
     "Mul": corners,
-    "Div": lambda a, b: symmetric(a.size),
-    "Mod": lambda a, b: symmetric(b.size),
+    "Div": lambda a, b: between(a, b, a.size),
+    "Mod": lambda a, b: between(a, b, b.size),
     "Neg": lambda a: IntegerBounds(-a.most, -a.least),
     "Abs": lambda a: IntegerBounds(0, a.size),
     "Sign": lambda a: symmetric(1),
-    "Min": lambda *a: IntegerBounds(min(x.least for x in a), max(x.most for x in a)),
-    "Max": lambda *a: IntegerBounds(min(x.least for x in a), max(x.most for x in a)),
-    "Clip": lambda *a: IntegerBounds(min(x.least for x in a), max(x.most for x in a)),
+    "Min": lambda *a: IntegerBounds(min(x.least for x in a), min(x.most for x in a)),
+    "Max": lambda *a: IntegerBounds(max(x.least for x in a), max(x.most for x in a)),
+    "Clip": held,
     "Relu": lambda a: IntegerBounds(0, max(0, a.most)),
 }

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from asmdnn.network.fusion.exact import EXACT, FLOOR, FLOORS, IntegerBounds, Known, TooLarge
+from asmdnn.network.fusion.narrow import NARROW_TYPES, UNSIGNED, range_of, wrapping
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import Value
+from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.static import StaticGraph
 
@@ -24,6 +26,10 @@ class KnownIntegers:
 
     def is_integer(self, name: str) -> bool:
         return name != NOTHING and self.values[name].dtype in WIDE
+
+    def is_computed_with(self, name: str) -> bool:
+        """Whether it is an integer of any type: narrow ones are moved as the bytes that they are."""
+        return name != NOTHING and self.values[name].dtype in (*WIDE, *NARROW_TYPES, *UNSIGNED)
 
     def number(self, name: str) -> Known | None:
         """What an integer is as f32; None for a constant that f32 has not."""
@@ -42,10 +48,12 @@ class KnownIntegers:
 
     def of_input(self, name: str) -> Known:
         """Of a caller's integers, or those that numpy makes, which are checked before a run."""
-        limit = self.limits.get(name, EXACT)
+        limit, dtype = self.limits.get(name, EXACT), self.values[name].dtype
         made = self.made(f"{name} as numbers", self.values[name].shape)
         self.nodes.append(Node("Number", (name,), (made,), {"limit": limit}, "", OWN))
-        return Known(made, IntegerBounds(-limit, limit), frozenset((name,)))
+        if dtype in NARROW_TYPES:
+            return Known(made, range_of(dtype))
+        return Known(made, IntegerBounds(0 if dtype in UNSIGNED else -limit, limit), frozenset((name,)))
 
     def made(self, name: str, shape: tuple[int, ...], dtype: Any = F32) -> str:
         self.values[name] = Value(shape, dtype)
@@ -69,6 +77,21 @@ class KnownIntegers:
         self.known[name] = one
         self.nodes.append(Node("Integers", (one.name,), (name,), {"bounds": tuple(one.bounds)}, "", OWN))
 
+    def wraps(self, node: Node, inputs: Sequence[str], bounds: IntegerBounds, **changed: Any) -> bool:
+        """The node on f32 operands, whose result wraps around where its narrow type holds less.  Raises TooLarge."""
+        (result,), dtype = node.outputs, self.values[node.outputs[0]].dtype
+        own = range_of(dtype)
+        is_within = own.least <= bounds.least and bounds.most <= own.most
+        if dtype not in NARROW_TYPES and not is_within:
+            raise TooLarge(result, frozenset(), FLOOR)
+        if is_within:
+            return self.results(node, inputs, [(result, Known(f"{result} as numbers", bounds))], **changed)
+        whole = self.made(f"{result}, whole", self.values[result].shape)
+        op, attributes = changed.pop("op", node.op), changed or node.attributes
+        self.nodes.append(Node(op, tuple(inputs), (whole,), attributes, name=node.name, domain="", opset=node.opset))
+        known = Known(f"{result} as numbers", own)
+        return self.results(node, (whole,), [(result, known)], op=MAP, function=wrapping(dtype))
+
     def bounded(self, node: Node, bounds: IntegerBounds, *operands: Known) -> Known:
         """A result with these bounds.  Raises TooLarge."""
         sources = frozenset().union(*(one.sources for one in operands))
@@ -88,9 +111,9 @@ class KnownIntegers:
 
     def operands(self, node: Node, names: Sequence[str]) -> list[Known] | None:
         """A node's operands, which are integers, numbers that are some among them; None if it has others."""
-        if not any(map(self.is_integer, names)):
+        if not any(map(self.is_computed_with, names)):
             return None
-        found = [self.number(name) if self.is_integer(name) or self.is_count(name) else None for name in names]
+        found = [self.number(name) if self.is_computed_with(name) or self.is_count(name) else None for name in names]
         known = [one for one in found if one is not None]
         return known if len(known) == len(found) else None
 

@@ -15,9 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.network.fusion.bits import BitOperators
 from asmdnn.network.fusion.exact import (
+    ABOVE,
     ANYTHING,
     ARITHMETIC,
+    BELOW,
     COMPARISONS,
     EXACT,
     FLOOR,
@@ -25,10 +28,12 @@ from asmdnn.network.fusion.exact import (
     IntegerBounds,
     Known,
     TooLarge,
+    held,
     quotient,
     towards_zero,
 )  # fmt: skip
-from asmdnn.network.fusion.numbering import F32, TRUTH, WIDE, KnownIntegers
+from asmdnn.network.fusion.narrow import BITS, NARROW_TYPES, UNSIGNED, product
+from asmdnn.network.fusion.numbering import F32, TRUTH, WIDE
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import size_along
 from asmdnn.network.operators.mapped import MAP
@@ -46,7 +51,10 @@ MOVES = {
 def as_numbers(graph: StaticGraph) -> StaticGraph:
     """The graph with integers as f32 wherever that is exact."""
     made = {name for node in graph.nodes for name in (*node.inputs, *node.outputs)} - {NOTHING}
-    if not any(graph.values[name].dtype in (*WIDE, TRUTH) and not graph.is_constant(name) for name in made):
+    if not any(
+        graph.values[name].dtype in (*WIDE, *NARROW_TYPES, *UNSIGNED, TRUTH) and not graph.is_constant(name)
+        for name in made
+    ):
         return graph
     limits, left = dict[str, int](), set[str]()
     while True:
@@ -61,7 +69,7 @@ def as_numbers(graph: StaticGraph) -> StaticGraph:
                 limits |= halved
 
 
-class Numbering(KnownIntegers):
+class Numbering(BitOperators):
     """One pass, with limits of inputs by name; left: results of nodes that stay as they are."""
 
     def __init__(self, graph: StaticGraph, limits: dict[str, int], left: set[str]) -> None:
@@ -71,10 +79,11 @@ class Numbering(KnownIntegers):
         self.handlers: dict[str, Callable[[Node], bool]] = {
             "Cast": self.cast, "Concat": self.concat, "Split": self.split, "Gather": self.move, "Where": self.where,
             "ReduceSum": self.reduction, "ReduceMax": self.reduction, "ReduceMin": self.reduction, "Pad": self.pad,
-            "CumSum": self.running_sum, "Index": self.index,
+            "CumSum": self.running_sum, "Index": self.index, "Clip": self.clip,
             "ArgMax": self.position, "ArgMin": self.position, "TopK": self.top,
+            "BitShift": self.shift, "BitwiseNot": self.inversion, **dict.fromkeys(BITS, self.bits),
             **dict.fromkeys(MOVES, self.move), **dict.fromkeys(COMPARISONS, self.comparison),
-            **dict.fromkeys(ARITHMETIC, self.arithmetic),
+            **dict.fromkeys(ARITHMETIC.keys() - {"Clip"}, self.arithmetic),
         }  # fmt: skip
 
     def graph(self) -> StaticGraph:
@@ -175,10 +184,32 @@ class Numbering(KnownIntegers):
             return False
         if node.op == "Div" and found[0].bounds.size + found[1].bounds.size >= EXACT:
             raise TooLarge(node.outputs[0], found[0].sources | found[1].sources, FLOOR)
+        dtype = self.values[node.outputs[0]].dtype
+        if node.op == "Mul" and dtype in NARROW_TYPES and dtype.itemsize > 1:
+            names = [one.name for one in found]
+            return self.wraps(node, names, IntegerBounds(-EXACT, EXACT), op=MAP, function=product)
         bounds = ARITHMETIC[node.op](*(one.bounds for one in found))
-        known = self.bounded(node, bounds, *found)
         changed: dict[str, Any] = {"op": MAP, "function": quotient} if node.op == "Div" else {}
+        known = self.bounded(node, bounds, *found)
+        if dtype in NARROW_TYPES:
+            return self.wraps(node, [one.name for one in found], bounds, **changed)
+        if dtype in UNSIGNED and bounds.least < 0:
+            raise TooLarge(node.outputs[0], frozenset(), FLOOR)
         return self.results(node, [one.name for one in found], [(node.outputs[0], known)], **changed)
+
+    def clip(self, node: Node) -> bool:
+        """Between bounds of which one may be missing."""
+        names = [name for name in node.inputs if name != NOTHING]
+        found = self.operands(node, names)
+        if found is None:
+            return False
+        by_name = dict(zip(names, found, strict=True))
+        given = [by_name.get(name) for name in (*node.inputs, NOTHING, NOTHING)[:3]]
+        x, least, most = (
+            one.bounds if one else other for one, other in zip(given, (ANYTHING, BELOW, ABOVE), strict=True)
+        )
+        known = self.bounded(node, held(x, least, most), *found)
+        return self.results(node, [one.name if one else NOTHING for one in given], [(node.outputs[0], known)])
 
     def reduction(self, node: Node) -> bool:
         x, result = self.number(node.inputs[0]) if self.is_integer(node.inputs[0]) else None, node.outputs[0]

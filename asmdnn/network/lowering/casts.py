@@ -5,10 +5,11 @@ import numpy as np
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.steps import Place, Steps
+from asmdnn.network.steps import NUMBERS, Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.gather.indices import NO_AXIS
 from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.types import s32
 
 
 def lower_cast(steps: Steps, group: Group) -> None:
@@ -26,6 +27,10 @@ def lower_number(steps: Steps, group: Group) -> None:
     """Integers of a caller that are no larger than the node says, which is checked."""
     node = group.main
     assert node is not None
+    value = steps.value(node.inputs[0])
+    if value.dtype.kind == "u" or value.dtype.itemsize < s32.size_bytes:
+        steps.define(group.result, steps.number_of(node.inputs[0], node.get("limit")))
+        return
     source = steps.integers_of(node.inputs[0], node.get("limit"), node.get("axis", NO_AXIS))
     desc = Reorder(source.desc, row_major(steps.shape(group.result)))
     steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
@@ -37,6 +42,8 @@ def lower_integers(steps: Steps, group: Group) -> None:
     assert node is not None
     steps.integers[group.result] = Place(*steps.place(node.inputs[0]))
     steps.bounds[group.result] = node.get("bounds")
+    if steps.value(group.result).dtype in NUMBERS:
+        steps.define(group.result, steps.integers[group.result])
 
 
 def lower_looked_at(steps: Steps, group: Group) -> None:

@@ -21,7 +21,7 @@ from asmdnn.network.typed_values import NARROW
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
-from asmdnn.primitives.descriptor import primitive_desc
+from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import Algorithm, bf16, f32, s8
 

@@ -11,7 +11,7 @@ from asmdnn.network.steps import CHANNELS_LAST, Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward
-from asmdnn.primitives.formats import dense_like
+from asmdnn.primitives.shapes.formats import dense_like
 from asmdnn.types import PropKind, f32
 
 

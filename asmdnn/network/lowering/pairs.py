@@ -9,8 +9,8 @@ from asmdnn.network.steps import Steps
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.convolution.pairs.strips import NAME
-from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.windows import FIELDS
+from asmdnn.primitives.core.descriptor import primitive_desc
+from asmdnn.primitives.shapes.windows import FIELDS
 
 
 def lower_pair(steps: Steps, group: Group) -> None:

@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.files import regular_file
-from asmdnn.network.element_types import element_type
+from asmdnn.network.element_types import EXTENSIONS, PACKED_BITS, element_type
 from asmdnn.network.onnx.messages import Message
 from asmdnn.network.onnx.wire import Malformed
 
 Array = npt.NDArray[Any]
 
 EXTERNAL = 1  # data_location
+HALF = 10  # ONNX's number of f16
 MOST_DIMS = 12
 MOST_ELEMENTS = 1 << 40  # no product of dims beyond this is even computed with
 TYPED = {1: "float_data", 7: "int64_data", 11: "double_data", 12: "uint64_data", 13: "uint64_data"}
@@ -25,16 +26,28 @@ def array_of(tensor: Message, folder: Path | None) -> Array:
     """The tensor's elements, a view of the file where that is possible.  Raises Malformed."""
     name = f"tensor {tensor.get('name', '')!r}"
     dtype, dims = element_type(tensor.get("data_type", 0), name), checked_dims(integers(tensor, "dims"), name)
-    size = prod(dims) * dtype.itemsize
+    bits = PACKED_BITS.get(tensor.get("data_type", 0), 8 * dtype.itemsize)
+    size = -(-prod(dims) * bits // 8)
     if tensor.get("data_location", 0) == EXTERNAL:
         data = external(tensor, folder, size, name)
-        return np.frombuffer(data, dtype).reshape(dims)
+        return elements(data, dtype, dims, bits)
     if "raw_data" in tensor:
         raw = tensor["raw_data"]
         if len(raw) != size:
             raise Malformed(f"{name} has {len(raw)} bytes, {dtype} of dims {dims} needs {size}")
-        return np.frombuffer(raw, dtype).reshape(dims)
+        return elements(raw, dtype, dims, bits)
     return typed_data(tensor, dtype, dims, name)
+
+
+def elements(data: Any, dtype: np.dtype[Any], dims: tuple[int, ...], bits: int) -> Array:
+    """Those of bytes; of several in a byte a copy with one in each."""
+    if bits >= 8:
+        return np.frombuffer(data, dtype).reshape(dims)
+    single = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little").reshape(-1, bits)
+    codes = np.packbits(single, axis=1, bitorder="little").ravel()[: prod(dims)]
+    if dtype.name.startswith("int"):  # whose sign is that of the highest bit
+        return np.asarray(((codes.astype(np.int8) ^ (1 << bits - 1)) - (1 << bits - 1)).astype(dtype)).reshape(dims)
+    return np.asarray(codes.view(dtype)).reshape(dims)
 
 
 def typed_data(tensor: Message, dtype: np.dtype[Any], dims: tuple[int, ...], name: str) -> Array:
@@ -42,10 +55,13 @@ def typed_data(tensor: Message, dtype: np.dtype[Any], dims: tuple[int, ...], nam
     field = TYPED.get(tensor["data_type"], "int32_data")
     stored = "<f4" if field == "float_data" else "<f8" if field == "double_data" else "<i8"
     values = numbers(tensor.get(field, ()), stored)
+    bits = PACKED_BITS.get(tensor["data_type"], 8)
+    if bits < 8 and len(values) == -(-prod(dims) * bits // 8):
+        return elements(values.astype(np.uint8).tobytes(), dtype, dims, bits)
     if len(values) != prod(dims):
         raise Malformed(f"{name} has {len(values)} elements in {field}, dims {dims} need {prod(dims)}")
-    if dtype.kind == "f" and field == "int32_data":
-        return values.astype("<u2").view(dtype).reshape(dims)
+    if tensor["data_type"] in (HALF, *EXTENSIONS) and field == "int32_data":
+        return values.astype(f"<u{dtype.itemsize}").view(dtype).reshape(dims)
     return values.astype(dtype).reshape(dims)
 
 

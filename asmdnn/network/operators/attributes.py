@@ -71,6 +71,10 @@ def needed(attribute: Attribute) -> Attribute:
     return replace(attribute, needed=True)
 
 
+def optional(attribute: Attribute) -> Attribute:
+    return replace(attribute, needed=False)
+
+
 def one_of(*words: str) -> Attribute:
     return Attribute(f"one of {', '.join(words)}", lambda value: value in words)
 
@@ -169,6 +173,10 @@ ATTRIBUTES: Mapping[str, Attributes] = {
     "ReverseSequence": {"batch_axis": INT, "time_axis": INT},
     "RotaryEmbedding": {"interleaved": INT, "num_heads": INT, "rotary_embedding_dim": INT},
     "ScatterElements": {**AXIS, **SCATTERED}, "ScatterND": SCATTERED,
+    "Scan": {
+        "body": BODY, "num_scan_inputs": needed(INT), "scan_input_axes": INTS, "scan_input_directions": INTS,
+        "scan_output_axes": INTS, "scan_output_directions": INTS, "directions": replace(INTS, until=8),
+    },
     "Selu": {**ALPHA, "gamma": FLOAT},
     "Shape": {"end": INT, "start": INT},
     "Shrink": {"bias": FLOAT, "lambd": FLOAT},

@@ -17,6 +17,14 @@ Shape = tuple[int, ...]
 Results = Array | tuple[Array, ...]
 MOST_ELEMENTS = 1 << 28  # of what numpy computes: 1 GiB of f32
 
+BF16 = "bfloat16"
+KEEP_TYPES = {
+    "Cast",
+    "CastLike",
+    "BitCast",
+    "DequantizeLinear",
+    "QuantizeLinear",
+}  # whose results have own types
 AXES_MOVED = 13  # the operator set since which axes, splits and the like are inputs instead of attributes
 
 
@@ -48,8 +56,17 @@ class Operator:
         """Dims and types of the results.  Raises whatever wrong operands lead to."""
         if self.infer is not None:
             return self.infer(node, *values)
-        results = self.evaluate(node, *(zeros_like(value) for value in values))
-        return [(result.shape, result.dtype) for result in listed(results)]
+        results = self.results(node, *(zeros_like(value) for value in values))
+        return [(result.shape, result.dtype) for result in results]
+
+    def results(self, node: Node, *arrays: Array | None) -> tuple[Array, ...]:
+        """What is computed; of bf16, which numpy lacks, in f32, and rounded once."""
+        own = next((x.dtype for x in arrays if x is not None and x.dtype.name == BF16), None)
+        if own is None or node.op in KEEP_TYPES:
+            return listed(self.evaluate(node, *arrays))
+        wide = (x.astype(np.float32) if x is not None and x.dtype == own else x for x in arrays)
+        found = listed(self.evaluate(node, *wide))
+        return tuple(x.astype(own) if x.dtype == np.float32 else x for x in found)
 
 
 def zeros_like(value: Value | None) -> Array | None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.errors import LONGEST_VALUE, InvalidArguments, OutOfMemory, Unimplemented, shortened
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators.definition import Value, listed
+from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.table import operator_of
 
 
@@ -19,7 +19,7 @@ def results_of(node: Node, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
     operator = operator_of(node)
     assert operator is not None, "folding refuses unknown operators"
     with own_errors(node, inputs):
-        return tuple(np.asarray(result) for result in listed(operator.evaluate(node, *inputs)))
+        return tuple(np.asarray(result) for result in operator.results(node, *inputs))
 
 
 @contextmanager

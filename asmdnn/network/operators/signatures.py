@@ -19,6 +19,7 @@ from asmdnn.network.operators.mapped import MAP
 TABLE = """
 >x | Constant
 oox*>o~ 11:oo*>o~ | Loop
+ox*>o~ 9:x*>o~ | Scan
 x*>x | Concat Einsum Max Mean Min Sum
 x,axes>x 13:xx>x | Unsqueeze
 x,ends,starts>x 10:xxx??>x | Slice

@@ -7,6 +7,7 @@ import numpy as np
 
 from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import Array, Node
+from asmdnn.network.operators.conversion import converted
 from asmdnn.network.operators.definition import Operator, Type, Value, bounded, ints, number
 
 VALUES: dict[str, Callable[[Any], Any]] = {
@@ -61,8 +62,7 @@ def cast_types(node: Node, x: Value) -> list[Type]:
 
 
 def cast(node: Node, x: Array) -> Array:
-    with np.errstate(invalid="ignore", over="ignore"):
-        return np.asarray(x).astype(element_type(node.get("to", 0), "Cast"))
+    return converted(node, x, element_type(node.get("to", 0), "Cast"))
 
 
 def dropped(node: Node, x: Array, ratio: Array | None = None, training: Array | None = None) -> tuple[Array, ...]:
@@ -81,7 +81,7 @@ OPERATORS = {
     "EyeLike": Operator(eye_like, eye_types),
     "Cast": Operator(cast, cast_types),
     "CastLike": Operator(
-        lambda node, x, like: np.asarray(x).astype(like.dtype), lambda node, x, like: [(x.shape, like.dtype)]
+        lambda node, x, like: converted(node, x, like.dtype), lambda node, x, like: [(x.shape, like.dtype)]
     ),
     "Dropout": Operator(dropped, lambda node, x, *_: [(x.shape, x.dtype), (x.shape, np.bool_)]),
     "NonZero": Operator(lambda node, x: np.stack(np.nonzero(np.atleast_1d(x))).astype(np.int64), None, (0,)),

@@ -11,11 +11,14 @@ from asmdnn.network.spelling.words import Sentences, Speller, are_kernels, is_f3
 
 MODULES = ("attention", "norms", "products", "losses", "rows", "indexing")
 FOREIGN = ("fused", "transformers", "integers")
+PREVIEWS = ("preview",)
+COMPOSED = ("sampling", "signals", "states")
 OF_ANY_TYPE = {  # which move elements; others are of f32 alone
     "Trilu", "CenterCropPad", "OneHot", "ReverseSequence", "GatherElements", "GatherND",
 }  # fmt: skip
 EVERYWHERE = {"SimplifiedLayerNormalization"}  # which onnxruntime writes without its domain
-OF_ONNX = {"QLinearConv", "QLinearMatMul"}  # which have no definition either
+OF_ONNX = ("QLinearConv", "QLinearMatMul")  # which onnxruntime shares
+PREVIEW = "ai.onnx.preview"
 Spelling = Callable[..., tuple[str, ...] | None]  # (words, node, *inputs): the results; None to leave a node as it is
 
 
@@ -46,16 +49,34 @@ def spelt(folding: Sentences, node: Node) -> dict[str, str] | None:
 @cache
 def foreign_spellings() -> Mapping[str, ForeignOperator]:
     """Of onnxruntime's operators, which have no definitions beside."""
+    return spellings_in(FOREIGN)
+
+
+@cache
+def composed_spellings() -> Mapping[str, ForeignOperator]:
+    """Of ONNX's own operators that have no definitions beside, as what they are spelt in has some."""
+    return spellings_in(COMPOSED) | {name: foreign_spellings()[name] for name in OF_ONNX}
+
+
+@cache
+def preview_spellings() -> Mapping[str, ForeignOperator]:
+    return spellings_in(PREVIEWS)
+
+
+def spellings_in(modules: tuple[str, ...]) -> dict[str, ForeignOperator]:
     found: dict[str, ForeignOperator] = {}
-    for name in FOREIGN:
+    for name in modules:
         found |= import_module(f"asmdnn.network.spelling.{name}").SPELLINGS
     return found
 
 
 def foreign(node: Node) -> ForeignOperator | None:
-    """How a node of onnxruntime's operators is spelt; None for others."""
-    is_one = node.domain == DOMAIN or node.op in EVERYWHERE or (node.op in OF_ONNX and not node.domain)
-    return foreign_spellings().get(node.op) if is_one else None
+    """How a node of an operator is spelt that has no definition; None for others."""
+    if not node.domain and node.op not in EVERYWHERE:
+        return composed_spellings().get(node.op)
+    if node.domain == PREVIEW:
+        return preview_spellings().get(node.op)
+    return foreign_spellings().get(node.op) if node.domain in ("", DOMAIN) else None
 
 
 def spelt_foreign(folding: Sentences, node: Node, known: ForeignOperator) -> dict[str, str]:

@@ -1,11 +1,12 @@
 """What a spelling is written with: nodes in the place of one, whose operands have known dims."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from asmdnn.network.graph import NOTHING, Array, Node
+from asmdnn.errors import InvalidArguments
+from asmdnn.network.graph import NOTHING, Array, Body, Node
 from asmdnn.network.operators.definition import Shape, Value
 
 OPSET = 22  # the operator set whose meaning the nodes have
@@ -23,6 +24,7 @@ class Sentences(Protocol):
     kept_integers: set[str]
 
     def node(self, node: Node) -> None: ...
+    def inlined(self, body: Body, inputs: Mapping[str, str]) -> list[str]: ...
     def known(self, name: str) -> str: ...
     def constant(self, name: str, data: Array) -> str: ...
 
@@ -68,17 +70,17 @@ class Speller:
         return self.constant(numbers, np.int64)
 
     def add(self, a: str, b: str | float) -> str:
-        return self("Add", a, self.operand(b))
+        return self("Add", a, self.operand(b, a))
 
     def sub(self, a: str, b: str | float) -> str:
-        return self("Sub", a, self.operand(b))
+        return self("Sub", a, self.operand(b, a))
 
     def mul(self, a: str, b: str | float) -> str:
         """The product; a factor of 1 is none."""
-        return a if b == 1.0 else self("Mul", a, self.operand(b))
+        return a if b == 1.0 else self("Mul", a, self.operand(b, a))
 
     def div(self, a: str, b: str | float) -> str:
-        return self("Div", a, self.operand(b))
+        return self("Div", a, self.operand(b, a))
 
     def where(self, condition: str, a: str | float, b: str | float) -> str:
         return self("Where", condition, self.operand(a), self.operand(b))
@@ -87,8 +89,10 @@ class Speller:
         """A constant of the type of a value."""
         return self.constant(data, self.value(x).dtype)
 
-    def operand(self, x: str | float) -> str:
-        return x if isinstance(x, str) else self.constant(x)
+    def operand(self, x: str | float, beside: str = NOTHING) -> str:
+        """A number in the type of the floats beside it."""
+        dtype = self.value(beside).dtype if beside != NOTHING else F32
+        return x if isinstance(x, str) else self.constant(x, dtype if dtype.kind == "f" else F32)
 
     def reshaped(self, x: str, *dims: int) -> str:
         return x if self.shape(x) == dims else self("Reshape", x, self.ints(*dims))
@@ -113,6 +117,20 @@ class Speller:
 
     def reduced(self, op: str, x: str, *axes: int, keepdims: bool = True) -> str:
         return self(op, x, self.ints(*axes), keepdims=int(keepdims))
+
+    def inlined(self, body: Body, x: str) -> str:
+        """What a body with one input makes of a value.  Raises InvalidArguments."""
+        if len(body.inputs) != 1 or len(body.outputs) != 1:
+            raise InvalidArguments(f"{self.spelt} has a body of {len(body.inputs)} inputs, it must take and make one")
+        (result,) = self.folding.inlined(body, dict.fromkeys(body.inputs, x))
+        return result
+
+    def widened(self, x: str) -> str:
+        """Floats as f32, of which f64 stay what they are."""
+        return x if self.value(x).dtype.itemsize > F32.itemsize else self.number(x)
+
+    def as_type_of(self, x: str, like: str) -> str:
+        return x if self.value(x).dtype == self.value(like).dtype else self("CastLike", x, like)
 
     def number(self, x: str) -> str:
         """Integers or truths as f32."""

@@ -7,7 +7,7 @@ from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import matrices, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_flag, check_prop_kind, finite
-from asmdnn.primitives.tensors import check_tensor
+from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.types import PropKind
 
 NDIMS = 4

@@ -3,7 +3,7 @@
 from asmdnn.primitives.attention import schedule
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.words import number_word
-from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.core.kind import Kind, Words, dims_word
 
 
 def words(desc: AttentionForward) -> Words:

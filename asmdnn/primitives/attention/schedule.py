@@ -27,13 +27,13 @@ from asmdnn.planning.rounds import apart
 from asmdnn.planning.steps import StepRecords, group_of, step_of
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import implementation, try_all
 from asmdnn.primitives.elementwise.schedule import check_tensors
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import of_type, row_major
-from asmdnn.primitives.implementation import implementation, try_all
 from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
+from asmdnn.primitives.shapes.formats import of_type, row_major
 from asmdnn.primitives.softmax.schedule import cost as softmax_cost
 from asmdnn.types import F32_BYTES, bf16, f16, f32
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import tensor
-from asmdnn.primitives.windows import FIELDS, sizes_of
+from asmdnn.primitives.shapes.windows import FIELDS, sizes_of
 
 
 @dataclass(frozen=True, slots=True)

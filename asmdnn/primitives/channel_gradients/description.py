@@ -7,7 +7,7 @@ from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.normalization.affine import checked_epsilon
-from asmdnn.primitives.tensors import check_tensor
+from asmdnn.primitives.shapes.tensors import check_tensor
 
 
 @exact

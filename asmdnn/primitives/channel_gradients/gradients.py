@@ -21,14 +21,14 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.channel_gradients.description import BatchNormBackward, PReLUBackward
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import implementation, plan_of
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import dense_like, like
-from asmdnn.primitives.implementation import implementation, plan_of
-from asmdnn.primitives.nests import as_row_of
 from asmdnn.primitives.reduction import reduction
 from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.row_gradients.schedule import check_attr
+from asmdnn.primitives.shapes.formats import dense_like, like
+from asmdnn.primitives.shapes.nests import as_row_of
 from asmdnn.types import f32
 
 PRODUCTS, FACTORS = "what is summed", "factors"  # scratch, and the sums that are no results

@@ -3,7 +3,7 @@
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.channel_gradients.description import BatchNormBackward, PReLUBackward
 from asmdnn.primitives.channel_gradients.gradients import plan_batch_norm, plan_prelu
-from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.core.kind import Kind, Words, dims_word
 
 
 def batch_norm_words(desc: BatchNormBackward) -> Words:

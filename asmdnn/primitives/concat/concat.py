@@ -17,10 +17,10 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import apart
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import in_vectors, scales_of_sources
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import row_major
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, in_two_ways
 from asmdnn.primitives.reorder.schedule import Numbers, reorder_phases
+from asmdnn.primitives.shapes.formats import row_major
 
 NAME = "concat"
 

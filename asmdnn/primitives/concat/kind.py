@@ -3,7 +3,7 @@
 from asmdnn.primitives.concat import concat, pad
 from asmdnn.primitives.concat.concat import Concat
 from asmdnn.primitives.concat.pad import Pad
-from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.core.kind import Kind, Words, dims_word
 
 
 def concat_words(desc: Concat) -> Words:

@@ -19,11 +19,11 @@ from asmdnn.planning.phases import merged
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import check_alg
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import row_major
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, in_two_ways
 from asmdnn.primitives.reorder.schedule import reorder_phases
-from asmdnn.primitives.windows import MAX_SIZE
+from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.primitives.shapes.windows import MAX_SIZE
 from asmdnn.types import DataType
 
 NAME = "pad"

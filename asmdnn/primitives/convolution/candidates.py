@@ -17,7 +17,7 @@ from asmdnn.primitives.convolution.pairs.plan import every_height
 from asmdnn.primitives.convolution.winograd import cut as cuts
 from asmdnn.primitives.convolution.winograd.choice import usable
 from asmdnn.primitives.convolution.winograd.plan import prepared, with_cut
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.types import Algorithm
 
 Candidate = tuple[str, Plan]  # what is special about it

@@ -10,7 +10,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import activations, weights, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.convolution.words import algorithm_of
-from asmdnn.primitives.windows import FIELDS, sizes_of
+from asmdnn.primitives.shapes.windows import FIELDS, sizes_of
 from asmdnn.types import Algorithm, ConvolutionAlgorithm, PropKind
 
 AXES = ("depth", "height", "width")

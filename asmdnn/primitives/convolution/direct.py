@@ -29,8 +29,8 @@ from asmdnn.primitives.convolution.schedule import TileEnds, schedule_tiles
 from asmdnn.primitives.convolution.starts import starts_of, zero_points_of
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS, weights_rows
 from asmdnn.primitives.convolution.tiling import choose_tiling
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import s32
 

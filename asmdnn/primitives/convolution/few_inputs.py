@@ -37,7 +37,7 @@ from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import ways
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS
 from asmdnn.primitives.convolution.tiling import ImageModel, choose_tiling
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
@@ -130,7 +130,7 @@ def expected_cycles(g: ConvGeometry, spec: GroupedRows, tuning: ConvolutionTunin
     """Of an image, edges counted as if they were inside: multiplies on two ports, or what is issued with them."""
     kernel_rows = g.ic * g.positions // spec.kernel if spec.kernel else 0
     total = 0.0
-    for pixels, times in runs_of(g.width, spec.most_pixels(spec.channels)):
+    for pixels, times in runs_of(g.width, spec.most_pixels(spec.channels, g.width)):
         columns = {p * spec.stride + k * spec.dilation for p in range(pixels) for k in range(spec.kernel)}
         multiplies = pixels * spec.kernel
         issued = multiplies + len(columns) + spec.kernel

@@ -26,7 +26,7 @@ from asmdnn.primitives.convolution.operands import TileOperand, broadcast_layout
 from asmdnn.primitives.convolution.taps import TapOffsets, Taps
 from asmdnn.primitives.convolution.tiles import Pattern, Tiles
 from asmdnn.primitives.convolution.tiling import STREAM_BYTES
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 
 TAP_VECTORS = 4  # of channels, unrolled in a tap: of 12 sums, code of 1 KiB
 

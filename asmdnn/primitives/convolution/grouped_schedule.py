@@ -23,7 +23,7 @@ from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.row_pieces import ChunkRounds, RowChunk, planes_of, row_pieces
 from asmdnn.primitives.convolution.starts import ZERO_POINTS
 from asmdnn.primitives.convolution.streaming import in_lines, in_runs, is_far
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.types import f32
 
 LONGEST_KERNEL = 64  # of a row: all positions are in the code
@@ -179,7 +179,7 @@ def shaped(
 ) -> GroupedRows:
     """The kernel of a chunk of rows, cut into these bands; kind: how many vectors of channels, and channels of one."""
     vectors, channels = kind
-    most = spec.most_pixels(channels)
+    most = spec.most_pixels(channels, g.width)
     abreast = vectors_abreast(spec, g, vectors, most, engine)
     segments = cut_columns(g.axes[-1], most // abreast)
     lanes = lanes_of(spec.isa)

@@ -10,7 +10,7 @@ from asmdnn.isa.dot import Types, dot_level, multiplied
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution.description import ConvolutionDesc
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.types import DataType, f32, s8, s32, u8
 
 

@@ -21,7 +21,7 @@ from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.direct import channels_of_dst, scaled_dims
 from asmdnn.primitives.convolution.multiplied import check_f32, level_of_rows, types_of
 from asmdnn.primitives.convolution.operands import broadcast_layout
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products.plan import Job, best
 from asmdnn.primitives.products.product import Matrix, Product, row_of
 from asmdnn.primitives.products.target import Ending, target_of

@@ -29,7 +29,7 @@ from asmdnn.primitives.convolution.taps import make_tap_lists, rows_of_panel, ta
 from asmdnn.primitives.convolution.tile_kernels import Table, TileKernels, TileTypes
 from asmdnn.primitives.convolution.tiles import Tiles, make_tiles
 from asmdnn.primitives.convolution.tiling import Tiling, ahead_lines, choose_depths
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.types import DataType, f32
 
 Cycles = npt.NDArray[np.int32]

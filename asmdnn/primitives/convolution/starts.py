@@ -28,7 +28,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS, rows_of_panel, weights_rows
 from asmdnn.primitives.convolution.tiles import Pattern
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.types import s32
 
 SUMS, STARTS, ONES, POSITIONS, SETS = "weights sums", "starts", "ones", "positions", "sets of positions"

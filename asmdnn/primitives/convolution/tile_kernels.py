@@ -15,7 +15,7 @@ from asmdnn.primitives.convolution.starts import Starts
 from asmdnn.primitives.convolution.taps import DepthTaps, Taps
 from asmdnn.primitives.convolution.tiles import Pattern
 from asmdnn.primitives.convolution.tiling import Tiling
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.types import DataType, f32
 
 Table = tuple[Int64, Int64]  # int64[panels, patterns]: numbers of kernels, and their cycles

@@ -27,9 +27,9 @@ from asmdnn.primitives.convolution_backward.description import (
     ConvolutionBackwardData,
     DeconvolutionBackwardData,
 )
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import Planner, try_all
 from asmdnn.primitives.deconvolution import kind as deconvolution
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import Planner, try_all
 from asmdnn.primitives.reorder import copies
 from asmdnn.types import Algorithm
 

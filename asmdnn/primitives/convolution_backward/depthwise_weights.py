@@ -37,7 +37,7 @@ from asmdnn.primitives.convolution_backward.weights_units import (
     offsets_of_rows,
     segments,
 )
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products.partial import PARTIAL, sum_of_rows
 from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.product import dense_matrix

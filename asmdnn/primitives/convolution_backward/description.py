@@ -18,7 +18,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import activations, weights, words_of
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, DeconvolutionForward
-from asmdnn.primitives.descriptor import PrimitiveDesc
+from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.types import Algorithm, ConvolutionAlgorithm, FormatTag
 
 WINDOW = ("strides", "dilations", "padding_l", "padding_r", "algorithm")

@@ -10,7 +10,7 @@ from asmdnn.primitives.convolution_backward.description import (
     DeconvolutionBackwardData,
     DeconvolutionBackwardWeights,
 )
-from asmdnn.primitives.kind import Kind, Words
+from asmdnn.primitives.core.kind import Kind, Words
 
 
 def data_words(desc: BackwardData) -> Words:

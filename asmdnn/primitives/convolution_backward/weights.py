@@ -28,8 +28,8 @@ from asmdnn.primitives.convolution_backward.data import AdjointConvolution, exch
 from asmdnn.primitives.convolution_backward.description import BackwardWeights, ConvolutionBackwardWeights
 from asmdnn.primitives.convolution_backward.weights_tiles import TAPS, Tables, job_of, phases_of
 from asmdnn.primitives.convolution_backward.weights_units import GradientPanels
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import implementation, plan_of
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import implementation, plan_of
 from asmdnn.primitives.products.partial import PARTIAL, sum_of_rows
 from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.product import dense_matrix

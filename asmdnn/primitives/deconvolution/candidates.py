@@ -7,8 +7,8 @@ from asmdnn.isa.dot import F32, dot_level
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.candidates import Candidate, of_direct
 from asmdnn.primitives.convolution.description import DeconvolutionForward
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.deconvolution import direct
-from asmdnn.primitives.engine import Engine
 
 
 def candidates(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Iterator[Candidate]:

@@ -9,8 +9,8 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import DeconvolutionForward
 from asmdnn.primitives.convolution.few import AROUND, NAME, planned_as
 from asmdnn.primitives.convolution.reordered import ways
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.deconvolution.parts import parts_of, whole
-from asmdnn.primitives.engine import Engine
 
 
 def planned(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Plan:

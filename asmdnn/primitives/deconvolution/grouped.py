@@ -10,8 +10,8 @@ from asmdnn.primitives.convolution import grouped
 from asmdnn.primitives.convolution.description import DeconvolutionForward
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.reordered import ways
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.deconvolution.parts import part_of
-from asmdnn.primitives.engine import Engine
 
 
 def parts_of(desc: DeconvolutionForward, src: ImageLayout, dst: ImageLayout) -> list[ConvGeometry]:

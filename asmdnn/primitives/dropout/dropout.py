@@ -14,9 +14,9 @@ from asmdnn.planning.move_tuning import DropoutTuning
 from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import like, of_type, row_major
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, in_two_ways
+from asmdnn.primitives.shapes.formats import like, of_type, row_major
 from asmdnn.types import f32, s32, u8
 
 NAME = "dropout"

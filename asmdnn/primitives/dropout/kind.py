@@ -1,8 +1,8 @@
 """Dropout, as a kind of primitive."""
 
+from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.dropout import dropout
 from asmdnn.primitives.dropout.dropout import Dropout, check_memories
-from asmdnn.primitives.kind import Kind, Words, dims_word
 
 
 def words(desc: Dropout) -> Words:

@@ -8,9 +8,9 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import Request, schedule
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import of_type
+from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.types import f32
 
 IDENTITY = EltwiseOp("linear", 1.0, 0.0, 1.0)

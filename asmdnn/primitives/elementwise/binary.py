@@ -16,10 +16,10 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import in_vectors, scales_of_sources
 from asmdnn.primitives.attributes.numbers import check_alg
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, schedule
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import dense_like, like
-from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.shapes.formats import dense_like, like
 from asmdnn.types import BinaryAlgorithm
 
 SELECT: Final = "select"

@@ -13,10 +13,10 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import FORWARD, OLDER_ALGORITHMS, check_alg, check_eltwise, check_prop_kind
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, schedule
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import like
-from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.shapes.formats import like
 from asmdnn.types import EltwiseAlgorithm, EltwiseBackwardAlgorithm, PropKind
 
 NAME = "eltwise"

@@ -1,11 +1,11 @@
 """Element-wise functions and binary operations, as kinds of primitives."""
 
 from asmdnn.primitives.attributes.words import number_word
+from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.elementwise import binary, eltwise, prelu
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.elementwise.prelu import PReLUForward
-from asmdnn.primitives.kind import Kind, Words, dims_word
 
 
 def forward_words(desc: EltwiseForward) -> Words:

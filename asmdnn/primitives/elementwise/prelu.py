@@ -9,10 +9,10 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, schedule
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import dense_like, like
-from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.shapes.formats import dense_like, like
 from asmdnn.types import PropKind
 
 

@@ -17,7 +17,7 @@ from asmdnn.isa.vectors import f32_level, lanes_of, narrowed, vector_bytes
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.calls import Call
 from asmdnn.planning.calls import phases_of as records_of_calls
-from asmdnn.planning.loops import Box, Loop, boxes, cut_loop
+from asmdnn.planning.loops import MAX_STEP, Box, Loop, boxes, cut_loop
 from asmdnn.planning.move_tuning import ElementwiseTuning
 from asmdnn.planning.phase import Phase, View, views
 from asmdnn.planning.phases import of_one_width
@@ -26,12 +26,11 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import PhaseTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import dense_like
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.shapes.formats import dense_like
 from asmdnn.types import DATA_TYPES, DataType, f32
 
-MAX_STEP = (2**31 - 1) // f32.size_bytes  # elements: steps in code are 32 bits of bytes
 MASK = 2  # the number of its argument
 ZERO_ISA = "avx2"  # its zeros serve every level
 

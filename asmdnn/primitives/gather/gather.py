@@ -11,10 +11,10 @@ from asmdnn.planning.loops import Box, Loop, cut_loop, merge
 from asmdnn.planning.phase import views
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import row_major
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.reorder.copies import Inside, in_two_ways
+from asmdnn.primitives.shapes.formats import row_major
 
 NAME = "gather"
 KERNEL_ISA = AVX2.name  # its kernels serve every level

@@ -1,9 +1,9 @@
 """Gathers, as a kind of primitive."""
 
+from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.gather import gather
 from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.gather.indices import check_memories
-from asmdnn.primitives.kind import Kind, Words, dims_word
 
 
 def words(desc: Gather) -> Words:

@@ -10,7 +10,7 @@ from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind
 from asmdnn.primitives.normalization.affine import check_statistics, checked_epsilon
-from asmdnn.primitives.tensors import check_tensor
+from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.types import PropKind, u8
 
 Fusion = Literal["none", "norm_relu", "norm_add_relu"]

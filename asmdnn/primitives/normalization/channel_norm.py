@@ -32,10 +32,9 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import ReductionTuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, phases_of, schedule
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import like, of_type, row_major
-from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.normalization.affine import FLOATS
 from asmdnn.primitives.normalization.channel_description import (
     NONE,
@@ -46,6 +45,7 @@ from asmdnn.primitives.normalization.channel_description import (
 from asmdnn.primitives.reduction.source import Chunk, TreeKernels, source_of
 from asmdnn.primitives.reduction.tree import Tree, others
 from asmdnn.primitives.reorder.copies import WORD, Reordering, add_reorder, between_reorders
+from asmdnn.primitives.shapes.formats import like, of_type, row_major
 from asmdnn.types import DataType, f32, u8
 
 STATISTICS = ("mean", "variance")

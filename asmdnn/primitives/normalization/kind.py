@@ -1,7 +1,7 @@
 """Normalizations, as kinds of primitives."""
 
 from asmdnn.primitives.attributes.words import number_word
-from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.normalization import channel_norm, layer_norm, lrn
 from asmdnn.primitives.normalization.channel_description import NONE, BatchNormForward, ChannelNorm, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward

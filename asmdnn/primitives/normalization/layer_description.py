@@ -8,7 +8,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import matrices, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_flag, check_prop_kind
 from asmdnn.primitives.normalization.affine import check_statistics, checked_epsilon
-from asmdnn.primitives.tensors import check_tensor
+from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.types import PropKind
 
 

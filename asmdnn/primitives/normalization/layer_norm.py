@@ -13,13 +13,13 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import NormalizationTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, phases_of, types_of
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import dense_like, like, of_type, row_major
-from asmdnn.primitives.nests import Calls, Nest, as_row_of, nest_of, row_calls, with_last, without_last
 from asmdnn.primitives.normalization.affine import FLOATS, affine
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.reorder.copies import Inside, in_two_ways
+from asmdnn.primitives.shapes.formats import dense_like, like, of_type, row_major
+from asmdnn.primitives.shapes.nests import Calls, Nest, as_row_of, nest_of, row_calls, with_last, without_last
 from asmdnn.types import f32
 
 SRC, DST = range(2)

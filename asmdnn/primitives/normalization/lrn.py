@@ -8,20 +8,20 @@ from asmdnn.generators.functions.lrn import LrnSpec, Tap
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.loops import Box, Loop, cut_loop
+from asmdnn.planning.loops import MAX_STEP, Box, Loop, cut_loop
 from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import NormalizationTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.elementwise.schedule import MAX_STEP, check_tensors, phases_of
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import like, of_type, row_major
-from asmdnn.primitives.nests import Nest, row_calls
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.elementwise.schedule import check_tensors, phases_of
 from asmdnn.primitives.normalization.affine import FLOATS
 from asmdnn.primitives.normalization.lrn_description import LRNForward
 from asmdnn.primitives.normalization.lrn_layout import LrnLayout, layout_of, runs_of, taps_of
 from asmdnn.primitives.reorder.copies import Inside, in_two_ways
+from asmdnn.primitives.shapes.formats import like, of_type, row_major
+from asmdnn.primitives.shapes.nests import Nest, row_calls
 from asmdnn.types import f32
 
 NAME = "lrn"

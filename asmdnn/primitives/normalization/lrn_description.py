@@ -10,8 +10,8 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind, finite
-from asmdnn.primitives.tensors import check_tensor
-from asmdnn.primitives.windows import MAX_SIZE
+from asmdnn.primitives.shapes.tensors import check_tensor
+from asmdnn.primitives.shapes.windows import MAX_SIZE
 from asmdnn.types import PropKind
 
 LRNAlgorithm = Literal["lrn_across_channels", "lrn_within_channel"]

@@ -8,7 +8,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.convolution.description import AXES
 from asmdnn.primitives.pooling.windows import WindowRun, adaptive_runs, axis_runs
-from asmdnn.primitives.windows import MAX_SIZE, sizes_of
+from asmdnn.primitives.shapes.windows import MAX_SIZE, sizes_of
 from asmdnn.types import PoolingAlgorithm, s32
 
 MAX, INCLUDE, EXCLUDE = ALGORITHMS = ("max", "avg_include_padding", "avg_exclude_padding")

@@ -1,6 +1,6 @@
 """Pooling, as a kind of primitive."""
 
-from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.pooling import pooling
 from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
 

@@ -6,8 +6,8 @@ from functools import partial
 from asmdnn.isa.vectors import f32_level
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
+from asmdnn.primitives.core.implementation import by_ways
 from asmdnn.primitives.elementwise.behind import with_pass_behind
-from asmdnn.primitives.implementation import by_ways
 from asmdnn.primitives.pooling.request import PoolRequest, request_of
 from asmdnn.primitives.pooling.strategies import STRATEGIES, PoolStrategy
 from asmdnn.primitives.reorder.copies import between_reorders

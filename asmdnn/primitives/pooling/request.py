@@ -11,11 +11,11 @@ from asmdnn.planning.machine import machine_of
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import of_type
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.pooling.description import Pooling, PoolingForward
 from asmdnn.primitives.pooling.formats import format_like
 from asmdnn.primitives.pooling.windows import Row, Windows
+from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.types import f32
 
 

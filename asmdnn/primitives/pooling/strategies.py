@@ -11,7 +11,6 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.formats import of_type
 from asmdnn.primitives.pooling.calls import PoolCall, phases_of
 from asmdnn.primitives.pooling.formats import channels_are_dense, format_like, rows_are_dense
 from asmdnn.primitives.pooling.kernels import (
@@ -26,7 +25,8 @@ from asmdnn.primitives.pooling.kernels import (
 from asmdnn.primitives.pooling.request import PoolRequest
 from asmdnn.primitives.pooling.schedule import Planes, planes_of
 from asmdnn.primitives.pooling.windows import reduced_runs, single_runs, undivided
-from asmdnn.primitives.words import in_words
+from asmdnn.primitives.shapes.formats import of_type
+from asmdnn.primitives.shapes.words import in_words
 from asmdnn.types import f32, s8, s32, u8
 
 PLAIN = ("src", "dst")

@@ -6,8 +6,8 @@ from asmdnn.isa.vectors import f32_level
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.kind import Kind, Words
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.pooling.kind import words as forward_words
 from asmdnn.primitives.pooling_backward import maxima, means
 from asmdnn.primitives.pooling_backward.description import PoolingBackward

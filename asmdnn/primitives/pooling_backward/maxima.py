@@ -25,8 +25,8 @@ from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import Request, schedule
-from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
 from asmdnn.primitives.pooling_backward.means import words_of
 from asmdnn.primitives.reorder.copies import between_reorders

@@ -15,10 +15,10 @@ from asmdnn.planning.phase import Int64, View
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import NO_ATTR
 from asmdnn.primitives.convolution_backward.data import AdjointDeconvolution
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import plan_of
 from asmdnn.primitives.deconvolution import kind as deconvolution
 from asmdnn.primitives.elementwise.schedule import Request, schedule
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import plan_of
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
 from asmdnn.types import f32
 

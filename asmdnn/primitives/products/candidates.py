@@ -8,9 +8,9 @@ from typing import Any, Final
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.product_tuning import ByDistance, ProductTuning
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import Planner, try_all
-from asmdnn.primitives.kind import Candidates
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import Planner, try_all
+from asmdnn.primitives.core.kind import Candidates
 
 NEVER: Final = ByDistance(1 << 30, 1 << 30, 1 << 30)
 ALWAYS: Final = ByDistance(1, 1, 1)

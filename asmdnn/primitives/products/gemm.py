@@ -11,7 +11,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products.blocks import panel_columns
 from asmdnn.primitives.products.matmul_tiles import WeightsPanels, check_tensors, is_panels, plain
 from asmdnn.primitives.products.plan import Job, answers

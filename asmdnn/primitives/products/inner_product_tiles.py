@@ -21,8 +21,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import row_major
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products import inner_product_typed
 from asmdnn.primitives.products.blocks import panel_columns
 from asmdnn.primitives.products.inner_product import (
@@ -36,6 +35,7 @@ from asmdnn.primitives.products.plan import Job, answers, multiply
 from asmdnn.primitives.products.product import Matrix, Panels, Product, matrix_of, panels_of, row_of
 from asmdnn.primitives.products.target import Ending, target_of
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
+from asmdnn.primitives.shapes.formats import row_major
 
 SCALED = {"src": {0: 0}, "weights": {0: 1}}  # the dims that dst has too: images and output channels
 

@@ -16,13 +16,13 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import row_major
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.inner_product import InnerProductForward
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.plan import refusals
 from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.types import f32
 
 OUTPUTS = 1  # the mask of weights' output channels, which are columns of the matrix
@@ -148,5 +148,5 @@ def of_matrices(attr: Attr) -> Attr:
         raise Refused(f"scales of weights have the mask {masks['weights']}: only dim 0 of weights can have scales")
     if masks.get("weights"):
         masks["weights"] = COLUMNS
-    modes = attr.scratchpad_mode, attr.deterministic, attr.denormals
-    return Attr(attr.post_ops, masks, dict(attr.zero_points), *modes)
+    points = dict(attr.zero_points)
+    return replace(attr, scales=masks, zero_points=points)  # type: ignore[arg-type]  # as __init__

@@ -5,8 +5,8 @@ from typing import Any
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.words import mask_of
-from asmdnn.primitives.implementation import Planner
-from asmdnn.primitives.kind import Kind, Letters, Words, dims_word, no_letters
+from asmdnn.primitives.core.implementation import Planner
+from asmdnn.primitives.core.kind import Kind, Letters, Words, dims_word, no_letters
 from asmdnn.primitives.products import gemm, inner_product_tiles, matmul_tiles
 from asmdnn.primitives.products.candidates import candidates_of
 from asmdnn.primitives.products.gemm import Gemm
@@ -16,6 +16,7 @@ from asmdnn.primitives.products.inner_product import (
     InnerProductForward,
 )
 from asmdnn.primitives.products.matmul import MatMul
+from asmdnn.primitives.reorder.fpmath import with_roundings
 
 SUMMED = ("weights",)
 BETAS = {"zero": "0", "one": "1", "any": "any"}
@@ -57,8 +58,9 @@ def kind(
     letters: Letters = no_letters,
     summed: tuple[str, ...] = (),
 ) -> Kind:
-    """Of products, whose planners have the same candidates."""
-    return Kind(description, (planner,), words, candidates=candidates_of(planner), letters=letters, summed=summed)
+    """Of products, whose planners have the same candidates.  `summed`: of forward ones, which may round f32."""
+    planners = with_roundings(planner, weights_alone=True) if summed else (planner,)
+    return Kind(description, planners, words, candidates=candidates_of(planner), letters=letters, summed=summed)
 
 
 KINDS = (

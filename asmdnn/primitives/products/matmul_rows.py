@@ -10,9 +10,9 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
-from asmdnn.primitives.descriptor import PrimitiveDesc, primitive_desc
-from asmdnn.primitives.engine import Engine, Stream, engine_or_default
-from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.core.descriptor import PrimitiveDesc, primitive_desc
+from asmdnn.primitives.core.engine import Engine, Stream, engine_or_default
+from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.runtime.execution import kernel_cache
 

@@ -16,8 +16,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import row_major
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products.blocks import panel_columns
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.plan import Job, answers, refusals
@@ -25,6 +24,7 @@ from asmdnn.primitives.products.prepare import MAX_OFFSET, TILE_ROWS
 from asmdnn.primitives.products.product import Matrix, Panels, Product, matrix_of, panels_of, panels_tag
 from asmdnn.primitives.products.starts import ZERO_POINT, add_start
 from asmdnn.primitives.products.target import Ending, target_of
+from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.types import f32, s8, s32
 
 FEW_ROWS = 2  # of s8 and plain weights are faster as words: 2 rows times 1024x1024 in 66 us on Zen 4, 4 in 115, and 6

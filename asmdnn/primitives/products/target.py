@@ -11,7 +11,7 @@ from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.chain import NO_CHAIN, Chain
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products.product import Matrix
 
 

@@ -7,7 +7,7 @@ from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import words_of
 from asmdnn.primitives.attributes.numbers import finite
-from asmdnn.primitives.tensors import check_tensor
+from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.types import f32, u8
 
 BLOCK = 8  # of k, whose nibbles are in 4 bytes

@@ -1,6 +1,6 @@
 """Products with weights of 4 bits, as a kind of primitive."""
 
-from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.quantized import schedule
 from asmdnn.primitives.quantized.description import QuantizedMatMul
 

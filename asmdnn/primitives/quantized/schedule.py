@@ -26,12 +26,12 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import check_tensors
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import row_major
-from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.quantized.description import QuantizedMatMul
 from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.types import F32_BYTES, bf16, f16, f32
 
 NAME = "nibbles"

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.recurrent.description import GRUForward, RecurrentForward
+from asmdnn.primitives.shapes.formats import row_major
 
 PACKED = ("weights_layer", "weights_iter", "weights_projection")
 FURTHEST_ROWS = 64  # a tile has fewer rows, and displacements in code are 32 bits

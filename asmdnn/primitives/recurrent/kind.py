@@ -1,6 +1,6 @@
 """Recurrent layers, as kinds of primitives."""
 
-from asmdnn.primitives.kind import Kind, Words
+from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.recurrent import backward, planner
 from asmdnn.primitives.recurrent.backward_description import (
     GRUBackward,

@@ -9,20 +9,20 @@ from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.loops import Box, Loop, cut_loop
+from asmdnn.planning.loops import MAX_STEP, Box, Loop, cut_loop
 from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import ReductionTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import check_flag
-from asmdnn.primitives.elementwise.schedule import MAX_STEP, ZERO_ISA, check_tensors, phases_of
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import like, of_type
-from asmdnn.primitives.implementation import by_ways
-from asmdnn.primitives.nests import Calls, Nest, check_copied, lanes_in, read_nest, row_calls, row_in, with_last
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import by_ways
+from asmdnn.primitives.elementwise.schedule import ZERO_ISA, check_tensors, phases_of
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
-from asmdnn.primitives.tensors import check_tensor, checked_axis
+from asmdnn.primitives.shapes.formats import like, of_type
+from asmdnn.primitives.shapes.nests import Calls, Nest, check_copied, lanes_in, read_nest, row_calls, row_in, with_last
+from asmdnn.primitives.shapes.tensors import check_tensor, checked_axis
 from asmdnn.types import bf16, f16, f32
 
 ROWS, LANES = "rows", "lanes"  # the implementations

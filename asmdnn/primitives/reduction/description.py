@@ -7,7 +7,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, finite
-from asmdnn.primitives.tensors import check_tensor
+from asmdnn.primitives.shapes.tensors import check_tensor
 
 ReductionAlgorithm = Literal[
     "max", "min", "sum", "mul", "mean", "norm_lp_max", "norm_lp_sum", "norm_lp_power_p_max", "norm_lp_power_p_sum",

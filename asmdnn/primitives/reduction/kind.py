@@ -1,7 +1,7 @@
 """Reductions and cumulative sums, as kinds of primitives."""
 
 from asmdnn.primitives.attributes.words import number_word
-from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.reduction import cumulative, reduction
 from asmdnn.primitives.reduction.cumulative import CumulativeSum
 from asmdnn.primitives.reduction.description import ReductionForward

@@ -21,14 +21,14 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import ReductionTuning
 from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import by_ways
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import dense_like, like, of_type, row_major
-from asmdnn.primitives.implementation import by_ways
 from asmdnn.primitives.reduction.description import NORM, ReductionForward
 from asmdnn.primitives.reduction.source import Chunk, ReductionSource, TreeKernels, source_of
 from asmdnn.primitives.reduction.tree import Tree
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
+from asmdnn.primitives.shapes.formats import dense_like, like, of_type, row_major
 from asmdnn.types import DATA_TYPES, f32
 
 NAME = "reduction"

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.loops import Loop
+from asmdnn.planning.loops import MAX_STEP, Loop
 from asmdnn.planning.tuning import ReductionTuning
-from asmdnn.primitives.elementwise.schedule import MAX_STEP
-from asmdnn.primitives.nests import Nest, nest_of
+from asmdnn.primitives.shapes.nests import Nest, nest_of
 from asmdnn.types import f32
 
 SRC, DST = range(2)

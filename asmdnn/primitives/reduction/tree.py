@@ -17,8 +17,8 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.loops import Box, Loop, cut_loop
 from asmdnn.planning.phase import views
 from asmdnn.primitives.elementwise.schedule import phases_of
-from asmdnn.primitives.nests import Calls, Nest
 from asmdnn.primitives.reduction.source import DST, SRC, Chunk, ReductionSource, TreeKernels
+from asmdnn.primitives.shapes.nests import Calls, Nest
 from asmdnn.types import F32_BYTES
 
 

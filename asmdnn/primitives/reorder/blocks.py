@@ -148,11 +148,15 @@ class Blocks:
 
     def is_far(self, shape: Shape, across: int) -> bool:
         """Whether rows of dst are so far apart that only some lines of each are written at a time: a page; or less, if
-        lines of dst meet in L1, and those of src that are read with them do not."""
+        lines of dst meet in L1, and those of src that are read with them do not.  A line that is written half at a time
+        and is lost in between costs more than lines of src, which are read once."""
         by, step = self.tuning, shape.columns.dst
-        line = across * shape.inner.extent * self.sizes[1] >= LINE_BYTES
-        meets = line and step >= by.meeting_bytes and self.meet(shape.columns.extent, step)
-        return step >= by.page_bytes or (meets and not self.meet(by.page_lines * across, shape.rows.src))
+        written = across * shape.inner.extent * self.sizes[1]
+        meets = step >= by.meeting_bytes and self.meet(shape.columns.extent, step)
+        if 2 * written == LINE_BYTES:
+            return step >= by.page_bytes or meets
+        apart = written >= LINE_BYTES and not self.meet(by.page_lines * across, shape.rows.src)
+        return step >= by.page_bytes or (meets and apart)
 
     def meet(self, lines: int, step: int) -> bool:
         """Whether so many lines, `step` bytes apart, are more than the sets of L1 hold that they fall into."""

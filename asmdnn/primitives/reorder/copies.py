@@ -16,12 +16,12 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import row_major
-from asmdnn.primitives.implementation import Answer, Desc, by_ways
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import Answer, Desc, by_ways
 from asmdnn.primitives.reorder.compensation import add_sums
 from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.primitives.reorder.winograd import add_transform
+from asmdnn.primitives.shapes.formats import row_major
 
 WORD = "reorder"  # in the implementation's name
 

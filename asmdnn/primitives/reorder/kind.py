@@ -1,6 +1,6 @@
 """Reorder, as a kind of primitive."""
 
-from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.reorder import reorder, winograd
 from asmdnn.primitives.reorder.reorder import Reorder
 

@@ -11,8 +11,8 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.reorder.compensation import add_compensation, add_sums, compensation_desc
 from asmdnn.primitives.reorder.quantization import add_quantized, quantization_of
 from asmdnn.types import s8

@@ -16,8 +16,8 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import Answer
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import Answer
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.types import f32

@@ -1,6 +1,6 @@
 """Resampling, as a kind of primitive."""
 
-from asmdnn.primitives.kind import Kind, Words
+from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.resampling import resampling
 from asmdnn.primitives.resampling.description import ResamplingForward
 

@@ -19,10 +19,9 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.convolution.geometry import image_layout
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import by_ways
 from asmdnn.primitives.elementwise.behind import with_pass_behind
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import of_type
-from asmdnn.primitives.implementation import by_ways
 from asmdnn.primitives.pooling.formats import channels_are_dense, format_like, rows_are_dense
 from asmdnn.primitives.pooling.schedule import planes_of
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
@@ -30,7 +29,8 @@ from asmdnn.primitives.resampling.channels import DenseChannels
 from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.resampling.rows import DenseRows
 from asmdnn.primitives.resampling.taps import Numbers
-from asmdnn.primitives.words import in_words
+from asmdnn.primitives.shapes.formats import of_type
+from asmdnn.primitives.shapes.words import in_words
 from asmdnn.types import f32
 
 NAME = "resample"  # in the name of what is between it and post-ops

@@ -7,8 +7,8 @@ from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, check_flag
 from asmdnn.primitives.normalization.affine import checked_epsilon
+from asmdnn.primitives.shapes.tensors import check_tensor, checked_axis
 from asmdnn.primitives.softmax.description import ALGORITHMS, SoftmaxAlgorithm
-from asmdnn.primitives.tensors import check_tensor, checked_axis
 
 
 @exact

@@ -18,15 +18,15 @@ from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import implementation, plan_of
 from asmdnn.primitives.elementwise.schedule import Request, schedule
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import like, row_major
-from asmdnn.primitives.implementation import implementation, plan_of
-from asmdnn.primitives.nests import as_row_of, without_last
 from asmdnn.primitives.reduction import reduction
 from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
 from asmdnn.primitives.row_gradients.schedule import RowRequest, check_attr, row_plan
+from asmdnn.primitives.shapes.formats import like, row_major
+from asmdnn.primitives.shapes.nests import as_row_of, without_last
 from asmdnn.types import f32
 
 PRODUCTS, FACTORS = "gradients times normalized", "factors"  # scratch

@@ -1,7 +1,7 @@
 """Gradients that need sums over a row, as kinds of primitives."""
 
 from asmdnn.primitives.attributes.words import number_word
-from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
 from asmdnn.primitives.row_gradients.gradients import plan_layer_norm, plan_softmax
 

@@ -8,16 +8,16 @@ from asmdnn.generators.functions.row_programs import RowPrograms
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.loops import Loop, cut_loop
+from asmdnn.planning.loops import MAX_STEP, Loop, cut_loop
 from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.elementwise.schedule import MAX_STEP, check_tensors, operands_along, phases_of
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import row_major
-from asmdnn.primitives.nests import Calls, Nest, lanes_in, read_nest, row_calls, row_in, with_last
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, phases_of
 from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.primitives.shapes.nests import Calls, Nest, lanes_in, read_nest, row_calls, row_in, with_last
 
 SRC, DST = range(2)
 View = Callable[[MemoryDesc], MemoryDesc | None]  # of a tensor as one of diff_src's rank; None if it cannot be

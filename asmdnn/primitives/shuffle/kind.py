@@ -1,6 +1,6 @@
 """Shuffle, as a kind of primitive."""
 
-from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.shuffle import shuffle
 from asmdnn.primitives.shuffle.shuffle import Shuffle
 

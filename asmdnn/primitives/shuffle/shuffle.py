@@ -22,9 +22,9 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import like
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, in_two_ways
+from asmdnn.primitives.shapes.formats import like
 from asmdnn.primitives.shuffle.schedule import schedule
 from asmdnn.types import PropKind
 

@@ -7,7 +7,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind, finite
-from asmdnn.primitives.tensors import checked_axis
+from asmdnn.primitives.shapes.tensors import checked_axis
 from asmdnn.types import PropKind
 
 SoftmaxAlgorithm = Literal["accurate", "log"]

@@ -1,6 +1,6 @@
 """Softmax, as a kind of primitive."""
 
-from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.softmax import schedule
 from asmdnn.primitives.softmax.description import SoftmaxForward
 

@@ -10,19 +10,19 @@ from asmdnn.isa.elements import element_of
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.loops import Loop, cut_loop
+from asmdnn.planning.loops import MAX_STEP, Loop, cut_loop
 from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import SoftmaxTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, scaled_post_ops
-from asmdnn.primitives.elementwise.schedule import MAX_STEP, check_tensors, operands_along, phases_of, types_of
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import dense_like, like, of_type
-from asmdnn.primitives.implementation import by_ways
-from asmdnn.primitives.nests import Calls, Nest, check_copied, lanes_in, read_nest, row_calls, row_in, with_last
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import by_ways
+from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, phases_of, types_of
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
+from asmdnn.primitives.shapes.formats import dense_like, like, of_type
+from asmdnn.primitives.shapes.nests import Calls, Nest, check_copied, lanes_in, read_nest, row_calls, row_in, with_last
 from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.types import DATA_TYPES, DataType, f32
 

@@ -1,7 +1,7 @@
 """Sums of many tensors, as a kind of primitive."""
 
 from asmdnn.primitives.attributes.words import number_word
-from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.sum import sum
 from asmdnn.primitives.sum.sum import SumForward
 

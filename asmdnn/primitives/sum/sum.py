@@ -13,10 +13,10 @@ from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import finite
 from asmdnn.primitives.concat.concat import descs_of
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, schedule
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import like
-from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.shapes.formats import like
 
 NAME = "sum"
 MOST_SOURCES = 64

@@ -6,8 +6,8 @@ from typing import Literal
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, check_flag
-from asmdnn.primitives.tensors import check_tensor, checked_axis
-from asmdnn.primitives.windows import MAX_SIZE
+from asmdnn.primitives.shapes.tensors import check_tensor, checked_axis
+from asmdnn.primitives.shapes.windows import MAX_SIZE
 from asmdnn.types import s32
 
 ALGORITHMS = ("max", "min")

@@ -1,6 +1,6 @@
 """The k best, as a kind of primitive."""
 
-from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.topk import schedule
 from asmdnn.primitives.topk.description import TopKForward
 

@@ -5,22 +5,32 @@ from dataclasses import dataclass
 
 from asmdnn.generators.functions.topk import TopKSpec
 from asmdnn.generators.functions.topk_lists import Order
+from asmdnn.isa.levels import AVX2
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import tag_of
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.loops import cut_loop
+from asmdnn.planning.loops import MAX_STEP, cut_loop
 from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import TopKTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.elementwise.schedule import MAX_STEP, phases_of
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import of_type, row_major
-from asmdnn.primitives.implementation import by_ways
-from asmdnn.primitives.nests import Calls, Nest, check_copied, is_dense, read_nest, row_calls, with_last, without_axis
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import by_ways
+from asmdnn.primitives.elementwise.schedule import phases_of
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
+from asmdnn.primitives.shapes.formats import of_type, row_major
+from asmdnn.primitives.shapes.nests import (
+    Calls,
+    Nest,
+    check_copied,
+    is_dense,
+    read_nest,
+    row_calls,
+    with_last,
+    without_axis,
+)
 from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.types import bf16, f16, f32, s8, u8
 
@@ -80,8 +90,14 @@ class TopKRequest:
             src_row_bytes, dst_row_bytes, *_ = some.strides_bytes(f32)
             strides = (src_row_bytes, dst_row_bytes, step * f32.size_bytes)
             size = (some.extent, desc.src.dims[desc.axis])
-            calls.append((spec_of(desc, self.isa, "rows", size, strides), box, outer))
+            calls.append((spec_of(desc, self.isa_of_rows, "rows", size, strides), box, outer))
         return calls
+
+    @property
+    def isa_of_rows(self) -> str:
+        """Of kernels of dense rows: the lower level for lists of several results of short ones."""
+        is_short = self.desc.src.dims[self.desc.axis] <= self.tuning.topk.narrow_elements
+        return AVX2.name if self.desc.k > 1 and is_short else self.isa
 
     def lanes(self, tensors: Mapping[str, MemoryDesc]) -> Calls[TopKSpec]:
         """Vectors of a dense loop, each searched down the axis.  Raises Refused."""

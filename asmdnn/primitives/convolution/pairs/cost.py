@@ -11,7 +11,7 @@ from math import prod
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.convolution.pairs.pair import Pair
 from asmdnn.primitives.convolution.pairs.parts import strips_of
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 
 KIB = 1024
 FLOAT_BYTES = 4

@@ -12,8 +12,8 @@ from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.pairs.pair import MIDDLE, Pair
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import Planner, reasons_of, try_all
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import Planner, reasons_of, try_all
 
 
 def in_phases(pair: Pair, engine: Engine, planners: Sequence[Planner[ConvolutionForward]]) -> Plan:

@@ -19,8 +19,8 @@ from asmdnn.primitives.convolution.pairs.parts import ROWS, Parts
 from asmdnn.primitives.convolution.pairs.phases import tensors_of
 from asmdnn.primitives.convolution.pairs.strips import NAME, planned_strips
 from asmdnn.primitives.convolution.pointwise import check_pointwise
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import Answer, Planner
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import Answer, Planner
 from asmdnn.types import f32
 
 ConvolutionPlanner = Planner[ConvolutionForward]

@@ -23,7 +23,7 @@ from asmdnn.planning.steps import StepRecords, group_of, step_of
 from asmdnn.primitives.convolution import direct, grouped
 from asmdnn.primitives.convolution.pairs.pair import MIDDLE
 from asmdnn.primitives.convolution.pairs.parts import CHANNELS, ROWS, Parts, Strip, StripPlace, runs_of, strips_of
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.types import f32
 
 NAME = "strips+direct+depthwise"

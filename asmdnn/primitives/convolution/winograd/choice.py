@@ -14,7 +14,7 @@ from asmdnn.primitives.convolution import few
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.winograd.cost import cycles_of, direct_cycles, packing_cycles
 from asmdnn.primitives.convolution.winograd.cut import ROWS, WinogradCut, candidates
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.types import Algorithm
 
 

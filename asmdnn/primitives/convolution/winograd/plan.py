@@ -40,8 +40,8 @@ from asmdnn.primitives.convolution.winograd.schedule import (
     sources,
 )
 from asmdnn.primitives.convolution.winograd.tiles import make_tiles
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import Answer, Planner
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import Answer, Planner
 from asmdnn.primitives.reorder import copies
 from asmdnn.types import Algorithm, f32
 

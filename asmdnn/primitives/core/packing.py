@@ -19,9 +19,9 @@ from asmdnn.jit import packs
 from asmdnn.jit.digests import source_digest
 from asmdnn.jit.packs import Pack
 from asmdnn.memory.sequences import items
-from asmdnn.primitives.descriptor import PrimitiveDesc
-from asmdnn.primitives.implementation import ANY_MACHINE, plan_digest, plan_key
-from asmdnn.primitives.registry import kind_of
+from asmdnn.primitives.core.descriptor import PrimitiveDesc
+from asmdnn.primitives.core.implementation import ANY_MACHINE, plan_digest, plan_key
+from asmdnn.primitives.core.registry import kind_of
 from asmdnn.runtime.execution import kernel_cache
 from asmdnn.version import __version__
 

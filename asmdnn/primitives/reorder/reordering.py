@@ -2,9 +2,9 @@
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
-from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine, engine_or_default
-from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.core.descriptor import primitive_desc
+from asmdnn.primitives.core.engine import Engine, engine_or_default
+from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.reorder.reorder import Reorder
 
 

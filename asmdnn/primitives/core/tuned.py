@@ -21,7 +21,7 @@ from asmdnn.jit.store import SUFFIX, TUNED_FOLDER, DiskStore
 from asmdnn.jit.tuned_folder import tuned_directory
 from asmdnn.planning.machine import machine_of
 from asmdnn.planning.plan import Plan
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.core.engine import Engine
 
 
 @exact

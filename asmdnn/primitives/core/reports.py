@@ -18,9 +18,9 @@ from asmdnn.planning.host import effective_isa
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.words import attribute_words, format_words
-from asmdnn.primitives.description import asked
-from asmdnn.primitives.registry import kind_of
-from asmdnn.primitives.tuned import Choice
+from asmdnn.primitives.core.description import asked
+from asmdnn.primitives.core.registry import kind_of
+from asmdnn.primitives.core.tuned import Choice
 from asmdnn.runtime.threads import max_threads
 from asmdnn.version import __version__
 

@@ -13,11 +13,11 @@ from asmdnn.memory.allocation import within_memory
 from asmdnn.notebook import html_of
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import ALIGNMENT_BYTES
-from asmdnn.primitives.checking import checked, is_checking
-from asmdnn.primitives.descriptor import PrimitiveDesc
-from asmdnn.primitives.engine import Stream
-from asmdnn.primitives.registry import kind_of
-from asmdnn.primitives.reports import call_report, report_creation
+from asmdnn.primitives.core.checking import checked, is_checking
+from asmdnn.primitives.core.descriptor import PrimitiveDesc
+from asmdnn.primitives.core.engine import Stream
+from asmdnn.primitives.core.registry import kind_of
+from asmdnn.primitives.core.reports import call_report, report_creation
 from asmdnn.runtime.execution import ExecutablePlan, ReportedProgram, program_of
 
 

@@ -1,6 +1,6 @@
 """A kind of primitive as one value: its description, what implements it, and what verbose lines say of it.
 
-Every folder of this package has a kind.py with its KINDS; registry.py collects them.
+Every folder of primitives has a kind.py with its KINDS; registry.py collects them.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -10,8 +10,8 @@ from typing import Any
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import Planner
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import Planner
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,12 @@ from asmdnn.memory.allocation import within_memory
 from asmdnn.planning.phase import flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
-from asmdnn.primitives import tuned
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
-from asmdnn.primitives.description import Description
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.tuned import Choice
-from asmdnn.primitives.uses import check_uses
+from asmdnn.primitives.core import tuned
+from asmdnn.primitives.core.description import Description
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.tuned import Choice
+from asmdnn.primitives.core.uses import check_uses
 from asmdnn.runtime.caches import Cache
 
 PLANS_LIMIT_BYTES = 64 << 20
@@ -176,7 +176,7 @@ def plan_key(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, isa: str
 @cache
 def plan_digest() -> str:
     """sha256 of the Python sources that decide plans and their form, read once a process that uses packs."""
-    package = Path(__file__).resolve().parents[1]
+    package = Path(__file__).resolve().parents[2]
     return digest_of(path for name in PLAN_PACKAGES for path in (package / name).rglob("*.py"))
 
 

@@ -9,7 +9,7 @@ from importlib import import_module
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.forking import importing
-from asmdnn.primitives.kind import Kind
+from asmdnn.primitives.core.kind import Kind
 
 FOLDERS = (
     "convolution",

@@ -11,10 +11,9 @@ from typing import TypeVar
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import tag_of
-from asmdnn.planning.loops import Box, Digits, Loop, cut_loop, digits, merge, pieces_of, units_of
+from asmdnn.planning.loops import MAX_STEP, Box, Digits, Loop, cut_loop, digits, merge, pieces_of, units_of
 from asmdnn.planning.move_tuning import ElementwiseTuning
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.elementwise.schedule import MAX_STEP
 
 AnySpec = TypeVar("AnySpec", bound=KernelSpec)
 Calls = list[tuple[AnySpec, Box, tuple[Loop, ...]]]

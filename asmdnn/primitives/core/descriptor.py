@@ -13,12 +13,12 @@ from asmdnn.planning.phase import said_of
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
-from asmdnn.primitives.description import Description, asked
-from asmdnn.primitives.engine import Engine, engine_or_default
-from asmdnn.primitives.implementation import Planner, first_plan, plans, try_all
-from asmdnn.primitives.registry import kind_of
-from asmdnn.primitives.reports import introduce, report_choice, report_refusals
-from asmdnn.primitives.tuned import Choice
+from asmdnn.primitives.core.description import Description, asked
+from asmdnn.primitives.core.engine import Engine, engine_or_default
+from asmdnn.primitives.core.implementation import Planner, first_plan, plans, try_all
+from asmdnn.primitives.core.registry import kind_of
+from asmdnn.primitives.core.reports import introduce, report_choice, report_refusals
+from asmdnn.primitives.core.tuned import Choice
 from asmdnn.types import u8
 
 

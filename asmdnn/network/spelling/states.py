@@ -1,0 +1,151 @@
+"""Operators that carry a state over steps, or bring elements back to where a window took them from.
+
+Sources: https://onnx.ai/onnx/operators; LinearAttention is the recurrence that its documentation states, a round of
+products for each step.
+"""
+
+from math import prod, sqrt
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.network.graph import NOTHING, Node
+from asmdnn.network.operators.attributes import FLOAT, INT, INTS, Attributes, needed, one_of
+from asmdnn.network.operators.definition import Shape, bounded, ints, normal
+from asmdnn.network.operators.own import OWN
+from asmdnn.network.spelling.foreign import ForeignOperator
+from asmdnn.network.spelling.heads import by_heads, by_rows
+from asmdnn.network.spelling.words import Speller
+
+MOST_STEPS = 256  # of a recurrence that is unrolled, some ten nodes each
+Spelt = tuple[str, ...]
+
+
+def causal_conv(w: Speller, node: Node, x: str, k: str, bias: str, past: str) -> Spelt:
+    """A depthwise convolution behind the last elements of before, and the last ones of now."""
+    (n, channels, length), taps = w.shape(x), w.shape(k)[-1]
+    wide = w.widened(x)
+    missing = w.like(wide, np.zeros((n, channels, taps - 1))) if past == NOTHING else w.widened(past)
+    padded = w.joined(2, missing, wide) if taps > 1 else wide
+    operands = [w.widened(one) for one in (k, bias) if one != NOTHING]
+    y = w("Conv", padded, *operands, group=channels)
+    if node.get("activation", "none") != "none":
+        y = w("Swish", y)
+    state = w.part(padded, 2, length, length + taps - 1) if taps > 1 else missing
+    return w.as_type_of(y, x), w.as_type_of(state, x)
+
+
+def linear_attention(w: Speller, node: Node, *inputs: str) -> Spelt:
+    """S = exp(g) S + k (beta (v - S^T k))^T and o = scale S^T q for each step; by the rule."""
+    query, key, value, past, decay, beta = inputs
+    heads, groups, rule = node.get("q_num_heads"), node.get("kv_num_heads"), node.get("update_rule", "gated_delta")
+    (n, steps, width), d_v = w.shape(query), w.shape(value)[2] // groups
+    d_k = width // heads
+    if steps > MOST_STEPS:
+        raise Unimplemented(f"{node} has {steps} steps, at most {MOST_STEPS} are unrolled")
+    if ("gated" in rule) != (decay != NOTHING) or ("delta" in rule) != (beta != NOTHING):
+        raise InvalidArguments(f"{node} has the update_rule {rule!r}, and other inputs than that needs")
+    q, k, v = (by_heads(w, w.widened(x), h) for x, h in ((query, heads), (key, groups), (value, groups)))
+    q = w.mul(q, node.get("scale", 0.0) or 1 / sqrt(d_k))
+    gates, rates = (by_heads(w, w.widened(x), h) if x != NOTHING else NOTHING
+                    for x, h in ((decay, groups), (beta, w.shape(beta)[2] if beta != NOTHING else 1)))  # fmt: skip
+    gates = w("Exp", gates) if gates != NOTHING else NOTHING
+    state = w.like(q, np.zeros((n, groups, d_k, d_v))) if past == NOTHING else w.widened(past)
+    found = []
+    for i in range(steps):
+        if gates != NOTHING:
+            state = w.mul(state, w.turned(w.part(gates, 2, i, i + 1), 0, 1, 3, 2))
+        row, new = w.part(k, 2, i, i + 1), w.part(v, 2, i, i + 1)
+        if rates != NOTHING:
+            new = w.mul(w.sub(new, w("MatMul", row, state)), w.part(rates, 2, i, i + 1))
+        state = w.add(state, w("MatMul", w.turned(row, 0, 1, 3, 2), new))
+        asked = w.reshaped(w.part(q, 2, i, i + 1), n, groups, heads // groups, d_k)
+        found.append(w.reshaped(w("MatMul", asked, state), n, heads, 1, d_v))
+    y = by_rows(w, w.joined(2, *found))
+    return w.as_type_of(y, query), w.as_type_of(state, query if past == NOTHING else past)
+
+
+def tensor_scatter(w: Speller, node: Node, past: str, update: str, first: str) -> Spelt:
+    """Rows of a cache replaced from an index on, which each batch has its own of; circular: around its end."""
+    dims, new = w.shape(past), w.shape(update)
+    axis = normal(node.get("axis", -2), len(dims))
+    if axis == 0 or new != (*dims[:axis], new[axis], *dims[axis + 1 :]) or new[axis] > dims[axis]:
+        raise InvalidArguments(f"{node} puts dims {new} into {dims} along axis {axis}")
+    start = w.ints(*[0] * dims[0]) if first == NOTHING else first
+    if node.get("mode", "linear") == "linear":
+        start = w("Index", start, domain=OWN, limit=dims[axis] - new[axis] + 1, axis=axis)
+    outer = new[: axis + 1]
+    along = w.reshaped(start, dims[0], *[1] * axis)
+    place = w("Add", along, w.constant(np.broadcast_to(np.arange(new[axis]), (1, *outer[1:])), np.int64))
+    if node.get("mode", "linear") == "circular":
+        place = w("Mod", place, w.constant(dims[axis], np.int64))
+    others = [w.constant(np.broadcast_to(i, outer)[..., None], np.int64) for i in np.indices(outer, sparse=True)[:-1]]
+    where = w.joined(len(outer), *others, w.lifted(place, len(outer)))
+    return (w("ScatterND", past, where, update),)
+
+
+def col2im(w: Speller, node: Node, x: str, image: str, block: str) -> Spelt:
+    """Windows added where they were taken from: a transposed convolution with a single 1 for each position."""
+    sizes, kernel = (constant_ints(w, node, name) for name in (image, block))
+    n, rows, count = w.shape(x)
+    taps, axes = prod(kernel), len(sizes)
+    how: Any = {
+        name: tuple(node.get(name, default))
+        for name, default in (("strides", (1,) * axes), ("dilations", (1,) * axes), ("pads", (0,) * 2 * axes))
+    }
+    blocks = tuple(
+        (size + a + b - d * (k - 1) - 1) // s + 1
+        for size, k, s, d, a, b in zip(
+            sizes, kernel, how["strides"], how["dilations"],
+            how["pads"][:axes], how["pads"][axes:], strict=True,
+        )
+    )  # fmt: skip
+    if prod(blocks) != count or rows % taps:
+        raise InvalidArguments(f"{node} has {rows} rows of {count} for windows of {kernel} at {blocks} places")
+    ones = np.eye(taps).reshape(taps, 1, *kernel)
+    made = w("ConvTranspose", w.reshaped(x, n * rows // taps, taps, *blocks), w.like(x, ones), **how)
+    short = [size - have for size, have in zip(sizes, w.shape(made)[2:], strict=True)]
+    if any(short):
+        made = w("Pad", made, w.ints(0, 0, *[0] * axes, 0, 0, *short))
+    return (w.reshaped(made, n, rows // taps, *sizes),)
+
+
+def constant_ints(w: Speller, node: Node, name: str) -> Shape:
+    data = w.data(name)
+    if data is None:
+        raise Unimplemented(f"{node} has dims that depend on the data of {shown(name)}: pass it in constants=")
+    return bounded(ints(data))
+
+
+def max_unpool(w: Speller, node: Node, x: str, places: str, wanted: str) -> Spelt:
+    """Zeros, but for what was the largest of a window: indices count elements of the tensor that was pooled."""
+    kernel, axes = node.get("kernel_shape"), len(w.shape(x)) - 2
+    strides, pads = node.get("strides", (1,) * axes), node.get("pads", (0,) * 2 * axes)
+    inner = [(n - 1) * s - a - b + k for n, s, k, a, b in zip(
+        w.shape(x)[2:], strides, kernel, pads[:axes], pads[axes:], strict=True)]  # fmt: skip
+    dims = bounded((*w.shape(x)[:2], *inner))
+    zeros, size = w.like(x, np.zeros(prod(dims))), prod(w.shape(x))
+    flat = w("ScatterElements", zeros, w.reshaped(places, size), w.reshaped(x, size), axis=0)
+    y = w.reshaped(flat, *dims)
+    if wanted == NOTHING:
+        return (y,)
+    sizes = constant_ints(w, node, wanted)
+    return (y if sizes == dims else w("Pad", y, w.ints(*[0] * len(dims), *np.subtract(sizes, dims).tolist())),)
+
+
+LINEAR: Attributes = {
+    "chunk_size": INT, "kv_num_heads": needed(INT), "q_num_heads": needed(INT), "scale": FLOAT,
+    "update_rule": one_of("linear", "gated", "delta", "gated_delta"),
+}  # fmt: skip
+WINDOW: Attributes = {"dilations": INTS, "pads": INTS, "strides": INTS}
+SPELLINGS = {
+    name: ForeignOperator(spell, inputs, outputs, attributes, of_integers=True)
+    for name, spell, inputs, outputs, attributes in (
+        ("CausalConvWithState", causal_conv, "xx??", 2, {"activation": one_of("none", "silu", "swish")}),
+        ("LinearAttention", linear_attention, "xxx???", 2, LINEAR),
+        ("TensorScatter", tensor_scatter, "xx?", 1, {"axis": INT, "mode": one_of("linear", "circular")}),
+        ("Col2Im", col2im, "xxx", 1, WINDOW),
+        ("MaxUnpool", max_unpool, "xx?", 1, {"kernel_shape": needed(INTS), "pads": INTS, "strides": INTS}),
+    )
+}

@@ -1,0 +1,1 @@
+"""What every primitive is made of: engine, description, kind, implementations in order, descriptor, primitive, pack."""

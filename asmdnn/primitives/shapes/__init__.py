@@ -1,0 +1,1 @@
+"""What descriptions and planners of many kinds share of tensors: checks, windows, formats, nests of loops."""
