@@ -122,3 +122,16 @@ def test_long_axes_are_several_kernels() -> None:
     kernels = planned((1, 16 * 100, 2, 2), "nhwc", 2, wide).plan.specs
     assert sorted(len(spec.units) for spec in kernels if isinstance(spec, PermuteSpec)) == [36, 64]
     assert not permutes(planned((1, 16 * 100 + 2, 2, 2), "nhwc", 2, wide))
+
+
+@pytest.mark.parametrize(
+    ("images", "cost", "level"), [(1, 1.0, "avx512_core"), (1, 1.9, "avx2"), (16, 1.9, "avx512_core")]
+)
+def test_what_wide_units_cost_in_the_caches(images: int, cost: float, level: str) -> None:
+    """Eight groups of 240 channels at 28x28: 0.75 MB stay in the caches, 12 MB go past them in whole lines."""
+    tuning = replace(DEFAULT, moves=MoveTuning(wide_shuffle_cost=cost))
+    desc = dnn.MemoryDesc((images, 240, 28, 28), dnn.f32, "acdb")
+    engine = dnn.Engine(isa="avx512_core", threads=1, tuning=tuning)
+    pd = dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, 8), engine=engine)
+    assert {spec.isa for spec in pd.plan.specs} == {level}  # type: ignore[attr-defined]
+    pd.plan.check()
