@@ -10,7 +10,7 @@ from asmdnn.generators.functions.postops import BINARY
 from asmdnn.isa.levels import LEVELS
 from asmdnn.memory.desc import MemoryDesc
 from asmdnn.memory.tags import _LOGICAL_ORDERS
-from asmdnn.primitives.attributes.attr import SCRATCHPAD_MODES
+from asmdnn.primitives.attributes.attr import ACCUMULATION_MODES, FPMATH_MODES, SCRATCHPAD_MODES
 from asmdnn.primitives.attributes.numbers import OLDER_ALGORITHMS
 from asmdnn.primitives.elementwise.eltwise import BACKWARD_ALGS
 
@@ -28,6 +28,8 @@ TAGS = get_args(types.UsualTag)
         (types.ConvolutionAlgorithm, [kind.value.removeprefix(CONVOLUTION) for kind in types.Algorithm
                                       if kind.value.startswith(CONVOLUTION)]),
         (types.ScratchpadMode, SCRATCHPAD_MODES),
+        (types.FpMathMode, FPMATH_MODES),
+        (types.AccumulationMode, ACCUMULATION_MODES),
     ],
 )  # fmt: skip
 def test_a_literal_is_its_registry(literal: object, registry: object) -> None:

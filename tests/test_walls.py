@@ -16,9 +16,10 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 SET_BY_OTHERS = {
     "asmdnn/isa/encoding.py": {"evex"},  # PeachPy's encoders call it so
     "asmdnn/blas.py": {"sgemm"},  # the BLAS
+    "asmdnn/primitives/attributes/attr.py": {"__init__"},  # oneDNN's attributes
 }
-# Functions on arrays have keyword-only options, as those of numpy and torch.
-OPTIONS = ("asmdnn/ops/",)
+# Functions on arrays have keyword-only options, as those of numpy and torch, and so has what loads files.
+OPTIONS = ("asmdnn/ops/", "asmdnn/network/loading.py")
 
 # Class names that stand twice, and where.
 TWICE = {

@@ -20,11 +20,12 @@ from asmdnn.bench.post_ops import Word, attr_of, chain
 from asmdnn.bench.post_ops import joined as joined_chain
 from asmdnn.bench.quantization import Quantity, joined, quantities
 from asmdnn.bench.words import Option, Settings, boolean, one_of
-from asmdnn.primitives.attributes.attr import DENORMALS
+from asmdnn.primitives.attributes.attr import ACCUMULATION_MODES, DENORMALS, FPMATH_MODES
 from asmdnn.types import DataType
 
 Doubles = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
+ROUNDED = {"bf16": dnn.bf16, "f16": dnn.f16, "any": dnn.bf16}  # as benchdnn fills f32 where it may be rounded
 WORDS = {"src": "src", "wei": "weights", "dst": "dst"}  # benchdnn's, and the tensors
 
 
@@ -53,6 +54,13 @@ class ScaledSettings(AttributeSettings):
     """Of sums of products: convolution, matmul, inner product."""
 
     scales: tuple[Quantity, ...] = ()
+    fpmath: str = "strict"
+    acc_mode: str = "strict"
+
+    def attr(self, dims: Sequence[int], **more: Any) -> dnn.Attr:
+        mode = self.fpmath.partition(":")[0]
+        modes = {"fpmath_mode": mode, "accumulation_mode": self.acc_mode}
+        return AttributeSettings.attr(self, dims, **modes, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +116,12 @@ def scales_of(
     return ScaleWords(masks, arrays, factor, factors.get("dst", 1.0), source)
 
 
+def fpmath_mode(word: str) -> str:
+    """MODE[:APPLY_TO_INT]: whether it holds for integers, too, whose products are exact here."""
+    mode, _, integers = word.lower().partition(":")
+    return one_of(*FPMATH_MODES)(mode) + (":true" if integers and boolean(integers) else "")
+
+
 def zero_points_option() -> dict[str, Option]:
     """Of what has them: src and dst."""
     parse = quantities(("src", "dst"), whole=True)
@@ -115,12 +129,17 @@ def zero_points_option() -> dict[str, Option]:
 
 
 def numbers_of(
-    types: Mapping[str, DataType], found: Sequence[Quantity], dims: Mapping[str, tuple[int, ...]]
+    types: Mapping[str, DataType],
+    found: Sequence[Quantity],
+    dims: Mapping[str, tuple[int, ...]],
+    fpmath: str = "strict",
 ) -> tuple[TypedNumbers, dict[str, int]]:
-    """What `--dt` and `--attr-zero-points` say of a case: types and zero points, and the masks of these."""
+    """What `--dt`, `--attr-zero-points` and `--attr-fpmath` say of a case: types, zero points, and what f32 is rounded
+    to; and the masks of zero points."""
     points = {WORDS[quantity.argument]: quantity for quantity in found}
     arrays = {f"{name}_zero_points": quantity.zero_points(dims[name]).ravel() for name, quantity in points.items()}
-    return TypedNumbers(types, arrays), {name: quantity.mask() for name, quantity in points.items()}
+    rounded = ROUNDED.get(fpmath.partition(":")[0], dnn.f32)
+    return TypedNumbers(types, arrays, rounded), {name: quantity.mask() for name, quantity in points.items()}
 
 
 def options(example: str) -> dict[str, Option]:
@@ -142,6 +161,10 @@ def scaled_options() -> dict[str, Option]:
     return {
         **options("sum:0.5, relu:0.1, tanh, add:f32:per_oc, sum+relu"),
         "attr-scales": Option("scales", parse, "src:common:0.5+wei:per_oc+dst:common:2", True, joined),
+        "attr-fpmath": Option("fpmath", fpmath_mode,
+                              "what f32 may be rounded to: strict (default), bf16, f16, tf32, any, bf16x3", True),
+        "attr-acc-mode": Option("acc_mode", one_of(*ACCUMULATION_MODES),
+                                "what sums are of: strict (default), relaxed, any, f32, s32, f16", True),
         "attr-oscale": Option("scales", lambda word: parse(f"wei:{word}"),
                               "older words for a scale of the weights: common:0.5", True, joined, describes=False),
     }  # fmt: skip

@@ -17,14 +17,23 @@ INTEGERS = (dnn.s32, dnn.s8, dnn.u8)
 EXACT_SUM = 2**24  # f32 holds every integer up to here
 LARGEST_INTEGER = EXACT_SUM // 16  # bias and old dst may add two of these
 LARGEST_F16_INTEGER = 2**11
+FACTORS = ("src", "weights")  # of sums of products
 
 
 @dataclass(frozen=True, slots=True)
 class TypedNumbers:
-    """The types of tensors by their names, and zero points by those of their arguments."""
+    """The types of tensors by their names, and zero points by those of their arguments.
+
+    rounded: the type that f32 factors may be rounded to: they have its numbers, which stay what they are.
+    """
 
     types: Mapping[str, DataType] = field(default_factory=dict)
     zero_points: Mapping[str, npt.NDArray[np.int32]] = field(default_factory=dict)
+    rounded: DataType = dnn.f32
+
+    def has_numbers_of(self, name: str) -> DataType:
+        """The type of which a tensor's numbers are."""
+        return self.rounded if name in FACTORS and self.of(name) == dnn.f32 else self.of(name)
 
     def of(self, name: str) -> DataType:
         return self.types.get(name, dnn.f32)
@@ -51,7 +60,7 @@ class TypedNumbers:
 
     def fill(self, random: np.random.Generator, name: str, dims: tuple[int, ...], largest: int, exact: bool) -> Floats:
         """Numbers that the tensor's type has: integers up to `largest`, or reals up to 1, or all integers of it."""
-        dtype = self.of(name)
+        dtype = self.has_numbers_of(name)
         if dtype == dnn.f32 and not exact:
             values = random.random(dims, np.float32)
             values *= 2

@@ -5,9 +5,9 @@ from types import MappingProxyType
 
 import asmdnn as dnn
 from asmdnn.bench.driver import Array, Data
-from asmdnn.bench.values import decoded, joined
+from asmdnn.bench.values import decoded, encoded, joined
 from asmdnn.errors import AsmdnnError
-from asmdnn.primitives.core.description import Description
+from asmdnn.primitives.core.description import Description, asked
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -46,6 +46,7 @@ class Own:
         for result, source in in_place.items():
             self._memory[result] = self._memory[source]
         self._unfilled = {*in_place, *internal}
+        self._asked = {name: tensor.dtype for name, tensor in asked(desc).items()}
         scratchpad = dnn.Memory(pd.scratchpad_desc) if attr.scratchpad_mode == "user" else None
         self.run = dnn.Primitive(pd).bind(scratchpad=scratchpad, **self._memory)
 
@@ -55,7 +56,10 @@ class Own:
         for name, memory in self._memory.items():
             if name in self._unfilled:
                 continue
-            memory.array[:] = dnn.Memory.from_numpy(data.arrays[name], memory.desc).array
+            array, dtype = data.arrays[name], memory.desc.dtype
+            if self._asked.get(name, dtype) != dtype:  # weights that may be rounded
+                array = encoded(array, dtype)
+            memory.array[:] = dnn.Memory.from_numpy(array, memory.desc).array
 
     def compute(self, data: Data) -> Array:
         self.write(data)

@@ -45,7 +45,7 @@ class Filler:
 
     def values(self, dims: Sequence[int], bound: int = LARGEST_INTEGER, name: str = "") -> Floats:
         """Numbers that the tensor's type has."""
-        if self.numbers.of(name) != dnn.f32:
+        if self.numbers.has_numbers_of(name) != dnn.f32:
             return self.numbers.fill(self.random, name, tuple(dims), bound, self.exact)
         if self.exact:
             return self.random.integers(-bound, bound, tuple(dims), np.int32, endpoint=True).astype(np.float32)

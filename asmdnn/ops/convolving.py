@@ -10,7 +10,7 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output, packed_or_plain
 from asmdnn.ops.calls import ArgumentPacker, ArrayCall, calls, desc_of, layout_of
 from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow, any_format, description, plain_weights
-from asmdnn.ops.quantized import ProductRequest, is_plain, is_typed
+from asmdnn.ops.quantized import ProductRequest, attr_of, is_plain, is_typed
 from asmdnn.ops.typed_conv import typed_convolution
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
@@ -44,7 +44,8 @@ def convolve(
         where = (target.shape, target.strides)
     numbers = window.plain(kind)
     chain = chain_of(request.post_ops)
-    key = (kind.name, image.shape, image.strides, second, third, where, numbers, chain, engine_key(engine))
+    asked = chain, request.modes, engine_key(engine)
+    key = (kind.name, image.shape, image.strides, second, third, where, numbers, asked)
     try:
         call = find(key)
     except Exception:  # what cannot be hashed or compared is nothing that prepare() takes
@@ -52,7 +53,7 @@ def convolve(
     if call is None:
         labels = ("x", "w", "b")[: len(arrays)]
         given = ConvArrays(kind, dict(zip(labels, arrays, strict=True)), w.desc if type(w) is Memory else None, window)
-        call = calls.put(key, prepare(given, target, Attr(chain), engine))
+        call = calls.put(key, prepare(given, target, attr_of(chain, request.modes), engine))
     if chain:
         arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
     result = call(arrays, target)

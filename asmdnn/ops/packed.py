@@ -9,7 +9,7 @@ import numpy.typing as npt
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.storage import ALIGNMENT_BYTES, placed
-from asmdnn.ops.arguments import F32, Array
+from asmdnn.ops.arguments import Array
 from asmdnn.ops.calls import ArrayCall, calls, layout_of
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
@@ -31,7 +31,7 @@ def pack(
     call = packing_call(name, plain, key, wanted, engine, described)
     storage, address = aligned(call.target.size_bytes)
     run(call, plain, address)
-    return placed(call.target, storage.view(F32), address)
+    return placed(call.target, storage.view(call.target.dtype.numpy), address)
 
 
 def pack_into(memory: Memory, name: str, plain: Array, key: tuple[Any, ...], engine: Engine | None) -> None:

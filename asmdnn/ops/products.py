@@ -11,15 +11,15 @@ from asmdnn.memory.tags import LETTERS, MAX_NDIMS
 from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output, packed_or_plain, widened
 from asmdnn.ops.calls import ArrayCall, calls, layout_of
 from asmdnn.ops.packed import pack
-from asmdnn.ops.quantized import NOTHING, ProductRequest, is_plain, is_typed
+from asmdnn.ops.quantized import NOTHING, ProductRequest, attr_of, is_plain, is_typed
 from asmdnn.ops.typed_matmul import packed_typed, typed_matmul
-from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
+from asmdnn.primitives.attributes.attr import NO_ATTR, AnyPostOp, Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine, engine_key
 from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.types import DataType, f32
+from asmdnn.types import AccumulationMode, DataType, FpMathMode, f32
 
 find = calls.entries.get
 
@@ -33,6 +33,8 @@ def matmul(
     dtype: DataType | None = None,
     scales: Mapping[str, Any] = NOTHING,
     zero_points: Mapping[str, Any] = NOTHING,
+    fpmath_mode: FpMathMode = "strict",
+    accumulation_mode: AccumulationMode = "strict",
     out: Any = None,
     engine: Engine | None = None,
 ) -> Any:
@@ -41,13 +43,14 @@ def matmul(
     a: (.., m, k); b: (.., k, n), or what `pack_weights` or `pack_quantized_weights` made of a matrix; bias: broadcast
     to the result.  Arrays may have any strides that are not negative; others are copied.  post_ops run in order on the
     result; `Sum` adds what `out` held.  Returns a new array, or `out`: anything that exports memory of the result's
-    dims, strided too.  Of other types than f32, and with scales and zero points of "a", "b" and "out", see
-    docs/low-precision.md: bf16 or f16 both, or u8 or s8 times s8.  The result has `dtype`; without it a's type, but s32
-    of integers, f32 with scales.
+    dims, strided too.  Of other types than f32, with scales and zero points of "a", "b" and "out", and of fpmath_mode,
+    which lets f32 be rounded, see docs/low-precision.md: bf16 or f16 both, or u8 or s8 times s8.  The result has
+    `dtype`; without it a's type, but s32 of integers, f32 with scales.
     Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
     """
+    modes = fpmath_mode, accumulation_mode
     if not is_plain(dtype, scales, zero_points) or is_typed(a) or is_typed(b):
-        return typed_matmul(a, b, bias, out, ProductRequest(post_ops, dtype, scales, zero_points, engine))
+        return typed_matmul(a, b, bias, out, ProductRequest(post_ops, dtype, scales, zero_points, engine, modes))
     x = a if type(a) is np.ndarray and a.dtype is F32 else as_f32("a", a)
     y, second = packed_or_plain("b", b)
     arrays: list[AnyArray] = [x, y]
@@ -61,17 +64,22 @@ def matmul(
         target = out if type(out) is np.ndarray and out.dtype is F32 else output("out", out)
         where = (target.shape, target.strides)
     chain = chain_of(post_ops)
-    key = ("matmul", x.shape, x.strides, second, third, where, chain, engine_key(engine))
-    try:
-        call = find(key)
-    except TypeError:  # a post-op that cannot be hashed is none
-        call = None
+    key = ("matmul", x.shape, x.strides, second, third, where, chain, modes, engine_key(engine))
+    call = kept(key)
     if call is None:
-        call = calls.put(key, prepare(arrays, b, third is not None, target, Attr(chain), engine))
+        call = calls.put(key, prepare(arrays, b, third is not None, target, attr_of(chain, modes), engine))
     if chain:
         arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
     result = call(arrays, target)
     return result if out is None else out
+
+
+def kept(key: tuple[Any, ...]) -> ArrayCall | None:
+    """The call of this key; none for one that cannot be hashed, as what is no post-op."""
+    try:
+        return find(key)
+    except TypeError:
+        return None
 
 
 def prepare(
@@ -122,25 +130,26 @@ def checked_rank(name: str, array: Array, least: int) -> Array:
     return array if array.ndim else array.reshape(1)
 
 
-def pack_weights(b: Any, engine: Engine | None = None) -> Memory:
+def pack_weights(b: Any, engine: Engine | None = None, *, fpmath_mode: FpMathMode = "strict") -> Memory:
     """A matrix (k, n) in the format that `matmul` reads fastest, for any number of rows of the other operand.
 
     The result's `array` can be saved, `packed.array.tofile(path)`, and mapped back: Memory(packed.desc,
     numpy.memmap(path, numpy.float32, "r"), padding_is_zero=True).  Of bf16 and f16 it is for an `a` of that type, of
-    s8 for u8 and s8.  Raises InvalidArguments.
+    s8 for u8 and s8; packed with an fpmath_mode, which may make bf16 or f16 of f32, for f32.  Raises InvalidArguments.
     """
     if is_typed(b):
         return packed_typed(b, engine)
     plain = b if type(b) is np.ndarray and b.dtype is F32 else as_f32("b", b)
-    key = ("pack_weights", plain.shape, plain.strides, engine_key(engine))
-    return pack("b", plain, key, lambda: weights_desc(plain.shape, engine), engine)
+    attr = Attr(fpmath_mode=fpmath_mode)
+    key = ("pack_weights", plain.shape, plain.strides, attr, engine_key(engine))
+    return pack("b", plain, key, lambda: weights_desc(plain.shape, engine, attr), engine)
 
 
-def weights_desc(dims: tuple[int, ...], engine: Engine | None) -> MemoryDesc:
+def weights_desc(dims: tuple[int, ...], engine: Engine | None, attr: Attr = NO_ATTR) -> MemoryDesc:
     """The format for any number of rows."""
     if len(dims) != 2 or not all(dims):
         raise InvalidArguments(f"b has dims {dims}, a matrix with elements is needed")
     (k, n), any_rows = dims, 1
     source, result = (MemoryDesc(size, f32, "ab") for size in ((any_rows, k), (any_rows, n)))
-    pd = primitive_desc(MatMul(source, MemoryDesc((k, n), f32, "any"), result), engine=engine)
+    pd = primitive_desc(MatMul(source, MemoryDesc((k, n), f32, "any"), result), attr, engine)
     return pd.plan.tensors["weights"]

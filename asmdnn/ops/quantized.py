@@ -17,9 +17,11 @@ from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.primitive import Primitive
-from asmdnn.types import DATA_TYPES, DataType, f32, s32
+from asmdnn.types import DATA_TYPES, AccumulationMode, DataType, FpMathMode, f32, s32
 
 TYPED = frozenset(("float16", "bfloat16", "int8", "uint8", "f16", "bf16", "s8", "u8", "s4", "u4"))  # numpy's and ours
+Modes = tuple[FpMathMode, AccumulationMode]
+STRICT: Modes = ("strict", "strict")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -39,14 +41,24 @@ def is_plain(dtype: DataType | None, scales: Any, zero_points: Any) -> bool:
     return dtype is None and all(x is NOTHING or (type(x) is dict and not x) for x in (scales, zero_points))
 
 
+def attr_of(chain: tuple[AnyPostOp, ...], modes: Modes, **others: Any) -> Attr:
+    """The attributes of a call.  Raises InvalidArguments."""
+    fpmath_mode, accumulation_mode = modes
+    return Attr(chain, fpmath_mode=fpmath_mode, accumulation_mode=accumulation_mode, **others)
+
+
 class ProductRequest(NamedTuple):
-    """What a product or a convolution is asked to do beside multiplying; see `matmul`."""
+    """What a product or a convolution is asked to do beside multiplying; see `matmul`.
+
+    modes: fpmath_mode and accumulation_mode.
+    """
 
     post_ops: Sequence[AnyPostOp]
     dtype: DataType | None
     scales: Mapping[str, Any]
     zero_points: Mapping[str, Any]
     engine: Engine | None
+    modes: Modes = STRICT
 
     def result(self, src: DataType, given: Sequence[Any]) -> tuple[DataType, Any]:
         """The result's type, and numpy's: f32 where scales are given, else integers' sums, and src's of floats."""
@@ -104,8 +116,9 @@ def execute(desc: Description, memories: Mapping[str, Memory], arguments: Argume
     """Run the primitive on the memories, with scales and zero points.  Raises InvalidArguments, Unimplemented."""
     scales = arguments.vectors("scales", request.scales)
     points = arguments.vectors("zero_points", request.zero_points)
-    attr = Attr(
+    attr = attr_of(
         chain_of(request.post_ops),
+        request.modes,
         scales={arguments.tensors[x]: arguments.mask * (values.size > 1) for x, values in scales.items()},
         zero_points={arguments.tensors[x]: 0 for x in points},
     )

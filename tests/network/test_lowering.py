@@ -475,3 +475,19 @@ def test_a_middle_that_others_read_is_no_pair() -> None:
     net = built(make, (1, 8, 80, 80))
     assert "strips+direct+depthwise" not in implementations(net)
     check_values(net, {"x": random(1, 8, 80, 80)})
+
+
+@pytest.mark.isa("avx2")
+def test_lone_maps_keep_the_sign_of_zeros() -> None:
+    """A map with no kernel before it starts from the value itself, not from a sum with 0."""
+    g = dnn.Graph("zeros")
+    x = g.input("x", (19,))
+    maps = {
+        "itself": g.map(lambda v: v * 1.0, x), "negated": g.apply("Neg", x), "floor": g.apply("Floor", x),
+        "doubled": g.apply("Mul", x, 2.0), "size": g.apply("Abs", x), "third": g.apply("Div", x, 3.0),
+    }  # fmt: skip
+    zeros = np.where(np.arange(19) % 3 == 0, -0.0, 0.0).astype(np.float32)
+    wanted = {"negated": -zeros, "size": np.abs(zeros)}
+    for name, y in maps.items():
+        found = g.compile(y=y, engine=engine())(zeros)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted.get(name, zeros)), err_msg=name)

@@ -20,7 +20,8 @@ def values() -> dict[str, Call]:
         "Attr": (
             dnn.Attr,
             lambda: {"post_ops": [dnn.Sum()], "scales": {"src": 0}, "zero_points": {"dst": 0},
-                     "scratchpad_mode": "user", "deterministic": True, "denormals": "flush"},
+                     "scratchpad_mode": "user", "deterministic": True, "denormals": "flush",
+                     "fpmath_mode": "bf16", "accumulation_mode": "any"},
         ),
         "Sum": (dnn.Sum, lambda: {"scale": 1.0, "zero_point": 0.0}),
         "Eltwise": (dnn.Eltwise, lambda: {"alg": "linear", "alpha": 1.0, "beta": 2.0, "scale": 1.0}),

@@ -122,7 +122,7 @@ class ConvWork(Work[ConvData]):
         self.problem, self.settings, self.layouts = case.problem, case.settings, layouts(case)
         dims = {"src": self.problem.src_dims, "weights": self.problem.filter_dims, "dst": self.problem.dst_dims}
         self.scales = of_groups(self.problem, scales_of(self.settings.scales, dims, {"src": 1, "weights": 0, "dst": 1}))
-        self.numbers, masks = numbers_of(self.settings.types, self.settings.zero_points, dims)
+        self.numbers, masks = numbers_of(self.settings.types, self.settings.zero_points, dims, self.settings.fpmath)
         self.attr = self.settings.attr(dims["dst"], scales=self.scales.masks, zero_points=masks)
         self.may_round = self.settings.alg != "direct"
         rounds = self.may_round or isinstance(self.scales.source, np.ndarray)

@@ -60,7 +60,7 @@ class IpWork(Work[TensorData]):
         used = [role for role in self.dims if role != "bias" or settings.has_bias]
         self.descs = {role: desc_of(self.dims[role], settings.types[role].name, tags[role]) for role in used}
         self.scales = scales_of(settings.scales, self.dims, {"src": 1, "weights": 0, "dst": 1})
-        self.numbers, points = numbers_of(settings.types, settings.zero_points, self.dims)
+        self.numbers, points = numbers_of(settings.types, settings.zero_points, self.dims, settings.fpmath)
         self.attr = settings.attr(p.dst_dims, scales=self.scales.masks, zero_points=points)
         self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
         self.reduction = {"src": p.oc, "weights": p.mb}.get((self.written or ("dst",))[0], p.inputs)

@@ -70,7 +70,7 @@ class MatmulWork(Work[TensorData]):
             self.dims["bias"], self.descs["bias"] = bias, desc_of(bias, types["bias"], "abx")
         columns = len(self.dims["dst"]) - 1
         self.scales = scales_of(settings.scales, self.dims, dict.fromkeys(("src", "weights", "dst"), columns))
-        self.numbers, points = numbers_of(settings.types, settings.zero_points, self.dims)
+        self.numbers, points = numbers_of(settings.types, settings.zero_points, self.dims, settings.fpmath)
         self.attr = settings.attr(self.dims["dst"], channels=columns, scales=self.scales.masks, zero_points=points)
         self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
         self.reduction = src[-1]

@@ -20,6 +20,8 @@ SRC_1, WEIGHTS, BIAS = 2, 33, 41
 DEPTHWISE = 16384  # DNNL_ARG_ATTR_POST_OP_DW, added to the number of its weights and of its bias
 EVERY_KIND = ("sum", "eltwise", "binary", "prelu", "dw")
 F32 = 3  # DATA_TYPES' number
+FPMATH_MODES = ("strict", "bf16", "f16", "any", "tf32")  # in the order of its numbers
+ACCUMULATION_MODES = ("strict", "relaxed", "any", "s32", "f32", "f16")
 UNDEFINED_TYPE = 0  # of a sum: dst's own
 
 
@@ -71,7 +73,24 @@ def attributes(
         check(lib.dnnl_primitive_attr_set_scales_mask(handle, numbers[name], mask), "scales")
     for name, mask in attr.zero_points:
         check(lib.dnnl_primitive_attr_set_zero_points_mask(handle, numbers[name], mask), "zero points")
+    set_modes(peer, handle, attr)
     return handle
+
+
+def set_modes(peer: OnednnPrimitive, handle: Any, attr: dnn.Attr) -> None:
+    """What oneDNN may round and sum in.  Raises Unimplemented for a mode that it has not."""
+    if attr.fpmath_mode not in FPMATH_MODES:
+        raise Unimplemented(f"onednn: there is no fpmath mode {attr.fpmath_mode}")
+    number = FPMATH_MODES.index(attr.fpmath_mode)
+    load().check(peer.lib.dnnl_primitive_attr_set_fpmath_mode(handle, number), "fpmath mode")
+    if attr.accumulation_mode == "strict":
+        return
+    try:
+        set_accumulation = peer.lib.dnnl_primitive_attr_set_accumulation_mode
+    except AttributeError:
+        raise Unimplemented("onednn: versions before 3.4 have no accumulation mode") from None
+    number = ACCUMULATION_MODES.index(attr.accumulation_mode)
+    load().check(set_accumulation(handle, number), "accumulation mode")
 
 
 def _numbered(attr: dnn.Attr) -> Iterator[tuple[int, int, AnyPostOp]]:

@@ -24,6 +24,8 @@ int dnnl_primitive_attr_create(handle *attr);
 int dnnl_primitive_attr_set_post_ops(handle attr, handle post_ops);
 int dnnl_primitive_attr_set_scales_mask(handle attr, int arg, int mask);
 int dnnl_primitive_attr_set_zero_points_mask(handle attr, int arg, int mask);
+int dnnl_primitive_attr_set_fpmath_mode(handle attr, int mode);
+int dnnl_primitive_attr_set_accumulation_mode(handle attr, int mode);
 int dnnl_primitive_attr_destroy(handle attr);
 int dnnl_post_ops_create(handle *post_ops);
 int dnnl_post_ops_append_eltwise(handle post_ops, int alg, float alpha, float beta);

@@ -27,6 +27,8 @@ MODULES = (
     "orders",
     "casts",
     "dequantising",
+    "states",
+    "gradients",
 )
 Lowering = Callable[[Steps, Group], None]
 

@@ -5,6 +5,7 @@ import numpy as np
 from asmdnn.definitions.moves import shuffled
 from asmdnn.definitions.softmax import attention as attended
 from asmdnn.network.graph import Array, Node
+from asmdnn.network.operators import gradients
 from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
 
 OWN = "asmdnn"
@@ -43,10 +44,12 @@ def integer_types(node: Node, x: Value) -> list[Type]:
 
 
 OPERATORS = {
+    **gradients.OPERATORS,
     "Index": Operator(counted_from_the_start, same_as_first),
     "LookedAt": Operator(lambda node, x, integers: x, same_as_first),
     "Number": Operator(lambda node, x: x.astype(np.float32), lambda node, x: [(x.shape, np.float32)]),
     "Integers": Operator(lambda node, x: x.astype(np.int64), integer_types),
+    "Written": Operator(lambda node, x: x, same_as_first),
     "OneHotRows": Operator(one_hot_rows, rows_types),
     "ChannelShuffle": Operator(channel_shuffle, same_as_first),
     "Attention": Operator(attention),

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final, get_args
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
@@ -13,11 +14,20 @@ from asmdnn.memory.sequences import items
 from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.attributes.numbers import check_alg, check_eltwise, finite, tensor
 from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.types import DATA_TYPES, BinaryAlgorithm, EltwiseAlgorithm, ScratchpadMode
+from asmdnn.types import (
+    DATA_TYPES,
+    AccumulationMode,
+    BinaryAlgorithm,
+    EltwiseAlgorithm,
+    FpMathMode,
+    ScratchpadMode,
+)
 
 MAX_POST_OPS = postops.MAX_POST_OPS
 SCRATCHPAD_MODES = ("library", "user")
 DENORMALS = ("flush", "keep")
+FPMATH_MODES: Final[tuple[str, ...]] = get_args(FpMathMode)
+ACCUMULATION_MODES: Final[tuple[str, ...]] = get_args(AccumulationMode)
 QUANTIZED = ("src", "weights", "dst")
 NUMBERED = re.compile("src[0-9]{1,4}")  # of several sources
 
@@ -130,6 +140,16 @@ def checked_masks(field: str, masks: Mapping[str, int]) -> tuple[tuple[str, int]
     return tuple(sorted(masks.items()))
 
 
+def check_chain(chain: tuple[object, ...]) -> None:
+    """Raise InvalidArguments for what is no post-op, or too many."""
+    for i, op in enumerate(chain):
+        if not isinstance(op, AnyPostOp):
+            names = "a Sum, Eltwise, Binary, PReLU, Depthwise or PostOp"
+            raise InvalidArguments(f"post_ops[{i}] must be {names}, not {shown(op)}")
+    if len(chain) > MAX_POST_OPS:
+        raise InvalidArguments(f"post_ops has {len(chain)} entries, at most {MAX_POST_OPS} can be chained")
+
+
 @dataclass(frozen=True, slots=True)
 class Attr:
     """post_ops: Sum, Eltwise, Binary, PReLU, Depthwise and PostOp values, executed in order of appending; at most 32.
@@ -146,6 +166,11 @@ class Attr:
     here are, so it changes nothing; a request that says so stays true when others come.
     denormals: "flush", subnormal numbers count as zeros, as operands and as results; "keep", they are computed with,
     which may be slow; None: convolutions and products flush, all others keep.  Copies keep bits in any case.
+    fpmath_mode: what f32 may be rounded to before it is multiplied in convolutions and products: "strict", nothing;
+    "bf16", "f16" or "any" of both; "tf32" and "bf16x3" (three products of bf16) are computed as f32.  It is a
+    permission: f32 stays where it is expected to be as fast.  Weights that are `any` may become of the smaller type.
+    accumulation_mode: what products are summed in: "strict", "relaxed" or "any", f32, and s32 of integers; "f32", "s32"
+    or "f16" ask for that type, and are refused where sums have another one.
     Raises InvalidArguments.
     """
 
@@ -155,6 +180,8 @@ class Attr:
     scratchpad_mode: ScratchpadMode = "library"
     deterministic: bool = False
     denormals: str | None = None
+    fpmath_mode: FpMathMode = "strict"
+    accumulation_mode: AccumulationMode = "strict"
 
     def __init__(
         self,
@@ -164,17 +191,14 @@ class Attr:
         scratchpad_mode: ScratchpadMode = "library",
         deterministic: bool = False,
         denormals: str | None = None,
+        fpmath_mode: FpMathMode = "strict",
+        accumulation_mode: AccumulationMode = "strict",
     ) -> None:
         try:
             chain = items(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
         except Exception:  # whatever the caller's object does when it is iterated over
             chain = (post_ops,)  # type: ignore[assignment]
-        for i, op in enumerate(chain):
-            if not isinstance(op, AnyPostOp):
-                names = "a Sum, Eltwise, Binary, PReLU, Depthwise or PostOp"
-                raise InvalidArguments(f"post_ops[{i}] must be {names}, not {shown(op)}")
-        if len(chain) > MAX_POST_OPS:
-            raise InvalidArguments(f"post_ops has {len(chain)} entries, at most {MAX_POST_OPS} can be chained")
+        check_chain(chain)
         object.__setattr__(self, "post_ops", chain)
         object.__setattr__(self, "scales", checked_masks("scales", {} if scales is None else scales))
         object.__setattr__(
@@ -189,6 +213,18 @@ class Attr:
         if denormals is not None and not (isinstance(denormals, str) and denormals in DENORMALS):
             raise InvalidArguments(f"denormals must be 'flush', 'keep' or None for the default, not {shown(denormals)}")
         object.__setattr__(self, "denormals", denormals)
+        object.__setattr__(self, "fpmath_mode", check_alg("fpmath_mode", fpmath_mode, FPMATH_MODES))
+        object.__setattr__(
+            self, "accumulation_mode", check_alg("accumulation_mode", accumulation_mode, ACCUMULATION_MODES)
+        )
+
+    @property
+    def strict(self) -> "Attr":
+        """The same without permission to round."""
+        if self.fpmath_mode == "strict":
+            return self
+        masks = {"scales": dict(self.scales), "zero_points": dict(self.zero_points)}
+        return replace(self, fpmath_mode="strict", **masks)  # type: ignore[arg-type]  # as __init__
 
     @property
     def quantizes(self) -> bool:

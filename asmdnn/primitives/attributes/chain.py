@@ -146,6 +146,7 @@ def chain_of(
     it, or sums are not f32 or not of its type.  starts: whether the caller has sums start from src's zero point.
     """
     check_zero_points(attr, tensors, starts)
+    check_accumulation(attr, sums)
     masks, ndims = dict(attr.scales), tensors["dst"].ndims
     dims_of = {**kept, "dst": {dim: dim for dim in range(ndims)}}
     links = {}
@@ -176,6 +177,12 @@ def chain_of(
         point = MemoryDesc((1,) * ndims, s32, LETTERS[:ndims])
         after = (*after, Link(Binary("add", point), ("dst_zero_points",), MemoryDesc((1,), s32, "a")))
     return Chain((*before, *post_ops_of(attr).links, *after))
+
+
+def check_accumulation(attr: Attr, sums: DataType) -> None:
+    """Raise Refused for sums of another type than asked for."""
+    if attr.accumulation_mode not in ("strict", "relaxed", "any", sums.name):
+        raise Refused(f"accumulation_mode is {attr.accumulation_mode}, but sums are {sums} here: use any")
 
 
 def check_zero_points(attr: Attr, tensors: Mapping[str, MemoryDesc], starts: bool) -> None:

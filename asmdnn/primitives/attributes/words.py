@@ -26,6 +26,8 @@ def attribute_words(attr: Attr) -> str:
         "attr-scratchpad": "" if attr.scratchpad_mode == "library" else attr.scratchpad_mode,
         "attr-deterministic": "true" if attr.deterministic else "",
         "attr-denormals": attr.denormals or "",
+        "attr-fpmath": "" if attr.fpmath_mode == "strict" else attr.fpmath_mode,
+        "attr-acc-mode": "" if attr.accumulation_mode == "strict" else attr.accumulation_mode,
         "attr-scales": masks(attr.scales),
         "attr-zero-points": masks(attr.zero_points),
         "attr-post-ops": "+".join(post_op_word(op) for op in attr.post_ops),

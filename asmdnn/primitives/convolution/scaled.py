@@ -58,6 +58,9 @@ def has_scales(attr: Attr) -> bool:
 
 def scales_of(desc: ConvolutionDesc, attr: Attr) -> Scales:
     """Raises Refused."""
+    for name in ("src", "weights"):
+        if (dtype := desc.tensors()[name].dtype) != f32:
+            raise Refused(f"scales of src's channels are for f32, and {name} is {dtype}: scale src before")
     mask = dict(attr.scales)["src"]
     if mask & ~(IMAGES | CHANNELS):
         raise Refused(f"scales of src have the mask {mask}, but only dims 0, 1 of src can have scales")
@@ -81,12 +84,17 @@ def with_scales(planner: Planner[Desc]) -> Planner[Desc]:
 
 
 def of_scaled_source(planner: Planner[Desc], desc: Desc, attr: Attr, engine: Engine) -> Iterator[Answer]:
+    try:
+        scales = scales_of(desc, attr)
+    except Refused as reason:
+        yield Refusal(f"scale_src:{engine.isa}", str(reason))
+        return
     for answer in try_all((planner,), source_of_choice(desc), without_scales(attr), engine):
         name = f"scale_src+{answer.implementation}"
         try:
             if isinstance(answer, Refusal):
                 raise Refused(answer.reason)
-            yield scaling_source(name, answer, desc, scales_of(desc, attr), engine)
+            yield scaling_source(name, answer, desc, scales, engine)
         except Refused as reason:
             yield Refusal(name, str(reason))
 

@@ -3,7 +3,8 @@
 A planner that forgets post-ops, scales, zero points or the type of a result makes a plan that runs and gives wrong
 numbers.  Every implementation's plan passes here (implementation.py), so that such a plan is an error and no answer:
 
-- tensors have the types asked for, and those of attributes are arguments of the plan;
+- tensors have the types asked for, but for weights that attributes allow to be rounded, and those of attributes are
+  arguments of the plan;
 - kernels have a place for them in their frames;
 - post-ops stand in kernels, in the order of the chain, and all kernels of a phase that can have some have the same,
   but where one kernel goes on with what another one has written.
@@ -22,11 +23,13 @@ from asmdnn.generators.functions.postops import Operand, PostOp, SumOp
 from asmdnn.generators.functions.quotient import QuotientSpec
 from asmdnn.generators.functions.shifted import ShiftedSpec
 from asmdnn.generators.move.conversion import Conversion
+from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, Sum
 from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.core.description import Description, asked
+from asmdnn.types import f32
 
 NO_SUM = Sum(0.0)  # of which a reorder makes nothing
 ANYWHERE = Operand(0, 0, 0, False)
@@ -37,7 +40,7 @@ Form = tuple[object, ...]  # of a post-op: its class and its numbers, wherever i
 def check_uses(plan: Plan, desc: Description, attr: Attr) -> None:
     """Raise PlanError for what the plan was asked for and does not use."""
     for name, tensor in asked(desc).items():
-        if name in plan.tensors and plan.tensors[name].dtype != tensor.dtype:
+        if name in plan.tensors and plan.tensors[name].dtype != tensor.dtype and not may_round(name, tensor, attr):
             reject(plan, f"has {name} as {plan.tensors[name].dtype}, asked for is {tensor.dtype}")
     if attr == NO_ATTR:
         return
@@ -52,6 +55,11 @@ def check_uses(plan: Plan, desc: Description, attr: Attr) -> None:
                 reject(plan, f"never reads {name}")
         if attr.post_ops:
             check_chain(plan, attr)
+
+
+def may_round(name: str, tensor: MemoryDesc, attr: Attr) -> bool:
+    """Whether weights may be packed as another type than asked for."""
+    return name == "weights" and tensor.is_any and tensor.dtype == f32 and attr.fpmath_mode != "strict"
 
 
 def run_time_names(attr: Attr) -> Iterator[str]:

@@ -7,11 +7,12 @@ from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.deconvolution import direct, few, grouped
 from asmdnn.primitives.deconvolution.candidates import candidates
 from asmdnn.primitives.deconvolution.parts import parts_of
+from asmdnn.primitives.reorder.fpmath import with_roundings
 
 
 def words(desc: DeconvolutionForward) -> Words:
     return Words("deconvolution", f"alg:{desc.algorithm_name}", problem_word(desc), desc.prop_kind.value)
 
 
-PLANNERS = (scaling_weights(parts_of), with_scales(grouped.plans), with_scales(few.plans), with_scales(direct.plans))
+PLANNERS = with_roundings(scaling_weights(parts_of), *map(with_scales, (grouped.plans, few.plans, direct.plans)))
 KINDS = (Kind(DeconvolutionForward, PLANNERS, words, candidates=candidates, letters=DeconvolutionForward.letters),)

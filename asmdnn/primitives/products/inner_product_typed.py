@@ -148,5 +148,5 @@ def of_matrices(attr: Attr) -> Attr:
         raise Refused(f"scales of weights have the mask {masks['weights']}: only dim 0 of weights can have scales")
     if masks.get("weights"):
         masks["weights"] = COLUMNS
-    modes = attr.scratchpad_mode, attr.deterministic, attr.denormals
-    return Attr(attr.post_ops, masks, dict(attr.zero_points), *modes)
+    points = dict(attr.zero_points)
+    return replace(attr, scales=masks, zero_points=points)  # type: ignore[arg-type]  # as __init__

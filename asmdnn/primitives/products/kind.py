@@ -16,6 +16,7 @@ from asmdnn.primitives.products.inner_product import (
     InnerProductForward,
 )
 from asmdnn.primitives.products.matmul import MatMul
+from asmdnn.primitives.reorder.fpmath import with_roundings
 
 SUMMED = ("weights",)
 BETAS = {"zero": "0", "one": "1", "any": "any"}
@@ -57,8 +58,9 @@ def kind(
     letters: Letters = no_letters,
     summed: tuple[str, ...] = (),
 ) -> Kind:
-    """Of products, whose planners have the same candidates."""
-    return Kind(description, (planner,), words, candidates=candidates_of(planner), letters=letters, summed=summed)
+    """Of products, whose planners have the same candidates.  `summed`: of forward ones, which may round f32."""
+    planners = with_roundings(planner, weights_alone=True) if summed else (planner,)
+    return Kind(description, planners, words, candidates=candidates_of(planner), letters=letters, summed=summed)
 
 
 KINDS = (

@@ -38,8 +38,8 @@ def sign(build: Builder, x: Value) -> Value:
 
 
 def linear(build: Builder, x: Value, alpha: float, beta: float) -> Value:
-    """alpha x + beta, rounded once."""
-    return build.fma(x, alpha, beta)
+    """alpha x + beta, rounded once; x itself is no sum, so that its zeros keep their sign."""
+    return x if (alpha, beta) == (1.0, 0.0) else build.fma(x, alpha, beta)
 
 
 def clip(build: Builder, x: Value, alpha: float, beta: float) -> Value:

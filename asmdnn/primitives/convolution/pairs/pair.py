@@ -61,8 +61,9 @@ def pair_of(desc: ConvolutionForward, attr: Attr) -> Pair:
 
 
 def replaced(attr: Attr, post_ops: tuple[AnyPostOp, ...]) -> Attr:
-    """The attributes with other post-ops."""
-    return Attr(post_ops, None, None, attr.scratchpad_mode, attr.deterministic, attr.denormals)
+    """The attributes with other post-ops; f32 is not rounded here."""
+    others = replace(attr, post_ops=post_ops, scales=None, zero_points=None)  # type: ignore[arg-type]  # as __init__
+    return others.strict
 
 
 def of_result(dst: MemoryDesc, op: Depthwise) -> MemoryDesc:

@@ -1,0 +1,140 @@
+"""Gradients as the primitives of backward passes, on values as they lie where these take them so."""
+
+from typing import Any
+
+from asmdnn.network.descriptors import any_format, row_major
+from asmdnn.network.fusion.maps import Group
+from asmdnn.network.graph import Node
+from asmdnn.network.operators.geometry import window_of
+from asmdnn.network.operators.windows import pooling
+from asmdnn.network.steps import Place, Steps
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardWeights
+from asmdnn.primitives.normalization.layer_description import LayerNormForward
+from asmdnn.primitives.pooling.description import PoolingForward
+from asmdnn.primitives.pooling_backward.description import PoolingBackward
+from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
+from asmdnn.primitives.softmax.description import SoftmaxAlgorithm
+from asmdnn.types import PoolingAlgorithm, PropKind, s32
+
+TRAINING = PropKind.forward_training
+
+
+def node_of(group: Group) -> Node:
+    assert group.main is not None
+    return group.main
+
+
+def lower_conv_weights(steps: Steps, group: Group) -> None:
+    """src and diff_dst in the formats that the primitive likes; diff_weights plain, as parameters are."""
+    node = node_of(group)
+    x, d = node.inputs
+    (n, c, *sizes), dims, result = steps.shape(x), steps.shape(d), steps.shape(group.result)
+    window, groups = window_of(node, tuple(sizes), node.get("kernel_shape")), node.get("group", 1)
+    plain = row_major((groups, result[0] // groups, *result[1:]) if groups > 1 else result)
+    desc = ConvolutionBackwardWeights(
+        any_format((n, c, *sizes)),
+        plain,
+        any_format(dims),
+        strides=window.strides,
+        dilations=tuple(step - 1 for step in window.dilations),
+        padding_l=window.before,
+        padding_r=tuple(
+            (o - 1) * s + (k - 1) * t + 1 - m - a
+            for o, m, k, s, t, a, _ in zip(dims[2:], sizes, *window.fields(), strict=True)
+        ),
+    )
+    formats = {name: steps.chosen(desc, name) for name in ("src", "diff_dst")}
+    places = {"src": steps.place(x, formats["src"]), "diff_dst": steps.place(d, formats["diff_dst"])}
+    steps.add(group.nodes, group.label, desc.with_formats(formats), places, {"diff_weights": group.result})
+
+
+def window_fields(node: Node, sizes: tuple[int, ...]) -> dict[str, Any]:
+    """Of a pooling's description.  Raises Refused."""
+    window, _ = pooling(node, sizes)
+    if min((*window.before, *window.behind)) < 0:
+        raise Refused("negative padding has no kernel")
+    asked = tuple(node.get("pads", ()))[len(sizes) :] or (0,) * len(sizes)
+    return {
+        "kernel": window.kernel,
+        "strides": window.strides,
+        "dilations": tuple(step - 1 for step in window.dilations),
+        "padding_l": window.before,
+        "padding_r": asked if node.get("auto_pad", "NOTSET") == "NOTSET" else window.behind,
+    }
+
+
+def lower_max_pool(steps: Steps, group: Group) -> None:
+    """The maxima are found anew, with their places; then each element is summed from its windows."""
+    node = node_of(group)
+    x, d = node.inputs
+    dims, fields = steps.shape(d), window_fields(node, steps.shape(x)[2:])
+    source, behind = steps.plain(x), steps.plain(d)
+    plain = row_major(dims)
+    forward = PoolingForward("max", source.desc, plain, **fields, indices=row_major(dims, s32))
+    steps.add((), f"{group.label}: places", forward, {"src": source}, {"dst": "", "indices": ""})
+    places = {"diff_dst": behind, "indices": made(steps, "indices")}
+    desc = PoolingBackward("max", row_major(steps.shape(x)), behind.desc, **fields, indices=places["indices"].desc)
+    steps.add(group.nodes, group.label, desc, places, {"diff_src": group.result})
+
+
+def made(steps: Steps, argument: str) -> Place:
+    """What the last step has made beside its value."""
+    step = steps.steps[-1]
+    return Place(step.buffers[argument], step.pd.plan.tensors[argument])
+
+
+def lower_average_pool(steps: Steps, group: Group) -> None:
+    node = node_of(group)
+    image = tuple(node.get("image"))
+    includes = node.get("count_include_pad", 0) and any(node.get("pads", ()))
+    if includes and node.get("ceil_mode", 0):
+        raise Refused("means that count padding, but not what ceil_mode adds, have no kernel")
+    average: PoolingAlgorithm = "avg_include_padding" if includes else "avg_exclude_padding"
+    behind = steps.place(node.inputs[0])
+    desc = PoolingBackward(average, any_format(image), behind.desc, **window_fields(node, image[2:]))
+    steps.add(group.nodes, group.label, desc, {"diff_dst": behind}, {"diff_src": group.result})
+
+
+def lower_softmax(steps: Steps, group: Group) -> None:
+    """Both tensors as the first of them lies."""
+    node = node_of(group)
+    dst = steps.place(node.inputs[0])
+    behind = steps.place(node.inputs[1], dst.desc)
+    alg: SoftmaxAlgorithm = "log" if node.get("log") else "accurate"
+    desc = SoftmaxBackward(alg, dst.desc, behind.desc, any_format(dst.desc.dims), node.get("axis"))
+    steps.add(group.nodes, group.label, desc, {"dst": dst, "diff_dst": behind}, {"diff_src": group.result})
+
+
+def lower_layer_norm(steps: Steps, group: Group) -> None:
+    """The statistics are computed anew, by the forward pass."""
+    node = node_of(group)
+    x, d, scale = (steps.plain(name) for name in node.inputs)
+    rms, epsilon, vector = bool(node.get("rms")), node.get("epsilon"), row_major(x.desc.dims[:1])
+    means: dict[str, Any] = {} if rms else {"mean": vector}
+    forward = LayerNormForward(TRAINING, x.desc, row_major(x.desc.dims), epsilon, **means, variance=vector, rms=rms)
+    found = dict.fromkeys(("dst", *means, "variance"), "")
+    steps.add((), f"{group.label}: statistics", forward, {"src": x}, found)
+    places = {"src": x, "diff_dst": d, "scale": scale, **{name: made(steps, name) for name in (*means, "variance")}}
+    columns = row_major(x.desc.dims[1:])
+    desc = LayerNormBackward(
+        x.desc, d.desc, row_major(x.desc.dims), vector if means else None, variance=vector, epsilon=epsilon,
+        scale=scale.desc, diff_scale=columns, diff_shift=None if rms else columns, rms=rms,
+    )  # fmt: skip
+    if rms and node.outputs[2] in read_by_others(steps):
+        raise Refused("an RMS norm has no shift")
+    names = ("diff_src", "diff_scale") if rms else ("diff_src", "diff_scale", "diff_shift")
+    steps.add(group.nodes, group.label, desc, places, dict(zip(names, node.outputs, strict=False)))
+
+
+def read_by_others(steps: Steps) -> set[str]:
+    return {name for node in steps.graph.nodes for name in node.inputs}
+
+
+LOWERINGS = {
+    "asmdnn.ConvWeightsGradient": lower_conv_weights,
+    "asmdnn.MaxPoolGradient": lower_max_pool,
+    "asmdnn.AveragePoolGradient": lower_average_pool,
+    "asmdnn.SoftmaxGradient": lower_softmax,
+    "asmdnn.LayerNormGradient": lower_layer_norm,
+}

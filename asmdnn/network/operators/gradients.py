@@ -1,0 +1,92 @@
+"""Gradients that have kernels of their own: domain "asmdnn" in a graph, never in a file.
+
+ConvWeightsGradient(x, dy): of the weights of Conv, whose attributes it has.  MaxPoolGradient(x, dy),
+AveragePoolGradient(dy): attributes of the pooling.  SoftmaxGradient(y, dy).  LayerNormGradient(x, dy, scale): of rows,
+by x, scale and shift.
+"""
+
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from asmdnn.definitions.normalization import inverse_deviation, moments
+from asmdnn.definitions.windows import largest, padded, taps, window_sums
+from asmdnn.network.graph import Array, Node
+from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
+from asmdnn.network.operators.geometry import window_of
+from asmdnn.network.operators.windows import pooling
+
+
+def conv_weights(node: Node, x: Array, d: Array) -> Array:
+    """dw[o, i, r, s]: the sum over images and pixels of dy[n, o, v, u] x[n, i, y, x]."""
+    groups, kernel = node.get("group", 1), tuple(node.get("kernel_shape"))
+    window = window_of(node, x.shape[2:], kernel)
+    n, o, into = len(d), d.shape[1], x.shape[1] // groups
+    rows = d.reshape(n, groups, o // groups, -1)
+    result = np.empty((*kernel, groups, o // groups, into), x.dtype)
+    for at, part in taps(x, window):
+        found = rows @ part.reshape(n, groups, into, -1).swapaxes(-1, -2)
+        result[at] = found.sum(0)
+    return result.reshape(*kernel, o, into).transpose(len(kernel), len(kernel) + 1, *range(len(kernel)))
+
+
+def weights_types(node: Node, x: Value, d: Value) -> list[Type]:
+    return [((d.shape[1], x.shape[1] // node.get("group", 1), *node.get("kernel_shape")), x.dtype)]
+
+
+def max_pool(node: Node, x: Array, d: Array) -> Array:
+    window, _ = pooling(node, x.shape[2:])
+    _, places = largest(x, window, np.arange(x.size).reshape(x.shape))
+    result = np.zeros(x.size, x.dtype)
+    np.add.at(result, places.ravel(), d.ravel())
+    return result.reshape(x.shape)
+
+
+def average_pool(node: Node, d: Array) -> Array:
+    """Each window's share to all of its elements that are inside."""
+    dims = tuple(node.get("image"))
+    window, _ = pooling(node, dims[2:])
+    counted, own = np.ones((1, 1, *dims[2:]), d.dtype), window
+    if node.get("count_include_pad", 0):  # the padding that was asked for counts, what ceil adds not
+        asked = window_of(node, dims[2:], window.kernel)
+        counted = np.ones_like(padded(counted, asked))
+        behind = tuple(max(0, b - g) for b, g in zip(window.behind, asked.behind, strict=True))
+        own = replace(window, before=(0,) * len(behind), behind=behind)
+    share, result = d / window_sums(counted, own), np.zeros(prod(dims) + 1, d.dtype)
+    places = np.arange(1, prod(dims) + 1).reshape(dims)
+    for _, place in taps(places, window):  # place 0 is outside
+        np.add.at(result, place.ravel(), share.ravel())
+    return result[1:].reshape(dims)
+
+
+def softmax(node: Node, y: Array, d: Array) -> Array:
+    axis = node.get("axis")
+    if node.get("log"):
+        return np.asarray(d - np.exp(y) * d.sum(axis, keepdims=True))
+    return np.asarray(y * (d - (d * y).sum(axis, keepdims=True)))
+
+
+def layer_norm(node: Node, x: Array, d: Array, scale: Array) -> tuple[Array, ...]:
+    """Of rows and columns."""
+    rms = bool(node.get("rms"))
+    centre, variance = moments(x, (1,), rms=rms)
+    inverse = inverse_deviation(variance, node.get("epsilon"))
+    h, g = (x - centre) * inverse, d * scale
+    mean = 0 if rms else g.mean(-1, keepdims=True)
+    dx = (g - mean - h * (g * h).mean(-1, keepdims=True)) * inverse
+    return tuple(np.asarray(part, x.dtype) for part in (dx, (d * h).sum(0), d.sum(0)))
+
+
+def with_columns(node: Node, x: Value, *_: Value) -> list[Type]:
+    """Of x's dims, then two vectors of its dim 1."""
+    return [(x.shape, x.dtype), *[(x.shape[1:2], x.dtype)] * 2]
+
+
+OPERATORS = {
+    "ConvWeightsGradient": Operator(conv_weights, weights_types),
+    "MaxPoolGradient": Operator(max_pool, same_as_first),
+    "AveragePoolGradient": Operator(average_pool, lambda node, d: [(tuple(node.get("image")), d.dtype)]),
+    "SoftmaxGradient": Operator(softmax, same_as_first),
+    "LayerNormGradient": Operator(layer_norm, with_columns),
+}
