@@ -9,7 +9,7 @@ from asmdnn.errors import InvalidArguments
 if TYPE_CHECKING:
     from asmdnn.network.compiled import Compiled
     from asmdnn.network.network import Network
-    from asmdnn.network.steps import Step
+    from asmdnn.network.steps import NetworkStep
 
 VIOLATED = 1
 Show = Callable[[Any, str, Mapping[str, str]], int]  # of a primitive descriptor, what it is called, the options
@@ -26,7 +26,7 @@ def own_options(command: str, asked: ModelWords, valued: Sequence[str], flags: S
     return found
 
 
-def step_of(net: "Network", which: str) -> "tuple[str, Step]":
+def step_of(net: "Network", which: str) -> "tuple[str, NetworkStep]":
     """A primitive by its number, and what it is called.  Raises InvalidArguments."""
     steps = [step for segment in native_of(net) for step in segment.steps]
     at = number("primitive", which)

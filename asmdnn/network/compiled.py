@@ -9,9 +9,9 @@ from asmdnn.network.join import join
 from asmdnn.network.joined import Joined
 from asmdnn.network.layouts import Layouts, Way
 from asmdnn.network.running import Runner, result_name
-from asmdnn.network.segments import Segment, subgraph
+from asmdnn.network.segments import NativeSegment, subgraph
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.steps import Step, Steps, Weight
+from asmdnn.network.steps import NetworkStep, Steps, Weight
 from asmdnn.network.weights import WeightPool
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.core.engine import Engine
@@ -26,10 +26,10 @@ class Compiled:
     which axis; checked: the same of indices that it makes, and delivers to be looked at.  pool: where its packed
     weights are."""
 
-    segment: Segment
+    segment: NativeSegment
     graph: StaticGraph
     way: Way
-    steps: tuple[Step, ...]
+    steps: tuple[NetworkStep, ...]
     weights: Mapping[str, Weight]
     joined: Joined
     layout: ArenaLayout
@@ -54,7 +54,7 @@ class Compiled:
         check_layout(self.joined, self.layout, self.plan)
 
 
-def compiled(graph: StaticGraph, segment: Segment, engine: Engine, pool: WeightPool) -> Compiled:
+def compiled(graph: StaticGraph, segment: NativeSegment, engine: Engine, pool: WeightPool) -> Compiled:
     """Plan a segment; nothing is generated or packed."""
     own = subgraph(graph, segment)
     way = segment.way or lowered(own, segment, engine)
@@ -77,7 +77,7 @@ def compiled(graph: StaticGraph, segment: Segment, engine: Engine, pool: WeightP
     )
 
 
-def lowered(own: StaticGraph, segment: Segment, engine: Engine) -> Way:
+def lowered(own: StaticGraph, segment: NativeSegment, engine: Engine) -> Way:
     """The steps of a segment that has others around it."""
     layouts = Layouts(Steps(own, engine, segment.storage), segment.groups)
     for group in segment.groups:

@@ -12,7 +12,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import input_desc, row_major
 from asmdnn.network.joined import Joined
 from asmdnn.network.meetings import StepWork, in_order, unhindered
-from asmdnn.network.steps import Place, Step, Steps
+from asmdnn.network.steps import NetworkStep, Place, Steps
 from asmdnn.planning.assembly import nothing
 from asmdnn.planning.phase import Int64, Phase, View
 from asmdnn.planning.phases import of_one_width
@@ -44,7 +44,7 @@ def join(steps: Steps, outputs: Mapping[str, str]) -> Joined:
     return Joined(plan, tuple(work.views for work in works), tuple(steps.weights))
 
 
-def work_of(steps: Steps, step: Step, renamed: Mapping[str, str]) -> StepWork:
+def work_of(steps: Steps, step: NetworkStep, renamed: Mapping[str, str]) -> StepWork:
     """The step where its values have got their places."""
     views = {argument: known(steps.located(name), renamed) for argument, name in step.buffers.items()}
     return StepWork(step, alone_if_small(step.pd.plan.phases), views)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # a network from a pack runs without planners
     from asmdnn.network.graph import Model
     from asmdnn.network.planned import Planned
     from asmdnn.network.saved import Saved
-    from asmdnn.network.segments import Segment
+    from asmdnn.network.segments import NativeSegment
     from asmdnn.network.static import StaticGraph
     from asmdnn.network.verification import Difference
 
@@ -108,7 +108,7 @@ class Network:
         return self.planned("looked at").graph
 
     @property
-    def segments(self) -> "tuple[Segment | Compiled, ...]":
+    def segments(self) -> "tuple[NativeSegment | Compiled, ...]":
         """Native parts, with their primitives and plans, and nodes in numpy, in the order in which they run."""
         return self.planned("looked at").segments
 

@@ -18,7 +18,7 @@ from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.report import explanation
 from asmdnn.network.running import Ends, NativePart, NetworkPart, Runnable
-from asmdnn.network.segments import Segment, fused, segments_of
+from asmdnn.network.segments import NativeSegment, fused, segments_of
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.network.weights import WeightPool
@@ -33,7 +33,7 @@ class Planned:
     engine: Engine
     model: Model
     graph: StaticGraph
-    segments: tuple[Segment | Compiled, ...]
+    segments: tuple[NativeSegment | Compiled, ...]
     refused: Mapping[str, str]
     runnable: Runnable
 
@@ -89,7 +89,9 @@ def mapping(name: str, given: Any) -> Mapping[str, Any]:
     return given
 
 
-def runnable(model: Model, graph: StaticGraph, segments: tuple[Segment | Compiled, ...], engine: Engine) -> Runnable:
+def runnable(
+    model: Model, graph: StaticGraph, segments: tuple[NativeSegment | Compiled, ...], engine: Engine
+) -> Runnable:
     """How it runs."""
     native = [segment for segment in segments if isinstance(segment, Compiled)]
     steps = sum(len(segment.steps) for segment in native)
@@ -103,7 +105,7 @@ def runnable(model: Model, graph: StaticGraph, segments: tuple[Segment | Compile
     )
 
 
-def part_of(graph: StaticGraph, segment: Segment | Compiled, engine: Engine) -> NetworkPart:
+def part_of(graph: StaticGraph, segment: NativeSegment | Compiled, engine: Engine) -> NetworkPart:
     if not isinstance(segment, Compiled):
         return NumpyPart(graph.values, segment)
     makes = {name: graph.shape(name) for name in (*segment.segment.makes, *segment.checked)}
@@ -114,7 +116,7 @@ def part_of(graph: StaticGraph, segment: Segment | Compiled, engine: Engine) -> 
 class NumpyPart:
     """Nodes without a kernel, by their definitions."""
 
-    def __init__(self, known: Mapping[str, Value], segment: Segment) -> None:
+    def __init__(self, known: Mapping[str, Value], segment: NativeSegment) -> None:
         self.known, self.segment = known, segment
 
     def prepare(self) -> None:

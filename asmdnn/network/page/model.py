@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 from asmdnn.network.arena import times_of
 from asmdnn.network.compiled import Compiled
 from asmdnn.network.descriptors import layout_of
-from asmdnn.network.steps import Step
+from asmdnn.network.steps import NetworkStep
 from asmdnn.planning.phase import Phase, said_of
 from asmdnn.planning.phases import waits
 
@@ -64,7 +64,7 @@ def rows_of(segment: Compiled, seconds: Sequence[float]) -> list[PrimitiveRow]:
 
 
 def row_of(
-    number: int, step: Step, phases: Sequence[Phase], meets: Sequence[bool], start: int, seconds: float | None
+    number: int, step: NetworkStep, phases: Sequence[Phase], meets: Sequence[bool], start: int, seconds: float | None
 ) -> PrimitiveRow:
     plan = step.pd.plan
     dst = plan.tensors[plan.outputs[0]]

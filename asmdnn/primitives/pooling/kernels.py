@@ -10,7 +10,7 @@ from asmdnn.generators.pooling.indices import PoolIndicesSpec
 from asmdnn.generators.pooling.pixels import UNROLLED, PoolPixelsSpec
 from asmdnn.generators.pooling.planes import PoolPlanesSpec
 from asmdnn.generators.pooling.rows import BUFFER_BYTES, STRIDES, PoolRowsSpec
-from asmdnn.generators.pooling.window import Loop
+from asmdnn.generators.pooling.window import PixelLoop
 from asmdnn.isa.levels import isa_of
 from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.planning.refusal import Refused
@@ -69,7 +69,7 @@ def pixels_of(maker: Maker, piece: WindowNest, elements: int) -> Iterator[PoolCa
     pixels, vectors = block_of(piece, elements, maker.isa, maker.tuning.pooling)
     positions = prod(taps.positions for taps in piece.window)
 
-    def make(piece: WindowNest, loops: tuple[Loop, ...], _: tuple[int, ...]) -> PoolPixelsSpec:
+    def make(piece: WindowNest, loops: tuple[PixelLoop, ...], _: tuple[int, ...]) -> PoolPixelsSpec:
         streams = streams_pixels(maker, elements, loops)
         return PoolPixelsSpec(
             isa=maker.isa,
@@ -88,7 +88,7 @@ def pixels_of(maker: Maker, piece: WindowNest, elements: int) -> Iterator[PoolCa
     return calls_of(maker.planes, piece, lanes_in(elements, maker.isa) * (2 + positions * 0.75), make, maker.tuning)
 
 
-def streams_pixels(maker: Maker, elements: int, loops: Sequence[Loop]) -> bool:
+def streams_pixels(maker: Maker, elements: int, loops: Sequence[PixelLoop]) -> bool:
     """Whether results go past the caches: lines of dst are written at once, in whole vectors."""
     lanes, touch = lanes_of(maker.isa), loops[-1].dst_bytes == F32_BYTES * elements
     whole = elements % lanes == 0 and (touch or elements % LINE_ELEMENTS == 0)
@@ -124,7 +124,7 @@ def index_calls(maker: Maker, runs: Sequence[Sequence[WindowRun]], carries: bool
         for part, elements in parts_of(piece, maker.planes.src.block, INDEXED_ELEMENTS):
 
             def make(
-                piece: WindowNest, loops: tuple[Loop, ...], numbers: tuple[int, ...], elements: int = elements
+                piece: WindowNest, loops: tuple[PixelLoop, ...], numbers: tuple[int, ...], elements: int = elements
             ) -> PoolIndicesSpec:
                 together = maker.tuning.pooling.indexed_vectors
                 vectors = min(together, lanes_in(elements, maker.isa))
@@ -163,7 +163,7 @@ def plane_calls(maker: Maker) -> Iterator[PoolCall]:
     sizes, axes = maker.planes.sizes, maker.windows.axes
     elements, divisor = prod(sizes), prod(run.window.divisor for (run,) in axes)
 
-    def make(_: WindowNest, loops: tuple[Loop, ...], __: tuple[int, ...]) -> PoolPlanesSpec:
+    def make(_: WindowNest, loops: tuple[PixelLoop, ...], __: tuple[int, ...]) -> PoolPlanesSpec:
         (loop,) = loops
         return PoolPlanesSpec(maker.isa, maker.alg, loop.times, elements, *loop[1:], divisor=divisor, chain=maker.chain)
 
@@ -243,7 +243,7 @@ def row_calls_of(maker: Maker, runs: Sequence[Sequence[WindowRun]], parts: Seque
         for left, first, spec, times in parts:
 
             def make(
-                piece: WindowNest, loops: tuple[Loop, ...], _: tuple[int, ...], spec: PoolRowsSpec = spec
+                piece: WindowNest, loops: tuple[PixelLoop, ...], _: tuple[int, ...], spec: PoolRowsSpec = spec
             ) -> PoolRowsSpec:
                 divisors = tuple((n * piece.divisor, times) for n, times in spec.divisors)
                 aligned = all(loop.dst_bytes % vector_bytes(maker.isa) == 0 for loop in loops)
@@ -254,7 +254,7 @@ def row_calls_of(maker: Maker, runs: Sequence[Sequence[WindowRun]], parts: Seque
             rows = prod(taps.positions for taps in piece.window)
             cycles = spec.width / lanes * (rows + 1) + spec.results / lanes * (spec.columns * spec.stride + 3) + 8
             moved = piece._replace(src=piece.src + F32_BYTES * left, dst=piece.dst + F32_BYTES * first)
-            along_row = Loop(times, F32_BYTES * spec.results * spec.stride, F32_BYTES * spec.results)
+            along_row = PixelLoop(times, F32_BYTES * spec.results * spec.stride, F32_BYTES * spec.results)
             for call in calls_of(planes, moved, cycles, make, maker.tuning):
                 yield replace(call, loops=(*call.loops, (along_row, 0)))
 
