@@ -2,7 +2,7 @@
 # BOCHS=1 runs AVX-512 code on an emulated CPU where this one has none; docs/proving.md says what that needs.
 # HOST=skylake_sp tests as if on such a machine, whatever this one is; asmdnn/planning/machine.py has the names.
 # Tests run in a process a core (JOBS); their OpenMP threads sleep while they wait, since others need the cores.
-.PHONY: venv models demo demo-kernels test test-all check clean
+.PHONY: venv models demo demo-kernels demo-train test test-all check clean
 
 python := .venv/bin/python
 JOBS := auto
@@ -23,6 +23,10 @@ demo: venv
 
 demo-kernels: venv
 	$(python) -m tools.demo_kernels $(ARGS)
+
+demo-train: venv
+	$(python) -m examples.models
+	$(python) -m examples.train_digits
 
 test: models
 	$(pytest) -m "not slow" $(ARGS)

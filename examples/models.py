@@ -17,7 +17,7 @@ from asmdnn.setup.debian import Packages
 
 HERE: Final = Path(__file__).resolve().parent
 KEPT: Final = HERE.parent / "build" / "models"
-SUFFIXES: Final = {".onnx", ".json", ".png"}
+SUFFIXES: Final = {".onnx", ".json", ".png", ".gz"}
 TABLES: Final = {"charsets.py"}  # read as literals
 SPEECH: Final = "alsa-utils"  # a package of Debian: wav files of a voice that names loudspeakers, CC0
 # Wheels for any Python, or for this one: nothing in them is imported.

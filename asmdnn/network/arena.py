@@ -16,6 +16,7 @@ from typing import NamedTuple
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.joined import Joined
 from asmdnn.network.running import ARENA, WEIGHTS
+from asmdnn.network.touches import Touches
 from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import Phase, View
 from asmdnn.planning.phases import waits
@@ -161,29 +162,3 @@ def check_layout(joined: Joined, layout: ArenaLayout, plan: Plan) -> None:
             one, two = touches[name], touches[other]
             if not (one.done_before(two) or two.done_before(one)):
                 raise PlanError(f"{name} and {other} share bytes of the arena, and are both alive at some time")
-
-
-class Touches(NamedTuple):
-    """The phases that touch a buffer: by how many meetings each is preceded, and which of them one thread runs.
-
-    It does not use `times_of`, from which the layout was made.
-    """
-
-    shared: list[int]
-    alone: list[tuple[int, int]]
-
-    def add(self, phase: int, meetings: int, is_alone: bool) -> None:
-        if is_alone:
-            self.alone.append((meetings, phase))
-        else:
-            self.shared.append(meetings)
-
-    def done_before(self, other: "Touches") -> bool:
-        """Whether threads meet between the last touch here and the first one there, or one thread makes both."""
-        last = max(self.shared + [meetings for meetings, _ in self.alone])
-        first = min(other.shared + [meetings for meetings, _ in other.alone])
-        if last != first:
-            return last < first
-        if last in self.shared or first in other.shared:
-            return False
-        return max(self.alone) < min(other.alone)

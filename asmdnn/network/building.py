@@ -7,6 +7,7 @@ net = graph.compile(y=y)
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import index
 from typing import Any
 
@@ -22,6 +23,8 @@ from asmdnn.network.network import Network
 from asmdnn.network.open import network_of
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
+from asmdnn.network.stateful import written_node
+from asmdnn.network.states import NetworkState, checked_state
 from asmdnn.network.static import needed
 from asmdnn.network.storage import precision_of
 from asmdnn.primitives.attributes.user_post_op import trace
@@ -93,6 +96,7 @@ class Graph:
         self._inputs: dict[str, TensorType] = {}
         self._constants: dict[str, Array] = {}
         self._nodes: list[Node] = []
+        self._states: dict[str, NetworkState] = {}
 
     def input(self, name: str, shape: tuple[int | str | None, ...], dtype: Any = np.float32) -> Symbol:
         """What a caller passes; dims that are no integers are said when the graph is compiled."""
@@ -100,6 +104,54 @@ class Graph:
             raise InvalidArguments(f"name must be a name that no other input has, not {shown(name)}")
         self._inputs[name] = declared(name, shape, dtype)
         return Symbol(self, name)
+
+    def state(self, name: str, shape: Sequence[int], dtype: Any = np.float32, initial: Any = 0) -> Symbol:
+        """A value that stays between calls: what this symbol reads is what it was before the call.
+
+        shape: dims, which are fixed; dtype: float32; initial: a number, or an array of these dims.  `update` says what
+        it becomes; `net.state[name]` is its array, `net.reset()` sets it to its initial value.  A network with state
+        serves one call at a time.  Raises InvalidArguments.
+        """
+        symbol = self.input(name, shape, dtype)  # type: ignore[arg-type]
+        declared = self._inputs[name]
+        assert declared.shape is not None
+        try:
+            data = checked_state(name, declared.shape, declared.dtype, initial)
+        except InvalidArguments:
+            del self._inputs[name]
+            raise
+        self._states[name] = NetworkState(name, data)
+        return symbol
+
+    def update(self, state: Symbol, value: Any, at: Any = None) -> Symbol:
+        """Have a call write a value into a state, in place, when all that reads the state has run.
+
+        value: of the state's dims; or less along one axis, and then written from `at` on: an integer, or an input of
+        one integer, such as the position in a ring buffer.  Returns what the state becomes, which may be read, too.
+        Raises InvalidArguments, also for a second update of a state; a call does for a position that is outside.
+        """
+        known = self._states.get(state.name) if isinstance(state, Symbol) and state.graph is self else None
+        if known is None:
+            raise InvalidArguments(f"state must be what state() of this graph returned, not {shown(state)}")
+        if known.written:
+            raise InvalidArguments(f"state {known.name} is updated twice: make one value of both")
+        if isinstance(at, Symbol) and at.graph is self and at.name in self._inputs and at.name not in self._states:
+            place: int | str = at.name
+        elif at is None or (type(at) is int and at >= 0):
+            place = at or 0
+        else:
+            raise InvalidArguments(f"at must be None, an integer from 0 on, or an input of one, not {shown(at)}")
+        source = self._operand(value)
+        if source == NOTHING:
+            raise InvalidArguments("value must be a Symbol, an array or a number, not None")
+        named = self._inputs[known.name]
+        self._states[known.name] = updated = replace(
+            known, written=f"{known.name} is written", at=place, now="" if at is None else f"{known.name} as it is now"
+        )
+        if updated.now:
+            self._inputs[updated.now] = named
+        self._nodes.append(written_node(updated, source, named))
+        return Symbol(self, updated.now or source)
 
     def apply(self, op: str, *operands: Any, results: int = 1, name: str = "", **attributes: Any) -> Any:
         """An operator of ONNX: its result as a Symbol, or a tuple of several.
@@ -197,8 +249,10 @@ class Graph:
             Node("Identity", (symbol.name,), (name,), attributes={}, name="", domain="", opset=OPSET)
             for name, symbol in outputs.items()
         ]
-        body = Body(self.name, self._inputs, tuple(outputs), (*self._nodes, *ends), self._constants)
-        engine, model = engine_or_default(engine), Model(body, {"": OPSET})
+        states = tuple(self._states.values())
+        results = (*outputs, *(state.written for state in states if state.written))
+        body = Body(self.name, self._inputs, results, (*self._nodes, *ends), self._constants)
+        engine, model = engine_or_default(engine), Model(body, {"": OPSET}, states=states)
         return network_of(model, shapes, None, engine, fallback, precision_of(precision, keep_f32))
 
     def _operand(self, operand: Any) -> str:

@@ -10,6 +10,7 @@ from asmdnn.network.joined import Joined
 from asmdnn.network.layouts import Layouts, Way
 from asmdnn.network.running import Runner, result_name
 from asmdnn.network.segments import NativeSegment, subgraph
+from asmdnn.network.state_proof import check_states
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import NetworkStep, Steps, Weight
 from asmdnn.network.weights import WeightPool
@@ -52,6 +53,7 @@ class Compiled:
         """Prove bounds, order, completeness, and that no value is overwritten before its last reader: PlanError."""
         self.joined.plan.check()
         check_layout(self.joined, self.layout, self.plan)
+        check_states(self.joined)
 
 
 def compiled(graph: StaticGraph, segment: NativeSegment, engine: Engine, pool: WeightPool) -> Compiled:

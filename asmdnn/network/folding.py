@@ -21,6 +21,7 @@ from asmdnn.network.known import sentence_of_unknown
 from asmdnn.network.operators.attributes import check_attributes
 from asmdnn.network.operators.definition import Operator, Value
 from asmdnn.network.operators.evaluation import own_errors
+from asmdnn.network.operators.own import OWN
 from asmdnn.network.operators.signatures import check_signature
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.quantised.weights import weights_of_products
@@ -179,7 +180,9 @@ class Folding:
 
     def compute(self, node: Node, operator: Operator, inputs: list[Value | None]) -> None:
         """The results if they are known, or else their types."""
-        is_known = all(value is None or value.data is not None for value in inputs)
+        is_known = all(value is None or value.data is not None for value in inputs) and not (
+            node.domain == OWN and node.op == "Written"
+        )
         if (is_known and node.outputs[0] not in self.kept_integers) or node.op in SEE_DIMS:
             types = operator.types(node, *inputs) if operator.infer else []
             self.bounds.spend(node, inputs, types)

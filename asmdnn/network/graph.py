@@ -10,6 +10,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.network.arrays import Array as Array
+from asmdnn.network.states import NetworkState
 
 Attribute = Any  # int, float, str, Array, Body, or a tuple of one of these
 LARGEST_DIM = 2**63 - 1
@@ -82,19 +83,21 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A network as it was given; `opsets` by domain, "" being ONNX's own; `metadata` is what its author attached."""
+    """A network as it was given; `opsets` by domain, "" being ONNX's own; `metadata` is what its author attached;
+    `states` are inputs and outputs that no caller passes or gets."""
 
     body: Body
     opsets: Mapping[str, int]
     producer: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    states: tuple[NetworkState, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "opsets", MappingProxyType(dict(self.opsets)))
         object.__setattr__(self, "metadata", MappingProxyType(dict(self.metadata)))
 
     def __reduce__(self) -> Any:
-        return Model, (self.body, dict(self.opsets), self.producer, dict(self.metadata))
+        return Model, (self.body, dict(self.opsets), self.producer, dict(self.metadata), self.states)
 
     def __repr__(self) -> str:
         body = self.body

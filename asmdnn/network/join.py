@@ -12,6 +12,8 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import input_desc, row_major
 from asmdnn.network.joined import Joined
 from asmdnn.network.meetings import StepWork, in_order, unhindered
+from asmdnn.network.place import StateWindow
+from asmdnn.network.state_order import check_order, may_write, memory_of, state_tensors
 from asmdnn.network.steps import NetworkStep, Place, Steps
 from asmdnn.planning.assembly import nothing
 from asmdnn.planning.phase import Int64, Phase, View
@@ -25,7 +27,10 @@ ALONE_CYCLES = 1_800  # a step below this costs one thread less than a barrier c
 def join(steps: Steps, outputs: Mapping[str, str]) -> Joined:
     """One plan of all steps; outputs: the caller's names of results, and the values behind them."""
     renamed = deliver(steps, outputs)
-    works = in_order([work_of(steps, step, renamed) for step in steps.steps], steps.engine.l2_bytes // ROOM_SHARE)
+    states = state_tensors({name: steps.windows[value] for name, value in outputs.items() if value in steps.windows})
+    memory = memory_of(states)
+    works = [replace(work_of(steps, step, renamed), memory=memory) for step in steps.steps]
+    works = in_order(works, steps.engine.l2_bytes // ROOM_SHARE, states)
     steps.steps = [work.step for work in works]
     phases, constants, scratch = list[Phase](), Constants(), dict[str, int]()
     per_part: list[str] = []
@@ -41,7 +46,7 @@ def join(steps: Steps, outputs: Mapping[str, str]) -> Joined:
     scratch |= {name: size for name, size in steps.sizes.items() if name not in renamed and name not in steps.parts}
     joined = of_one_width(phases or [nothing(1)])
     plan = Plan("network", joined, tensors, constants.arrays, scratch, tuple(outputs), per_part=tuple(per_part))
-    return Joined(plan, tuple(work.views for work in works), tuple(steps.weights))
+    return Joined(plan, tuple(work.views for work in works), tuple(steps.weights), states)
 
 
 def work_of(steps: Steps, step: NetworkStep, renamed: Mapping[str, str]) -> StepWork:
@@ -51,9 +56,13 @@ def work_of(steps: Steps, step: NetworkStep, renamed: Mapping[str, str]) -> Step
 
 
 def deliver(steps: Steps, outputs: Mapping[str, str]) -> dict[str, str]:
-    """Have each output in row-major order in a buffer of its own: what is made so is renamed, the rest copied."""
+    """Have each output in row-major order in a buffer of its own: what is made so is renamed, the rest copied.
+
+    Those that are written to states come last, when all steps that read these are known."""
     renamed: dict[str, str] = {}
     for name, value in outputs.items():
+        if value in steps.windows:
+            continue
         place, wanted = steps.integers.get(value) or steps.place(value), row_major(steps.shape(value))
         is_own = place.buffer not in renamed and place.buffer not in steps.parts
         owned = is_own and steps.sizes.get(place.buffer) == wanted.size_bytes
@@ -61,7 +70,29 @@ def deliver(steps: Steps, outputs: Mapping[str, str]) -> dict[str, str]:
             renamed[place.buffer] = name
         else:
             steps.reorder(place, Place(name, wanted), value)
+    write_states(steps, {name: value for name, value in outputs.items() if value in steps.windows}, renamed)
     return renamed
+
+
+def write_states(steps: Steps, outputs: Mapping[str, str], renamed: dict[str, str]) -> None:
+    """Have values lie in their states, or copy them there.  Raises InvalidArguments where no order is right."""
+    written = dict[str, StateWindow]()
+    for name, value in outputs.items():
+        window, place = steps.windows[value], steps.place(value)
+        is_own = place.buffer not in renamed and place.buffer not in steps.parts
+        owned = is_own and steps.sizes.get(place.buffer) == window.desc.size_bytes and place.desc == window.desc
+        if owned and may_write(steps, written, place.buffer, window):
+            renamed[place.buffer], written[place.buffer] = name, window
+            continue
+        if place.buffer in steps.graph.inputs:  # a state, perhaps, that is written before this copy
+            plain = row_major(place.desc.dims)
+            inner = Place(steps.buffer(f"{value} kept", plain), plain)
+            steps.reorder(place, inner, value)
+            place = inner
+        steps.reorder(place, Place(name, window.desc), value)
+        written[name] = window
+    if written:
+        check_order(steps, written)
 
 
 def known(view: View, renamed: Mapping[str, str]) -> View:
@@ -73,7 +104,9 @@ def tensors_of(steps: Steps, outputs: Mapping[str, str]) -> dict[str, MemoryDesc
     """What is passed: inputs, outputs, weights."""
     inputs = {name: input_desc(steps.value(name)) for name in steps.graph.inputs}
     weights = {name: weight.desc for name, weight in steps.weights.items()}
-    return {**inputs, **weights, **{name: row_major(steps.shape(value)) for name, value in outputs.items()}}
+    made = {name: steps.windows[value].desc if value in steps.windows else row_major(steps.shape(value))
+            for name, value in outputs.items()}  # fmt: skip
+    return {**inputs, **weights, **made}
 
 
 def alone_if_small(phases: Sequence[Phase]) -> Sequence[Phase]:

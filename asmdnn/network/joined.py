@@ -2,15 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 
 
+class StateTensors(NamedTuple):
+    """Tensors that are one piece of memory: a state as it was, as it is written, and as it is then ("" if unread)."""
+
+    old: str
+    written: str
+    now: str
+
+
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """The plan; for each step what stands for its arguments; which tensors are weights."""
+    """The plan; for each step what stands for its arguments; which tensors are weights; which are states."""
 
     plan: Plan
     arguments: tuple[Mapping[str, View], ...]
     weights: tuple[str, ...]
+    states: tuple[StateTensors, ...] = ()

@@ -29,6 +29,7 @@ def load_onnx(
     fallback: str | None = None,
     precision: str = "f32",
     keep_f32: Sequence[str] = (),
+    state: Mapping[str, str] | None = None,
 ) -> Network:
     """The network in an ONNX file, or in its bytes, of operator sets 7 to 28.
 
@@ -42,11 +43,15 @@ def load_onnx(
     faster, which rounds to 8 or 11 bits, and "fast" whatever the CPU multiplies fastest.  Inputs and outputs keep their
     types.  On a CPU that would have to make f32 of them it changes nothing.  keep_f32: names of nodes, or of their
     results, that compute in f32 all the same.
+    state: outputs that become inputs of the next call, such as {"present.0": "past.0"}: they start as zeros, stay in
+    `net.state`, are written in place, and are neither passed nor returned.
     Raises InvalidArguments for what is no intact model, or shapes that do not fit it; Unimplemented.
     """
     engine, allowed = engine_or_default(engine), precision_of(precision, keep_f32)
-    key = key_of(path, shapes, constants, engine, fallback, allowed)
-    anew = partial(network_in, path, shapes, constants, engine, fallback, allowed)
+    key = None if state is not None else key_of(path, shapes, constants, engine, fallback, allowed)
+    anew = partial(
+        network_in, path, shapes, constants, engine=engine, fallback=fallback, precision=allowed, state=state
+    )
     if key and (kept := find(key, engine.threads)):
         return Network(lambda: engine, kept, lambda: anew().planned())
     net = anew()
@@ -59,16 +64,19 @@ def network_in(
     path: str | PathLike[str] | bytes,
     shapes: Any,
     constants: Any,
+    *,
     engine: Engine,
     fallback: str | None,
     precision: Precision,
+    state: Any = None,
 ) -> Network:
     """A model read and, unless it has open dims, planned."""
     with importing():
         from asmdnn.network.onnx.reader import read_model
         from asmdnn.network.open import network_of
+        from asmdnn.network.stateful import tied
 
-    return network_of(read_model(path), shapes, constants, engine, fallback, precision)
+    return network_of(tied(read_model(path), state, shapes), shapes, constants, engine, fallback, precision)
 
 
 def load_network(path: str | PathLike[str], threads: int = 0, *, sha256: str = "") -> Network:

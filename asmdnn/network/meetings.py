@@ -12,9 +12,10 @@ the last meeting fits `room_bytes`, so that readers still find it in the cache, 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
+from asmdnn.network.joined import StateTensors
 from asmdnn.network.steps import NetworkStep
 from asmdnn.planning.phase import Phase, View
 from asmdnn.planning.phases import waits
@@ -24,11 +25,12 @@ WINDOW = 24  # steps: a block of a network has fewer
 
 @dataclass(frozen=True, eq=False)
 class StepWork:
-    """A step, its phases on its own arguments, and what stands for these."""
+    """A step, its phases on its own arguments, and what stands for these; memory: one name for tensors that are one."""
 
     step: NetworkStep
     phases: Sequence[Phase]
     views: Mapping[str, View]
+    memory: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def written_bytes(self) -> int:
@@ -36,12 +38,21 @@ class StepWork:
         return sum(plan.tensors[name].size_bytes for name in plan.outputs)
 
     def written(self) -> list[View]:
-        return [self.views[name] for name in self.step.pd.plan.outputs]
+        return [self.shared(self.views[name]) for name in self.step.pd.plan.outputs]
 
     def read(self, phases: Iterable[Phase]) -> list[View]:
         """What these phases read of the step's arguments."""
         names = {view.buffer for phase in phases for view in phase.arguments} - {*self.step.pd.plan.outputs}
-        return [view for name, view in self.views.items() if name in names]
+        return [self.shared(view) for name, view in self.views.items() if name in names]
+
+    def shared(self, view: View) -> View:
+        """A view of a tensor, or all of the memory that several tensors are."""
+        return View(self.memory[view.buffer]) if view.buffer in self.memory else view
+
+    def names(self, is_output: bool) -> set[str]:
+        """The buffers of its outputs, or of its other arguments."""
+        outputs = self.step.pd.plan.outputs
+        return {view.buffer for name, view in self.views.items() if (name in outputs) is is_output}
 
     def begins(self) -> Sequence[Phase]:
         """The phases in front of the first meeting of its own."""
@@ -92,11 +103,11 @@ def before(one: View, two: View) -> bool:
     return two.size_bytes is None or one.offset_bytes < two.offset_bytes + two.size_bytes
 
 
-def in_order(works: Sequence[StepWork], room_bytes: int) -> list[StepWork]:
+def in_order(works: Sequence[StepWork], room_bytes: int, states: Sequence[StateTensors] = ()) -> list[StepWork]:
     """The steps as they are to run."""
-    waiting, left, done, interval = needs(works), list(range(len(works))), list[StepWork](), Interval()
+    waiting, left, done, interval = needs(works, states), list(range(len(works))), list[StepWork](), Interval()
     while left:
-        ready = [i for i in left[:WINDOW] if not waiting[i]]
+        ready = [i for i in left[:WINDOW] if not waiting[i]] or [next(i for i in left if not waiting[i])]
         room = room_bytes - interval.written_bytes
         near = (i for i in ready if works[i].written_bytes <= room and interval.takes(works[i]))
         chosen = next(near, ready[0])
@@ -108,15 +119,25 @@ def in_order(works: Sequence[StepWork], room_bytes: int) -> list[StepWork]:
     return done
 
 
-def needs(works: Sequence[StepWork]) -> list[set[int]]:
-    """For each step those before it that write what it reads."""
+def needs(works: Sequence[StepWork], states: Sequence[StateTensors] = ()) -> list[set[int]]:
+    """For each step those that write what it reads, and those that read a state before it is written."""
     writers: dict[str, list[tuple[int, View]]] = {}
     found = list[set[int]]()
     for i, work in enumerate(works):
-        read = work.read(work.phases)
+        outputs = {*work.step.pd.plan.outputs}
+        read = [view for name, view in work.views.items() if name not in outputs]
         found.append({j for view in read for j, own in writers.get(view.buffer, ()) if overlap([view], [own])})
-        for view in work.written():
-            writers.setdefault(view.buffer, []).append((i, view))
+        for name in work.step.pd.plan.outputs:
+            writers.setdefault(work.views[name].buffer, []).append((i, work.views[name]))
+    for state in states:
+        before, behind = (
+            {i for i, work in enumerate(works) if name in work.names(False)} for name in (state.old, state.now)
+        )
+        writing = {i for i, work in enumerate(works) if state.written in work.names(True)}
+        for i in writing:
+            found[i] |= before - {i}
+        for i in behind:
+            found[i] |= writing
     return found
 
 

@@ -10,7 +10,9 @@ from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
 from asmdnn.network.inputs import as_input, check_bound
+from asmdnn.network.keeping import KeepsState, with_states
 from asmdnn.network.running import NativePart, Runnable
+from asmdnn.network.states import StateArrays
 from asmdnn.planning.host import require_executable
 from asmdnn.primitives.core.engine import Engine
 
@@ -28,7 +30,7 @@ MOST_REPEATS = 100_000
 FORMATS = ("bin", "s", "o", "h")  # of files of kernels
 
 
-class Network:
+class Network(KeepsState):
     """A model for inputs of fixed shapes, planned as a whole; `load_onnx`, `Graph.compile` and `load_pack` make it.
 
     Planning is done when it is made; kernels are generated and weights packed with the first run.  Equal bits for every
@@ -41,8 +43,9 @@ class Network:
         source: "Planned | Saved",
         plan: "Callable[[], Planned] | None" = None,
         origin: "Origin | None" = None,
+        states: StateArrays | None = None,
     ) -> None:
-        self._engine, self._source, self._plan, self._origin = engine, source, plan, origin
+        self._engine, self._source, self._plan, self._origin, self._states = engine, source, plan, origin, states
         runnable: Runnable = source.runnable
         self._runnable, self.inputs, self.outputs = runnable, dict(runnable.inputs), dict(runnable.outputs)
 
@@ -51,6 +54,8 @@ class Network:
 
     def __reduce__(self) -> Any:
         """For pickle, so for multiprocessing, joblib and others: see pickling.py."""
+        if self._states is not None:
+            return with_states, (*self.origin, dict(self._states))
         if self.is_open or not self.is_native:
             return self.origin
         with importing():
@@ -66,14 +71,6 @@ class Network:
 
         found = found_in(image, threads)
         return Network(partial(Engine, isa=found.runnable.isa, threads=threads), found)  # type: ignore[arg-type]
-
-    def __copy__(self) -> "Network":
-        """Itself: nothing changes what a network computes."""
-        return self
-
-    def __deepcopy__(self, memo: object) -> "Network":
-        """Itself."""
-        return self
 
     @property
     def is_native(self) -> bool:
@@ -125,9 +122,14 @@ class Network:
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
         """The outputs by name, new arrays, for inputs by name: arrays of the network's dims and types.
 
-        Raises InvalidArguments for inputs that are missing, unknown or do not fit.
+        Raises InvalidArguments for inputs that are missing, unknown or do not fit, and for a network with state while
+        another call of it runs.
         """
-        return self._runnable.run(self._checked(feeds))
+        checked = self._checked(feeds)
+        if self._states is None:
+            return self._runnable.run(checked)
+        with self._states as states:
+            return self._runnable.run_in_place(checked, states)
 
     def __call__(self, x: Any) -> Array:
         """The output of a network that has a single one, for its single input.  Raises InvalidArguments."""
@@ -144,6 +146,8 @@ class Network:
         For networks that are native throughout.  Bind once per thread that calls it.  Raises InvalidArguments.
         """
         part, results = self._native("bound"), self._runnable.results
+        if self._states is not None:
+            raise InvalidArguments("a network with state cannot be bound: use run()")
         if part.ends.checked:
             name = next(iter(part.ends.checked))
             raise InvalidArguments(f"indices {name} are made by the network and looked at behind a run: use run()")
@@ -208,6 +212,8 @@ class Network:
             from asmdnn.network.saving import write
 
         self._native("saved")
+        if self._states is not None:
+            raise InvalidArguments("a network with state cannot be saved: pickle it, or save its model")
         write(path, self._source)
 
     def profile(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
@@ -237,7 +243,7 @@ class Network:
             from asmdnn.network.stepwise import Stepwise
             from asmdnn.network.verification import differences
 
-        values = self._checked(feeds)
+        values = self._with_states(feeds)
         return differences(self.graph, Stepwise(self._compiled("verified"), self.engine, values), values)
 
     @within_memory
@@ -249,7 +255,7 @@ class Network:
         with importing():
             from asmdnn.network.stepwise import Stepwise
 
-        return Stepwise(self._compiled(what), self.engine, self._checked(feeds)).times(repeats)
+        return Stepwise(self._compiled(what), self.engine, self._with_states(feeds)).times(repeats)
 
     def _native(self, what: str) -> NativePart:
         """The part of a network that has no other."""

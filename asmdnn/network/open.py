@@ -10,10 +10,12 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.sequences import items
 from asmdnn.network.arrays import Array
 from asmdnn.network.dims import AnyDim, OpenDims, Shapes, open_dims
+from asmdnn.network.folding import shape_of
 from asmdnn.network.graph import LARGEST_DIM, Model
 from asmdnn.network.network import Network, Origin
 from asmdnn.network.planned import Planned, mapping, plan
 from asmdnn.network.running import Runnable
+from asmdnn.network.states import StateArrays, checked_state
 from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.network.weights import WeightPool
 from asmdnn.primitives.core.engine import Engine
@@ -26,11 +28,13 @@ def network_of(
     model: Model, shapes: Any, constants: Any, engine: Engine, fallback: str | None, precision: Precision = IN_F32
 ) -> Network:
     """The network of a model, planned if no dim is open.  The arguments are those of `load_onnx`."""
-    dims = open_dims(model.body.inputs, shapes, mapping("constants", constants))
+    states = states_of(model, shapes)
+    hidden = [name for state in model.states for name in state.hidden]
+    dims = open_dims(model.body.inputs, shapes, [*mapping("constants", constants), *hidden])
     origin = (network_of, (model, shapes, constants, engine, fallback, precision))
     if not dims.open_inputs:
         planned = plan(model, shapes, constants, engine, fallback, precision)
-        return Network(lambda: engine, planned, origin=origin)
+        return Network(lambda: engine, planned, origin=origin, states=states)
     pool, fixed = WeightPool(), dims.fixed
 
     def at(asked: Shapes) -> Network:
@@ -38,9 +42,21 @@ def network_of(
             model, fixed | asked, constants, engine=engine, fallback=fallback, precision=precision, pool=pool
         )
         one = (network_of, (model, fixed | asked, constants, engine, fallback, precision))
-        return Network(lambda: engine, planned, origin=one)
+        return Network(lambda: engine, planned, origin=one, states=states)
 
-    return OpenNetwork(model, dims, engine, at, origin)
+    return OpenNetwork(model, dims, engine, make=at, origin=origin, states=states)
+
+
+def states_of(model: Model, shapes: Any) -> StateArrays | None:
+    """The arrays of a model's states, one for all shapes.  Raises InvalidArguments for one whose dims are open."""
+    if not model.states:
+        return None
+    dims, given = dict[str, tuple[int, ...]](), mapping("shapes", shapes)
+    for state in model.states:
+        known = shape_of(state.name, model.body.inputs[state.name], given.get(state.name))
+        checked_state(state.name, known, model.body.inputs[state.name].dtype, state.initial)
+        dims[state.name] = known
+    return StateArrays(model.states, dims)
 
 
 class HeldNetwork:
@@ -63,9 +79,16 @@ class OpenNetwork(Network):
     """
 
     def __init__(
-        self, model: Model, dims: OpenDims, engine: Engine, make: Callable[[Shapes], Network], origin: Origin
+        self,
+        model: Model,
+        dims: OpenDims,
+        engine: Engine,
+        *,
+        make: Callable[[Shapes], Network],
+        origin: Origin,
+        states: StateArrays | None = None,
     ) -> None:
-        self._given_model, self._dims, self._make, self._origin = model, dims, make, origin
+        self._given_model, self._dims, self._make, self._origin, self._states = model, dims, make, origin, states
         self._open = dims.open_inputs
         self._own_engine = engine
         self._plan = None

@@ -10,3 +10,11 @@ class Place(NamedTuple):
 
     buffer: str
     desc: MemoryDesc
+
+
+class StateWindow(NamedTuple):
+    """The tensors of a state that are read, and the part of it that is written, from its own start on."""
+
+    old: str
+    now: str
+    desc: MemoryDesc

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.compiled import Compiled, compiled, runner_of
 from asmdnn.network.folding import specialise
@@ -19,6 +19,7 @@ from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.report import explanation
 from asmdnn.network.running import Ends, NativePart, NetworkPart, Runnable
 from asmdnn.network.segments import NativeSegment, fused, segments_of
+from asmdnn.network.states import NetworkState, StateWrite, is_index, state_write
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.network.weights import WeightPool
@@ -75,6 +76,8 @@ def plan(
     pool = WeightPool() if pool is None else pool
     graph = fused(specialise(model, mapping("shapes", shapes), mapping("constants", constants)))
     check_kept(model, precision)
+    for state in model.states:
+        write_of(graph, state)
     found, refused = segments_of(graph, engine, fallback, precision)
     segments = tuple(compiled(graph, segment, engine, pool) if segment.is_native else segment for segment in found)
     return Planned(engine, model, graph, segments, refused, runnable(model, graph, segments, engine))
@@ -94,15 +97,30 @@ def runnable(
 ) -> Runnable:
     """How it runs."""
     native = [segment for segment in segments if isinstance(segment, Compiled)]
+    if model.states and len(native) != len(segments):
+        raise Unimplemented("a network with state is to be native throughout: leave out the state, or the numpy nodes")
+    hidden = {name for state in model.states for name in state.hidden}
+    outputs = {name: value for name, value in graph.outputs.items() if name not in hidden}
     steps = sum(len(segment.steps) for segment in native)
     return Runnable(
         f"{model.body.name!r}: {len(model.body.nodes)} nodes, {steps} primitives",
         engine.isa,
-        {name: (graph.shape(name), graph.values[name].dtype) for name in graph.inputs},
-        {name: (graph.shape(value), graph.values[value].dtype) for name, value in graph.outputs.items()},
-        {name: known if (known := graph.values[x].data) is not None else x for name, x in graph.outputs.items()},
-        tuple(part_of(graph, segment, engine) for segment in segments),
+        {name: (graph.shape(name), graph.values[name].dtype) for name in graph.inputs if name not in hidden},
+        {name: (graph.shape(value), graph.values[value].dtype) for name, value in outputs.items()},
+        results={name: known if (known := graph.values[x].data) is not None else x for name, x in outputs.items()},
+        parts=tuple(part_of(graph, segment, engine) for segment in segments),
+        states=tuple(write_of(graph, state) for state in model.states),
     )
+
+
+def write_of(graph: StaticGraph, state: NetworkState) -> StateWrite:
+    """Raises InvalidArguments for what does not fit the state."""
+    if not state.written:
+        return StateWrite(state, NOTHING, graph.shape(state.name), 0)
+    if isinstance(state.at, str) and not is_index(graph.shape(state.at), graph.values[state.at].dtype):
+        raise InvalidArguments(f"input {state.at} says where state {state.name} is written: it must be one integer")
+    value = graph.outputs[state.written]
+    return state_write(state, value, graph.shape(value), graph.shape(state.name))
 
 
 def part_of(graph: StaticGraph, segment: NativeSegment | Compiled, engine: Engine) -> NetworkPart:
@@ -122,7 +140,7 @@ class NumpyPart:
     def prepare(self) -> None:
         """There is nothing to be made."""
 
-    def run(self, values: dict[str, Array]) -> None:
+    def run(self, values: dict[str, Array], into: Mapping[str, Array] | None = None) -> None:
         """Raises InvalidArguments for data that a definition does not take, Unimplemented, OutOfMemory."""
         for group in self.segment.groups:
             for node in group.nodes:

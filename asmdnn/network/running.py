@@ -12,6 +12,7 @@ import numpy as np
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import no_memory
 from asmdnn.network.arrays import Array
+from asmdnn.network.states import StateWrite
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
 from asmdnn.runtime.addresses import address_reader
@@ -74,7 +75,7 @@ class NetworkPart(Protocol):
     """A piece of a network: it takes values by name, and adds those that it makes.  prepare: what else the first run
     would do before it runs."""
 
-    def run(self, values: dict[str, Array]) -> None: ...
+    def run(self, values: dict[str, Array], into: Mapping[str, Array] | None = None) -> None: ...
     def prepare(self) -> None: ...
 
 
@@ -115,10 +116,14 @@ class NativePart:
         """Raises Unimplemented where the CPU lacks the level."""
         _ = self.runner
 
-    def run(self, values: dict[str, Array]) -> None:
+    def run(self, values: dict[str, Array], into: Mapping[str, Array] | None = None) -> None:
         if self.ends.limits:
             self.check_indices(values, self.ends.limits)
-        results = {name: np.empty(dims, F32) for name, dims in self.ends.makes.items()}
+        makes = self.ends.makes.items()
+        if into is None:
+            results = {name: np.empty(dims, F32) for name, dims in makes}
+        else:
+            results = {name: into[name] if name in into else np.empty(dims, F32) for name, dims in makes}
         arrays = [native_array(values[name]) for name in self.ends.reads]
         arrays += results.values()
         self.runner.run(address_reader()(arrays))
@@ -150,7 +155,7 @@ class NativePart:
 @dataclass(frozen=True, eq=False)
 class Runnable:
     """A network as it runs.  inputs, outputs: (dims, numpy type) by name; results: the value behind each output, or
-    its data if that is known; title: what it is, in words."""
+    its data if that is known; states: what else it writes, in place; title: what it is, in words."""
 
     title: str
     isa: str
@@ -158,6 +163,7 @@ class Runnable:
     outputs: Mapping[str, tuple[tuple[int, ...], np.dtype[np.generic]]]
     results: Mapping[str, str | Array]
     parts: tuple[NetworkPart, ...]
+    states: tuple[StateWrite, ...] = ()
 
     @property
     def native(self) -> NativePart | None:
@@ -172,6 +178,19 @@ class Runnable:
             for part in self.parts:
                 part.run(values)
             return {name: self.output(name, values, feeds) for name in self.outputs}
+        except MemoryError as error:
+            raise no_memory(error) from None
+
+    def run_in_place(self, feeds: Mapping[str, Array], states: Mapping[str, Array]) -> dict[str, Array]:
+        """As `run`, with states that are read, and written.  feeds: of the inputs without them."""
+        read = {write.state.name: states[write.state.name] for write in self.states}
+        values = {**feeds, **read, **{x.state.now: states[x.state.name] for x in self.states if x.state.now}}
+        into = {x.value: x.window(states[x.state.name], feeds) for x in self.states}
+        before = {name: np.array(values[x]) for name, x in self.results.items() if isinstance(x, str) and x in read}
+        try:
+            for part in self.parts:
+                part.run(values, into)
+            return {name: before[name] if name in before else self.output(name, values, read) for name in self.outputs}
         except MemoryError as error:
             raise no_memory(error) from None
 

@@ -22,6 +22,7 @@ from asmdnn.network.graph import Array, Node
 from asmdnn.network.indices import ValuesOfIndices
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.place import Place as Place
+from asmdnn.network.place import StateWindow
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.storage import AS_DECLARED, StorageTypes
 from asmdnn.network.typed_values import NARROW, TypedValues
@@ -99,6 +100,7 @@ class Steps(TypedValues, ValuesOfIndices):
         self.checked: dict[str, tuple[int, int]] = {}
         self.limits: dict[str, tuple[int, int]] = {}
         self.integers_behind: dict[str, Node] = {}  # for floats that nobody has made: the node that would
+        self.windows: dict[str, StateWindow] = {}  # by values that are written to states
         self.given = set(graph.inputs)
         for name in graph.inputs:
             value = graph.values[name]
@@ -113,6 +115,7 @@ class Steps(TypedValues, ValuesOfIndices):
         other.places, other.integers, other.limits = dict(self.places), dict(self.integers), dict(self.limits)
         other.given, other.integers_behind = set(self.given), dict(self.integers_behind)
         other.bounds, other.checked = dict(self.bounds), dict(self.checked)
+        other.windows = dict(self.windows)
         return other
 
     def become(self, other: "Steps") -> None:

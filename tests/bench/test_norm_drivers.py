@@ -12,6 +12,7 @@ PROBLEMS = [
     "--softmax --stag=aBx8b --dtag=any,abx --attr-post-ops=linear:2:1+add:f32:per_oc 2x16x3x5",
     "--lnorm --tag=abx,axb --flags=,CH,GC,M --inplace=false,true 3x19",
     "--lnorm --tag=abc:acb,acb:bac --stat_tag=ab,ba --ss_dt=f32 --flags=CH 3x2x19",
+    "--lnorm --dt=bf16,f16,bf16:f32,f32:f16 --flags=,GCH,M 3x70",
     "--lnorm --dir=FWD_I --flags=CHM,H --attr-post-ops=linear:2:1+add:f32:per_oc 2x3x40",
     "--reduction --alg=sum,max,norm_lp_sum --p=1,3 --eps=0.5 --stag=abx,axb,aBx8b 2x16x3x5:2x16x1x1 2x19x3x5:1x1x3x1",
     "--bnorm --tag=abx,axb,aBx8b --dir=FWD_D,FWD_I --flags=,GC,CHR --inplace=true,false mb2ic16ih5 mb3ic19ih4eps1e-3",

@@ -18,6 +18,7 @@ from examples import (
     own_activation,
     page_orientation,
     sentences,
+    train_digits,
     voice_activity,
 )
 
@@ -136,6 +137,15 @@ def test_a_network_by_hand_tells_the_rings_apart() -> None:
     net = by_hand.network(by_hand.trained(points, wanted), len(points), ENGINE)
     net.check()
     assert np.mean((net(points) > 0.5) == wanted) > 0.97
+
+
+def test_digits_are_learned() -> None:
+    needs(train_digits.PACKAGE)
+    images, targets = train_digits.digits()
+    step, losses = train_digits.trained(ENGINE, images[:1500], targets[:1500])
+    assert step.is_native
+    assert losses[-1] < losses[0] / 20
+    assert train_digits.accuracy(ENGINE, step, images[1500:], targets[1500:]) >= 0.97
 
 
 def test_an_activation_of_ones_own_is_in_the_kernel() -> None:

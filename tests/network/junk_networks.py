@@ -44,6 +44,20 @@ def of_any_dims() -> dnn.OpenNetwork:
     return net
 
 
+def with_state(**arguments: Any) -> dnn.Network:
+    """A network with a state that has these arguments."""
+    graph = dnn.Graph()
+    return graph.compile(y=graph.state(**arguments) + 1.0, engine=ENGINE)
+
+
+def updated(**arguments: Any) -> dnn.Network:
+    """A network that writes to a state."""
+    graph = dnn.Graph()
+    state = graph.state("s", (4, 3))
+    graph.update(state, **arguments)
+    return graph.compile(y=state * 2.0, engine=ENGINE)
+
+
 def sum_of(a: Any, b: Any) -> Any:
     return a + b
 
@@ -109,6 +123,10 @@ def calls(directory: Path) -> dict[str, Call]:
             lambda: {"pads": (1, 1, 1, 1), "strides": (1, 1), "dilations": (1, 1), "group": 1, "auto_pad": "NOTSET"},
         ),
         "Graph.map": (mapped, lambda: {"function": sum_of, "operand": array(3), "name": "sum"}),
+        "Graph.state": (
+            with_state, lambda: {"name": "s", "shape": (2, 3), "dtype": np.float32, "initial": array(2, 3)}
+        ),
+        "Graph.update": (updated, lambda: {"value": array(2, 3), "at": 1}),
         "Graph.gradients": (differentiated, lambda: {"loss": "loss", "wrt": "x"}),
         "Graph.compile": (compiled, lambda: {"shapes": {"x": (2, 3)}, "engine": ENGINE, "fallback": None}),
         "Network": (net, lambda: {"x": x}),

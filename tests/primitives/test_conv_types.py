@@ -237,3 +237,13 @@ def test_a_type_that_no_tile_stores_is_refused(name: str) -> None:
     )
     with pytest.raises(dnn.Unimplemented, match=f"{name} is f8_e5m2, it must be one of f32, bf16, f16, s32, s8, u8"):
         dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core_bf16", threads=1))
+
+
+@pytest.mark.parametrize("level", ["avx2", "avx512_core_bf16"])
+@pytest.mark.parametrize("dtype", [dnn.f16, dnn.bf16], ids=str)
+def test_zero_points_of_floats_are_refused_by_the_types_that_are_passed(level: str, dtype: dnn.DataType) -> None:
+    """What is widened inside was once named: "src is f32"."""
+    case = TypedConv("mb1ic16ih8oc16kh1", (dtype, dtype, dtype), attr=dnn.Attr(zero_points={"src": 0}))
+    with pytest.raises(dnn.Unimplemented, match=f"zero points are for integers, and src is {dtype}") as refused:
+        case.planned(level)
+    assert "src is f32" not in str(refused.value)

@@ -38,8 +38,9 @@ class LnormWork(NormWork):
     def __init__(self, case: LnormCase) -> None:
         settings, dims = case.settings, case.problem.dims
         source, _, target = settings.tag.partition(":")
-        src = desc_of(dims, "f32", source)
-        super().__init__(settings, src, src if target in ("", "any") else desc_of(dims, "f32", target))
+        read, _, written = settings.dt.partition(":")
+        src = desc_of(dims, read, source)
+        super().__init__(settings, src, desc_of(dims, written or read, source if target in ("", "any") else target))
         self.rms = "M" in settings.flags
         self.statistics = desc_of(dims[:-1], "f32", settings.stat_tag)
         self.add_tensors(self.statistics, desc_of(dims[-1:], "f32", "abx"), ("mean", "variance")[self.rms :])
@@ -72,12 +73,19 @@ def _tags(word: str) -> str:
     return tag(source) + (f":{tag(target)}" if target not in ("", "any") else "")
 
 
+def _types(word: str) -> str:
+    """That of both, or SRC:DST."""
+    names = [data_type("f32", "bf16", "f16")(name) for name in word.split(":", 1)]
+    return names[0] if len({*names}) == 1 else ":".join(names)
+
+
 def _title(case: LnormCase) -> str:
     settings = case.settings
     return f"{settings.dir} {settings.flags} {settings.tag} {'x'.join(map(str, case.problem.dims))}"
 
 
 LAYOUTS = {
+    "dt": Option("dt", _types, "data types of src and dst: f32 (default), bf16, f16, bf16:f32, ...", True),
     "ss_dt": Option("ss_dt", data_type("f32"), "data type of scale and shift: f32", True),
     "tag": Option("tag", _tags, "layouts of src and dst: abx (default), axb, abx:axb, ...", True),
     "stat_tag": Option("stat_tag", tag, "layout of mean and variance: abx (default), axb, ...", True),

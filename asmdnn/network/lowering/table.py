@@ -27,6 +27,7 @@ MODULES = (
     "orders",
     "casts",
     "dequantising",
+    "states",
     "gradients",
 )
 Lowering = Callable[[Steps, Group], None]

@@ -49,6 +49,7 @@ OPERATORS = {
     "LookedAt": Operator(lambda node, x, integers: x, same_as_first),
     "Number": Operator(lambda node, x: x.astype(np.float32), lambda node, x: [(x.shape, np.float32)]),
     "Integers": Operator(lambda node, x: x.astype(np.int64), integer_types),
+    "Written": Operator(lambda node, x: x, same_as_first),
     "OneHotRows": Operator(one_hot_rows, rows_types),
     "ChannelShuffle": Operator(channel_shuffle, same_as_first),
     "Attention": Operator(attention),

@@ -10,6 +10,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import check_zero_points
 from asmdnn.primitives.convolution import direct
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
 from asmdnn.primitives.core.engine import Engine
@@ -73,6 +74,7 @@ def between_reorders(
     given = desc.tensors()
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
+    check_zero_points(attr, given, starts=True)  # by the types that are passed, which may be widened inside
     wanted = {role: multiplied_format(role, desc, engine.isa) for role in roles}
     inner = planned(desc.with_formats(wanted), attr, engine)
     passed = {role: given[role] for role in roles if not given[role].is_any}

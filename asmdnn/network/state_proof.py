@@ -1,0 +1,46 @@
+"""Proof that states, which several tensors of a plan are, are written behind their last reader."""
+
+from itertools import accumulate
+
+import numpy as np
+
+from asmdnn.network.joined import Joined, StateTensors
+from asmdnn.network.touches import Touches
+from asmdnn.planning.coverage import PlanError
+from asmdnn.planning.phase import Phase
+from asmdnn.planning.phases import waits
+
+
+def check_states(joined: Joined) -> None:
+    """Prove that no step reads a state that another one may have written over, nor what it becomes too early.
+
+    A phase may read and write a state if each record reads just what it writes.  Raises PlanError.
+    """
+    phases = joined.plan.phases
+    meetings = list(accumulate(waits(phases)))
+    for state in joined.states:
+        touches = {name: Touches([], []) for name in state if name}
+        for number, phase in enumerate(phases):
+            for name in {view.buffer for view in phase.arguments} & touches.keys():
+                if not (name == state.old and is_in_place(phase, state)):
+                    touches[name].add(number, meetings[number], phase.alone)
+        for first, then, words in (
+            (state.old, state.written, "is written before its last reader is done"),
+            (state.written, state.now, "is read before it is written"),
+        ):
+            one, two = touches.get(first), touches.get(then)
+            if one and two and one.is_any and two.is_any and not one.done_before(two):
+                raise PlanError(f"state {state.old} {words}")
+
+
+def is_in_place(phase: Phase, state: StateTensors) -> bool:
+    """Whether all records read the state exactly where they write it."""
+    old = [i for i, view in enumerate(phase.arguments) if view.buffer == state.old]
+    new = [i for i, view in enumerate(phase.arguments) if view.buffer == state.written]
+    return len(new) == 1 and all(reads_where_written(phase, i, new[0]) for i in old)
+
+
+def reads_where_written(phase: Phase, i: int, j: int) -> bool:
+    starts = phase.arguments[i].offset_bytes == phase.arguments[j].offset_bytes
+    strides = all(strides[i] == strides[j] for _, strides in phase.repeats)
+    return starts and strides and np.array_equal(phase.records[:, 1 + i], phase.records[:, 1 + j])

@@ -1,0 +1,44 @@
+"""Models with state: outputs that become inputs of the next call."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.network.dims import dims_of
+from asmdnn.network.graph import Model, Node, TensorType
+from asmdnn.network.operators.own import OWN
+from asmdnn.network.states import NetworkState
+
+
+def written_node(state: NetworkState, source: str, declared: TensorType) -> Node:
+    """The node whose result is written into a state."""
+    attributes = {"state": state.name, "now": state.now, "dims": declared.shape}
+    return Node("Written", (source,), (state.written,), attributes, name=state.name, domain=OWN)
+
+
+def tied(model: Model, state: Any, shapes: Mapping[str, Any] | None) -> Model:
+    """The model with outputs tied to inputs: `state` maps names of outputs to names of inputs, which start as zeros.
+
+    shapes: what the caller says of open dims.  Raises InvalidArguments.
+    """
+    if state is None:
+        return model
+    body, inputs, nodes, states = model.body, dict(model.body.inputs), list(model.body.nodes), list[NetworkState]()
+    is_map = isinstance(state, Mapping) and all(isinstance(x, str) for pair in state.items() for x in pair)
+    if not is_map or len({*state.values()}) < len(state):
+        raise InvalidArguments(f"state must map names of outputs to names of inputs, each once, not {shown(state)}")
+    for output, name in state.items():
+        if output not in body.outputs or name not in inputs:
+            raise InvalidArguments(f"state ties {shown(output)} to {shown(name)}: name an output and an input of it")
+        dims = shapes.get(name) if isinstance(shapes, Mapping) else None
+        known = inputs[name] if dims is None else TensorType(inputs[name].dtype, dims_of(name, inputs, dims))  # type: ignore[arg-type]
+        if known.shape is None or not all(isinstance(n, int) for n in known.shape):
+            raise InvalidArguments(f"state {name} is {known}: say its dims, as in shapes={{{name!r}: (1, ...)}}")
+        one = NetworkState(name, np.zeros((), np.float32), f"{name} is written")
+        nodes.append(written_node(one, output, known))
+        states.append(one)
+    outputs = (*(name for name in body.outputs if name not in state), *(one.written for one in states))
+    return replace(model, body=replace(body, nodes=tuple(nodes), outputs=outputs), states=tuple(states))

@@ -1,0 +1,33 @@
+"""When a buffer is touched, in phases and in meetings of the threads."""
+
+from typing import NamedTuple
+
+
+class Touches(NamedTuple):
+    """The phases that touch a buffer: by how many meetings each is preceded, and which of them one thread runs.
+
+    It does not use `times_of`, from which the layout was made.
+    """
+
+    shared: list[int]
+    alone: list[tuple[int, int]]
+
+    def add(self, phase: int, meetings: int, is_alone: bool) -> None:
+        if is_alone:
+            self.alone.append((meetings, phase))
+        else:
+            self.shared.append(meetings)
+
+    @property
+    def is_any(self) -> bool:
+        return bool(self.shared or self.alone)
+
+    def done_before(self, other: "Touches") -> bool:
+        """Whether threads meet between the last touch here and the first one there, or one thread makes both."""
+        last = max(self.shared + [meetings for meetings, _ in self.alone])
+        first = min(other.shared + [meetings for meetings, _ in other.alone])
+        if last != first:
+            return last < first
+        if last in self.shared or first in other.shared:
+            return False
+        return max(self.alone) < min(other.alone)
