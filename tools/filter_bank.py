@@ -10,7 +10,9 @@ from scipy import ndimage
 import asmdnn as dnn
 from asmdnn.bench.judge import Answer, Verdict, judge
 from asmdnn.bench.problems import parse_problem
-from asmdnn.bench.reference import ConvData, rounding_of_sums
+from asmdnn.bench.taps import positions_of
+from asmdnn.definitions.convolution import sums_size
+from asmdnn.definitions.rounding import gamma
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -172,10 +174,9 @@ def scipy_answer(image: Floats, weights: Floats) -> Doubles:
 
 
 def check(image: Floats, weights: Floats, result: Floats) -> tuple[Verdict, float]:
-    """`result` against scipy, and the largest error that rounding can explain, as asmdnn.bench.reference derives it."""
+    """`result` against scipy, and the largest error that rounding can explain (asmdnn/definitions/products.py)."""
     (_, _, ih, iw), (oc, _, _, _) = image.shape, weights.shape
     problem = parse_problem(f"mb1ic3ih{ih}iw{iw}oc{oc}kh{SIZE}sh{STRIDE}ph{PADDING}kw{SIZE}sw{STRIDE}pw{PADDING}")
-    data = ConvData(image, weights, None, result, exact=False)
-    tolerance = rounding_of_sums(problem, data)
+    tolerance = gamma(problem.reduction + 2) * sums_size(image, weights, positions_of(problem))
     verdict = judge(result, Answer(scipy_answer(image, weights), tolerance, "scipy"), exact=False)
     return verdict, float(tolerance.max())

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import asmdnn as dnn
 from asmdnn.bench.case import prepare
-from asmdnn.bench.drivers.conv import ConvCase, ConvWork
+from asmdnn.bench.conv_work import ConvCase, ConvWork
 from asmdnn.bench.options import Reader
 from asmdnn.bench.post_ops import joined
 from asmdnn.bench.problems import ConvProblem

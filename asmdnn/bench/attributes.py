@@ -64,18 +64,6 @@ class ScaledSettings(AttributeSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class WeightsSettings(ScaledSettings):
-    """Of convolutions and inner products.  mb 0: the problem's own."""
-
-    dir: str = "FWD_B"
-    dt: str = "f32"
-    stag: str = "any"
-    wtag: str = "any"
-    dtag: str = "any"
-    mb: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class ScaleWords:
     """What `--attr-scales` says of a case.
 

@@ -49,7 +49,7 @@ class ChannelNormWork(NormWork):
 
     def __init__(self, case: AnyCase) -> None:
         settings, self.problem, dims = case.settings, case.problem, case.problem.dims
-        self.tensor = desc_of(dims, "f32", settings.tag)
+        self.tensor = desc_of(dims, settings.dt, settings.tag)
         super().__init__(settings, self.tensor, self.tensor)
         self.groups = dims[1] if self.is_batch else self.problem.groups
         statistics = dims[1:2] if self.is_batch else (dims[0], self.groups)

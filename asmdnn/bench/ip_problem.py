@@ -5,7 +5,7 @@ before them (`ih7` alone is 7x7).
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
 from asmdnn.bench.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
@@ -23,6 +23,9 @@ class IpProblem:
     oc: int
     positions: tuple[int, ...]
     name: str = ""
+
+    def with_images(self, mb: int) -> "IpProblem":
+        return replace(self, mb=mb)
 
     @property
     def src_dims(self) -> tuple[int, ...]:

@@ -35,7 +35,7 @@ def norm_options(layout: Mapping[str, Option], letters: str, meanings: str, post
     """Of a driver whose flags have these letters."""
     return {
         "dir": FORWARD_DIRECTION,
-        "dt": Option("dt", data_type("f32"), "data type: f32", True),
+        "dt": Option("dt", data_type("f32", "bf16", "f16"), "data type: f32 (default), bf16, f16", True),
         **layout,
         "flags": Option("flags", flags(letters), meanings, True),
         **options(post_ops),

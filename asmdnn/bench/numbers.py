@@ -61,7 +61,9 @@ class TypedNumbers:
     def fill(self, random: np.random.Generator, name: str, dims: tuple[int, ...], largest: int, exact: bool) -> Floats:
         """Numbers that the tensor's type has: integers up to `largest`, or reals up to 1, or all integers of it."""
         dtype = self.has_numbers_of(name)
-        if dtype == dnn.f32 and not exact:
+        if dtype == dnn.f32 and exact:
+            return random.integers(-largest, largest, dims, np.int32, endpoint=True).astype(np.float32)
+        if dtype == dnn.f32:
             values = random.random(dims, np.float32)
             values *= 2
             values -= 1

@@ -1,14 +1,13 @@
-"""What every kernel tap multiplies, in convolutions and in deconvolutions."""
+"""What the positions of a kernel multiply, of problems of convolutions and of deconvolutions."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy.typing as npt
 
 from asmdnn.bench.deconv_problem import DeconvAxis
 from asmdnn.bench.problems import ConvProblem
-from asmdnn.definitions.convolution import convolution, deconvolution, spread
-from asmdnn.definitions.windows import Sizes, SlidingWindow, taps
+from asmdnn.definitions.convolution import Positions, sliding, spreading, summed
+from asmdnn.definitions.windows import SlidingWindow
 
 Array = npt.NDArray[Any]
 
@@ -18,17 +17,13 @@ def window_of(problem: ConvProblem) -> SlidingWindow:
     return SlidingWindow(*fields)
 
 
-def taps_of(problem: ConvProblem, src: Array) -> Iterator[tuple[Sizes, Array]]:
-    """Every kernel tap with the elements of an image (c, ...) that it multiplies, in the places of the outputs."""
-    window, images = window_of(problem), src[None]
-    spreads = isinstance(problem.axes[0], DeconvAxis)
-    found = spread(images, window, problem.dst_dims[2:]) if spreads else taps(images, window)
-    return ((at, part[0]) for at, part in found)
+def positions_of(problem: ConvProblem, backward: bool = False) -> Positions:
+    """Of a forward pass, or of the gradient of its data."""
+    spreads = isinstance(problem.axes[0], DeconvAxis) != backward
+    outputs = problem.src_dims if backward else problem.dst_dims
+    return spreading(window_of(problem), outputs[2:]) if spreads else sliding(window_of(problem))
 
 
 def sums_of(problem: ConvProblem, src: Array, weights: Array) -> Array:
     """The convolution, or deconvolution, of images (n, c, ...) and weights in their logical dims."""
-    window, filters, groups = window_of(problem), weights.reshape(problem.filter_dims), problem.groups
-    if isinstance(problem.axes[0], DeconvAxis):
-        return deconvolution(src, filters, window, problem.dst_dims[2:], groups)
-    return convolution(src, filters, window, groups)
+    return summed(src, weights.reshape(problem.filter_dims), positions_of(problem), problem.groups)

@@ -29,13 +29,15 @@ FORWARD_DIRECTION = Option("dir", direction(*PROP_KINDS), "FWD_D training (defau
 # Of arguments in oneDNN's C interface.
 NUMBERS = MappingProxyType(
     {
-        "src": 1, "src0": 1, "src1": 2, "src_1": 2, "weights": 33, "dst": 17, "mean": 49, "variance": 50, "scale": 51,
-        "shift": 52, "workspace": 64, "diff_src": 129, "diff_dst": 145,
+        "src": 1, "src0": 1, "src1": 2, "src_1": 2, "weights": 33, "bias": 41, "dst": 17, "mean": 49, "variance": 50,
+        "scale": 51, "shift": 52, "workspace": 64, "diff_src": 129, "diff_weights": 161, "diff_bias": 169,
+        "diff_dst": 145,
     }
 )  # fmt: skip
 MULTIPLE_SRC, MOST_SOURCES = 1024, 256
 NUMBERS_OF_MANY = MappingProxyType({"dst": 17} | {f"src{k}": MULTIPLE_SRC + k for k in range(MOST_SOURCES)})
 NOTHING: Mapping[str, Array] = MappingProxyType({})
+UNSHARED: Mapping[str, dnn.Memory] = MappingProxyType({})
 LARGEST_OLD = 8  # of integers in a dst that is read
 
 
@@ -44,7 +46,8 @@ class TensorWork(Work[TensorData]):
     as arguments, flat.  bounds: of the numbers that sources are filled with.
 
     For oneDNN, function: what makes its primitive, between "dnnl_" and "_primitive_desc_create".  numbers: of tensors
-    and of what is internal; post_ops: the kinds that it documents.
+    and of what is internal; post_ops: the kinds that it documents; shared: storage of another primitive of oneDNN that
+    arguments have.
     """
 
     desc: Description
@@ -56,6 +59,7 @@ class TensorWork(Work[TensorData]):
     function = ""
     numbers: Mapping[str, int] = NUMBERS
     post_ops: tuple[str, ...] = ()
+    shared: Mapping[str, dnn.Memory] = UNSHARED
 
     @property
     def argument_bytes(self) -> int:
@@ -74,6 +78,11 @@ class TensorWork(Work[TensorData]):
         read = {name: desc for name, desc in self.descs.items() if name not in self.results}
         return {name: typed.numbers(random, desc.dims, desc.dtype, *self.bounds) for name, desc in read.items()}
 
+    @property
+    def reads_result(self) -> bool:
+        """Whether the first result is read too, as post-ops may."""
+        return self.attr.reads_dst()
+
     def old(self, random: np.random.Generator, exact: bool) -> Array:
         """A dst that post-ops read."""
         dst = self.descs["dst"]
@@ -86,9 +95,9 @@ class TensorWork(Work[TensorData]):
         random = np.random.default_rng(1)
         arrays = dict(self.sources(random, exact))
         arrays |= {name: poison(self.descs[name].dims, self.descs[name].dtype) for name in self.results}
-        if self.attr.reads_dst():
+        if self.reads_result:
             source = self.in_place.get("dst", "")
-            arrays["dst"] = arrays[source] if source else self.old(random, exact)
+            arrays[self.results[0]] = arrays[source] if source else self.old(random, exact)
         return TensorData({**arrays, **self.quantities, **chains.operands(self.attr, exact)}, exact)
 
     def real(self, data: TensorData, name: str) -> npt.NDArray[np.float64]:
@@ -96,10 +105,17 @@ class TensorWork(Work[TensorData]):
         found = decoded(data.arrays[name], self.descs[name].dtype) if name in self.descs else data.arrays[name]
         return found.astype(np.float64)
 
-    def judged(self, data: TensorData, values: Array, error: Array | float, divisor: Array | float = 1.0) -> Answer:
-        """What is off by `error` in front of post-ops, scales and the rounding to dst's type."""
+    def judged(
+        self,
+        data: TensorData,
+        values: Array,
+        error: Array | float,
+        divisor: Array | float = 1.0,
+        zero_point: int = 0,
+    ) -> Answer:
+        """What is off by `error` in front of post-ops, scales, zero point and the rounding to dst's type."""
         error = np.broadcast_to(error, values.shape)
-        return typed.answer(self.attr, values, error, data.arrays, self.descs["dst"].dtype, divisor)
+        return typed.answer(self.attr, values, error, data.arrays, self.descs["dst"].dtype, divisor, zero_point)
 
     def peer_tensors(self) -> dict[str, "Tensor"]:
         """Those of the description, as oneDNN is to have them."""
@@ -115,8 +131,8 @@ class TensorWork(Work[TensorData]):
         from asmdnn.bench.peers.onednn_attributes import quantities_of, tensors_of
 
         tensors = self.peer_tensors() | tensors_of(self.attr) | quantities_of(self.quantities, self.numbers)
-        internal = Storage({name: self.numbers[name] for name in self.internal})
-        return OnednnPrimitive(self.onednn, tensors, isa, threads, results, in_place=self.in_place, storage=internal)
+        storage = Storage({name: self.numbers[name] for name in self.internal}, shared=self.shared)
+        return OnednnPrimitive(self.onednn, tensors, isa, threads, results, in_place=self.in_place, storage=storage)
 
     def onednn(self, peer: "OnednnPrimitive") -> Any:
         """The handle of oneDNN's primitive descriptor."""

@@ -43,12 +43,14 @@ def answer(
     arrays: Mapping[str, Array],
     dtype: DataType,
     divisor: Array | float = 1.0,
+    zero_point: int = 0,
 ) -> Answer:
-    """Numbers that are off by `error` behind post-ops and the scales of dst, which compute in f32, in dst's type."""
+    """Numbers that are off by `error` behind post-ops, the scales of dst, which compute in f32, and its zero point, in
+    dst's type."""
     if attr.post_ops or attr.scales:
-        before = {"dst": decoded(arrays["dst"], dtype)}
+        before = {"dst": decoded(arrays["dst"], dtype)} if "dst" in arrays else {}
         values, error = chains.apply(attr, values, error, {**arrays, **before}, divisor)
-    return Answer(*narrowed(values, error, dtype), "numpy")
+    return Answer(*narrowed(values + zero_point, error, dtype), "numpy")
 
 
 def check_in_place(source: dnn.MemoryDesc, dst: dnn.MemoryDesc) -> None:

@@ -1,21 +1,40 @@
-"""Convolutions and deconvolutions: a matrix product for every position of the kernel."""
+"""Convolutions, deconvolutions and their gradients: a matrix product for every position of the kernel.
 
-from collections.abc import Iterator
+`sliding` and `spreading` say what each position multiplies, in the places of the outputs; all else is the same for
+both.  The gradient of a convolution's data is a deconvolution with its weights `turned`, and the other way round.
+
+Sizes of sums are as in products.py: |patch| * |filter|, the Euclidean norms of what a sum multiplies.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
-from asmdnn.definitions.rounding import Array
+from asmdnn.definitions.rounding import Array, Doubles
 from asmdnn.definitions.windows import Sizes, SlidingWindow, taps
+
+Positions = Callable[[Array], Iterator[tuple[Sizes, Array]]]
+
+
+def sliding(window: SlidingWindow) -> Positions:
+    """Of a convolution."""
+    return partial(taps, window=window)
+
+
+def spreading(window: SlidingWindow, outputs: Sizes) -> Positions:
+    """Of a deconvolution."""
+    return partial(spread, window=window, outputs=outputs)
 
 
 def convolution(x: Array, weights: Array, window: SlidingWindow, groups: int = 1) -> Array:
     """(n, o, outputs..) of x (n, i, ...) and weights (o, i / groups, kernel..); integers too."""
-    return _summed(taps(x, window), weights, groups)
+    return summed(x, weights, sliding(window), groups)
 
 
 def deconvolution(x: Array, weights: Array, window: SlidingWindow, outputs: Sizes, groups: int = 1) -> Array:
     """The same of the elements that `spread` gives."""
-    return _summed(spread(x, window, outputs), weights, groups)
+    return summed(x, weights, spreading(window, outputs), groups)
 
 
 def spread(x: Array, window: SlidingWindow, outputs: Sizes) -> Iterator[tuple[Sizes, Array]]:
@@ -31,15 +50,51 @@ def spread(x: Array, window: SlidingWindow, outputs: Sizes) -> Iterator[tuple[Si
         yield at, whole[(slice(None), slice(None), *cut)]
 
 
-def _summed(parts: Iterator[tuple[Sizes, Array]], weights: Array, groups: int) -> Array:
+def summed(x: Array, weights: Array, positions: Positions, groups: int = 1) -> Array:
     """Of matrices of all channels of a group; numpy leaves those without a dense axis to a loop, not to BLAS."""
     o, into, *kernel = weights.shape
     split = weights.reshape(groups, o // groups, into, *kernel)
     filters = np.ascontiguousarray(np.moveaxis(split, (0, 1, 2), (-3, -2, -1)))
     total: Array | None = None
-    for at, part in parts:
+    for at, part in positions(x):
         dims = part.shape[0], o, *part.shape[2:]
         product = filters[at] @ part.reshape(part.shape[0], groups, into, -1)
         total = product if total is None else np.add(total, product, out=total)
     assert total is not None, "a kernel has positions"
     return total.reshape(dims)
+
+
+def turned(weights: Array, groups: int = 1) -> Array:
+    """Weights (o, i / groups, kernel..) as the gradient of the data has them: (i, o / groups, kernel..)."""
+    o, into, *kernel = weights.shape
+    split = weights.reshape(groups, o // groups, into, *kernel)
+    return np.swapaxes(split, 1, 2).reshape(groups * into, o // groups, *kernel)
+
+
+def weights_gradient(x: Array, diff: Array, positions: Positions, groups: int = 1) -> Array:
+    """(o, i / groups, positions), of x (n, i, ..) and diff (n, o, outputs..)."""
+    outputs = diff.reshape(len(diff), groups, diff.shape[1] // groups, -1)
+    parts = [part.reshape(len(x), groups, x.shape[1] // groups, -1) for _, part in positions(x)]
+    found = np.stack([np.einsum("ngop,ngip->goi", outputs, part, optimize=True) for part in parts], -1)
+    return found.reshape(diff.shape[1], -1, len(parts))
+
+
+def sums_size(x: Array, weights: Array, positions: Positions, groups: int = 1) -> Doubles:
+    """The size of the sums of `summed`."""
+    n, _, *pixels = x.shape
+    squares = np.square(x, dtype=np.float64).reshape(n, groups, -1, *pixels).sum(axis=2)
+    patches = np.sqrt(sum(part for _, part in positions(squares)))
+    return np.asarray(np.repeat(patches, len(weights) // groups, axis=1) * filter_norms(weights, len(pixels)))
+
+
+def filter_norms(weights: Array, axes: int) -> Doubles:
+    """The Euclidean norm of each output channel's weights, to be broadcast to (n, o, outputs..)."""
+    squares = np.square(weights.reshape(len(weights), -1), dtype=np.float64)
+    return np.asarray(np.sqrt(squares.sum(axis=1)).reshape(-1, *[1] * axes))
+
+
+def weights_gradient_size(x: Array, diff: Array, positions: int, groups: int = 1) -> Doubles:
+    """The size of the sums of `weights_gradient`: norms of whole channels, as padding only takes from them."""
+    of_x, of_diff = (np.sqrt(np.square(a, dtype=np.float64).sum(axis=(0, *range(2, a.ndim)))) for a in (x, diff))
+    size = of_diff.reshape(groups, -1, 1) * of_x.reshape(groups, 1, -1)
+    return np.repeat(size.reshape(diff.shape[1], -1, 1), positions, axis=2)

@@ -15,3 +15,11 @@ SMALLEST = 2.0**-126  # the least normal number
 def as_f32(number: float) -> float:
     """The f32 number that a kernel has for it."""
     return float(np.float32(number))
+
+
+def gamma(roundings: float) -> float:
+    """By how much of the size of its terms so many roundings can move a sum of products, in any order.
+
+    n u / (1 - n u) with u = 2^-24: Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., eq. (3.5).
+    """
+    return roundings * UNIT_ROUNDOFF / (1 - roundings * UNIT_ROUNDOFF)

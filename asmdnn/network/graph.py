@@ -48,6 +48,11 @@ class Node:
         own = (self.op, self.inputs, self.outputs, dict(self.attributes), self.name, self.domain, self.opset)
         return Node, own
 
+    @property
+    def key(self) -> str:
+        """The operator's name, behind its domain if that is not ONNX's."""
+        return f"{self.domain}.{self.op}" if self.domain else self.op
+
     def get(self, name: str, default: Any = None) -> Any:
         """An attribute."""
         return self.attributes.get(name, default)

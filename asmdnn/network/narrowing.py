@@ -150,7 +150,7 @@ def narrow(desc: Description) -> Description:
 def key_of(group: Group) -> str:
     """The main operator's name, behind its domain; "" for maps."""
     node = group.main
-    return "" if node is None else f"{node.domain}.{node.op}" if node.domain else node.op
+    return "" if node is None else node.key
 
 
 def operands(group: Group) -> list[str]:

@@ -15,6 +15,7 @@ from asmdnn.network.fusion.depth import unfolded
 from asmdnn.network.fusion.einsum import products
 from asmdnn.network.fusion.group_norm import grouped_norms
 from asmdnn.network.fusion.idle import without_idle
+from asmdnn.network.fusion.integer_products import summed_as_floats
 from asmdnn.network.fusion.integers import integers_kept
 from asmdnn.network.fusion.layer_norm import layers_normalised
 from asmdnn.network.fusion.maps import Group, groups_of, operands_of
@@ -41,6 +42,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.engine import Engine
 
 REWRITES = (
+    summed_as_floats,
     integers_kept,
     without_idle,
     casts_first,

@@ -124,6 +124,8 @@ def in_steps(graph: StaticGraph, group: Group, bound: float) -> float:
     """The bound where there are integers: another rounding of each of them is a step, and the result counts steps."""
     scales = [numbers_behind(graph.values, node).scale.max() for node in group.maps if node.op == QUANTIZE]
     bound += float(sum(scales))
+    if group.main is not None and group.main.op == QUANTIZE:  # of data: the result counts steps
+        bound += 1.0
     return bound / float(scales[-1]) if group.maps and group.maps[-1].op == QUANTIZE else bound
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from asmdnn.bench.conv_gradients import GradientWork
+from asmdnn.bench.conv_work import ConvWork
 from asmdnn.bench.driver import TensorData
 from asmdnn.bench.peers import onednn_library
 from asmdnn.errors import AsmdnnError, Unimplemented
@@ -16,10 +16,10 @@ from tests.primitives import conv_gradients as reference
 PROBLEMS = ["mb2ic6ih7oc4kh3sh2ph1", "g2mb2ic6iw7oc4kw3dw1pw2", "mb1ic2id3ih4iw5oc3kd2kh3kw2ph1pd0pw0"]
 
 
-def work(words: str) -> GradientWork:
+def work(words: str) -> ConvWork:
     (case,) = read(words)
     made = case.driver.work(case)
-    assert isinstance(made, GradientWork)
+    assert isinstance(made, ConvWork)
     return made
 
 

@@ -12,6 +12,8 @@ PROBLEMS = [
     "--softmax --stag=aBx8b --dtag=any,abx --attr-post-ops=linear:2:1+add:f32:per_oc 2x16x3x5",
     "--lnorm --tag=abx,axb --flags=,CH,GC,M --inplace=false,true 3x19",
     "--lnorm --tag=abc:acb,acb:bac --stat_tag=ab,ba --ss_dt=f32 --flags=CH 3x2x19",
+    "--bnorm --dt=bf16,f16 --flags=,CH,GCHR --tag=abx,axb mb2ic19ih4",
+    "--gnorm --dt=bf16,f16 --flags=,CH,G --tag=abx,axb g2mb2ic18ih4",
     "--lnorm --dt=bf16,f16,bf16:f32,f32:f16 --flags=,GCH,M 3x70",
     "--lnorm --dir=FWD_I --flags=CHM,H --attr-post-ops=linear:2:1+add:f32:per_oc 2x3x40",
     "--reduction --alg=sum,max,norm_lp_sum --p=1,3 --eps=0.5 --stag=abx,axb,aBx8b 2x16x3x5:2x16x1x1 2x19x3x5:1x1x3x1",

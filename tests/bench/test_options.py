@@ -7,8 +7,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.bench import batch_files
+from asmdnn.bench.conv_work import ConvSettings as Settings
 from asmdnn.bench.driver import AnyCase
-from asmdnn.bench.drivers.conv import ConvSettings as Settings
 from asmdnn.bench.options import Reader
 from asmdnn.bench.post_ops import chain
 from asmdnn.errors import InvalidArguments

@@ -16,8 +16,10 @@ from asmdnn.definitions import (
     elementwise,
     moves,
     normalization,
+    products,
     reduction,
     resampling,
+    rounding,
     softmax,
     windows,
 )
@@ -30,6 +32,7 @@ from tests.support.slopes import slope, terms
 X = np.random.default_rng(0).uniform(-3, 3, (3, 4, 5, 6))
 Q, K, V = (np.random.default_rng(1).uniform(-1, 1, dims) for dims in ((2, 4, 5, 8), (2, 2, 7, 8), (2, 2, 7, 3)))
 GROUPED = np.random.default_rng(2).uniform(-1, 1, (6, 2, 2, 3))
+GROUPED_3X3 = np.random.default_rng(4).uniform(-1, 1, (6, 2, 3, 3))
 FILTERS = np.random.default_rng(3).uniform(-1, 1, (3, 4, 2, 3))
 PARAMETERS = {
     "clip": (-1.0, 2.0), "clip_v2": (-1.0, 2.0), "soft_relu": (1.5, 0.0), "pow": (2.0, 3.0), "elu": (1.5, 0.0),
@@ -218,3 +221,52 @@ def test_arithmetic_in_f32_is_within_the_bound_which_is_small(found: Any, bound:
     exact, error = found(x.astype(np.float64)), bound(x.astype(np.float64))
     assert (np.abs(found(x) - exact) <= error).all()
     assert (error <= 2.0**-16 * (4 + np.abs(exact))).all()
+
+
+@pytest.mark.parametrize("spreads", [False, True])
+def test_gradients_of_convolutions_are_differences(spreads: bool) -> None:
+    """Both sums are linear in x and in the weights, so that a difference is the gradient but for rounding."""
+    groups, random = 2, np.random.default_rng(7)
+    x, weights = random.uniform(-1, 1, (2, 4, 5, 6)), random.uniform(-1, 1, (6, 2, 2, 3))
+    forward = convolution.spreading(SPREAD, (9, 7)) if spreads else convolution.sliding(SPREAD)
+    y = convolution.summed(x, weights, forward, groups)
+    diff = random.uniform(-1, 1, y.shape)
+    window = SlidingWindow(*SPREAD.fields()[:4], (0, 0))
+    if spreads:  # what is cut off behind the last output
+        behind = tuple(
+            (i - 1) * s + (k - 1) * d + 1 - o - a
+            for i, o, k, s, d, a, _ in zip((5, 6), (9, 7), *SPREAD.fields(), strict=True)
+        )
+        backward = convolution.sliding(SlidingWindow(*SPREAD.fields()[:4], behind))
+    else:
+        backward = convolution.spreading(window, (5, 6))
+    of_x = convolution.summed(diff, convolution.turned(weights, groups), backward, groups)
+    of_weights = convolution.weights_gradient(x, diff, forward, groups).reshape(weights.shape)
+    for at in [(0, 0, 0, 0), (1, 3, 4, 5), (1, 2, 2, 3)]:
+        moved = x.copy()
+        moved[at] += 1
+        assert of_x[at] == pytest.approx(((convolution.summed(moved, weights, forward, groups) - y) * diff).sum())
+    for at in [(0, 0, 0, 0), (5, 1, 1, 2), (3, 0, 1, 1)]:
+        moved = weights.copy()
+        moved[at] += 1
+        assert of_weights[at] == pytest.approx(((convolution.summed(x, moved, forward, groups) - y) * diff).sum())
+
+
+def test_sizes_bound_the_absolute_products() -> None:
+    """Cauchy and Schwarz: norms are no less, and equal where one operand is a multiple of the other."""
+    positions = convolution.sliding(THREE)
+    size = convolution.sums_size(X, GROUPED_3X3, positions, 2)
+    assert np.all(size >= convolution.summed(np.abs(X), np.abs(GROUPED_3X3), positions, 2) * (1 - 1e-12))
+    same = np.ones((1, 2, 3, 3)), np.full((1, 2, 3, 3), 2.0)
+    inside = convolution.sliding(SlidingWindow((3, 3), (1, 1), (1, 1), (0, 0), (0, 0)))
+    assert convolution.sums_size(*same, inside).item() == pytest.approx(36)
+    a, b = X[0, 0], X[0, 1].T
+    assert np.all(products.product_size(a, b) >= (np.abs(a) @ np.abs(b)) * (1 - 1e-12))
+    diff = convolution.summed(X, GROUPED_3X3, positions, 2)
+    bound = convolution.weights_gradient_size(X, diff, 9, 2)
+    assert np.all(bound >= convolution.weights_gradient(np.abs(X), np.abs(diff), positions, 2) * (1 - 1e-12))
+
+
+def test_gamma_is_a_little_more_than_the_roundings() -> None:
+    assert rounding.gamma(1) == pytest.approx(2.0**-24, rel=1e-6) and rounding.gamma(1) > 2.0**-24
+    assert rounding.gamma(2**23) == pytest.approx(1.0)

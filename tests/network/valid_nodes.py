@@ -110,6 +110,7 @@ NODES: tuple[ValidNode, ...] = (
     valid("MatMul", [X, weights(6, 5)]),
     valid("MatMul", [ROWS, given(2, 8, 3)]),
     valid("MatMulInteger", [BYTES, constant(np.ones((4, 3)), "uint8")]),
+    valid("ConvInteger", [given(1, 4, 6, 6, dtype="uint8"), constant(np.ones((3, 4, 2, 2)), "uint8")], pads=[1] * 4),
     valid("Gemm", [X, weights(5, 6), weights(5)], transB=1, alpha=0.5),
     valid("Einsum", [X, given(6, 3)], equation="ij,jk->ik"),
     valid("Conv", [IMAGE, weights(4, 4, 3, 3), weights(4)], pads=[1, 1, 1, 1], strides=[2, 2], kernel_shape=[3, 3]),

@@ -212,3 +212,22 @@ F = dnn.MemoryDesc((2, 3), dnn.f32, "ab")
 def test_bad_input(make: Any, message: str) -> None:
     with pytest.raises(dnn.InvalidArguments, match=message):
         make()
+
+
+@pytest.mark.parametrize(("images", "streams"), [(3, False), (4, True)])
+@pytest.mark.parametrize("kind", ["eltwise", "layer_norm"])
+def test_streams_where_all_tensors_exceed_their_share_of_l3(kind: str, images: int, streams: bool) -> None:
+    """src and dst of 9.6 MB each stay in 32 MiB, of 12.8 MB they do not."""
+    x = dnn.MemoryDesc((images * 64 * 112, 112), dnn.f32, "ab")
+    desc: Any = dnn.EltwiseForward(dnn.PropKind.forward_inference, "relu", x, x)
+    if kind == "layer_norm":
+        desc = dnn.LayerNormForward(dnn.PropKind.forward_inference, x, x)
+    specs = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx2", threads=1, machine="zen3")).plan.specs
+    assert {getattr(spec, "streaming", False) or getattr(spec, "streams", False) for spec in specs} == {streams}
+
+
+def test_a_sum_of_two_counts_three_tensors() -> None:
+    """8.4 MB each: past the caches, though src and dst alone would stay."""
+    x = dnn.MemoryDesc((1, 1 << 21), dnn.f32, "ab")
+    pd = dnn.primitive_desc(dnn.BinaryForward("add", x, x, x), engine=dnn.Engine(isa="avx2", threads=1, machine="zen3"))
+    assert all(spec.streaming for spec in pd.plan.specs)  # type: ignore[attr-defined]

@@ -20,7 +20,7 @@ from asmdnn.generators.move.transpose import TransposeSpec
 from asmdnn.generators.move.transpose_tiles import MOVED_BYTES
 from asmdnn.primitives.reorder.blocks import WIDE_COLUMNS
 
-WIDE = dnn.Engine(isa="avx512_core", threads=1)
+WIDE = dnn.Engine(isa="avx512_core", threads=1, machine="skylake_sp")
 LINE_BYTES = 64
 TYPES = (dnn.f32, dnn.bf16, dnn.f16, dnn.s32, dnn.s8, dnn.u8)
 TAGS = ("nchw", "nhwc", "nChw8c", "nChw16c")

@@ -48,7 +48,7 @@ WIDE = [
 @pytest.mark.emulated("avx512_core")
 @pytest.mark.parametrize(("dims", "tag", "groups"), WIDE)
 def test_results(dims: tuple[int, ...], tag: str, groups: int) -> None:
-    pd = planned(dims, tag, groups, dnn.Engine(isa="avx512_core", threads=1))
+    pd = planned(dims, tag, groups, dnn.Engine(isa="avx512_core", threads=1, machine="skylake_sp"))
     assert pd.implementation == "shuffle:avx512_core"
     assert permutes(pd)
     memories = memories_of(pd)
@@ -83,7 +83,9 @@ def test_ymm_registers(dims: tuple[int, ...], tag: str, groups: int) -> None:
 def test_small_elements(dtype: dnn.DataType, dims: tuple[int, ...], tag: str, groups: int) -> None:
     """By units of four pixels and the rest; rows of nchw, which are copied."""
     desc = dnn.MemoryDesc(dims, dtype, tag)
-    pd = dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, groups), engine=dnn.Engine(isa="avx512_core", threads=1))
+    pd = dnn.primitive_desc(
+        dnn.Shuffle(desc, desc, 1, groups), engine=dnn.Engine(isa="avx512_core", threads=1, machine="skylake_sp")
+    )
     pd.plan.check()
     assert any(spec.name.endswith("__avx512_core") for spec in pd.plan.specs)
     values = dnn.Memory.from_array((np.arange(np.prod(dims)) % 251).astype(np.float32).reshape(dims))
@@ -97,7 +99,7 @@ def test_small_elements(dtype: dnn.DataType, dims: tuple[int, ...], tag: str, gr
 @pytest.mark.parametrize(("dims", "groups"), [((1, 48, 3, 3), 2), ((2, 64, 5, 4), 32)])
 def test_two_pixels_of_8_channels(dims: tuple[int, ...], groups: int) -> None:
     """Vectors of nChw8c have two pixels; an odd one is moved by units."""
-    pd = planned(dims, "nChw8c", groups, dnn.Engine(isa="avx512_core", threads=1))
+    pd = planned(dims, "nChw8c", groups, dnn.Engine(isa="avx512_core", threads=1, machine="skylake_sp"))
     odd = dims[2] * dims[3] % 2
     assert permutes(pd) and any(isinstance(spec, ShuffleSpec) for spec in pd.plan.specs) == bool(odd)
     memories = memories_of(pd)
@@ -107,7 +109,7 @@ def test_two_pixels_of_8_channels(dims: tuple[int, ...], groups: int) -> None:
 
 def test_units_where_permutations_cost_more() -> None:
     """With ymm registers; where src has many rows; and what vectors do not fit: padding, short rows, bytes."""
-    wide = dnn.Engine(isa="avx512_core", threads=1)
+    wide = dnn.Engine(isa="avx512_core", threads=1, machine="skylake_sp")
     assert not permutes(planned((1, 240, 7, 7), "nhwc", 2, dnn.Engine(isa="avx2", threads=1)))
     assert not permutes(planned((1, 240, 7, 7), "nhwc", 8, wide))
     assert not permutes(planned((1, 24, 7, 7), "nChw16c", 2, wide))
@@ -118,7 +120,20 @@ def test_units_where_permutations_cost_more() -> None:
 
 def test_long_axes_are_several_kernels() -> None:
     """At most 64 vectors each; a row that no vector divides cannot be cut."""
-    wide = dnn.Engine(isa="avx512_core", threads=1)
+    wide = dnn.Engine(isa="avx512_core", threads=1, machine="skylake_sp")
     kernels = planned((1, 16 * 100, 2, 2), "nhwc", 2, wide).plan.specs
     assert sorted(len(spec.units) for spec in kernels if isinstance(spec, PermuteSpec)) == [36, 64]
     assert not permutes(planned((1, 16 * 100 + 2, 2, 2), "nhwc", 2, wide))
+
+
+@pytest.mark.parametrize(
+    ("images", "cost", "level"), [(1, 1.0, "avx512_core"), (1, 1.9, "avx2"), (16, 1.9, "avx512_core")]
+)
+def test_what_wide_units_cost_in_the_caches(images: int, cost: float, level: str) -> None:
+    """Eight groups of 240 channels at 28x28: 0.75 MB stay in the caches, 12 MB go past them in whole lines."""
+    tuning = replace(DEFAULT, moves=MoveTuning(wide_shuffle_cost=cost))
+    desc = dnn.MemoryDesc((images, 240, 28, 28), dnn.f32, "acdb")
+    engine = dnn.Engine(isa="avx512_core", threads=1, tuning=tuning)
+    pd = dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, 8), engine=engine)
+    assert {spec.isa for spec in pd.plan.specs} == {level}  # type: ignore[attr-defined]
+    pd.plan.check()

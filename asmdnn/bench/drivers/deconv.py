@@ -1,32 +1,21 @@
 """`--deconv`: deconvolutions, of 1, 2 and 3 spatial axes, forward and backward."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import asmdnn as dnn
-from asmdnn.bench.conv_gradients import WRITTEN, Gradient, GradientWork
+from asmdnn.bench.conv_work import CONV_OPTIONS, ConvSettings, ConvWork
 from asmdnn.bench.deconv_problem import parse_deconv_problem
-from asmdnn.bench.driver import Driver, Work
-from asmdnn.bench.drivers.conv import OPTIONS, ConvCase, ConvSettings, ConvWork, completed
+from asmdnn.bench.dims import completed
+from asmdnn.bench.driver import Driver
 from asmdnn.bench.words import Option
 from asmdnn.errors import InvalidArguments, Unimplemented
 
-ALGORITHMS, OF_ONEDNN = {"direct": dnn.Algorithm.deconvolution_direct}, {"direct": 0xA}
-GRADIENT = Gradient(
-    "deconvolution", (dnn.DeconvolutionBackwardData, dnn.DeconvolutionBackwardWeights), ALGORITHMS, OF_ONEDNN
-)
-
 
 class DeconvWork(ConvWork):
-    description = dnn.DeconvolutionForward
-    algorithms: ClassVar = ALGORITHMS
-    peer_function, of_onednn = "dnnl_deconvolution_forward_primitive_desc_create", OF_ONEDNN
-
-
-def _work(case: ConvCase) -> Work[Any]:
-    settings = case.settings
-    if settings.dir in WRITTEN:
-        return GradientWork(GRADIENT, settings, settings.alg, case.problem)
-    return DeconvWork(case)
+    kind = "deconvolution"
+    forms: ClassVar = (dnn.DeconvolutionForward, dnn.DeconvolutionBackwardData, dnn.DeconvolutionBackwardWeights)
+    algorithms: ClassVar = {"direct": dnn.Algorithm.deconvolution_direct}
+    of_onednn: ClassVar = {"direct": 0xA}
 
 
 def algorithm(word: str) -> str:
@@ -41,9 +30,9 @@ def algorithm(word: str) -> str:
 DRIVER = Driver(
     "deconv",
     ConvSettings(),
-    {**OPTIONS, "alg": Option("alg", algorithm, "direct (default) or auto, which are the same", True)},
+    {**CONV_OPTIONS, "alg": Option("alg", algorithm, "direct (default) or auto, which are the same", True)},
     parse_deconv_problem,
-    _work,
+    DeconvWork,
     example="--mode=CP --dir=FWD_I --mb=1 --threads=1 --peer=onednn --batch=dcgan",
     notation='mb1ic64ih56oc32oh112kh2sh2ph0n"name"',
     bandwidth_bound=False,

@@ -1,25 +1,25 @@
 """`--gemm`: c = alpha * op(a) * op(b) + beta * c in f32, row-major, operands plain or packed."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, dims_problem
-from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData, Work
+from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData
 from asmdnn.bench.drivers.matmul import title
-from asmdnn.bench.judge import Answer
-from asmdnn.bench.problems import FLOAT_BYTES
-from asmdnn.bench.products import Filler, answer_of, product
+from asmdnn.bench.product_work import Arrays, Doubles, ProductWork
 from asmdnn.bench.quantization import real
 from asmdnn.bench.words import Option, Settings, one_of
+from asmdnn.definitions.products import product, product_size
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.products.gemm import Gemm, packed_desc
 from asmdnn.types import IsaName
 
-EXACT_SCALES = (0.0, 0.5, 1.0, -1.0)
+EXACT_SCALES = frozenset((0.0, 0.5, 1.0, -1.0))
 SCALE_ROUNDINGS = 4
 
 
@@ -34,58 +34,60 @@ class GemmSettings(Settings):
     pack: str = ""
 
 
-GemmCase = Case[GemmSettings, DimsProblem]
+class GemmWork(ProductWork):
+    results = ("c",)
 
-
-class GemmWork(Work[TensorData]):
-    def __init__(self, case: GemmCase) -> None:
-        self.settings = case.settings
+    def __init__(self, case: Case[GemmSettings, DimsProblem]) -> None:
+        self.settings = settings = case.settings
         a, b = case.problem.tensors
         if len(a) != 2 or len(b) != 2 or a[1] != b[0]:
             raise InvalidArguments(f"problem '{case.problem}': gemm takes MxK:KxN, the sizes of op(a) and op(b)")
-        self.dims = {"a": (a[0], a[1]), "b": (b[0], b[1]), "c": (a[0], b[1])}
-        self.reduction = a[1]
-        self.flops = 2 * a[0] * a[1] * b[1]
+        self.sides = {"a": (a[0], a[1]), "b": (b[0], b[1])}
+        isa, trans = dnn.Engine(isa=cast(IsaName, settings.isa)).isa, {"a": settings.transa, "b": settings.transb}
+        self.descs = {
+            name: packed_desc(name.upper(), *sizes, isa)
+            if name in settings.pack
+            else dnn.MemoryDesc(sizes, dnn.f32, "ab" if trans[name] == "N" else "ba")
+            for name, sizes in self.sides.items()
+        } | {"c": dnn.MemoryDesc((a[0], b[1]), dnn.f32, "ab")}
+        beta = {0.0: "zero", 1.0: "one"}.get(settings.beta, "any")
+        self.desc = Gemm(**self.descs, unit_alpha=settings.alpha == 1, beta=beta)
+        self.reduction, self.flops = a[1], 2 * a[0] * a[1] * b[1]
 
     @property
-    def argument_bytes(self) -> int:
-        return sum(rows * columns for rows, columns in self.dims.values()) * FLOAT_BYTES
+    def reads_result(self) -> bool:
+        return self.settings.beta != 0
 
-    def describe(self) -> tuple[Gemm, dnn.Attr]:
-        settings, isa = self.settings, dnn.Engine(isa=cast(IsaName, self.settings.isa)).isa
-        descs = {}
-        for name, trans in (("a", settings.transa), ("b", settings.transb)):
-            descs[name] = dnn.MemoryDesc(self.dims[name], dnn.f32, "ab" if trans == "N" else "ba")
-            if name in settings.pack:
-                descs[name] = packed_desc(name.upper(), *self.dims[name], isa)
-        beta = {0.0: "zero", 1.0: "one"}.get(settings.beta, "any")
-        c = dnn.MemoryDesc(self.dims["c"], dnn.f32, "ab")
-        return Gemm(**descs, c=c, unit_alpha=settings.alpha == 1, beta=beta), dnn.Attr()
+    @property
+    def roundings(self) -> int:
+        return self.reduction + SCALE_ROUNDINGS
 
     def data(self, exact: bool) -> TensorData:
-        fill = Filler(self.reduction, exact)
-        a, b = fill.factors(self.dims["a"], self.dims["b"])
-        c = fill.dst(self.dims["c"], is_read=self.settings.beta != 0)
         scale = np.array([self.settings.alpha, self.settings.beta], np.float32)
-        return TensorData({"a": a, "b": b, "c": c, "scale": scale}, exact)
+        found = super().data(exact)
+        is_exact = exact and {self.settings.alpha, self.settings.beta} <= EXACT_SCALES
+        return TensorData({**found.arrays, "scale": scale}, is_exact)
 
-    def answer(self, data: TensorData) -> Answer:
-        values, size = product(data.arrays["a"], data.arrays["b"])
-        alpha, beta = (float(x) for x in data.arrays["scale"])
-        values, size = alpha * values, abs(alpha) * size
-        if beta:
-            old = beta * data.arrays["c"].astype(np.float64)
-            values, size = values + old, size + np.abs(old)
-        exact = data.exact and alpha in EXACT_SCALES and beta in EXACT_SCALES
-        return answer_of((values, size), self.reduction + SCALE_ROUNDINGS, exact)
+    def numbers_of(self, data: TensorData) -> dict[str, Array]:
+        """The old c, too."""
+        return dict(data.arrays)
 
-    def tolerance(self, data: TensorData) -> Array | float:
-        return self.answer(data).tolerance
+    def sums(self, x: Arrays) -> Sequence[Doubles]:
+        return [self._of(x, product(x["a"], x["b"]), lambda number: number)]
+
+    def sizes(self, x: Arrays) -> Sequence[Doubles]:
+        return [self._of(x, product_size(x["a"], x["b"]), np.abs)]
+
+    def _of(self, x: Arrays, products: Doubles, sign: Callable[[Any], Any]) -> Doubles:
+        """alpha * products + beta * c."""
+        alpha, beta = (float(number) for number in x["scale"])
+        scaled: Doubles = sign(alpha) * products
+        return scaled + sign(beta * x["c"].astype(np.float64)) if beta else scaled
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.bench.peers.gemm import MklGemm, NumpyGemm
 
-        settings, (m, k), (_, n) = self.settings, self.dims["a"], self.dims["b"]
+        settings, (m, k), (_, n) = self.settings, self.sides["a"], self.sides["b"]
         trans, scales = {"a": settings.transa, "b": settings.transb}, (settings.alpha, settings.beta)
         side = {"mkl": MklGemm, "numpy": NumpyGemm}[settings.peer]
         return side((m, n, k), trans, settings.pack, scales, threads)

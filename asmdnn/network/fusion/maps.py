@@ -19,13 +19,15 @@ from asmdnn.network.fusion.expressions import EXPRESSIONS, LOGIC
 from asmdnn.network.fusion.integers import is_common
 from asmdnn.network.fusion.scaling import scaled_by
 from asmdnn.network.graph import NOTHING, Node, topological
+from asmdnn.network.operators.own import OWN
 from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE
 from asmdnn.network.static import StaticGraph
 
 FUSED_INTO = {
     "Conv", "ConvTranspose", "MatMul", "Gemm", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",
     "LayerNormalization", "RMSNormalization", "InstanceNormalization", "GroupNormalization", "Resize", "Upsample",
-}  # what has post-ops; and maps themselves  # fmt: skip
+    f"{OWN}.MatMulInteger", f"{OWN}.ConvInteger",
+}  # what has post-ops, by key; and maps themselves  # fmt: skip
 NARROWS = {"Conv", "MatMul", "Gemm", "AveragePool", "GlobalAveragePool"}  # kernels that store bytes
 TAKES_NO_TENSORS = {"Resize", "Upsample"}  # they would be a pass behind it: a sum goes rather to what makes the other
 MOST_MAPS = 32  # of a group
@@ -138,7 +140,7 @@ class Grouping:
         """The nodes of the group that begins with a node, in order."""
         node, best = self.graph.nodes[first], [first]
         if node.op == DEQUANTIZE or (
-            not self.maps[first] and (node.op not in FUSED_INTO or node.domain or not self.is_float(node.outputs[0]))
+            not self.maps[first] and (node.key not in FUSED_INTO or not self.is_float(node.outputs[0]))
         ):
             return best
         members = [first]

@@ -47,7 +47,7 @@ class Sinking:
     def is_view(self, node: Node) -> bool:
         """Whether a node shows what a kernel with post-ops makes for it alone."""
         maker = self.makers.get(node.inputs[0]) if node.inputs and not node.domain else None
-        if maker is None or maker.op not in FUSED_INTO or maker.domain or self.readers[node.inputs[0]] != 1:
+        if maker is None or maker.key not in FUSED_INTO or self.readers[node.inputs[0]] != 1:
             return False
         large = [[n for n in self.shape(name) if n != 1] for name in (node.inputs[0], node.outputs[0])]
         return node.op == "Transpose" or (node.op in RESHAPES and large[0] == large[1])

@@ -175,7 +175,7 @@ def tensors(steps: Steps, node: Node, weights: tuple[int, ...]) -> dict[str, Mem
     groups, out = node.get("group", 1), weights[0]
     if groups > 1:
         weights = (groups, out // groups, *weights[1:])
-    has_bias = len(node.inputs) > 2 and node.inputs[2] != NOTHING
+    has_bias = node.op != "ConvInteger" and len(node.inputs) > 2 and node.inputs[2] != NOTHING
     return {
         "src": any_format(steps.shape(node.inputs[0])),
         "weights": any_format(weights),

@@ -13,7 +13,7 @@ from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.lowering.forms import ONE, ZERO, Emit, Reading, ScaledSum, Sealing, read, value_of
 from asmdnn.network.lowering.maps import Adapt, Tail
 from asmdnn.network.operators.activations import CLIP_BY_INPUTS
-from asmdnn.network.quantised.numbers import numbers_behind
+from asmdnn.network.quantised.numbers import common_numbers, numbers_behind
 from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE
 from asmdnn.network.steps import Place, Steps
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
@@ -59,10 +59,10 @@ class IntegerTail:
             self.forms[name] = ScaledSum((), self.spread(np.asarray(data, np.float64)))
             return self.forms[name]
         node = self.steps.integers_behind.get(name)
-        found = numbers_behind(self.steps.graph.values, node) if node is not None else None
+        found = common_numbers(self.steps.graph.values, node) if node is not None else None
         self.tensors.append(name)
         term = read(f"t{len(self.tensors) - 1}")
-        if found is not None and found.is_common and self.reads_bytes:
+        if found is not None and self.reads_bytes:
             scale, zero = found.scale.reshape(()), found.zero.reshape(())
             self.forms[name] = ScaledSum(((term, scale),), -scale * zero)
         else:
@@ -161,7 +161,7 @@ class IntegerTail:
     def place(self, name: str) -> Place:
         """Where a tensor lies, with axes of 1 in front: its integers, if there are some and post-ops read them."""
         node = self.steps.integers_behind.get(name)
-        if node is not None and self.reads_bytes and numbers_behind(self.steps.graph.values, node).is_common:
+        if node is not None and self.reads_bytes and common_numbers(self.steps.graph.values, node) is not None:
             place, name = self.steps.bytes_of(node.inputs[0]), node.inputs[0]
         else:
             place = self.steps.place(name)

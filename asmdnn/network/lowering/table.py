@@ -6,7 +6,6 @@ from importlib import import_module
 
 from asmdnn.errors import AsmdnnError
 from asmdnn.network.fusion.maps import Group
-from asmdnn.network.graph import Node
 from asmdnn.network.lowering.elementwise import lower_maps
 from asmdnn.network.lowering.pairs import lower_pair
 from asmdnn.network.steps import Steps
@@ -27,6 +26,7 @@ MODULES = (
     "orders",
     "casts",
     "dequantising",
+    "dynamic",
     "states",
     "gradients",
 )
@@ -42,11 +42,6 @@ def lowerings() -> Mapping[str, Lowering]:
     return found
 
 
-def key_of(node: Node) -> str:
-    """The operator's name, behind its domain if that is not ONNX's."""
-    return f"{node.domain}.{node.op}" if node.domain else node.op
-
-
 def lower(steps: Steps, group: Group) -> None:
     """Add what computes a group.  Raises Refused with the reason why nothing does."""
     for node in group.floats:
@@ -54,7 +49,7 @@ def lower(steps: Steps, group: Group) -> None:
     if group.main is None:
         lower_maps(steps, group)
         return
-    lowering = lowerings().get(key_of(group.main))
+    lowering = lowerings().get(group.main.key)
     if lowering is None:
         raise Refused("no primitive computes it")
     try:

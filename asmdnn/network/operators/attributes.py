@@ -138,7 +138,7 @@ ATTRIBUTES: Mapping[str, Attributes] = {
         "value_ints": INTS, "value_string": TEXT, "value_strings": TEXTS,
     },
     "ConstantOfShape": {"value": TENSOR},
-    "Conv": {**WINDOW, "group": INT},
+    "Conv": {**WINDOW, "group": INT}, "ConvInteger": {**WINDOW, "group": INT},
     "ConvTranspose": {**WINDOW, "group": INT, "output_padding": INTS, "output_shape": INTS},
     "DepthToSpace": BLOCKS, "SpaceToDepth": BLOCKS,
     "DequantizeLinear": QUANTIZED, "QuantizeLinear": {**QUANTIZED, "precision": INT, "saturate": INT},

@@ -7,6 +7,7 @@ from asmdnn.definitions.softmax import attention as attended
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators import gradients
 from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
+from asmdnn.network.operators.products import conv, conv_types, matmul_types
 
 OWN = "asmdnn"
 
@@ -43,6 +44,16 @@ def integer_types(node: Node, x: Value) -> list[Type]:
     return [(x.shape, np.int64)]
 
 
+def sums_of_products(node: Node, a: Array, b: Array, zero: Array) -> Array:
+    """(a - zero) b of integers, as floats; ONNX's MatMulInteger behind a Cast."""
+    return np.asarray((a.astype(np.float64) - zero.reshape(())) @ b.astype(np.float64), np.float32)
+
+
+def sums_of_windows(node: Node, x: Array, w: Array, zero: Array) -> Array:
+    """The convolution of x - zero by w, of integers, as floats; ONNX's ConvInteger behind a Cast."""
+    return np.asarray(conv(node, x.astype(np.float64) - zero.reshape(()), w.astype(np.float64)), np.float32)
+
+
 OPERATORS = {
     **gradients.OPERATORS,
     "Index": Operator(counted_from_the_start, same_as_first),
@@ -53,4 +64,8 @@ OPERATORS = {
     "OneHotRows": Operator(one_hot_rows, rows_types),
     "ChannelShuffle": Operator(channel_shuffle, same_as_first),
     "Attention": Operator(attention),
+    "MatMulInteger": Operator(
+        sums_of_products, lambda node, a, b, zero: [(matmul_types(node, a, b)[0][0], np.float32)]
+    ),
+    "ConvInteger": Operator(sums_of_windows, lambda node, x, w, zero: [(conv_types(node, x, w)[0][0], np.float32)]),
 }

@@ -8,7 +8,7 @@ import numpy as np
 from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value, normal
-from asmdnn.network.operators.products import matmul_types
+from asmdnn.network.operators.products import conv, conv_types, matmul_types
 
 
 def spread(node: Node, values: Array, shape: tuple[int, ...]) -> Array:
@@ -105,11 +105,38 @@ def integer_matmul(node: Node, a: Array, b: Array, za: Array | None = None, zb: 
     return np.asarray((left @ right).astype(np.int64).astype(np.int32))
 
 
+def integer_conv(node: Node, x: Array, w: Array, zx: Array | None = None, zw: Array | None = None) -> Array:
+    """The convolution of x - zx by w - zw modulo 2^32, zw for every output channel; padding counts as zx."""
+    left, right = x.astype(np.float64), w.astype(np.float64)
+    if zx is not None:
+        left -= zx.reshape(())
+    if zw is not None:
+        right -= zw.reshape(-1, *[1] * (w.ndim - 1))
+    return np.asarray(conv(node, left, right).astype(np.int64).astype(np.int32))
+
+
+def integer_conv_types(node: Node, x: Value, w: Value, zx: Value | None = None, zw: Value | None = None) -> list[Type]:
+    for one, of, most in ((zx, x, 1), (zw, w, w.shape[0])):
+        if one is not None and (prod(one.shape) not in (1, most) or one.dtype != of.dtype):
+            raise ValueError(f"a zero point of {one.dtype}, dims {one.shape}, for {of.dtype} of dims {of.shape}")
+    return [(conv_types(node, x, w)[0][0], np.int32)]
+
+
+def integer_matmul_types(
+    node: Node, a: Value, b: Value, za: Value | None = None, zb: Value | None = None
+) -> list[Type]:
+    for one, of, most in ((za, a, a.shape[-2:-1]), (zb, b, b.shape[-1:])):
+        if one is not None and (prod(one.shape) not in (1, *most) or one.dtype != of.dtype):
+            raise ValueError(f"a zero point of {one.dtype}, dims {one.shape}, for {of.dtype} of dims {of.shape}")
+    return [(matmul_types(node, a, b)[0][0], np.int32)]
+
+
 OPERATORS = {
     "DequantizeLinear": Operator(dequantized, dequantized_types),
     "QuantizeLinear": Operator(quantized, quantized_types),
     "DynamicQuantizeLinear": Operator(
         dynamically, lambda node, x: [(x.shape, np.uint8), ((), np.float32), ((), np.uint8)]
     ),
-    "MatMulInteger": Operator(integer_matmul, lambda node, a, b, *_: [(matmul_types(node, a, b)[0][0], np.int32)]),
+    "MatMulInteger": Operator(integer_matmul, integer_matmul_types),
+    "ConvInteger": Operator(integer_conv, integer_conv_types),
 }

@@ -47,7 +47,7 @@ xx>x 11:xxx?>x 13:x???>x | Resize
 xx?>x | Conv ConvTranspose DequantizeLinear NegativeLogLikelihoodLoss QuantizeLinear
 xx?>x? | SoftmaxCrossEntropyLoss
 xx?>x?? | LayerNormalization
-xx??>x | MatMulInteger
+xx??>x | ConvInteger MatMulInteger
 xxx>x | GroupNormalization InstanceNormalization OneHot Range Scatter ScatterElements ScatterND Where
 xxx>x 11:xx?>x | Gemm
 xxx?>x | RotaryEmbedding

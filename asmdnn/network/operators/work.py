@@ -65,7 +65,7 @@ PRODUCTS: dict[str, Products] = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent),
     **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), pooling),
     "Attention": attention,
-    "Conv": conv,
+    **dict.fromkeys(("Conv", "ConvInteger"), conv),
     "ConvTranspose": conv_transpose,
     "Det": lambda node, inputs, count: prod(dims(inputs, 0)) * prod(dims(inputs, 0)[-1:]) * MULTIPLY,
     "Einsum": einsum,

@@ -9,8 +9,8 @@ from asmdnn.network.operators.evaluation import own_errors
 from asmdnn.network.spelling.foreign import DOMAIN, ForeignOperator, check, results_of
 from asmdnn.network.spelling.words import Sentences, Speller, are_kernels, is_f32
 
-MODULES = ("attention", "norms", "products", "losses", "rows", "indexing")
-FOREIGN = ("fused", "transformers", "integers")
+MODULES = ("attention", "norms", "products", "losses", "rows", "indexing", "dynamic")
+FOREIGN = ("fused", "transformers", "integers", "dynamic_products")
 PREVIEWS = ("preview",)
 COMPOSED = ("sampling", "signals", "states")
 OF_ANY_TYPE = {  # which move elements; others are of f32 alone

@@ -78,7 +78,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
             spec = spec_of(tensors, (piece, row, rows), request, chain, isa)
             if isinstance(spec, ElementwiseSpec):
                 spec = replace(spec, interleaved=tuning.interleaved, ahead_bytes=tuning.ahead_bytes)
-            if isinstance(spec, ElementwiseSpec) and may_stream(tensors[request.dst[0]], tuning):
+            if isinstance(spec, ElementwiseSpec) and may_stream(tensors, request.dst[0], tuning):
                 aligned = rows.extent == 1 or spec.dst_row_bytes % vector_bytes(spec.isa) == 0
                 spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.chain))
             costs.setdefault(spec, cost(spec, tuning))
@@ -112,9 +112,11 @@ def padding_of_mask(mask: str, nests: Sequence[Box], tuning: Tuning) -> tuple[Ph
     return phases_of(calls, costs, views(("", mask)), tuning.phases, [1, 1]) if calls else ()
 
 
-def may_stream(dst: MemoryDesc, tuning: ElementwiseTuning) -> bool:
-    """Whether dst is too large to be read from cache, and of elements that are stored as whole vectors."""
-    return dst.size_bytes >= tuning.streaming_bytes and dst.dtype.size_bytes == f32.size_bytes
+def may_stream(tensors: Mapping[str, MemoryDesc], dst: str, tuning: ElementwiseTuning) -> bool:
+    """Whether dst will not be read from cache, as all tensors together exceed it, and is of elements that are stored as
+    whole vectors."""
+    total = sum(tensor.size_bytes for tensor in tensors.values())
+    return total >= tuning.streaming_bytes and tensors[dst].dtype.size_bytes == f32.size_bytes
 
 
 def phases_of(

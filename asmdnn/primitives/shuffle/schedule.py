@@ -179,8 +179,10 @@ def cheapest(out: Records, units: Placed, vectors: Placed, step: int) -> Placed:
     """The kernels that take fewest instructions for a pixel: by units of 16 bytes, or by permuted vectors, which may
     not fit."""
 
+    by = out.tuning if out.streaming else replace(out.tuning, wide_cost=out.tuning.wide_shuffle_cost)
+
     def cost(kernels: Placed) -> float:
-        return sum(cost_of(spec, out.tuning) / (spec.pixels_together * pixels_of(spec, step)) for spec, _, _ in kernels)
+        return sum(cost_of(spec, by) / (spec.pixels_together * pixels_of(spec, step)) for spec, _, _ in kernels)
 
     wide = [(replace(spec, isa=f32_level(out.isa)), src, dst) for spec, src, dst in units]
     return min((each for each in (units, wide, vectors) if each), key=cost)

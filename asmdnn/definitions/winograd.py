@@ -1,0 +1,40 @@
+"""How far rounding can move results of Winograd's convolution of 3x3 kernels: a bound from its matrices.
+
+A result is the sum over (m + 2)^2 frequencies of A^T's coefficients times C products of transformed source and weights.
+With |.| the Euclidean norm of rows, Cauchy and Schwarz bound the size of what is added by
+
+    k^2 * |tile| * |filter|,  k = max over rows y of A^T of  sum over i of |A[i, y]| |G[i]| |B[i]|
+
+with k = 3.9 for m = 2 and 9.4 for m = 4, and `tile` all that a tile of the source holds.  Each term is rounded C times
+in the sum over channels and ROUNDINGS times in the transforms, so that the bound is gamma(C + ROUNDINGS) times the size
+(Higham, section 3.1), where direct convolution has gamma(9 C): 1.7 times as much for m = 2, 10 times for m = 4.
+"""
+
+import numpy as np
+
+from asmdnn.definitions.convolution import filter_norms
+from asmdnn.definitions.rounding import Array, Doubles
+from asmdnn.definitions.windows import SlidingWindow
+
+M = 4  # the larger of the two forms
+ROUNDINGS = 30  # of a term: 12 in each of source and products, 6 in the weights, for both axes together
+GROWTH = 9.5  # k, rounded up
+
+
+def winograd_size(x: Array, weights: Array, window: SlidingWindow, groups: int = 1) -> Doubles:
+    """The size of what is added for each result, of x (n, i, h, w) and weights (o, i / groups, 3, 3)."""
+    images = len(x)
+    squares = np.square(x, dtype=np.float64).reshape(images * groups, -1, *x.shape[2:]).sum(axis=1)
+    reach = M - 1  # further than its window, a tile of the source may go on each side
+    outputs = window.outputs(x.shape[2:])
+    sides = [(before + reach, o + 2 + 2 * reach) for before, o in zip(window.before, outputs, strict=True)]
+    padded = np.zeros((images * groups, *(1 + size for _, size in sides)))
+    counts = [min(i, size - before) for (before, size), i in zip(sides, x.shape[2:], strict=True)]
+    (top, _), (left, _) = sides
+    rows, cols = counts
+    padded[:, 1 + top : 1 + top + rows, 1 + left : 1 + left + cols] = squares[:, :rows, :cols]
+    total, span = padded.cumsum(axis=1).cumsum(axis=2), 3 + 2 * reach
+    down = total[:, span:] - total[:, :-span]
+    norms = np.sqrt(np.maximum(down[:, :, span:] - down[:, :, :-span], 0))
+    norms = np.repeat(norms.reshape(images, groups, *norms.shape[1:]), len(weights) // groups, axis=1)
+    return np.asarray(GROWTH**2 * norms * filter_norms(weights, 2))

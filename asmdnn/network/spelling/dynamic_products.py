@@ -1,0 +1,75 @@
+"""Products of com.microsoft that quantise their operand as it comes, in ONNX's operators.
+
+Source: docs/ContribOperators.md of onnxruntime.
+"""
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.network.graph import NOTHING, Array, Node
+from asmdnn.network.operators.attributes import ATTRIBUTES
+from asmdnn.network.spelling.foreign import ForeignOperator
+from asmdnn.network.spelling.words import Speller
+
+Spelt = tuple[str, ...]
+
+
+def as_floats(w: Speller, sums: str, scales: str, bias: str) -> Spelt:
+    """Sums of integers in units of scales, with a bias."""
+    y = w("Mul", w.number(sums), scales)
+    return (y if bias == NOTHING else w("Add", y, bias),)
+
+
+def dynamic_matmul(w: Speller, node: Node, a: str, b: str, scale: str, zero: str, bias: str) -> Spelt:
+    """DynamicQuantizeMatMul: of floats by weights of integers."""
+    x, own, point = w.results("DynamicQuantizeLinear", (a,), 3)
+    return as_floats(w, w("MatMulInteger", x, b, point, zero), w("Mul", own, scale), bias)
+
+
+def matmul_to_float(w: Speller, node: Node, a: str, b: str, *rest: str) -> Spelt:
+    """MatMulIntegerToFloat: a scale of the first operand for all its elements."""
+    scale_a, scale_b, zero_a, zero_b, bias = rest
+    if w.shape(scale_a) not in ((), (1,)):
+        raise Unimplemented(f"{node} has a scale for each row of its first operand: only one for all is known")
+    return as_floats(w, w("MatMulInteger", a, b, zero_a, zero_b), w("Mul", scale_a, scale_b), bias)
+
+
+def floats_of_weights(w: Speller, weights: str, scale: str, zero: str) -> Array:
+    """f32[directions, gates, k] of integers [directions, k, gates], which ONNX's LSTM has the other way round."""
+    found = [w.data(name) for name in (weights, scale, zero)]
+    integers, scales, zeros = found
+    if integers is None or scales is None or (zero != NOTHING and zeros is None):
+        raise Unimplemented(f"{w.spelt} has weights {shown(weights)}, which are no constants")
+    if integers.ndim != len("dkg") or integers.dtype not in (np.uint8, np.int8):
+        raise InvalidArguments(f"{w.spelt} has weights {shown(weights)} of dims {integers.shape}, {integers.dtype}")
+    directions, _, gates = integers.shape
+    for one in (scales, zeros):
+        if one is not None and one.shape not in ((directions,), (directions, gates)):
+            raise InvalidArguments(
+                f"{w.spelt} has scales or zero points of dims {one.shape}, {(directions, gates)} fit"
+            )
+    if not (np.isfinite(scales).all() and scales.all()):
+        raise InvalidArguments(f"{w.spelt} has a scale {shown(scale)} that is 0 or not finite")
+    points = np.zeros(1, np.float32) if zeros is None else zeros.astype(np.float32).reshape(directions, 1, -1)
+    floats = (integers.astype(np.float32) - points) * scales.astype(np.float32).reshape(directions, 1, -1)
+    return np.ascontiguousarray(floats.swapaxes(1, 2))
+
+
+def lstm(w: Speller, node: Node, x: str, weights: str, recurrent: str, *rest: str) -> Spelt:
+    """DynamicQuantizeLSTM with src and states as they are, so without the rounding to 8 bits of each step."""
+    bias, lengths, h, c, peepholes, *numbers = rest
+    both = [
+        w.constant(floats_of_weights(w, name, *pair))
+        for name, pair in ((weights, numbers[:2]), (recurrent, numbers[2:]))
+    ]
+    inputs = (x, *both, bias, lengths, h, c, peepholes)
+    while inputs[-1] == NOTHING:
+        inputs = inputs[:-1]
+    return w.results("LSTM", inputs, len(node.outputs), **node.attributes)
+
+
+SPELLINGS = {
+    "DynamicQuantizeMatMul": ForeignOperator(dynamic_matmul, "xxx??", 1, {}, of_integers=True),
+    "MatMulIntegerToFloat": ForeignOperator(matmul_to_float, "xxxx???", 1, {}, of_integers=True),
+    "DynamicQuantizeLSTM": ForeignOperator(lstm, "xxx?????xxxx", 3, ATTRIBUTES["LSTM"], of_integers=True),
+}

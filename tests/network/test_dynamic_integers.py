@@ -1,0 +1,176 @@
+"""Files whose integers get scales of the data at hand, natively, against onnxruntime and the definitions."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.errors import AsmdnnError
+from tests.network.nets import engine
+from tests.network.test_quantised_files import MICROSOFT, File
+
+onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
+onnxruntime = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
+FLOAT = onnx.TensorProto.FLOAT
+LEVELS = ("avx2", "avx512_core", "avx512_core_vnni")
+ROWS, IMAGE = (2, 5, 24), (1, 3, 9, 8)
+
+
+def made(f: File, op: str, results: int, *inputs: str, domain: str = "", **attributes: Any) -> list[str]:
+    """The results of a node that has several."""
+    names = [f"r{len(f.nodes)}.{i}" for i in range(results)]
+    f.nodes.append(onnx.helper.make_node(op, inputs, names, f"{op} {names[0]}", domain=domain, **attributes))
+    return names
+
+
+def weights(f: File, *dims: int, dtype: type = np.int8) -> str:
+    limits = np.iinfo(dtype)
+    return f.constant(f.random.integers(limits.min, limits.max + 1, dims).astype(dtype))
+
+
+def behind(f: File, sums: str, scale: str, scales: Any) -> str:
+    floats = f.node("Cast", sums, to=FLOAT)
+    return f.node("Mul", floats, f.node("Mul", scale, f.constant(np.asarray(scales, np.float32))))
+
+
+def products(dtype: type, zero: Any) -> File:
+    """Two products of one quantised operand, one with a bias and relu, and a product of their sum."""
+    f = File()
+    x, scale, point = made(f, "DynamicQuantizeLinear", 3, "x")
+    w, zeros = weights(f, 24, 32, dtype=dtype), f.constant(np.asarray(zero, dtype))
+    one = behind(f, f.node("MatMulInteger", x, w, point, zeros), scale, 0.01)
+    scales = f.random.random(32) * 0.01
+    other = behind(f, f.node("MatMulInteger", x, weights(f, 24, 32), point), scale, scales)
+    bias = f.constant(f.random.standard_normal(32).astype(np.float32))
+    inner = f.node("Add", f.node("Relu", f.node("Add", one, bias)), other)
+    y, scale, point = made(f, "DynamicQuantizeLinear", 3, inner)
+    behind(f, f.node("MatMulInteger", y, weights(f, 32, 7), point), scale, 0.01)
+    return f
+
+
+def windows(dtype: type, zero: int) -> File:
+    """A convolution with padding, which counts as the zero point, and one of groups."""
+    f = File()
+    x, scale, point = made(f, "DynamicQuantizeLinear", 3, "x")
+    w, zeros = weights(f, 16, 3, 3, 3, dtype=dtype), f.zero(zero, dtype)
+    one = behind(f, f.node("ConvInteger", x, w, point, zeros, pads=[1] * 4, kernel_shape=[3, 3]), scale, 0.01)
+    y, scale, point = made(f, "DynamicQuantizeLinear", 3, f.node("Relu", one))
+    w = weights(f, 16, 8, 3, 3, dtype=dtype)
+    behind(f, f.node("ConvInteger", y, w, point, zeros, group=2, strides=[2, 2]), scale, 0.01)
+    return f
+
+
+def check_equal(f: File, dims: tuple[int, ...], isa: str) -> dnn.Network:
+    """f32 behind exact sums may be contracted here: some units in the last place of the largest."""
+    feeds = {"x": np.random.default_rng(3).standard_normal(dims).astype(np.float32)}
+    model = f.model(f.nodes[-1].output[0], dims, FLOAT)
+    (wanted,) = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, feeds)
+    net = dnn.load_onnx(model, engine=engine(isa=isa))
+    net.check()
+    assert [str(one) for one in net.verify(feeds) if not one.fits] == []
+    (found,) = net.run(feeds).values()
+    assert np.abs(found - wanted).max() <= 2e-6 * np.abs(wanted).max()
+    again = dnn.load_onnx(model, engine=engine(2, isa))
+    assert np.array_equal(*(next(iter(one.run(feeds).values())) for one in (net, again)))
+    return net
+
+
+def multiplied(net: dnn.Network, kind: str) -> list[tuple[str, str]]:
+    """The types that primitives of a kind multiply."""
+    (segment,) = net.planned().segments
+    plans = [step.pd.plan for step in segment.steps if type(step.pd.desc).__name__ == kind]  # type: ignore[union-attr]
+    return [(str(plan.tensors["src"].dtype), str(plan.tensors["weights"].dtype)) for plan in plans]
+
+
+@pytest.mark.parametrize("isa", [pytest.param(isa, marks=pytest.mark.isa(isa)) for isa in LEVELS])
+@pytest.mark.parametrize(("dtype", "zero", "count"), [(np.int8, 0, 3), (np.uint8, 128, 3), (np.uint8, 101, 4)])
+def test_products_are_those_of_onnxruntime(dtype: type, zero: int, count: int, isa: str) -> None:
+    """Weights that are not symmetric take a product of one column more."""
+    net = check_equal(products(dtype, zero), ROWS, isa)
+    assert multiplied(net, "MatMul") == [("u8", "s8")] * count
+
+
+@pytest.mark.isa("avx2")
+def test_zero_points_by_column() -> None:
+    zeros = np.random.default_rng(2).integers(90, 140, 32)
+    assert multiplied(check_equal(products(np.uint8, zeros), ROWS, "avx2"), "MatMul") == [("u8", "s8")] * 4
+
+
+@pytest.mark.parametrize("isa", [pytest.param(isa, marks=pytest.mark.isa(isa)) for isa in LEVELS])
+@pytest.mark.parametrize(("dtype", "zero", "count"), [(np.uint8, 128, 2), (np.uint8, 77, 4)])
+def test_convolutions_are_those_of_onnxruntime(dtype: type, zero: int, count: int, isa: str) -> None:
+    net = check_equal(windows(dtype, zero), IMAGE, isa)
+    assert multiplied(net, "ConvolutionForward") == [("u8", "s8")] * count
+
+
+@pytest.mark.isa("avx2")
+def test_quantised_operand_of_nothing_but_zeros() -> None:
+    f = File()
+    f.node("Identity", made(f, "DynamicQuantizeLinear", 3, "x")[0])
+    y, scale, zero = (f.nodes[0].output[i] for i in range(3))
+    for name, wanted in ((y, np.zeros(ROWS, np.uint8)), (scale, np.float32(1)), (zero, np.uint8(0))):
+        kind = FLOAT if name == scale else onnx.TensorProto.UINT8
+        net = dnn.load_onnx(f.model(name, ROWS, kind), engine=engine())
+        (found,) = net.run({"x": np.zeros(ROWS, np.float32)}).values()
+        assert net.is_native
+        assert np.array_equal(found, wanted)
+        assert found.dtype == np.asarray(wanted).dtype
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_products_that_quantise_their_operand(has_bias: bool) -> None:
+    f = File()
+    bias = f.constant(f.random.standard_normal(16).astype(np.float32)) if has_bias else ""
+    f.node("DynamicQuantizeMatMul", "x", weights(f, 24, 16), f.scale(0.01), "", bias, domain=MICROSOFT)
+    assert multiplied(check_equal(f, ROWS, "avx2"), "MatMul") == [("u8", "s8")]
+
+
+def lstm(f: File, **changed: Any) -> None:
+    """8 inputs, 6 states."""
+    given = {"w": f.bytes(1, 24, 24), "r": f.bytes(1, 6, 24), "scale": f.constant(np.float32([0.004]))}
+    given |= {"zero": f.constant(np.zeros(1, np.int8))} | changed
+    numbers = (given["scale"], given["zero"], f.constant(np.float32([0.004])), f.constant(np.zeros(1, np.int8)))
+    inputs = ("x", given["w"], given["r"], *[""] * 5, *numbers)
+    made(f, "DynamicQuantizeLSTM", 1, *inputs, domain=MICROSOFT, hidden_size=6)
+
+
+@pytest.mark.isa("avx2")
+def test_lstm_of_quantised_weights() -> None:
+    """Which leaves out the rounding of operands to 8 bits, that onnxruntime does at each step."""
+    f, dims = File(), (7, 2, 24)
+    lstm(f)
+    model = f.model(f.nodes[-1].output[0], dims, FLOAT)
+    feeds = {"x": np.random.default_rng(3).standard_normal(dims).astype(np.float32)}
+    (wanted,) = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, feeds)
+    net = dnn.load_onnx(model, engine=engine())
+    (found,) = net.run(feeds).values()
+    assert net.is_native
+    spread = np.abs(feeds["x"]).max() * 2 / 255 * 0.004 * 127 * np.sqrt(24 + 6)  # of a gate, by such roundings
+    assert np.abs(found - wanted).max() <= spread
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "a scale of 0": ({"scale": np.float32([0])}, "scale .* that is 0 or not finite"),
+    "scales of wrong dims": ({"scale": np.float32([1, 1, 1])}, "scales or zero points of dims"),
+    "zero points of wrong dims": ({"zero": np.zeros((1, 5), np.int8)}, "scales or zero points of dims"),
+    "weights of floats": ({"w": np.ones((1, 24, 24), np.float32)}, "weights .* float32"),
+    "weights of two axes": ({"w": np.ones((24, 24), np.int8)}, "weights .* of dims"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_numbers_are_refused(name: str) -> None:
+    f, (changed, words) = File(), WRONG[name]
+    lstm(f, **{key: f.constant(value) for key, value in changed.items()})
+    with pytest.raises(AsmdnnError, match=f"DynamicQuantizeLSTM .*{words}"):
+        dnn.load_onnx(f.model(f.nodes[-1].output[0], (7, 2, 24), FLOAT), engine=engine())
+
+
+def test_zero_points_of_another_type_are_refused() -> None:
+    f = File()
+    x, _, point = made(f, "DynamicQuantizeLinear", 3, "x")
+    f.node("MatMulInteger", x, weights(f, 24, 4), point, f.zero(0, np.uint8))
+    with pytest.raises(AsmdnnError, match=r"MatMulInteger .*zero point of uint8"):
+        dnn.load_onnx(f.model(f.nodes[-1].output[0], ROWS, onnx.TensorProto.INT32), engine=engine())
