@@ -7,7 +7,7 @@ from asmdnn.network.arena import ArenaLayout, check_layout, layout_of, placed_pl
 from asmdnn.network.graph import Array
 from asmdnn.network.join import join
 from asmdnn.network.joined import Joined
-from asmdnn.network.layouts import Layouts, Way
+from asmdnn.network.layouts import FormatPath, Layouts
 from asmdnn.network.running import Runner, result_name
 from asmdnn.network.segments import NativeSegment, subgraph
 from asmdnn.network.state_proof import check_states
@@ -29,7 +29,7 @@ class Compiled:
 
     segment: NativeSegment
     graph: StaticGraph
-    way: Way
+    way: FormatPath
     steps: tuple[NetworkStep, ...]
     weights: Mapping[str, Weight]
     joined: Joined
@@ -79,7 +79,7 @@ def compiled(graph: StaticGraph, segment: NativeSegment, engine: Engine, pool: W
     )
 
 
-def lowered(own: StaticGraph, segment: NativeSegment, engine: Engine) -> Way:
+def lowered(own: StaticGraph, segment: NativeSegment, engine: Engine) -> FormatPath:
     """The steps of a segment that has others around it."""
     layouts = Layouts(Steps(own, engine, segment.storage), segment.groups)
     for group in segment.groups:

@@ -32,7 +32,7 @@ from asmdnn.network.fusion.taking import taken
 from asmdnn.network.fusion.tiling import untiled
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.known import name_of
-from asmdnn.network.layouts import Layouts, Way
+from asmdnn.network.layouts import FormatPath, Layouts
 from asmdnn.network.narrowing import storage_of
 from asmdnn.network.running import result_name
 from asmdnn.network.static import StaticGraph
@@ -77,7 +77,7 @@ class NativeSegment:
     is_native: bool
     reads: tuple[str, ...]
     makes: tuple[str, ...]
-    way: Way | None = None
+    way: FormatPath | None = None
     storage: StorageTypes = AS_DECLARED
 
 

@@ -13,7 +13,7 @@ from asmdnn.network.compiled import Compiled
 from asmdnn.network.descriptors import layout_of
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.join import deliver
-from asmdnn.network.layouts import Layouts, Way
+from asmdnn.network.layouts import FormatPath, Layouts
 from asmdnn.network.lowering.table import lower
 from asmdnn.network.steps import BY_ITSELF, LAST, PLAIN, FormatChoice, Place, Steps
 from tests.network import wire
@@ -157,9 +157,9 @@ def test_a_way_to_formats_that_no_reorder_makes_goes_on() -> None:
     other, layouts = steps.branch(), Layouts(steps, segment.segment.groups)
     (place,) = steps.places["x"]
     other.places["x"] = [Place("x", dnn.MemoryDesc(place.desc.dims, dnn.f32, strides=(0, 0, 0, 0)))]
-    assert layouts.may_win(Way(other, 1 << 40), Way(steps, 0))
+    assert layouts.may_win(FormatPath(other, 1 << 40), FormatPath(steps, 0))
     other.places["x"] = [Place("x", dnn.MemoryDesc(place.desc.dims, dnn.f32, "acdb"))]
-    assert not layouts.may_win(Way(other, 1 << 40), Way(steps, 0))
+    assert not layouts.may_win(FormatPath(other, 1 << 40), FormatPath(steps, 0))
 
 
 @pytest.mark.isa("avx2")
