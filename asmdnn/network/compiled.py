@@ -7,7 +7,7 @@ from asmdnn.network.arena import ArenaLayout, check_layout, layout_of, placed_pl
 from asmdnn.network.graph import Array
 from asmdnn.network.join import join
 from asmdnn.network.joined import Joined
-from asmdnn.network.layouts import FormatPath, Layouts
+from asmdnn.network.layouts import FormatPath, FormatSearch
 from asmdnn.network.running import Runner, result_name
 from asmdnn.network.segments import NativeSegment, subgraph
 from asmdnn.network.state_proof import check_states
@@ -81,7 +81,7 @@ def compiled(graph: StaticGraph, segment: NativeSegment, engine: Engine, pool: W
 
 def lowered(own: StaticGraph, segment: NativeSegment, engine: Engine) -> FormatPath:
     """The steps of a segment that has others around it."""
-    layouts = Layouts(Steps(own, engine, segment.storage), segment.groups)
+    layouts = FormatSearch(Steps(own, engine, segment.storage), segment.groups)
     for group in segment.groups:
         layouts.lower(group)
     return layouts.end()

@@ -54,7 +54,7 @@ class FormatPath:
     changes: tuple[tuple[str, str], ...] = ()
 
 
-class Layouts:
+class FormatSearch:
     """Lowers groups one after another, every way that may turn out to be the cheapest."""
 
     def __init__(self, steps: Steps, groups: Sequence[Group]) -> None:

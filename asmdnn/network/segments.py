@@ -32,7 +32,7 @@ from asmdnn.network.fusion.taking import taken
 from asmdnn.network.fusion.tiling import untiled
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.known import name_of
-from asmdnn.network.layouts import FormatPath, Layouts
+from asmdnn.network.layouts import FormatPath, FormatSearch
 from asmdnn.network.narrowing import storage_of
 from asmdnn.network.running import result_name
 from asmdnn.network.static import StaticGraph
@@ -100,7 +100,7 @@ def segments_of(
     storage = storage_of(graph, groups, engine, precision)
     groups = groups if storage.products else paired(graph, groups)
     whole = replace(segment(graph, True, groups, groups), storage=storage)
-    layouts = Layouts(Steps(subgraph(graph, whole), engine, storage), groups)
+    layouts = FormatSearch(Steps(subgraph(graph, whole), engine, storage), groups)
     for group in groups:
         reason = refusal(layouts, group)
         if reason:
@@ -142,7 +142,7 @@ def sentence(groups: Sequence[Group], refused: dict[str, str]) -> str:
     return f"{len(refused)} of the nodes have no kernel{words}, fallback='numpy' computes them in numpy: {named}{more}"
 
 
-def refusal(layouts: Layouts, group: Group) -> str:
+def refusal(layouts: FormatSearch, group: Group) -> str:
     """Why there is no kernel for a group, "" if there is one; it is lowered then."""
     try:
         layouts.lower(group)
