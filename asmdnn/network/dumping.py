@@ -13,14 +13,14 @@ from asmdnn.generators.contract import Spec
 from asmdnn.isa.peachpy_version import PEACHPY_VERSION
 from asmdnn.memory.sequences import items
 from asmdnn.network.compiled import Compiled
-from asmdnn.network.planned import Planned
+from asmdnn.network.planned import NetworkPlan
 from asmdnn.runtime.execution import executor_spec
 from asmdnn.version import __version__
 
 TEXT = "network.txt"
 
 
-def specs_of(planned: Planned) -> list[Spec]:
+def specs_of(planned: NetworkPlan) -> list[Spec]:
     """All kernels of the native parts, and their executors, each once."""
     found = dict[Spec, None]()
     for segment in planned.segments:
@@ -30,7 +30,7 @@ def specs_of(planned: Planned) -> list[Spec]:
     return list(found)
 
 
-def dump(planned: Planned, path: str | PathLike[str], formats: Sequence[str]) -> list[dict[str, Any]]:
+def dump(planned: NetworkPlan, path: str | PathLike[str], formats: Sequence[str]) -> list[dict[str, Any]]:
     """Write the directory; the kernels' entries of its manifest.  Raises InvalidArguments."""
     try:
         wanted = list(items(formats))

@@ -30,7 +30,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.version import __version__
 
 if TYPE_CHECKING:
-    from asmdnn.network.planned import Planned
+    from asmdnn.network.planned import NetworkPlan
 
 SOURCES = ("generators", "isa", "jit", "memory", "network", "planning", "primitives", "runtime")
 ELSEWHERE = b"location"  # a model that names files beside it has this word; they are no part of the key
@@ -102,7 +102,7 @@ def find(key: str, threads: int) -> Saved | None:
         return None
 
 
-def keep(key: str, planned: "Planned") -> None:
+def keep(key: str, planned: "NetworkPlan") -> None:
     """Have a native network stored when it has been made ready to run."""
     part = planned.runnable.native
     if part is None:
@@ -117,7 +117,7 @@ def keep(key: str, planned: "Planned") -> None:
     part.make = made
 
 
-def put(key: str, planned: "Planned", runner: Runner) -> None:
+def put(key: str, planned: "NetworkPlan", runner: Runner) -> None:
     """Store a network, if it can be written down."""
     with importing():
         from asmdnn.network.saving import image_of

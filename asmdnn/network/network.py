@@ -19,7 +19,7 @@ from asmdnn.primitives.core.engine import Engine
 if TYPE_CHECKING:  # a network from a pack runs without planners
     from asmdnn.network.compiled import Compiled
     from asmdnn.network.graph import Model
-    from asmdnn.network.planned import Planned
+    from asmdnn.network.planned import NetworkPlan
     from asmdnn.network.saved import Saved
     from asmdnn.network.segments import NativeSegment
     from asmdnn.network.static import StaticGraph
@@ -40,8 +40,8 @@ class Network(KeepsState):
     def __init__(
         self,
         engine: Callable[[], Engine],
-        source: "Planned | Saved",
-        plan: "Callable[[], Planned] | None" = None,
+        source: "NetworkPlan | Saved",
+        plan: "Callable[[], NetworkPlan] | None" = None,
         origin: "Origin | None" = None,
         states: StateArrays | None = None,
     ) -> None:
@@ -273,15 +273,15 @@ class Network(KeepsState):
         (segment,) = self.planned(what).segments
         return segment  # type: ignore[return-value]
 
-    def planned(self, what: str = "looked at") -> "Planned":
+    def planned(self, what: str = "looked at") -> "NetworkPlan":
         """All that planning finds out; it is planned now if the network came from the cache.
 
         Raises InvalidArguments for a network from a pack: it cannot be `what`.
         """
         with importing():
-            from asmdnn.network.planned import Planned
+            from asmdnn.network.planned import NetworkPlan
 
-        if isinstance(self._source, Planned):
+        if isinstance(self._source, NetworkPlan):
             return self._source
         if self._plan is None:
             raise InvalidArguments(f"a network from a pack cannot be {what}: load its model, or make it, for that")

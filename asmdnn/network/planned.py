@@ -27,7 +27,7 @@ from asmdnn.primitives.core.engine import Engine
 
 
 @dataclass(frozen=True, eq=False)
-class Planned:
+class NetworkPlan:
     """model: as it was given; graph: what is left of it for these dims; segments: in the order in which they run;
     refused: why nodes are computed in numpy, by the label of their group."""
 
@@ -68,7 +68,7 @@ def plan(
     fallback: str | None,
     precision: Precision = IN_F32,
     pool: WeightPool | None = None,
-) -> Planned:
+) -> NetworkPlan:
     """Plan a network; nothing is generated or packed.  pool: of packed weights that it may share; the other arguments
     are those of `load_onnx`.  Raises OutOfMemory."""
     if not (fallback is None or (isinstance(fallback, str) and fallback == "numpy")):
@@ -80,7 +80,7 @@ def plan(
         write_of(graph, state)
     found, refused = segments_of(graph, engine, fallback, precision)
     segments = tuple(compiled(graph, segment, engine, pool) if segment.is_native else segment for segment in found)
-    return Planned(engine, model, graph, segments, refused, runnable(model, graph, segments, engine))
+    return NetworkPlan(engine, model, graph, segments, refused, runnable(model, graph, segments, engine))
 
 
 def mapping(name: str, given: Any) -> Mapping[str, Any]:

@@ -9,14 +9,14 @@ from asmdnn.network.compiled import Compiled
 from asmdnn.network.meetings import barriers
 from asmdnn.network.page.model import PhaseRow, PrimitiveRow, rows_of
 from asmdnn.network.page.picture import arena_picture, in_units
-from asmdnn.network.planned import Planned
+from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.report import listing
 
 _HERE = Path(__file__).parent
 HEADS = '<th>#<th>operators<th>primitive<th>result<th class="n">reads<th class="n">writes<th class="n">cycles'
 
 
-def html_of(planned: Planned, seconds: Sequence[float]) -> str:
+def html_of(planned: NetworkPlan, seconds: Sequence[float]) -> str:
     """The whole document.  seconds: of each primitive of a native network, measured; or none."""
     own, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "script.js"))
     title = escape(planned.model.body.name)
@@ -40,12 +40,12 @@ def html_of(planned: Planned, seconds: Sequence[float]) -> str:
     return "\n".join(parts)
 
 
-def threads_of(planned: Planned) -> str:
+def threads_of(planned: NetworkPlan) -> str:
     threads = planned.engine.threads
     return "1 thread" if threads == 1 else f"{threads} threads"
 
 
-def overview(planned: Planned) -> Iterator[str]:
+def overview(planned: NetworkPlan) -> Iterator[str]:
     """Inputs, outputs, and what became of the nodes."""
     graph, nodes = planned.graph, planned.model.body.nodes
     native = [segment for segment in planned.segments if isinstance(segment, Compiled)]
