@@ -7,7 +7,7 @@ from asmdnn.cli.models import ModelWords, data_of, model_words, number
 from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
-    from asmdnn.network.compiled import Compiled
+    from asmdnn.network.compiled import CompiledSegment
     from asmdnn.network.network import Network
     from asmdnn.network.steps import NetworkStep
 
@@ -35,10 +35,10 @@ def step_of(net: "Network", which: str) -> "tuple[str, NetworkStep]":
     return f"primitive {at} {steps[at].label}", steps[at]
 
 
-def native_of(net: "Network") -> "list[Compiled]":
-    from asmdnn.network.compiled import Compiled
+def native_of(net: "Network") -> "list[CompiledSegment]":
+    from asmdnn.network.compiled import CompiledSegment
 
-    return [segment for segment in net.segments if isinstance(segment, Compiled)]
+    return [segment for segment in net.segments if isinstance(segment, CompiledSegment)]
 
 
 def feeds_of(net: "Network", given: dict[str, str]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from asmdnn.runtime.execution import program_of
 
 
 @dataclass(frozen=True, eq=False)
-class Compiled:
+class CompiledSegment:
     """way: how formats were chosen; steps: primitives in order; joined: their plan, a buffer for each value; plan: the
     one that runs, in an arena.  limits: for inputs that are indices, how many elements they choose from, and along
     which axis; checked: the same of indices that it makes, and delivers to be looked at.  pool: where its packed
@@ -56,7 +56,7 @@ class Compiled:
         check_states(self.joined)
 
 
-def compiled(graph: StaticGraph, segment: NativeSegment, engine: Engine, pool: WeightPool) -> Compiled:
+def compiled(graph: StaticGraph, segment: NativeSegment, engine: Engine, pool: WeightPool) -> CompiledSegment:
     """Plan a segment; nothing is generated or packed."""
     own = subgraph(graph, segment)
     way = segment.way or lowered(own, segment, engine)
@@ -64,7 +64,7 @@ def compiled(graph: StaticGraph, segment: NativeSegment, engine: Engine, pool: W
     joined = join(steps, {**own.outputs, **{result_name(name): name for name in steps.checked}})
     layout = layout_of(joined)
     plan = placed_plan(joined, layout)
-    return Compiled(
+    return CompiledSegment(
         segment,
         own,
         way,
@@ -87,11 +87,11 @@ def lowered(own: StaticGraph, segment: NativeSegment, engine: Engine) -> FormatP
     return layouts.end()
 
 
-def packed(segment: Compiled) -> Array:
+def packed(segment: CompiledSegment) -> Array:
     """All weights in the formats that kernels read, u8[weights_bytes], read-only."""
     return segment.pool.packed(segment.weights, segment.layout.weights, segment.layout.weights_bytes)
 
 
-def runner_of(segment: Compiled, engine: Engine, names: Sequence[str]) -> Runner:
+def runner_of(segment: CompiledSegment, engine: Engine, names: Sequence[str]) -> Runner:
     """Load the kernels and pack the weights; names: the other tensors, in the order of its calls."""
     return Runner(segment.plan, packed(segment), program_of(segment.plan, engine.threads)[0], names)

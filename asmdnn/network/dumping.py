@@ -12,7 +12,7 @@ from asmdnn.files import replace_file
 from asmdnn.generators.contract import Spec
 from asmdnn.isa.peachpy_version import PEACHPY_VERSION
 from asmdnn.memory.sequences import items
-from asmdnn.network.compiled import Compiled
+from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.planned import NetworkPlan
 from asmdnn.runtime.execution import executor_spec
 from asmdnn.version import __version__
@@ -24,7 +24,7 @@ def specs_of(planned: NetworkPlan) -> list[Spec]:
     """All kernels of the native parts, and their executors, each once."""
     found = dict[Spec, None]()
     for segment in planned.segments:
-        if isinstance(segment, Compiled):
+        if isinstance(segment, CompiledSegment):
             found |= dict.fromkeys(segment.plan.specs)
             found[executor_spec(segment.plan)] = None
     return list(found)

@@ -17,7 +17,7 @@ from asmdnn.planning.host import require_executable
 from asmdnn.primitives.core.engine import Engine
 
 if TYPE_CHECKING:  # a network from a pack runs without planners
-    from asmdnn.network.compiled import Compiled
+    from asmdnn.network.compiled import CompiledSegment
     from asmdnn.network.graph import Model
     from asmdnn.network.planned import NetworkPlan
     from asmdnn.network.saved import Saved
@@ -105,7 +105,7 @@ class Network(KeepsState):
         return self.planned("looked at").graph
 
     @property
-    def segments(self) -> "tuple[NativeSegment | Compiled, ...]":
+    def segments(self) -> "tuple[NativeSegment | CompiledSegment, ...]":
         """Native parts, with their primitives and plans, and nodes in numpy, in the order in which they run."""
         return self.planned("looked at").segments
 
@@ -269,7 +269,7 @@ class Network(KeepsState):
         self._native(what)
         require_executable(self._runnable.isa)
 
-    def _compiled(self, what: str) -> "Compiled":
+    def _compiled(self, what: str) -> "CompiledSegment":
         (segment,) = self.planned(what).segments
         return segment  # type: ignore[return-value]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.memory.allocation import within_memory
-from asmdnn.network.compiled import Compiled, compiled, runner_of
+from asmdnn.network.compiled import CompiledSegment, compiled, runner_of
 from asmdnn.network.folding import specialise
 from asmdnn.network.graph import NOTHING, Array, Model, Node
 from asmdnn.network.known import OperatorUse, uses_of
@@ -34,25 +34,25 @@ class NetworkPlan:
     engine: Engine
     model: Model
     graph: StaticGraph
-    segments: tuple[NativeSegment | Compiled, ...]
+    segments: tuple[NativeSegment | CompiledSegment, ...]
     refused: Mapping[str, str]
     runnable: Runnable
 
     @property
     def kept_bytes(self) -> int:
         """Of its schedules."""
-        return sum(segment.kept_bytes for segment in self.segments if isinstance(segment, Compiled))
+        return sum(segment.kept_bytes for segment in self.segments if isinstance(segment, CompiledSegment))
 
     def uses(self) -> list[OperatorUse]:
         """How often each operator is native, and in numpy."""
-        pieces = [segment.segment if isinstance(segment, Compiled) else segment for segment in self.segments]
+        pieces = [segment.segment if isinstance(segment, CompiledSegment) else segment for segment in self.segments]
         groups = [group for piece in pieces for group in piece.groups]
         return uses_of([(group.nodes, self.refused.get(group.label, "")) for group in groups])
 
     def check(self) -> None:
         """Prove all native segments.  Raises PlanError."""
         for segment in self.segments:
-            if isinstance(segment, Compiled):
+            if isinstance(segment, CompiledSegment):
                 segment.check()
 
     def explain(self) -> str:
@@ -93,10 +93,10 @@ def mapping(name: str, given: Any) -> Mapping[str, Any]:
 
 
 def runnable(
-    model: Model, graph: StaticGraph, segments: tuple[NativeSegment | Compiled, ...], engine: Engine
+    model: Model, graph: StaticGraph, segments: tuple[NativeSegment | CompiledSegment, ...], engine: Engine
 ) -> Runnable:
     """How it runs."""
-    native = [segment for segment in segments if isinstance(segment, Compiled)]
+    native = [segment for segment in segments if isinstance(segment, CompiledSegment)]
     if model.states and len(native) != len(segments):
         raise Unimplemented("a network with state is to be native throughout: leave out the state, or the numpy nodes")
     hidden = {name for state in model.states for name in state.hidden}
@@ -123,8 +123,8 @@ def write_of(graph: StaticGraph, state: NetworkState) -> StateWrite:
     return state_write(state, value, graph.shape(value), graph.shape(state.name))
 
 
-def part_of(graph: StaticGraph, segment: NativeSegment | Compiled, engine: Engine) -> NetworkPart:
-    if not isinstance(segment, Compiled):
+def part_of(graph: StaticGraph, segment: NativeSegment | CompiledSegment, engine: Engine) -> NetworkPart:
+    if not isinstance(segment, CompiledSegment):
         return NumpyPart(graph.values, segment)
     makes = {name: graph.shape(name) for name in (*segment.segment.makes, *segment.checked)}
     ends = Ends(segment.graph.inputs, makes, segment.limits, segment.checked)

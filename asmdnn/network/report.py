@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from asmdnn.network.compiled import Compiled
+from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.descriptors import layout_of
 from asmdnn.network.meetings import barriers
 from asmdnn.network.segments import NativeSegment
@@ -10,11 +10,13 @@ from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import NetworkStep
 
 
-def explanation(graph: StaticGraph, segments: Sequence[NativeSegment | Compiled], refused: Mapping[str, str]) -> str:
+def explanation(
+    graph: StaticGraph, segments: Sequence[NativeSegment | CompiledSegment], refused: Mapping[str, str]
+) -> str:
     """A line for each primitive: operators, implementation, formats, expected cycles; then totals."""
     lines = [f"inputs   {listing(graph, graph.inputs)}", f"outputs  {listing(graph, graph.outputs)}"]
     for segment in segments:
-        if isinstance(segment, Compiled):
+        if isinstance(segment, CompiledSegment):
             lines += native_lines(segment)
         else:
             lines += [f"  numpy  {group.label}: {refused[group.label]}" for group in segment.groups]
@@ -27,7 +29,7 @@ def listing(graph: StaticGraph, names: Iterable[str]) -> str:
     return ", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in dims.items())
 
 
-def native_lines(segment: Compiled) -> list[str]:
+def native_lines(segment: CompiledSegment) -> list[str]:
     """Of a native segment."""
     lines = [step_line(number, step) for number, step in enumerate(segment.steps)]
     plan, layout = segment.plan, segment.layout

@@ -10,7 +10,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.contract import Spec
 from asmdnn.jit import image_file, pack_file
-from asmdnn.network.compiled import Compiled, packed
+from asmdnn.network.compiled import CompiledSegment, packed
 from asmdnn.network.graph import Array
 from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.saved import Saved, versions
@@ -49,11 +49,11 @@ def image_of(source: NetworkPlan | Saved, key: str = "", weights: Array | None =
     if isinstance(source, Saved):
         return bytes(source.image.whole)
     (segment,) = source.segments
-    assert isinstance(segment, Compiled)
+    assert isinstance(segment, CompiledSegment)
     return image_of_native(source, segment, key, packed(segment) if weights is None else weights)
 
 
-def image_of_native(source: NetworkPlan, segment: Compiled, key: str, weights: Array) -> bytes:
+def image_of_native(source: NetworkPlan, segment: CompiledSegment, key: str, weights: Array) -> bytes:
     """The file's bytes.  Generates kernels that do not exist yet."""
     runnable, plan, layout = source.runnable, segment.joined.plan, segment.layout
     part = runnable.native

@@ -6,7 +6,7 @@ from time import perf_counter
 import numpy as np
 
 from asmdnn.memory import Memory
-from asmdnn.network.compiled import Compiled, packed
+from asmdnn.network.compiled import CompiledSegment, packed
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.graph import Array
 from asmdnn.network.running import native_array
@@ -21,7 +21,7 @@ from asmdnn.runtime.execution import program_of
 class Stepwise:
     """The steps as calls of their own; `feeds` are arrays for the segment's inputs."""
 
-    def __init__(self, segment: Compiled, engine: Engine, feeds: Mapping[str, Array]) -> None:
+    def __init__(self, segment: CompiledSegment, engine: Engine, feeds: Mapping[str, Array]) -> None:
         self.segment, self.engine = segment, engine
         plan, layout = segment.joined.plan, segment.layout
         self.memory = {name: pages(size) for name, size in plan.scratch_bytes.items()}

@@ -5,7 +5,7 @@ from html import escape
 from pathlib import Path
 
 from asmdnn.explain.html.page import style
-from asmdnn.network.compiled import Compiled
+from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.meetings import barriers
 from asmdnn.network.page.model import PhaseRow, PrimitiveRow, rows_of
 from asmdnn.network.page.picture import arena_picture, in_units
@@ -31,7 +31,7 @@ def html_of(planned: NetworkPlan, seconds: Sequence[float]) -> str:
         *overview(planned),
     ]
     for number, segment in enumerate(planned.segments):
-        if isinstance(segment, Compiled):
+        if isinstance(segment, CompiledSegment):
             parts += native_section(number, segment, seconds)
         else:
             reasons = [(group.label, planned.refused[group.label]) for group in segment.groups]
@@ -48,7 +48,7 @@ def threads_of(planned: NetworkPlan) -> str:
 def overview(planned: NetworkPlan) -> Iterator[str]:
     """Inputs, outputs, and what became of the nodes."""
     graph, nodes = planned.graph, planned.model.body.nodes
-    native = [segment for segment in planned.segments if isinstance(segment, Compiled)]
+    native = [segment for segment in planned.segments if isinstance(segment, CompiledSegment)]
     steps = [step for segment in native for step in segment.steps]
     reorders = sum(step.is_reorder for step in steps)
     yield '<section id="overview"><h2>Overview</h2>'
@@ -66,7 +66,7 @@ def numpy_section(number: int, reasons: Sequence[tuple[str, str]]) -> Iterator[s
     yield "</ul></section>"
 
 
-def native_section(number: int, segment: Compiled, seconds: Sequence[float]) -> Iterator[str]:
+def native_section(number: int, segment: CompiledSegment, seconds: Sequence[float]) -> Iterator[str]:
     """One native call: its memory, its primitives."""
     plan, layout = segment.plan, segment.layout
     values = sum(segment.joined.plan.scratch_bytes[name] for name in layout.arena)
