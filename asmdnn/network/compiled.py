@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from asmdnn.network.arena import ArenaLayout, check_layout, layout_of, placed_plan
 from asmdnn.network.graph import Array
 from asmdnn.network.join import join
-from asmdnn.network.joined import Joined
+from asmdnn.network.joined import JoinedPlan
 from asmdnn.network.layouts import FormatPath, FormatSearch
 from asmdnn.network.running import Runner, result_name
 from asmdnn.network.segments import NativeSegment, subgraph
@@ -32,7 +32,7 @@ class CompiledSegment:
     way: FormatPath
     steps: tuple[NetworkStep, ...]
     weights: Mapping[str, Weight]
-    joined: Joined
+    joined: JoinedPlan
     layout: ArenaLayout
     plan: Plan
     limits: Mapping[str, tuple[int, int]]

@@ -22,7 +22,7 @@ from asmdnn.jit.image_file import Image, refusal
 from asmdnn.jit.kernels import Fetched, mapped
 from asmdnn.network.arena import ArenaLayout, check_layout, lives_of, placed_plan
 from asmdnn.network.arrays import Array
-from asmdnn.network.joined import Joined
+from asmdnn.network.joined import JoinedPlan
 from asmdnn.network.running import WEIGHTS, Ends, NativePart, Runnable, Runner, result_name
 from asmdnn.planning.codec import decoded, plan_of
 from asmdnn.planning.decoded import check_decoded, require
@@ -81,7 +81,7 @@ class Saved:
     Compiled."""
 
     runnable: Runnable
-    joined: Joined
+    joined: JoinedPlan
     layout: ArenaLayout
     plan: Plan
     explanation: str
@@ -140,7 +140,7 @@ def read(image: Image, threads: int) -> Saved:
     (*specs, _) = kernels
     own = plan_of(text["plan"], lambda number: integers(arrays[number]), specs)
     check_decoded(own)
-    joined = Joined(own, (), tuple(text["layout"]["weights"]))
+    joined = JoinedPlan(own, (), tuple(text["layout"]["weights"]))
     layout = layout_read(own, text["layout"], len(image.sections["weights"]))
     plan = placed_plan(joined, layout)
     codes = [code_at(image.sections["code"], *kernel["code"]) for kernel in text["kernels"]]
