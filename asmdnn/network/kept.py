@@ -24,7 +24,7 @@ from asmdnn.jit import tuned_folder
 from asmdnn.jit.store import DiskStore, default_store
 from asmdnn.network.onnx.wire import LARGEST_FILE_BYTES
 from asmdnn.network.running import Runner
-from asmdnn.network.saved import Saved, saved
+from asmdnn.network.saved import PackedNetwork, saved
 from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.version import __version__
@@ -92,7 +92,7 @@ def sources() -> str:
     return hashlib.sha256(repr((__version__, PEACHPY_VERSION, sorted(files))).encode()).hexdigest()
 
 
-def find(key: str, threads: int) -> Saved | None:
+def find(key: str, threads: int) -> PackedNetwork | None:
     """The network that is kept under a key."""
     kept = store()
     image = kept.get_image(key) if kept else None

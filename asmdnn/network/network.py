@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # a network from a pack runs without planners
     from asmdnn.network.compiled import CompiledSegment
     from asmdnn.network.graph import Model
     from asmdnn.network.planned import NetworkPlan
-    from asmdnn.network.saved import Saved
+    from asmdnn.network.saved import PackedNetwork
     from asmdnn.network.segments import NativeSegment
     from asmdnn.network.static import StaticGraph
     from asmdnn.network.verification import Difference
@@ -40,7 +40,7 @@ class Network(KeepsState):
     def __init__(
         self,
         engine: Callable[[], Engine],
-        source: "NetworkPlan | Saved",
+        source: "NetworkPlan | PackedNetwork",
         plan: "Callable[[], NetworkPlan] | None" = None,
         origin: "Origin | None" = None,
         states: StateArrays | None = None,

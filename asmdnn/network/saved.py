@@ -76,7 +76,7 @@ class SavedKernel:
 
 
 @dataclass(frozen=True, eq=False)
-class Saved:
+class PackedNetwork:
     """A network that was planned before; `explanation` is what it said of itself then.  joined, layout, plan: as in
     Compiled."""
 
@@ -108,7 +108,7 @@ def versions() -> dict[str, str]:
     return {"asmdnn": __version__, "sources": digest_of(package / name for name in WALKING)}
 
 
-def saved(image: Image, name: str, threads: int) -> Saved:
+def saved(image: Image, name: str, threads: int) -> PackedNetwork:
     """The network in an intact image of that name, for so many threads.
 
     Raises InvalidArguments for another version and for what makes no sense, Unimplemented for a level that this CPU
@@ -128,7 +128,7 @@ def saved(image: Image, name: str, threads: int) -> Saved:
     return found
 
 
-def read(image: Image, threads: int) -> Saved:
+def read(image: Image, threads: int) -> PackedNetwork:
     """Raises whatever it likes where the text is nonsense."""
     text = image.text
     arrays = [array_at(image.sections["arrays"], *place) for place in text["arrays"]]
@@ -150,7 +150,7 @@ def read(image: Image, threads: int) -> Saved:
     weights = np.frombuffer(image.sections["weights"], np.uint8)
     runnable = runnable_of(text, plan, arrays, partial(runner, plan, weights, threads, fetched))
     require(type(text["explanation"]) is str, "no explanation")
-    return Saved(runnable, joined, layout, plan, text["explanation"], image)
+    return PackedNetwork(runnable, joined, layout, plan, text["explanation"], image)
 
 
 def runner(plan: Plan, weights: Array, threads: int, fetched: list[Fetched], names: Sequence[str]) -> Runner:
