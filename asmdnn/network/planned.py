@@ -17,7 +17,7 @@ from asmdnn.network.narrowing import check_kept
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.report import explanation
-from asmdnn.network.running import Ends, NativePart, NetworkPart, Runnable
+from asmdnn.network.running import NativePart, NetworkPart, Runnable, SegmentInterface
 from asmdnn.network.segments import NativeSegment, fused, segments_of
 from asmdnn.network.states import NetworkState, StateWrite, is_index, state_write
 from asmdnn.network.static import StaticGraph
@@ -127,7 +127,7 @@ def part_of(graph: StaticGraph, segment: NativeSegment | CompiledSegment, engine
     if not isinstance(segment, CompiledSegment):
         return NumpyPart(graph.values, segment)
     makes = {name: graph.shape(name) for name in (*segment.segment.makes, *segment.checked)}
-    ends = Ends(segment.graph.inputs, makes, segment.limits, segment.checked)
+    ends = SegmentInterface(segment.graph.inputs, makes, segment.limits, segment.checked)
     return NativePart(engine.isa, ends, partial(runner_of, segment, engine))
 
 

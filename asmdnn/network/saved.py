@@ -23,7 +23,7 @@ from asmdnn.jit.kernels import Fetched, mapped
 from asmdnn.network.arena import ArenaLayout, check_layout, lives_of, placed_plan
 from asmdnn.network.arrays import Array
 from asmdnn.network.joined import JoinedPlan
-from asmdnn.network.running import WEIGHTS, Ends, NativePart, Runnable, Runner, result_name
+from asmdnn.network.running import WEIGHTS, NativePart, Runnable, Runner, SegmentInterface, result_name
 from asmdnn.planning.codec import decoded, plan_of
 from asmdnn.planning.decoded import check_decoded, require
 from asmdnn.planning.host import require_executable
@@ -164,7 +164,7 @@ def runnable_of(text: dict[str, Any], plan: Plan, arrays: list[Array], make: Any
     makes = {name: dims_of(dims) for name, dims in text["makes"].items()}
     limits, checked = limits_of(text["limits"]), limits_of(text["checked"])
     require(checked.keys() <= makes.keys(), "indices that nobody makes")
-    ends = Ends(tuple(text["reads"]), makes, limits, checked)
+    ends = SegmentInterface(tuple(text["reads"]), makes, limits, checked)
     passed = {**{name: inputs[name] for name in ends.reads}, **{result_name(x): (makes[x], F32) for x in makes}}
     require(plan.tensors.keys() - {WEIGHTS} == passed.keys(), "tensors that nobody passes")
     for name, (dims, dtype) in passed.items():
