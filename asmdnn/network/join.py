@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.barriers import StepWork, in_order, unhindered
 from asmdnn.network.descriptors import input_desc, row_major
 from asmdnn.network.joined import JoinedPlan
-from asmdnn.network.meetings import StepWork, in_order, unhindered
 from asmdnn.network.place import StateWindow
 from asmdnn.network.state_order import check_order, may_write, memory_of, state_tensors
 from asmdnn.network.steps import NetworkStep, Place, Steps

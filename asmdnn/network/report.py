@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from asmdnn.network.barriers import barriers
 from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.descriptors import layout_of
-from asmdnn.network.meetings import barriers
 from asmdnn.network.segments import NativeSegment
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import NetworkStep

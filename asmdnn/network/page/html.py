@@ -5,8 +5,8 @@ from html import escape
 from pathlib import Path
 
 from asmdnn.explain.html.page import style
+from asmdnn.network.barriers import barriers
 from asmdnn.network.compiled import CompiledSegment
-from asmdnn.network.meetings import barriers
 from asmdnn.network.page.model import PhaseRow, PrimitiveRow, rows_of
 from asmdnn.network.page.picture import arena_picture, in_units
 from asmdnn.network.planned import NetworkPlan

@@ -8,8 +8,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.network import arena
+from asmdnn.network.barriers import barriers
 from asmdnn.network.compiled import CompiledSegment
-from asmdnn.network.meetings import barriers
 from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.phases import waits
