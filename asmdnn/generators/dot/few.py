@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import TapGroup
-from asmdnn.generators.dot.ending import TileEpilogue
+from asmdnn.generators.dot.epilogue import TileEpilogue
 from asmdnn.generators.dot.few_shape import ARGUMENTS, BIAS, DST, PIXELS, SRC, TAPS, WEIGHTS
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp

@@ -30,7 +30,7 @@ from itertools import product
 from typing import ClassVar
 
 from asmdnn.generators.contract import Range
-from asmdnn.generators.dot.ending import TileEpilogue
+from asmdnn.generators.dot.epilogue import TileEpilogue
 from asmdnn.generators.dot.grouped_shape import (
     ARGUMENTS,
     BIAS,
