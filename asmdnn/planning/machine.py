@@ -54,13 +54,12 @@ class Machine:
     models: tuple[range, ...] = field(default=(), repr=False)
     own_tuning: "Tuning | None" = field(default=None, hash=False, repr=False)
 
-    @property
-    def tuning(self) -> "Tuning":
-        """What planners choose by."""
+    def tuning_at(self, isa: str) -> "Tuning":
+        """What planners choose by, for a level."""
         with importing():
             from asmdnn.planning.of_classes import tuning_of
 
-        return self.own_tuning or tuning_of(self.name)
+        return self.own_tuning or tuning_of(self.name, isa)
 
     @property
     def isas(self) -> tuple[Isa, ...]:

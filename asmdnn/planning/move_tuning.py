@@ -89,7 +89,7 @@ class ElementwiseTuning:
     least_elements: int = 256  # of a call whose rows follow one another in dst; with fewer, others that are more
     interleaved: int = 6  # vectors in turn: 4 are slower, since too many multiplications wait; 8 need the stack often
     ahead_bytes: int = 2048  # src of long functions is prefetched so far ahead, where dst goes past the caches
-    streaming_bytes: int = (
-        24 << 20
-    )  # tensors that come to so much leave nothing of dst in 32 MiB of L3: on Zen 4 relu of
-    # 19 MiB is 1.18x faster through the caches, of 32 MiB 1.06x past them, a sum of two of 29 MiB 1.4x; on Zen 5 alike
+    # Tensors that come to so much leave nothing of dst in 32 MiB of L3.  On Zen 4 relu of 19 MB is 1.18x faster through
+    # the caches, of 26 MB 1.03x, of 32 MB 1.06x past them, a sum of two of 29 MB 1.4x, though one of 19 MB is 1.18x; on
+    # Zen 5 relu of 19 MB 1.53x through them, of 39 MB 1.08x past them, a sum of two of 29 MB 1.15x.
+    streaming_bytes: int = 24 << 20

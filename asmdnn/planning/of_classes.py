@@ -1,8 +1,9 @@
-"""What planners choose by on CPU classes where somebody has measured: the numbers that differ from the default.
+"""What planners choose by on CPU classes: the numbers that differ from the default, each with where it is from.
 
-Each was measured on a CPU of its class, in turns with the default in one process, one thread, by the 10th percentile of
-many samples.  Classes that are not here share the default: features and caches of a manual say nothing about what a
-plan takes.
+Emerald Rapids, Zen 4 and Zen 5 were measured: on a CPU of the class, in turns with the default in one process, one
+thread.  Gains there are by the 10th percentile of many samples, unless a median is said.  Of three classes of Intel's
+numbers are from Intel's manual, from LLVM's model, or measured on another CPU of the same core; nobody has timed what
+they do to plans.  All others share the default: a manual says little about what a plan takes.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from asmdnn.isa.levels import AVX2
+from asmdnn.isa.vectors import vector_bytes
 from asmdnn.planning.move_tuning import MoveTuning
 from asmdnn.planning.product_tuning import ByDistance, ProductTuning
 from asmdnn.planning.tuning import DEFAULT, GROUPS, ConvolutionTuning, TopKTuning, Tuning, WinogradTuning
@@ -31,31 +34,65 @@ ZEN5: Final = Tuning(
     ),
     # 16 rows times 4096x4096 1.41x, times 1024x1024 1.14x, all 20 of `matmul_plain` 1.05x
     products=ProductTuning(block_least_rows=128),
-    moves=MoveTuning(streaming_bytes=24 << 20),  # bf16 to f32 of 19 MiB 1.36x, f32 nchw to nhwc 1.23x
+    moves=MoveTuning(streaming_bytes=24 << 20),  # bf16 to f32 of 19 MB 1.36x, f32 nchw to nhwc 1.23x
     # A zmm register is transformed in the time of a ymm: 16 channels a group at 14x14 1.39 to 1.67x, 32 at 7x7 1.08x.
     # Weights from memory come while products run, 9 bytes a cycle: 512 channels at 14x14 1.30x.
-    winograd=WinogradTuning(transform_lanes=16, memory_bytes_per_cycle=1e9),
-    winograd_groups=replace(GROUPS, transform_lanes=16, memory_bytes_per_cycle=1e9, far_bytes_per_cycle=25.0),
+    winograd=WinogradTuning(transform_lanes=16, memory_overlapped=True),
+    winograd_groups=replace(GROUPS, transform_lanes=16, memory_overlapped=True, far_bytes_per_cycle=25.0),
 )
 # AMD EPYC (family 25, model 17), 2 cores of a virtual machine beside other work; AVX-512, executed 256 bits at a time.
 # All of a vector, multiplies too, then takes twice as long, and what counts is their ratio: Winograd's is that of ymm.
 ZEN4: Final = Tuning(
     convolution=ConvolutionTuning(src_ahead_bytes=8 << 20),  # 16 images, 1x1 of 64 channels at 56x56: 1.07x
-    products=ProductTuning(block_least_rows=17),  # 16 rows times 1024x1024 1.34x, others 1.16x; 64 rows 0.95 to 1.07x
+    # 16 rows times 1024x1024 1.34x (median 1.30), 1024x4096 1.15x (1.19), 3072x768 1.16x (1.17).  64 rows by them
+    # would be 0.95 to 1.07x.
+    products=ProductTuning(block_least_rows=17),
     # 16 channels a group at 14x14 1.74x, 32 at 7x7 1.84x, 48 at 7x7 1.68x, 512 channels at 14x14 1.22x.
     winograd=ZEN5.winograd,
     winograd_groups=ZEN5.winograd_groups,
     moves=MoveTuning(
-        wide_shuffle_cost=1.9,  # of 576 shuffles, those by ymm units instead of zmm: 1.4x in the mean, 1.01 at least
-        streaming_bytes=24 << 20,  # bf16 to f32 of 19 MiB 1.34x, f32 to bf16 1.04x
+        wide_shuffle_cost=1.9,  # 204 of 576 shuffles, which then go by ymm units: 1.44x in the mean, 1.01 at least
+        streaming_bytes=24 << 20,  # bf16 to f32 of 19 MB 1.34 to 1.45x, f32 to bf16 0.98 to 1.04x
     ),
     topk=TopKTuning(narrow_elements=1 << 30),  # top 5 of 32x30522: 1.8x; of 128x1000 2.5x, top 2 of 4096x8 4.8x
 )
-_OF_CLASSES: Final[Mapping[str, Tuning]] = MappingProxyType(
-    {"sapphire_rapids": EMERALD_RAPIDS, "zen4": ZEN4, "zen5": ZEN5}
+SET_LINES: Final = 12  # 48 KiB of L1 in 12 ways: Intel's optimization manual, caches of Sunny Cove and Golden Cove
+# LLVM's model skylake-avx512 (llvm-mca 14): VPERMD is one micro-operation of port 5, as VPSHUFB, VSHUFPS and unpacks.
+SKYLAKE_SP: Final = Tuning(moves=MoveTuning(permute_cost=1.0))
+# LLVM's model icelake-server: VPERMD is one of port 5, VPSHUFB, VSHUFPS and VPUNPCKLDQ are one of ports 1 and 5.
+ICELAKE_SP: Final = Tuning(
+    products=ProductTuning(set_lines=SET_LINES - 2),  # of 8 ways the default leaves 2 to dst
+    moves=MoveTuning(set_lines=SET_LINES, permute_cost=2.0),
+)
+# Its large cores are those of Emerald Rapids, where page_bytes was measured by kernels with ymm registers.
+ALDER_LAKE: Final = Tuning(
+    products=ProductTuning(set_lines=SET_LINES - 2),
+    moves=MoveTuning(set_lines=SET_LINES, page_bytes=EMERALD_RAPIDS.moves.page_bytes),
 )
 
 
-def tuning_of(machine: str) -> Tuning:
-    """What planners choose by on the CPU class of that name."""
-    return _OF_CLASSES.get(machine, DEFAULT)
+def _with_ymm(row: Tuning) -> Tuning:
+    """The same for levels without zmm registers, whose kernels have other blocks: of products and Winograd's algorithm
+    what was measured with zmm does not hold.  On Zen 4 it made, medians of three processes, 16 rows times 4096x4096
+    0.44x, times 1024x4096 0.52x, 12 rows times 4096x4096 0.84x (9 to 16 rows times 3072x768 1.11 to 1.17x), and
+    64 channels a group at 7x7 0.93x."""
+    return replace(row, products=DEFAULT.products, winograd=DEFAULT.winograd, winograd_groups=GROUPS)
+
+
+_OF_CLASSES: Final[Mapping[str, Tuning]] = MappingProxyType(
+    {
+        "alder_lake": ALDER_LAKE,
+        "skylake_sp": SKYLAKE_SP,
+        "icelake_sp": ICELAKE_SP,
+        "sapphire_rapids": EMERALD_RAPIDS,
+        "zen4": ZEN4,
+        "zen5": ZEN5,
+    }
+)
+_WITH_YMM: Final[Mapping[str, Tuning]] = MappingProxyType({"zen4": _with_ymm(ZEN4), "zen5": _with_ymm(ZEN5)})
+
+
+def tuning_of(machine: str, isa: str) -> Tuning:
+    """What planners choose by on the CPU class of that name, for a level."""
+    narrow = _WITH_YMM.get(machine) if vector_bytes(isa) == AVX2.vector_bytes else None
+    return narrow or _OF_CLASSES.get(machine, DEFAULT)

@@ -79,7 +79,8 @@ class WinogradTuning:
     direct_busy: float = 0.92  # share of the time in which direct convolution multiplies
     far_bytes_per_cycle: float = 9.0  # of weights from behind L2: products take at least that long
     memory_bytes_per_cycle: float = 14.0  # of weights that exceed (6 when others use memory)
-    held_share: float = 1.0  # of L3: that much longer
+    held_share: float = 1.0  # of L3: that much longer,
+    memory_overlapped: bool = False  # unless they come while products run, as those from behind L2 do
     block_cycles: int = 30  # of a register block of products, besides its steps
     phases_cycles: int = 10_000  # of three phases instead of one: 2 to 4 us with 8 to 48 channels at 14x14 and 28x28
     # Cycles for a KiB that comes from behind L2, or goes there,
@@ -226,7 +227,8 @@ class ResamplingTuning:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """The numbers of a CPU class, by who uses them.  Raises InvalidArguments unless all are above zero."""
+    """The numbers of a CPU class, by who uses them.  Raises InvalidArguments unless all are above zero, and what is
+    yes or no is a bool."""
 
     phases: PhaseTuning = field(default_factory=PhaseTuning)
     products: ProductTuning = field(default_factory=ProductTuning)
@@ -248,22 +250,26 @@ class Tuning:
     resampling: ResamplingTuning = field(default_factory=ResamplingTuning)
 
     def __post_init__(self) -> None:
-        for name, number in self.numbers():
-            if not isinstance(number, int | float) or isinstance(number, bool) or not number > 0:
-                raise InvalidArguments(f"tuning.{name} must be a number above zero, not {shown(number)}")
+        for name, value, kind in _values(self, ""):
+            if kind is bool:
+                if not isinstance(value, bool):
+                    raise InvalidArguments(f"tuning.{name} must be True or False, not {shown(value)}")
+            elif not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+                raise InvalidArguments(f"tuning.{name} must be a number above zero, not {shown(value)}")
 
     def numbers(self) -> Iterator[tuple[str, Any]]:
         """All by their names, such as "products.pack_tiles.whole"."""
-        return _numbers(self, "")
+        return ((name, value) for name, value, _ in _values(self, ""))
 
 
-def _numbers(group: Any, name: str) -> Iterator[tuple[str, Any]]:
+def _values(group: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
+    """Their names, values and types."""
     for each in fields(group):
         value, path = getattr(group, each.name), f"{name}{each.name}"
         if hasattr(type(value), "__dataclass_fields__"):
-            yield from _numbers(value, f"{path}.")
+            yield from _values(value, f"{path}.")
         else:
-            yield path, value
+            yield path, value, each.type
 
 
 DEFAULT: Final = Tuning()  # of_classes.py has what classes have instead

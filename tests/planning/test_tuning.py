@@ -115,7 +115,9 @@ def test_kernels_that_nobody_asked_otherwise_are_those_of_the_default() -> None:
 
 def test_the_engine_takes_the_numbers_of_its_machine() -> None:
     for name, row in MACHINES.items():
-        assert dnn.Engine(machine=name, threads=1).tuning is row.tuning
+        for level in row.isas:
+            engine = dnn.Engine(isa=level.name, machine=name, threads=1)
+            assert engine.tuning is row.tuning_at(level.name)
     emerald, skylake = (
         dnn.Engine(isa="avx512_core", threads=1, l2_bytes=1 << 20, machine=name)
         for name in ("sapphire_rapids", "skylake_sp")
@@ -126,16 +128,43 @@ def test_the_engine_takes_the_numbers_of_its_machine() -> None:
         assert dnn.Engine(threads=1).tuning == emerald.tuning != skylake.tuning
 
 
-def test_what_differs_from_zen_3_was_measured_elsewhere() -> None:
+def differing(name: str, isa: str) -> set[str]:
+    """What is of another value than on Zen 3."""
     default = dict(DEFAULT.numbers())
-    differs = {
-        f"{name} {number}"
-        for name, row in MACHINES.items()
-        for number, value in row.tuning.numbers()
-        if value != default[number]
+    return {number for number, value in machine_of(name).tuning_at(isa).numbers() if value != default[number]}
+
+
+def test_what_differs_from_zen_3_was_measured_elsewhere_or_is_from_manuals() -> None:
+    from_manuals = {
+        "skylake_sp": {"moves.permute_cost"},
+        "icelake_sp": {"moves.permute_cost", "moves.set_lines", "products.set_lines"},
+        "alder_lake": {"moves.page_bytes", "moves.set_lines", "products.set_lines"},
     }
-    assert {each.split()[0] for each in differs} == {"sapphire_rapids", "zen4", "zen5"}
-    assert "sapphire_rapids products.columns_depth" in differs
+    measured = {"sapphire_rapids", "zen4", "zen5"}
+    for name, row in MACHINES.items():
+        found = differing(name, row.isas[-1].name)
+        assert bool(found) == (name in measured or name in from_manuals), name
+        assert name not in from_manuals or found == from_manuals[name]
+    assert "products.columns_depth" in differing("sapphire_rapids", "avx512_core")
+
+
+@pytest.mark.parametrize("name", ["zen4", "zen5"])
+def test_what_was_measured_with_zmm_is_not_taken_with_ymm(name: str) -> None:
+    """Of products and Winograd's algorithm; sizes beyond which dst goes past the caches hold for both."""
+    wide, narrow = differing(name, "avx512_core"), differing(name, "avx2")
+    assert narrow < wide
+    assert {each.split(".")[0] for each in wide - narrow} == {"products", "winograd", "winograd_groups"}
+    assert "moves.streaming_bytes" in narrow
+    levels = ("avx2", "avx2_vnni") if name == "zen5" else ("avx2",)
+    assert {machine_of(name).tuning_at(level) for level in levels} == {machine_of(name).tuning_at("avx2")}
+
+
+@pytest.mark.parametrize(("isa", "blocks"), [("avx2", True), ("avx512_core", False)])
+def test_blocks_of_sixteen_rows_on_zen_4(isa: str, blocks: bool) -> None:
+    """Packed blocks are twice as fast with ymm registers, and slower with zmm."""
+    engine = dnn.Engine(isa=isa, threads=1, machine="zen4")
+    found = dnn.primitive_desc(matmul(16, 4096, 4096), engine=engine).implementation
+    assert ("pack_blocks" in found) == blocks
 
 
 def test_what_classes_choose_otherwise() -> None:
@@ -187,6 +216,13 @@ def test_distances() -> None:
     by = ByDistance(1, 2, 3)
     assert [by.of(x) for x in (4, 1000, 1024, 3072, 2048, 4096, 12288, 0)] == [1, 1, 2, 2, 2, 3, 3, 3]
     assert L1_SETS_BYTES == 4096
+
+
+@pytest.mark.parametrize("value", [0, 1, 1.0, "yes", None])
+def test_what_is_neither_yes_nor_no(value: Any) -> None:
+    message = "tuning.winograd.memory_overlapped must be True or False, not"
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        with_numbers(DEFAULT, "winograd", memory_overlapped=value)
 
 
 @pytest.mark.parametrize("number", [0, -1, "many", None, True])

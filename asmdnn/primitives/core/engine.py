@@ -48,7 +48,7 @@ class Engine:
         if isinstance(self.l2_bytes, bool) or not isinstance(self.l2_bytes, int) or self.l2_bytes < 0:
             raise InvalidArguments(f"l2_bytes must be a number of bytes, not {shown(self.l2_bytes)}")
         object.__setattr__(self, "l2_bytes", self.l2_bytes or machine.caches.l2_bytes)
-        own = machine.tuning
+        own = machine.tuning_at(isa.name)
         if self.tuning is _OF_THE_MACHINE:
             object.__setattr__(self, "tuning", own)
         elif not isinstance(self.tuning, type(own)):

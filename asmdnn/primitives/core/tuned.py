@@ -48,7 +48,7 @@ def store() -> DiskStore:
 
 def find(plan_key: str, engine: Engine) -> tuple[Plan, Choice] | None:
     """The plan for a request, whose key without L2 is given; None where nothing is stored."""
-    if engine.tuning != machine_of(engine.machine).tuning:
+    if engine.tuning != machine_of(engine.machine).tuning_at(engine.isa):
         return None
     found, key = store(), key_of(plan_key, engine)
     data = found.get(key, TUNED_FOLDER)

@@ -54,7 +54,8 @@ def cycles_of(g: ConvGeometry, cut: WinogradCut, isa: str, caches: CacheSizes, t
         )
     )
     multiplied = max(multiply_cycles(g, cut, sizes, isa, tuning), traffic.weights / own.far_bytes_per_cycle)
-    multiplied += traffic.unheld / own.memory_bytes_per_cycle
+    if not own.memory_overlapped:
+        multiplied += traffic.unheld / own.memory_bytes_per_cycle
     moved = (
         own.weights_kib_cycles * traffic.weights
         + own.ends_kib_cycles * traffic.ends
