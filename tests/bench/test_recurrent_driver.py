@@ -11,7 +11,7 @@ import pytest
 from asmdnn.bench.judge import judge
 from asmdnn.bench.peers import onednn_library
 from asmdnn.bench.recurrent.problem import RnnProblem, rnn_problem
-from asmdnn.bench.recurrent.work import RnnWork
+from asmdnn.bench.recurrent_work import RnnWork
 from asmdnn.cli.main import main
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 from asmdnn.isa.vectors import f32_level

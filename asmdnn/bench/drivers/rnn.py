@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from asmdnn.bench.driver import Driver
 from asmdnn.bench.recurrent.problem import RnnProblem, rnn_problem
-from asmdnn.bench.recurrent.work import DIRECTIONS, NTC, RnnCase, RnnSettings, work
+from asmdnn.bench.recurrent_work import DIRECTIONS, NTC, RnnCase, RnnSettings, work
 from asmdnn.bench.words import Option, boolean, configuration, direction, number, one_of
 from asmdnn.definitions.recurrent.cells import CELLS
 from asmdnn.definitions.recurrent.layers import LEFT2RIGHT
