@@ -125,6 +125,18 @@ def test_no_table_is_keyed_by_names_of_levels() -> None:
     assert levels_in("A = {'avx2': 1}\nB = {'avx2': 16, 'avx512_core': 32}\n") == [2]
 
 
+def test_no_planner_names_a_level_for_its_kernels() -> None:
+    """Levels come from the engine, or from f32_widths and NARROWEST, which say when."""
+    named = [
+        f"{path.relative_to(ROOT).as_posix()}:{node.lineno}"
+        for folder in ("generators", "primitives")
+        for path in sorted((PACKAGE / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in {f"{isa.name.upper()}.name" for isa in LEVELS}
+    ]
+    assert not named
+
+
 def test_calls_name_what_they_pass() -> None:
     """A reader counts to six at most.  The bound only falls."""
     found = []
