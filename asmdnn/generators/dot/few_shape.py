@@ -5,9 +5,9 @@ from asmdnn.isa.vectors import VECTORS
 SRC, WEIGHTS, BIAS, DST, TAPS = range(5)
 ARGUMENTS = ("src", "weights", "bias", "dst", "taps")
 MOST_OUTPUTS = 8
+SUMS_SHARE = 0.75  # of the registers, at most
 
 
 def most_at_once(isa: str, outputs: int) -> int:
-    """Pixels at a time, a power of two, as lanes are added in pairs: sums take three quarters of the registers at most,
-    which are enough under way."""
-    return 1 << (VECTORS[isa].count * 3 // 4 // outputs).bit_length() - 1
+    """Pixels at a time, a power of two, as lanes are added in pairs: enough sums are under way."""
+    return 1 << (int(SUMS_SHARE * VECTORS[isa].count) // outputs).bit_length() - 1

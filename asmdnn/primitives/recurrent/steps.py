@@ -17,7 +17,7 @@ from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.recurrent.rows import BufferRows, Runs, Turn
 
 LATENCY_SUMS = 8  # independent sums hide the latency of a multiply
-STREAMED_BYTES = 4 * LINE_BYTES  # of weights that one row reads at a time
+STREAMED_BYTES = 256  # of weights that one row reads at a time
 CELL_REGISTERS, KEEPING_REGISTERS = 5, 8  # of a vector's cell, one that keeps more for the way back: ports are filled
 UNIT_VECTORS = (1, 2, 4, 8)  # of units in a tile
 
