@@ -5,6 +5,7 @@ from typing import Any
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.jit import packs
+from asmdnn.jit.tuned_folder import look_again
 from asmdnn.ops.calls import calls
 from asmdnn.primitives.core.implementation import plans
 from asmdnn.runtime.caches import Cache
@@ -88,6 +89,7 @@ def clear_caches() -> None:
     """
     for cache in (calls, networks, programs, plans, scratch_pool):
         cache.clear()
+    look_again()
 
 
 def set_memory_limits(**limit_bytes: int) -> None:

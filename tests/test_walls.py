@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from asmdnn.isa.levels import LEVELS
 from tests.test_imports import PACKAGE, ROOT
 
 MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 300, 50, 7
@@ -105,6 +106,35 @@ def test_constants_of_the_machine_stand_in_one_place() -> None:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in DEFINED_IN:
                 found[node.id].add(path.relative_to(ROOT).as_posix())
     assert found == {name: {path} for name, path in DEFINED_IN.items()}
+
+
+def levels_in(source: str) -> list[int]:
+    """Lines of tables with a key for each of several ISA levels, by name."""
+    names = {level.name for level in LEVELS}
+    tables = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Dict)]
+    keys = [(x.lineno, [key.value for key in x.keys if isinstance(key, ast.Constant)]) for x in tables]
+    return [line for line, given in keys if len(names.intersection(given)) > 1]
+
+
+def test_no_table_is_keyed_by_names_of_levels() -> None:
+    """What differs stands beside the vector or the dot, or is a number of its registers or bytes."""
+    folders = ("corpus", "generators", "primitives")
+    files = [path for folder in folders for path in sorted((PACKAGE / folder).rglob("*.py"))]
+    found = {path.relative_to(ROOT).as_posix(): lines for path in files if (lines := levels_in(path.read_text()))}
+    assert not found
+    assert levels_in("A = {'avx2': 1}\nB = {'avx2': 16, 'avx512_core': 32}\n") == [2]
+
+
+def test_no_planner_names_a_level_for_its_kernels() -> None:
+    """Levels come from the engine, or from f32_widths and NARROWEST, which say when."""
+    named = [
+        f"{path.relative_to(ROOT).as_posix()}:{node.lineno}"
+        for folder in ("generators", "primitives")
+        for path in sorted((PACKAGE / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in {f"{isa.name.upper()}.name" for isa in LEVELS}
+    ]
+    assert not named
 
 
 def test_calls_name_what_they_pass() -> None:

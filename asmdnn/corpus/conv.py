@@ -11,10 +11,10 @@ from asmdnn.generators.dot.conv_shape import TapGroup, blocks_of
 from asmdnn.generators.functions.postops import PostOp, ReluOp, SumOp
 from asmdnn.isa.dot import F32
 from asmdnn.isa.levels import AVX2, AVX512_CORE
+from asmdnn.isa.vectors import VECTORS
 
 LANES: dict[str, int] = {level.name: level.vector_bytes // 4 for level in (AVX2, AVX512_CORE)}
 CONV_LEVELS = tuple(LANES)
-REGISTERS = {"avx2": 16, "avx512_core": 32}
 MOST_VECTORS = {isa: max(blocks_of(F32, isa)) for isa in CONV_LEVELS}
 Family = TypeVar("Family")
 
@@ -35,7 +35,7 @@ GROUPS: tuple[tuple[TapGroup, ...], ...] = (
 
 def most_pixels(isa: str, vectors: int) -> int:
     """As many as leave a register for the weights row and one for a source element, and three for the end."""
-    return (REGISTERS[isa] - max(vectors + 1, 3)) // vectors
+    return (VECTORS[isa].count - max(vectors + 1, 3)) // vectors
 
 
 def blocked(isa: str, pixels: int, vectors: int = 1, run: int = 2, **fields: Any) -> ConvTileSpec:

@@ -7,8 +7,9 @@ from typing import Any
 from asmdnn.corpus.conv import LANES, RELU, SUM_HALF, of_levels
 from asmdnn.corpus.grouped import EDGES, channels_last, rows, whole
 from asmdnn.generators.dot.few_inputs import MOST_HELD, FewInputsSpec
-from asmdnn.generators.dot.grouped_shape import MOST_PIXELS, REGISTERS, Segment
+from asmdnn.generators.dot.grouped_shape import OTHER_REGISTERS, Segment
 from asmdnn.generators.functions.postops import BinaryOp, Operand
+from asmdnn.isa.vectors import VECTORS
 
 
 def inputs_of(isa: str, inputs: int, *segments: Segment, **more: Any) -> FewInputsSpec:
@@ -22,7 +23,7 @@ def inputs_of(isa: str, inputs: int, *segments: Segment, **more: Any) -> FewInpu
 def kernels(isa: str) -> Iterator[FewInputsSpec]:
     """Kernels as wide as registers allow, strides, dilations; planar and channels last."""
     for kernel in range(1, MOST_HELD + 1):
-        most = min(MOST_PIXELS[isa], REGISTERS[isa] - kernel - 1)
+        most = VECTORS[isa].count - max(OTHER_REGISTERS, kernel + 1)
         yield inputs_of(isa, 3, whole(most, kernel), kernel=kernel, bias=True)
     last = {"src_pixel_bytes": 12, "src_row_bytes": 600, "src_tap_bytes": 600, "input_bytes": (0, 4, 8)}
     yield inputs_of(isa, 3, whole(3, 3, 2), stride=2, bias=True, **last)

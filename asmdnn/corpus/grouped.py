@@ -6,8 +6,9 @@ from typing import Any
 
 from asmdnn.corpus.conv import LANES, LEAKY, RELU, SUM_HALF, of_levels
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
-from asmdnn.generators.dot.grouped_shape import MOST_PIXELS, REGISTERS, Band, Segment
+from asmdnn.generators.dot.grouped_shape import OTHER_REGISTERS, Band, Segment
 from asmdnn.generators.functions.postops import BinaryOp, Operand
+from asmdnn.isa.vectors import VECTORS
 
 INSIDE = (Band(1, 0, 3),)
 EDGES = (Band(1, 2, 1), Band(2, 0, 3), Band(1, 0, 2), Band(1, 0, 0))
@@ -61,7 +62,7 @@ def channels_last(isa: str, vectors: int, channels: int) -> dict[str, Any]:
 def kernels(isa: str) -> Iterator[GroupedRowsSpec]:
     """Kernels as wide as registers allow, strides, dilations."""
     for kernel in (1, 2, 3, 5, 7, 9):
-        most = min(MOST_PIXELS[isa], REGISTERS[isa] - kernel - 1)
+        most = VECTORS[isa].count - max(OTHER_REGISTERS, kernel + 1)
         yield rows(isa, whole(most, kernel), kernel=kernel, bias=True)
     yield rows(isa, Segment(6, 4, 13), kernel=13, padding=4, bias=True)
     yield rows(isa, whole(3, 10), kernel=10, bands=(Band(1, 0, 1),), **channels_last(isa, 1, 3))

@@ -7,7 +7,7 @@ from typing import Any
 from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.generators.recurrent.cells import Cell, form_of
 from asmdnn.generators.recurrent.tile import RecurrentTileSpec
-from asmdnn.generators.recurrent.tile_shape import BLOCKS, CellOperand
+from asmdnn.generators.recurrent.tile_shape import CellOperand, blocks_of
 
 LSTM, VANILLA, LBR, PROJECTION = Cell("lstm"), Cell("vanilla", activation="tanh"), Cell("lbr_gru"), Cell("projection")
 CELLS = (
@@ -72,7 +72,7 @@ def cells(isa: str) -> Iterator[RecurrentTileSpec]:
 
 def blocks(isa: str) -> Iterator[RecurrentTileSpec]:
     """Every full block, of one vector of units and of several, with whole vectors and with a tail."""
-    lanes, most = LANES[isa], BLOCKS[isa]
+    lanes, most = LANES[isa], blocks_of(isa)
     for cell, vectors in ((LSTM, 1), (LBR, 1), (Cell("gru_gates"), 1), (VANILLA, 2), (PROJECTION, 4), (VANILLA, 1)):
         rows = most[vectors * form_of(cell).gates]
         yield tile(isa, cell, rows, vectors * lanes, 8, together=6)

@@ -5,7 +5,6 @@ from itertools import count
 
 import numpy as np
 
-from asmdnn.isa.levels import AVX2
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, View, views
 from asmdnn.planning.phases import of_one_width
@@ -19,7 +18,7 @@ class Assembly:
     tuning: what phases are planned by.  isa: the level of kernels that move.
     """
 
-    def __init__(self, tuning: Tuning, isa: str = AVX2.name) -> None:
+    def __init__(self, tuning: Tuning, isa: str) -> None:
         self.tuning, self.isa = tuning, isa
         self.words: list[str] = []
         self.phases: list[Phase] = []

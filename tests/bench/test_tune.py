@@ -12,7 +12,10 @@ from asmdnn import environment
 from asmdnn.bench import tune
 from asmdnn.bench.timing import Times
 from asmdnn.cli.main import main
+from asmdnn.jit import tuned_folder
 from asmdnn.primitives.core import tuned
+from asmdnn.primitives.core.implementation import plan_key, plans
+from asmdnn.primitives.core.registry import kind_of
 
 WORDS = ["--conv", "--isa=avx2", "--alg=auto", "--dir=FWD_I"]
 PROBLEM = "mb1ic16ih9oc24oh9kh3ph1"
@@ -85,6 +88,43 @@ def test_the_fastest_is_kept_and_found(clock: list[float], directory: Path, caps
         results.append(memories["dst"].numpy())
     np.testing.assert_allclose(results[1], results[0], rtol=1e-3, atol=1e-3)
     assert np.array_equal(results[1], results[2])
+
+
+def test_what_is_kept_is_seen_at_once(directory: Path) -> None:
+    """By requests whose plan is not made yet: the folder, which was looked for in vain, is there now."""
+    before = planned()
+    desc, engine = described()
+    key = plan_key(kind_of(desc).planners, desc, dnn.Attr(), engine.isa, engine.machine)
+    assert not tuned_folder.has_any()
+    choice = tuned.Choice("", "another", before.implementation, 2.0, (1,), "")
+    tuned.keep(key, engine, before.plan, choice)
+    assert directory.is_dir()
+    plans.shrink(0)  # not clear_caches, which looks again
+    after = dnn.primitive_desc(desc, engine=engine)
+    assert after.choice is not None
+    assert after.choice.name == "another"
+
+
+def test_the_folder_is_looked_at_once(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And again for other variables, and after clear_caches: then another process's choices are seen."""
+    looks = list[Path]()
+
+    def is_folder(path: Path) -> bool:
+        looks.append(path)
+        return False
+
+    monkeypatch.setattr(tuned_folder.os.path, "isdir", is_folder)
+    engine = dnn.Engine(isa="avx2", threads=1)
+    for rows in (1, 2, 3):
+        source, weights, dst = (dnn.MemoryDesc(dims, dnn.f32, "ab") for dims in ((rows, 8), (8, 8), (rows, 8)))
+        dnn.primitive_desc(dnn.MatMul(source, weights, dst), engine=engine)
+    assert looks == [directory]
+    monkeypatch.setenv(environment.CACHE_DIR, str(directory / "other"))
+    tuned_folder.has_any()
+    assert looks == [directory, directory / "other" / "tuned"]
+    dnn.clear_caches()
+    tuned_folder.has_any()
+    assert len(looks) == 3
 
 
 def test_what_others_say_of_it(

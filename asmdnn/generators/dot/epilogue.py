@@ -21,8 +21,8 @@ from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.element import Element
 from asmdnn.isa.elements import element_of, native_element
-from asmdnn.isa.levels import AVX2
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
+from asmdnn.isa.vectors import NARROWEST
 from asmdnn.types import DataType, f32
 
 Part = tuple[Lanes, Lanes]  # of a vector, those that are stored, and those that are real
@@ -37,7 +37,7 @@ class EndingTypes:
 
     dst: DataType = f32
     operands: tuple[tuple[int, DataType], ...] = ()
-    isa: str = AVX2.name
+    isa: str = NARROWEST
 
     def of(self, operand: Operand | None) -> DataType:
         return self.dst if operand is OLD_DST else dict(self.operands).get(operand.argument, f32)

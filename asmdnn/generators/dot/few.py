@@ -22,7 +22,7 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import TapGroup
 from asmdnn.generators.dot.epilogue import TileEpilogue
-from asmdnn.generators.dot.few_shape import ARGUMENTS, BIAS, DST, PIXELS, SRC, TAPS, WEIGHTS
+from asmdnn.generators.dot.few_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, most_at_once
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Register, mem
@@ -59,7 +59,7 @@ class FewTileSpec:
     @property
     def at_once(self) -> int:
         """Pixels whose sums are in registers."""
-        most = PIXELS[self.isa][self.outputs]
+        most = most_at_once(self.isa, self.outputs)
         return min(most, 1 << (self.pixels - 1).bit_length())
 
     @property

@@ -11,14 +11,12 @@ from asmdnn.generators.functions.chain import names_of_operands, operands_read, 
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.vector import Lanes, Vector
-from asmdnn.isa.vectors import VECTORS, f32_level, lanes_of
+from asmdnn.isa.vectors import VECTORS, lanes_of
 from asmdnn.types import DataType, f32
 
 SRC, WEIGHTS, BIAS, DST = range(4)
 ARGUMENTS = ("src", "weights", "bias", "dst")
-# The most output pixels in registers: enough multiplies under way, in code that stays small.
-MOST_PIXELS = {"avx2": 12, "avx512_core": 28}
-REGISTERS = {"avx2": 16, "avx512_core": 32}
+OTHER_REGISTERS = 4  # that are no output pixels at least: the others are enough multiplies under way, in small code
 TAIL_REGISTERS = {32: 1, 64: 0}  # that a mask takes, by bytes of a vector
 LEAST_PIXELS = 8  # of a segment: their multiplies are under way together
 MOST_MULTIPLIES = 640  # of a segment's kernel row, all inputs of a group: code of 4 KiB
@@ -135,7 +133,7 @@ class GroupedRows:
         """
         v = VECTORS[self.isa]
         tail = TAIL_REGISTERS[v.bytes] * (channels < lanes_of(self.isa))
-        room = min(MOST_PIXELS[f32_level(self.isa)], v.count - tail - self.held - 1)
+        room = v.count - max(OTHER_REGISTERS, tail + self.held + 1)
         pixels = min(room, max(LEAST_PIXELS, MOST_MULTIPLIES // (self.kernel * self.group)))
         segments = -(-width // pixels)
         longer = -(-width // (segments - 1)) if segments > 1 else width

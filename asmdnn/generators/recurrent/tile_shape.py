@@ -1,11 +1,19 @@
 """Operands, arguments and blocks of tiles of a time step, for planners and generators; see tile.py."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from asmdnn.isa.vectors import VECTORS
+
 SRC, WEIGHTS = range(2)
-# The most rows for each number of vectors of a row, which are gates times vectors of units: accumulators, and beside
-# them a row of weights and an element of src, or an element of each row and a vector of weights.
-BLOCKS = {"avx2": {1: 12, 2: 6, 3: 4, 4: 3}, "avx512_core": {1: 24, 2: 14, 3: 8, 4: 6}}
+# By the registers of a level, as the blocks of dots.
+BLOCKS = {16: {1: 12, 2: 6, 3: 4, 4: 3}, 32: {1: 24, 2: 14, 3: 8, 4: 6}}
+
+
+def blocks_of(isa: str) -> Mapping[int, int]:
+    """The most rows for each number of vectors of a row, which are gates times vectors of units: accumulators, and
+    beside them a row of weights and an element of src, or an element of each row and a vector of weights."""
+    return BLOCKS[VECTORS[isa].count]
 
 
 @dataclass(frozen=True, slots=True)

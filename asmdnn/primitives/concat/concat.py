@@ -7,8 +7,7 @@ from typing import Any
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.rows import RowsSpec
-from asmdnn.isa.levels import AVX2
-from asmdnn.isa.vectors import f32_level
+from asmdnn.isa.vectors import NARROWEST, f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.sequences import items
 from asmdnn.planning.assembly import Assembly
@@ -99,7 +98,7 @@ def inside_of(desc: Concat, attr: Attr, engine: Engine) -> Inside:
     target = dst if can_be_cut(dst, desc) else row_major(dst.dims, dst)
     by = engine.tuning.moves
     streams, least_bytes = dst.size_bytes >= by.streaming_bytes, by.streamed_row_bytes
-    isa = AVX2.name if streams else assembly.isa  # lines that go past the caches are whole lines with any width
+    isa = NARROWEST if streams else assembly.isa  # lines that go past the caches are whole lines with any width
     for k, (src, start) in enumerate(zip(desc.srcs, desc.starts, strict=True)):
         if 0 not in src.dims:
             part = target.submemory(src.dims, along(start, desc.axis, dst.ndims))

@@ -54,7 +54,7 @@ def of_winograd(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterato
         resolved, geometry = prepared(desc, engine)
     except Refused:
         return
-    widths = usable(cuts.ROWS[engine.isa], -(-geometry.oc // lanes_of(engine.isa)))
+    widths = usable(cuts.rows_of(engine.isa), -(-geometry.oc // lanes_of(engine.isa)))
     for cut in cuts.candidates(geometry, engine.isa, (*FORMS,), widths):
         try:
             yield str(cut), with_cut(resolved, attr, engine, geometry, cut)

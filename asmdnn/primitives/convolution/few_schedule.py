@@ -9,7 +9,7 @@ import numpy as np
 
 from asmdnn.generators.dot.conv_shape import TapGroup
 from asmdnn.generators.dot.few import FewTileSpec
-from asmdnn.generators.dot.few_shape import ARGUMENTS, PIXELS
+from asmdnn.generators.dot.few_shape import ARGUMENTS, most_at_once
 from asmdnn.generators.functions.postops import Operand
 from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.vectors import lanes_of
@@ -134,7 +134,7 @@ def cycles_of(g: ConvGeometry, pattern: Pattern, engine: Engine) -> float:
     """Expected cycles of a tile: its multiplies, the tree that adds lanes, three instructions for a sum, and what L1
     does not hold, which some pixels after the other read."""
     tuning, pixels = engine.tuning, len(pattern.src_pixel_bytes)
-    at_once = PIXELS[engine.isa][g.oc]
+    at_once = most_at_once(engine.isa, g.oc)
     vectors = -(-g.ic // lanes_of(engine.isa)) * g.positions_of_pixel
     apart = min(at_once, g.places)
     step = apart * step_cycles(at_once // apart, g.oc, 0, tuning.phases)

@@ -18,7 +18,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.forking import importing
 from asmdnn.jit.store import SUFFIX, TUNED_FOLDER, DiskStore
-from asmdnn.jit.tuned_folder import tuned_directory
+from asmdnn.jit.tuned_folder import look_again, tuned_directory
 from asmdnn.planning.machine import machine_of
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.core.engine import Engine
@@ -66,6 +66,7 @@ def keep(plan_key: str, engine: Engine, plan: Plan, choice: Choice) -> None:
 
     facts = [choice.problem, choice.name, choice.default, choice.gain, list(choice.threads), choice.sources]
     store().put(key_of(plan_key, engine), TUNED_FOLDER, encode_plan(plan, facts))
+    look_again()
 
 
 def forget(plan_key: str, engine: Engine) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from asmdnn.generators.move.gather import ARGUMENTS, DST, INDEX_BYTES, INDICES, GatherSpec
-from asmdnn.isa.levels import AVX2
+from asmdnn.isa.vectors import NARROWEST
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.calls import Call, phases_of
@@ -17,7 +17,6 @@ from asmdnn.primitives.reorder.copies import Inside, in_two_ways
 from asmdnn.primitives.shapes.formats import row_major
 
 NAME = "gather"
-KERNEL_ISA = AVX2.name  # its kernels serve every level
 MAX_STEP = 2**31 - 1  # bytes: steps in code are 32 bits
 
 
@@ -35,11 +34,11 @@ def inside_of(desc: Gather, attr: Attr, engine: Engine) -> Inside:
     if desc.dst.nelems():
         calls = list(calls_of(desc, tensors, engine))
         assembly.add(phases_of(calls, views(ARGUMENTS), engine.tuning.phases, along_dst=True))
-    whole = assembly.plan(f"{NAME}:{KERNEL_ISA}", tensors, ("dst",))
+    whole = assembly.plan(f"{NAME}:{NARROWEST}", tensors, ("dst",))
     return Inside(whole, passed, engine.tuning, engine.isa)
 
 
-plans = in_two_ways(NAME, inside_of, lambda _: KERNEL_ISA)
+plans = in_two_ways(NAME, inside_of, lambda _: NARROWEST)
 
 
 def calls_of(desc: Gather, tensors: dict[str, MemoryDesc], engine: Engine) -> Iterator[Call]:
@@ -65,7 +64,7 @@ def call_of(desc: Gather, tensors: dict[str, MemoryDesc], cut: tuple[Box, Loop, 
     if max(distance, dst_step, index_step) > MAX_STEP:
         raise Refused("rows are 2 GiB or more apart")
     spec = GatherSpec(
-        isa=KERNEL_ISA,
+        isa=NARROWEST,
         count=rows.extent,
         limit=desc.limit,
         row_bytes=row_bytes,

@@ -11,8 +11,7 @@ from asmdnn.generators.pooling.pixels import UNROLLED, PoolPixelsSpec
 from asmdnn.generators.pooling.planes import PoolPlanesSpec
 from asmdnn.generators.pooling.rows import BUFFER_BYTES, STRIDES, PoolRowsSpec
 from asmdnn.generators.pooling.window import PixelLoop
-from asmdnn.isa.levels import isa_of
-from asmdnn.isa.vectors import lanes_of, vector_bytes
+from asmdnn.isa.vectors import VECTORS, lanes_of, vector_bytes
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import PoolingTuning, Tuning
 from asmdnn.primitives.pooling.calls import PoolCall
@@ -106,12 +105,8 @@ def block_of(piece: WindowNest, elements: int, isa: str, tuning: PoolingTuning) 
         most = min(vectors, tuning.most_vectors)
         return max(1, min(row.times, tuning.most_vectors // most // 2)), most
     few = min(vectors, tuning.few_vectors)
-    room = registers_of(isa) - OTHER_REGISTERS - few
+    room = VECTORS[isa].count - OTHER_REGISTERS - few
     return max(1, min(row.times, room // few, tuning.most_pixels)), few
-
-
-def registers_of(isa: str) -> int:
-    return 32 if isa_of(isa).vector_bytes == 64 else 16
 
 
 def reads_dst(chain: Sequence[PostOp]) -> bool:

@@ -7,9 +7,9 @@ import numpy as np
 
 from asmdnn.generators.recurrent.cells import Cell, form_of
 from asmdnn.generators.recurrent.tile import UNROLL, RecurrentTileSpec
-from asmdnn.generators.recurrent.tile_shape import BLOCKS, CellOperand
+from asmdnn.generators.recurrent.tile_shape import CellOperand, blocks_of
 from asmdnn.isa.lines import LINE_BYTES
-from asmdnn.isa.vectors import lanes_of, vector_bytes
+from asmdnn.isa.vectors import VECTORS, lanes_of, vector_bytes
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64, Phase, View, records_of, views
@@ -17,10 +17,9 @@ from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.recurrent.rows import BufferRows, Runs, Turn
 
 LATENCY_SUMS = 8  # independent sums hide the latency of a multiply
-MOST_VECTORS = {"avx2": 8, "avx512_core": 4}  # of weights that one row reads at a time: so many streams
-TOGETHER = {"avx2": 3, "avx512_core": 6}  # vectors whose cells fill the ports; more only take registers
-KEPT_TOGETHER = {"avx2": 2, "avx512_core": 4}
-VECTORS = (1, 2, 4, 8)  # of units in a tile
+STREAMED_BYTES = 256  # of weights that one row reads at a time
+CELL_REGISTERS, KEEPING_REGISTERS = 5, 8  # of a vector's cell, one that keeps more for the way back: ports are filled
+UNIT_VECTORS = (1, 2, 4, 8)  # of units in a tile
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ class Stage:
     def known_vectors(self) -> tuple[int, ...]:
         """How many vectors of units a tile may have: those of a pair, or more where all are equally far apart."""
         even = all(pair == 2 * x.vector_bytes for x, pair in zip(self.operands, self.pairs, strict=True))
-        return VECTORS if even else VECTORS[:2]
+        return UNIT_VECTORS if even else UNIT_VECTORS[:2]
 
     @property
     def weights_bytes(self) -> int:
@@ -159,9 +158,9 @@ def tiles_of(stage: Stage, runs: Runs, tuning: Tuning) -> tuple[int, list[tuple[
     """Vectors of units at a time, and (first row, rows) of tiles: those that are expected to be fastest."""
     gates, known = form_of(stage.cell).gates, stage.known_vectors
     if max(count for _, count in runs) == 1:
-        most = min(MOST_VECTORS[stage.isa] // gates, stage.panels)
+        most = min(STREAMED_BYTES // vector_bytes(stage.isa) // gates, stage.panels)
         return max(n for n in known if n == 1 or n <= most), [(at, 1) for at, _ in runs]
-    blocks = BLOCKS[stage.isa]
+    blocks = blocks_of(stage.isa)
     cuts = []
     for vectors in (n for n in known if n * gates in blocks and (n == 1 or n <= stage.panels)):
         columns = vectors * gates
@@ -197,7 +196,7 @@ def tile(stage: Stage, rows: int, units: int, columns: int, lines: int) -> Recur
         operands=stage.operands if rows > 1 else tuple(replace(x, row_bytes=0) for x in stage.operands),
         ahead_lines=lines,
         sums=-(-LATENCY_SUMS // columns) if rows == 1 and depth > 1 else 1,
-        together=(KEPT_TOGETHER if cell.keeps else TOGETHER)[isa],
+        together=VECTORS[isa].count // (KEEPING_REGISTERS if cell.keeps else CELL_REGISTERS),
     )
 
 

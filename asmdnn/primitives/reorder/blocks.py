@@ -24,14 +24,12 @@ from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import UNITS, TransposeSpec, across_of
 from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.elements import element_of
-from asmdnn.isa.levels import AVX2
 from asmdnn.isa.lines import LINE_BYTES
-from asmdnn.isa.vectors import f32_level, vector_bytes
+from asmdnn.isa.vectors import NARROWEST, f32_level, f32_widths, vector_bytes
 from asmdnn.planning.loops import Box, Loop, cut_loop
 from asmdnn.planning.move_tuning import MoveTuning
 from asmdnn.types import f32
 
-VECTOR_BYTES = 32  # of kernels for AVX2, which serve every level
 WAY_BYTES = 4096  # of a way of L1, in all CPUs: lines so far apart meet in a set
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 SCALE, SCALE_BYTES = 2, f32.size_bytes  # the tensor of scales
@@ -180,7 +178,7 @@ class Blocks:
         if shape.transposes and self.conversion.is_copy and not pixels:
             unit = dst * shape.inner.extent
             extents = (rows.extent, columns.extent * shape.groups.extent)
-            spec = TransposeSpec(AVX2.name, unit, *extents, rows.src, columns.dst, zero_rows=shape.zeros)
+            spec = TransposeSpec(NARROWEST, unit, *extents, rows.src, columns.dst, zero_rows=shape.zeros)
             if shape.groups.extent > 1:
                 spec = replace(spec, group=columns.extent, group_bytes=shape.groups.dst)
             # Lines of dst wait half written meanwhile: 1.5x slower with 512 channels, where they meet, too.
@@ -190,23 +188,23 @@ class Blocks:
         if columns is SINGLE:
             columns = Loop(1, (src, dst))
         if box.padding or (self.conversion.is_copy and (columns.src, columns.dst) == (src, dst)):
-            copied = RowsSpec(AVX2.name, rows.extent, columns.extent * dst, rows.src, rows.dst, box.padding)
+            copied = RowsSpec(NARROWEST, rows.extent, columns.extent * dst, rows.src, rows.dst, box.padding)
             return self.cheapest(replace(copied, unrolled_bytes=self.tuning.unrolled_bytes))
         steps = ((rows.src, columns.src), (rows.dst, columns.dst), (scale_of(rows), scale_of(columns)))
         if pixels:
             conversion = BYTES if self.conversion.is_copy else self.conversion
-            return pixels(AVX2.name, conversion, rows.extent, columns.extent, *steps)
+            return pixels(NARROWEST, conversion, rows.extent, columns.extent, *steps)
         if shape.transposes and element_of(self.conversion.dst).packs_lanes and not self.conversion.sum:
             return ConvertNarrowSpec(f32_level(self.isa), self.conversion, rows.extent, columns.extent, *steps)
         if shape.transposes:
-            return self.fewest(ConvertTransposeSpec(AVX2.name, self.conversion, rows.extent, columns.extent, *steps))
+            return self.fewest(ConvertTransposeSpec(NARROWEST, self.conversion, rows.extent, columns.extent, *steps))
         conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion
         row_bytes = dst * columns.extent
-        lines = (columns.dst, rows.dst) == (dst, row_bytes) and row_bytes % VECTOR_BYTES == 0
+        lines = (columns.dst, rows.dst) == (dst, row_bytes) and row_bytes % vector_bytes(NARROWEST) == 0
         whole = dst == f32.size_bytes  # elements are stored as registers hold them
         streaming = self.streams and whole and lines and not conversion.sum
         more = (streaming, self.tuning.convert_ahead_bytes)
-        converted = ConvertSpec(AVX2.name, conversion, rows.extent, columns.extent, *steps, *more)
+        converted = ConvertSpec(NARROWEST, conversion, rows.extent, columns.extent, *steps, *more)
         wide = replace(converted, isa=f32_level(self.isa))
         fits = columns.extent >= WIDE_COLUMNS and not (streaming and row_bytes % vector_bytes(wide.isa))
         return wide if fits and (columns.src, columns.dst) == (src, dst) else converted
@@ -232,12 +230,12 @@ class Blocks:
         return min(self.levels(spec), key=self.cost)
 
     def levels(self, spec: Counted) -> list[Counted]:
-        """The kernel for AVX2, and for wider vectors if there are any."""
-        return [replace(spec, isa=isa) for isa in (AVX2.name, *{f32_level(self.isa)} - {AVX2.name})]
+        """The kernel for every size of vectors, narrow ones first."""
+        return [replace(spec, isa=isa) for isa in f32_widths(self.isa)]
 
     def cost(self, spec: Counted) -> float:
         """In instructions on ymm registers."""
-        return spec.operations * (self.tuning.wide_cost if spec.vector_bytes > VECTOR_BYTES else 1)
+        return spec.operations * (self.tuning.wide_cost if spec.vector_bytes > vector_bytes(NARROWEST) else 1)
 
     def streaming(self, spec: Copy) -> Copy:
         """The kernel with streaming stores if its vectors follow one another.
@@ -255,7 +253,7 @@ class Blocks:
 
 def whole_vectors(count: int) -> int:
     """Not more, and without a rest of vectors if there are several."""
-    return count // VECTOR_BYTES * VECTOR_BYTES or count
+    return count - count % vector_bytes(NARROWEST) or count
 
 
 def most_groups(row_bytes: int) -> int:

@@ -22,7 +22,7 @@ from asmdnn.generators.move.compensation import (
     has_lanes,
 )
 from asmdnn.generators.move.rows import RowsSpec
-from asmdnn.isa.levels import AVX2
+from asmdnn.isa.vectors import NARROWEST
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.tags import LETTERS
@@ -55,7 +55,7 @@ def add_compensation(
     tuning = assembly.tuning
     if 0 in dst.dims:
         size_bytes = compensation_desc(dst, mask).size_bytes
-        zeros = RowsSpec(AVX2.name, 1, size_bytes, 0, size_bytes, zero=True)
+        zeros = RowsSpec(NARROWEST, 1, size_bytes, 0, size_bytes, zero=True)
         made = [Call(zeros, (0, 0), (), tuning.moves.call_cycles)] if size_bytes else []
         assembly.add(phases_of(made, places, tuning.phases))
         return
@@ -65,7 +65,7 @@ def add_compensation(
     made = []
     for box, outputs in calls(dst, mask, dense):
         sizes = (outputs.extent, dense, outputs.src, steps.extent, steps.src, outputs.dst)
-        spec = CompensationSpec(AVX2.name, *sizes, factor)
+        spec = CompensationSpec(NARROWEST, *sizes, factor)
         cycles = min(tuning.moves.call_cycles + spec.cycles_a_tap * len(taps), MOST_CYCLES)
         outer = sorted((x for x in box.loops if x is not outputs), key=lambda x: -x.dst)
         made.append(Call(spec, box.starts, tuple(outer), cycles))

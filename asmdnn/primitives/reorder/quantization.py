@@ -9,7 +9,7 @@ from asmdnn.generators.functions import quotient
 from asmdnn.generators.functions.quotient import QuotientSpec
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.convert_block import ARGUMENTS
-from asmdnn.isa.levels import AVX2
+from asmdnn.isa.vectors import NARROWEST
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.calls import Call, phases_of
@@ -58,7 +58,7 @@ def quantization_of(src: MemoryDesc, dst: MemoryDesc, attr: Attr) -> Quantizatio
     count = count_of(src.dims, shared)
     if "dst" in scales and count:
         steps = {name: F32_BYTES if mask else 0 for name, mask in scales.items()}
-        divide = QuotientSpec(AVX2.name, count, steps.get("src"), steps["dst"], total)
+        divide = QuotientSpec(NARROWEST, count, steps.get("src"), steps["dst"], total)
         if total:
             conversion = replace(conversion, sum=1.0, sum_factors=count * F32_BYTES)
     return Quantization(conversion, tensors, strides_of(src.dims, shared) if scales else None, divide)

@@ -6,8 +6,7 @@ from math import prod
 import numpy as np
 
 from asmdnn.generators.winograd.weights import TAPS, WeightsTransformSpec
-from asmdnn.isa.levels import AVX2
-from asmdnn.isa.vectors import lanes_of, vector_bytes
+from asmdnn.isa.vectors import NARROWEST, lanes_of, vector_bytes
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.assembly import Assembly
@@ -33,20 +32,20 @@ def plan(desc: Reorder, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]
     try:
         return planned(desc, desc.dst, attr, engine)
     except Refused as reason:
-        return Refusal(f"{NAME}:{AVX2.name}", str(reason))
+        return Refusal(f"{NAME}:{NARROWEST}", str(reason))
 
 
 def planned(desc: Reorder, dst: WinogradDesc, attr: Attr, engine: Engine) -> Plan:
     """Raises Refused."""
     if desc.src.storage is not desc.src or desc.src.dtype != f32:
         raise Refused(f"src is {desc.src}, only plain and blocked f32 is implemented")
-    if dst.panel % lanes_of(AVX2.name):
-        raise Refused(f"dst has panels of {dst.panel} channels, no multiple of {lanes_of(AVX2.name)}")
+    if dst.panel % lanes_of(NARROWEST):
+        raise Refused(f"dst has panels of {dst.panel} channels, no multiple of {lanes_of(NARROWEST)}")
     if attr.post_ops or attr.quantizes or desc.compensation is not None:
         raise Refused("attributes and compensation are not implemented")
     assembly = Assembly(engine.tuning, engine.isa)
     add_transform(assembly, ("src", desc.src), ("dst", dst))
-    return assembly.plan(f"{NAME}:{AVX2.name}", {"src": desc.src, "dst": dst}, ("dst",))
+    return assembly.plan(f"{NAME}:{NARROWEST}", {"src": desc.src, "dst": dst}, ("dst",))
 
 
 def add_transform(assembly: Assembly, source: tuple[str, MemoryDesc], target: tuple[str, WinogradDesc]) -> None:
@@ -62,7 +61,7 @@ def add_transform(assembly: Assembly, source: tuple[str, MemoryDesc], target: tu
 
 def transform_phase(desc: WinogradDesc, buffers: tuple[str, str], tuning: Tuning) -> Phase:
     """Panels in buffers[0], transformed into buffers[1]."""
-    lanes, (*groups, oc, ic) = lanes_of(AVX2.name), (desc.adjoint if desc.turned else desc).dims[:-2]
+    lanes, (*groups, oc, ic) = lanes_of(NARROWEST), (desc.adjoint if desc.turned else desc).dims[:-2]
     vectors, tap_bytes = ic * desc.panel // lanes, desc.dtype.size_bytes * ic * desc.panel  # of one tap of a panel
     frequencies = prod(desc.storage.dims[-2:])
     most = tuning.winograd.weights_vectors
@@ -70,9 +69,9 @@ def transform_phase(desc: WinogradDesc, buffers: tuple[str, str], tuning: Tuning
     sizes, kernel = np.unique(np.minimum(most, vectors - first), return_inverse=True)
     # Turned taps are read from behind, beginning with the last one.
     step, begin = (-tap_bytes, (TAPS**2 - 1) * tap_bytes) if desc.turned else (tap_bytes, 0)
-    specs = tuple(WeightsTransformSpec(AVX2.name, desc.m, int(size), step, tap_bytes) for size in sizes)
+    specs = tuple(WeightsTransformSpec(NARROWEST, desc.m, int(size), step, tap_bytes) for size in sizes)
     panel = np.arange(prod(groups) * -(-oc // desc.panel))[:, None]
-    inside = vector_bytes(AVX2.name) * first
+    inside = vector_bytes(NARROWEST) * first
     source, target = ((panel * count * tap_bytes + inside).ravel() for count in (TAPS**2, frequencies))
     columns = {"weights": begin + source, "transformed": target}
     kernels = np.tile(kernel, len(panel))

@@ -22,8 +22,7 @@ from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.shuffle import ARGUMENTS, ShuffleSpec
 from asmdnn.generators.move.shuffle_body import Tile
 from asmdnn.generators.move.shuffle_elements import ElementsSpec
-from asmdnn.isa.levels import AVX2
-from asmdnn.isa.vectors import f32_level
+from asmdnn.isa.vectors import NARROWEST, f32_level, f32_widths, vector_bytes
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import digits, merge, pieces_of
 from asmdnn.planning.move_tuning import MoveTuning
@@ -60,7 +59,7 @@ class Records:
 
     def rows(self, spec: RowsSpec) -> RowsSpec:
         """For the level that takes fewest instructions, the lower one of two; streaming goes first."""
-        levels = [replace(spec, isa=isa) for isa in (AVX2.name, f32_level(self.isa))]
+        levels = [replace(spec, isa=isa) for isa in f32_widths(self.isa)]
         found = [streaming_rows(each) for each in levels] if self.streaming else levels
         return min(found, key=lambda each: (not each.streaming, cost_of(each, self.tuning)))
 
@@ -190,7 +189,7 @@ def cheapest(out: Records, units: Placed, vectors: Placed, step: int) -> Placed:
 
 def cost_of(spec: ShuffleSpec | PermuteSpec | RowsSpec, tuning: MoveTuning) -> float:
     """In instructions on ymm registers; of as many pixels as a vector has room for."""
-    if spec.vector_bytes > AVX2.vector_bytes:
+    if spec.vector_bytes > vector_bytes(NARROWEST):
         return spec.operations * tuning.wide_cost
     permutations = spec.permutations if isinstance(spec, PermuteSpec) else 0
     return spec.operations + permutations * (tuning.permute_cost - 1)
@@ -212,7 +211,7 @@ def kernel_of(axis: ShuffledAxis, step: int, tiles: list[Tile]) -> tuple[Shuffle
     parts = parts_of(tiles)
     src, dst = min(part.src for part in parts), min(part.dst for part in parts)
     moved = tuple(replace(part, src=part.src - src, dst=part.dst - dst) for part in parts)
-    return ShuffleSpec(AVX2.name, axis.element_bytes, axis.unit_bytes, 1, step or axis.unit_bytes, moved), src, dst
+    return ShuffleSpec(NARROWEST, axis.element_bytes, axis.unit_bytes, 1, step or axis.unit_bytes, moved), src, dst
 
 
 def by_rows(out: Records, axis: ShuffledAxis, runs: Runs) -> None:
@@ -224,7 +223,7 @@ def by_rows(out: Records, axis: ShuffledAxis, runs: Runs) -> None:
             origin = axis.origin(first)
             src_step = axis.origin(first + dst_step) - origin if rows > 1 else 0
             step = axis.offsets[first + dst_step] - axis.offsets[first] if rows > 1 else 0
-            spec = RowsSpec(AVX2.name, rows, row_bytes, src_step, step, unrolled_bytes=by.unrolled_bytes)
+            spec = RowsSpec(NARROWEST, rows, row_bytes, src_step, step, unrolled_bytes=by.unrolled_bytes)
             out.add(spec, start + origin, start + axis.offsets[first], rows * row_bytes)
 
 
@@ -248,7 +247,7 @@ def by_elements(out: Records, axis: ShuffledAxis, step: int, runs: Runs) -> None
         src, dst = min(s for s, _ in moves), min(d for _, d in moves)
         based_moves = tuple((s - src, d - dst) for s, d in moves)
         for start, count in chunks(runs, step, most):
-            spec = ElementsSpec(AVX2.name, size, count, step, based_moves)
+            spec = ElementsSpec(NARROWEST, size, count, step, based_moves)
             out.add(spec, start + src, start + dst, count * len(moves) * out.tuning.bytes_per_cycle)
 
 
@@ -263,7 +262,7 @@ def fill_padding(out: Records, desc: MemoryDesc, positions: Int64, covered: Int6
     edges = np.flatnonzero(rest[1:] != rest[:-1]).reshape(-1, 2).tolist()
     runs = [(size * begin, end - begin) for begin, end in edges]
     for start, count in chunks(runs, size, out.tuning.row_bytes // size):
-        out.add(RowsSpec(AVX2.name, 1, count * size, 0, 0, zero=True), 0, start, count * size)
+        out.add(RowsSpec(NARROWEST, 1, count * size, 0, 0, zero=True), 0, start, count * size)
 
 
 def chunks(runs: Runs, step: int, most: int) -> Iterator[tuple[int, int]]:

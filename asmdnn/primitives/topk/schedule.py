@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from asmdnn.generators.functions.topk import TopKSpec
 from asmdnn.generators.functions.topk_lists import Order
-from asmdnn.isa.levels import AVX2
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.vectors import NARROWEST, f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import tag_of
 from asmdnn.planning.assembly import Assembly
@@ -97,7 +96,7 @@ class TopKRequest:
     def isa_of_rows(self) -> str:
         """Of kernels of dense rows: the lower level for lists of several results of short ones."""
         is_short = self.desc.src.dims[self.desc.axis] <= self.tuning.topk.narrow_elements
-        return AVX2.name if self.desc.k > 1 and is_short else self.isa
+        return NARROWEST if self.desc.k > 1 and is_short else self.isa
 
     def lanes(self, tensors: Mapping[str, MemoryDesc]) -> Calls[TopKSpec]:
         """Vectors of a dense loop, each searched down the axis.  Raises Refused."""

@@ -13,7 +13,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution import few
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.winograd.cost import cycles_of, direct_cycles, packing_cycles
-from asmdnn.primitives.convolution.winograd.cut import ROWS, WinogradCut, candidates
+from asmdnn.primitives.convolution.winograd.cut import WinogradCut, candidates, rows_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.types import Algorithm
 
@@ -26,7 +26,7 @@ def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: E
     isa, tuning = engine.isa, engine.tuning
     caches = replace(machine_of(engine.machine).caches, l2_bytes=engine.l2_bytes)
     lanes = lanes_of(isa)
-    forms, widths = (*FORMS,), tuple(ROWS[isa])
+    forms, widths = (*FORMS,), tuple(rows_of(isa))
     if isinstance(weights, WinogradDesc):
         forms, widths = (weights.m,), (weights.panel // lanes,)
     cuts = list(candidates(g, isa, forms, usable(widths, -(-g.oc // lanes))))

@@ -10,7 +10,7 @@ from asmdnn.planning.cuts import runs_of
 from asmdnn.planning.tuning import Tuning, WinogradTuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.grouped import shares_vectors
-from asmdnn.primitives.convolution.winograd.cut import ROWS, CutSizes, WinogradCut, sizes_of
+from asmdnn.primitives.convolution.winograd.cut import CutSizes, WinogradCut, rows_of, sizes_of
 from asmdnn.types import f32
 
 KIB = 1024
@@ -73,7 +73,7 @@ def multiply_cycles(g: ConvGeometry, cut: WinogradCut, sizes: CutSizes, isa: str
     total, own = 0.0, tuning_of(g, tuning)
     for size, times in runs_of(sizes.tiles, cut.block if cut.is_fused else sizes.tiles):
         for vectors, count in ((cut.vectors, full), (last, 1)):
-            for rows, alike in runs_of(size, ROWS[isa][cut.vectors]) if vectors else ():
+            for rows, alike in runs_of(size, rows_of(isa)[cut.vectors]) if vectors else ():
                 step = step_cycles(rows, vectors, lanes_of(isa), tuning.phases)
                 total += alike * times * count * (own.block_cycles + g.ic * step)
     return total * sizes.frequencies * g.groups

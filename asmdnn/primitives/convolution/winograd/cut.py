@@ -1,17 +1,25 @@
 """How to cut a Winograd convolution: the form, the register block, blocks of tiles; and the candidates."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import gcd
 
+from asmdnn.generators.dot import conv_shape
 from asmdnn.generators.winograd.forms import FORMS
+from asmdnn.isa.dot import F32
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.types import f32
 
-# Rows of the register block for each number of vectors of output channels, as in the tiles of matrix products.
-ROWS = {"avx2": {1: 12, 2: 6, 3: 4}, "avx512_core": {1: 24, 2: 14, 3: 9}}
+MOST_VECTORS = 3  # of output channels in a panel
+
+
+@cache
+def rows_of(isa: str) -> Mapping[int, int]:
+    """Rows of the register block for each number of vectors of output channels, as in the tiles of convolutions."""
+    return {vectors: rows for vectors, rows in conv_shape.blocks_of(F32, isa).items() if vectors <= MOST_VECTORS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +136,7 @@ def candidates(g: ConvGeometry, isa: str, forms: Sequence[int], widths: Sequence
             yield WinogradCut(m, vectors, 0 if whole else tiles, panels, g.groups)
             for groups in together:
                 held = sorted({1, panels}) if groups == 1 else [panels]
-                for block in blocks_of(tiles, ROWS[isa][vectors], g.groups // groups):
+                for block in blocks_of(tiles, rows_of(isa)[vectors], g.groups // groups):
                     yield from (WinogradCut(m, vectors, block, n, groups) for n in held)
 
 

@@ -29,7 +29,7 @@ from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.tiling import ahead_lines
-from asmdnn.primitives.convolution.winograd.cut import ROWS, CutSizes, WinogradCut
+from asmdnn.primitives.convolution.winograd.cut import CutSizes, WinogradCut, rows_of
 from asmdnn.primitives.convolution.winograd.tiles import WinogradTiles
 from asmdnn.types import f32
 
@@ -144,7 +144,7 @@ def products(job: WinogradJob, tiles: int, panel: int, panels: int) -> Records:
     """For every frequency and group, and `panels` panels from one on, all tiles; each prefetches a share of the next
     weights."""
     sizes, found = job.sizes, []
-    runs = runs_of(tiles, ROWS[job.isa][job.cut.vectors])
+    runs = runs_of(tiles, rows_of(job.isa)[job.cut.vectors])
     into_bytes, out_bytes, width_bytes = (f32.size_bytes * x for x in (job.g.ic, job.g.oc, job.width))
     lines = ahead_lines(width_bytes, sum(times for _, times in runs), job.tuning.phases)
     ranges = (np.arange(n) for n in (sizes.frequencies, job.cut.groups, panels))
