@@ -17,11 +17,11 @@ from asmdnn.planning.host import require_executable
 from asmdnn.primitives.core.engine import Engine
 
 if TYPE_CHECKING:  # a network from a pack runs without planners
-    from asmdnn.network.compiled import Compiled
+    from asmdnn.network.compiled import CompiledSegment
     from asmdnn.network.graph import Model
-    from asmdnn.network.planned import Planned
-    from asmdnn.network.saved import Saved
-    from asmdnn.network.segments import Segment
+    from asmdnn.network.planned import NetworkPlan
+    from asmdnn.network.saved import PackedNetwork
+    from asmdnn.network.segments import NativeSegment
     from asmdnn.network.static import StaticGraph
     from asmdnn.network.verification import Difference
 
@@ -40,8 +40,8 @@ class Network(KeepsState):
     def __init__(
         self,
         engine: Callable[[], Engine],
-        source: "Planned | Saved",
-        plan: "Callable[[], Planned] | None" = None,
+        source: "NetworkPlan | PackedNetwork",
+        plan: "Callable[[], NetworkPlan] | None" = None,
         origin: "Origin | None" = None,
         states: StateArrays | None = None,
     ) -> None:
@@ -105,7 +105,7 @@ class Network(KeepsState):
         return self.planned("looked at").graph
 
     @property
-    def segments(self) -> "tuple[Segment | Compiled, ...]":
+    def segments(self) -> "tuple[NativeSegment | CompiledSegment, ...]":
         """Native parts, with their primitives and plans, and nodes in numpy, in the order in which they run."""
         return self.planned("looked at").segments
 
@@ -269,19 +269,19 @@ class Network(KeepsState):
         self._native(what)
         require_executable(self._runnable.isa)
 
-    def _compiled(self, what: str) -> "Compiled":
+    def _compiled(self, what: str) -> "CompiledSegment":
         (segment,) = self.planned(what).segments
         return segment  # type: ignore[return-value]
 
-    def planned(self, what: str = "looked at") -> "Planned":
+    def planned(self, what: str = "looked at") -> "NetworkPlan":
         """All that planning finds out; it is planned now if the network came from the cache.
 
         Raises InvalidArguments for a network from a pack: it cannot be `what`.
         """
         with importing():
-            from asmdnn.network.planned import Planned
+            from asmdnn.network.planned import NetworkPlan
 
-        if isinstance(self._source, Planned):
+        if isinstance(self._source, NetworkPlan):
             return self._source
         if self._plan is None:
             raise InvalidArguments(f"a network from a pack cannot be {what}: load its model, or make it, for that")

@@ -51,32 +51,14 @@ def inner_product(
     arrays = {"src": typed("x", x), "weights": typed("w", w) if weights_desc is None else w.array}
     if b is not None:
         arrays["bias"] = typed("b", b)
-    target = where = None
-    if out is not None:
-        target = typed_output("out", out)
-        where = layout_key(target)
     channels = check_dims(arrays["src"].shape, arrays["weights"].shape if weights_desc is None else weights_desc.dims)
     numbers = NONE if scales is zero_points is NOTHING else numbers_of(scales, zero_points, channels)
-    chain, modes = chain_of(post_ops), (fpmath_mode, accumulation_mode)
-    shapes = tuple([(name, *layout_key(array)) for name, array in arrays.items()])
-    key = ("inner_product", shapes, weights_desc, where, chain, modes, dtype, numbers.key, engine_key(engine))
-    try:
-        call = find(key)
-    except Exception:  # what cannot be hashed or compared is nothing that prepare() takes
-        call = None
-    if call is None:
-        request = ProductRequest(chain, dtype, scales, zero_points, engine, modes)
-        call = calls.put(key, prepare(arrays, weights_desc, target, numbers, request))
-    operands = [*arrays.values(), *numbers.arrays.values()]
-    if chain:
-        operands += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
-    result = call(operands, target)
-    if out is not None or result.dtype is F32:
-        return result if out is None else out
-    return result.view(numpy_type(call.target.dtype, [array.dtype for array in arrays.values()]))
+    modes = fpmath_mode, accumulation_mode
+    request = ProductRequest(chain_of(post_ops), dtype, scales, zero_points, engine, modes)
+    return compute(arrays, weights_desc, out, numbers, request)
 
 
-class Numbers(NamedTuple):
+class Quantities(NamedTuple):
     """Scales and zero points.  masks, points: by the primitive's names of tensors; arrays: by those of arguments."""
 
     masks: Mapping[str, int]
@@ -89,17 +71,17 @@ class Numbers(NamedTuple):
         return tuple(self.masks.items()), tuple(self.points)
 
 
-NONE = Numbers(NOTHING, NOTHING, NOTHING)
+NONE = Quantities(NOTHING, NOTHING, NOTHING)
 
 
-def numbers_of(scales: Mapping[str, Any], zero_points: Mapping[str, Any], channels: int) -> Numbers:
+def numbers_of(scales: Mapping[str, Any], zero_points: Mapping[str, Any], channels: int) -> Quantities:
     """Those of a call.  Raises InvalidArguments."""
     arguments = Arguments(TENSORS, "w", "output channels", channels, CHANNELS)
     factors, points = arguments.vectors("scales", scales), arguments.vectors("zero_points", zero_points)
     arrays = {f"{TENSORS[x]}_scales": values for x, values in factors.items()}
     arrays |= {f"{TENSORS[x]}_zero_points": values for x, values in points.items()}
     masks = {TENSORS[x]: CHANNELS * (values.size > 1) for x, values in factors.items()}
-    return Numbers(masks, {TENSORS[x]: 0 for x in points}, arrays)
+    return Quantities(masks, {TENSORS[x]: 0 for x in points}, arrays)
 
 
 def check_dims(x: tuple[int, ...], w: tuple[int, ...]) -> int:
@@ -111,11 +93,42 @@ def check_dims(x: tuple[int, ...], w: tuple[int, ...]) -> int:
     return w[0]
 
 
+def compute(
+    arrays: Mapping[str, AnyArray],
+    packed: MemoryDesc | None,
+    out: Any,
+    numbers: Quantities,
+    request: ProductRequest,
+) -> AnyArray:
+    """By a call that is kept; packed: the format of weights that are in one."""
+    target = where = None
+    if out is not None:
+        target = typed_output("out", out)
+        where = layout_key(target)
+    chain, engine = chain_of(request.post_ops), request.engine
+    shapes = tuple([(name, *layout_key(array)) for name, array in arrays.items()])
+    asked = chain, request.modes, request.dtype, numbers.key, engine_key(engine)
+    key = ("inner_product", shapes, packed, where, asked)
+    try:
+        call = find(key)
+    except Exception:  # what cannot be hashed or compared is nothing that prepare() takes
+        call = None
+    if call is None:
+        call = calls.put(key, prepare(arrays, packed, target, numbers, request))
+    operands = [*arrays.values(), *numbers.arrays.values()]
+    if chain:
+        operands += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
+    result = call(operands, target)
+    if out is not None or result.dtype is F32:
+        return result if out is None else out
+    return result.view(numpy_type(call.target.dtype, [array.dtype for array in arrays.values()]))
+
+
 def prepare(
     arrays: Mapping[str, AnyArray],
     packed: MemoryDesc | None,
     out: AnyArray | None,
-    numbers: Numbers,
+    numbers: Quantities,
     request: ProductRequest,
 ) -> ArrayCall:
     """The call for arrays of these shapes, strides and types.  Raises InvalidArguments, Unimplemented."""
