@@ -119,7 +119,7 @@ def array_products() -> dict[str, Call]:
         "ops.pack_conv_weights": (
             dnn.ops.pack_conv_weights,
             lambda: {"w": array(3, 2, 3, 3), "image": (1, 2, 5, 5), "stride": 1, "padding": 1, "dilation": 1,
-                     "groups": 1, "algorithm": "auto", "engine": ENGINE},
+                     "groups": 1, "algorithm": "auto", "fpmath_mode": "bf16", "engine": ENGINE},
         ),
     }  # fmt: skip
 
