@@ -17,13 +17,13 @@ from asmdnn.planning.host import require_executable
 from asmdnn.primitives.core.engine import Engine
 
 if TYPE_CHECKING:  # a network from a pack runs without planners
+    from asmdnn.network.accuracy import Verification
     from asmdnn.network.compiled import CompiledSegment
     from asmdnn.network.graph import Model
     from asmdnn.network.planned import NetworkPlan
     from asmdnn.network.saved import PackedNetwork
     from asmdnn.network.segments import NativeSegment
     from asmdnn.network.static import StaticGraph
-    from asmdnn.network.verification import Difference
 
 Origin = tuple[Callable[..., "Network"], tuple[Any, ...]]
 MOST_REPEATS = 100_000
@@ -235,16 +235,18 @@ class Network(KeepsState):
         return analysis(self._compiled("analysed").steps, seconds)
 
     @within_memory
-    def verify(self, feeds: Mapping[str, Any]) -> "list[Difference]":
+    def verify(self, feeds: Mapping[str, Any]) -> "Verification":
         """Compare every primitive of a native network with its operators in double precision, on the operands that it
-        got.  Returns the differences in order; those that do not `fit` their bound name what is wrong."""
+        got.  Returns a list of the differences in order; those that do not `fit` their bound name what is wrong.  Its
+        text, `steps` and `outputs` say how far each is from definitions in float64 and f32 from the inputs on."""
         self._executable("verified")
         with importing():
+            from asmdnn.network.accuracy import verification
             from asmdnn.network.stepwise import Stepwise
-            from asmdnn.network.verification import differences
 
         values = self._with_states(feeds)
-        return differences(self.graph, Stepwise(self._compiled("verified"), self.engine, values), values)
+        run = Stepwise(self._compiled("verified"), self.engine, values)
+        return verification(self.graph, run, values, self._outputs_of(values))
 
     @within_memory
     def _times(self, what: str, feeds: Mapping[str, Any], repeats: int) -> list[float]:
