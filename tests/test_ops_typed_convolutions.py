@@ -10,6 +10,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.definitions.convolution import convolution
 from asmdnn.definitions.windows import SlidingWindow
+from asmdnn.ops.calls import calls
 
 RANDOM = np.random.default_rng(9)
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -47,6 +48,35 @@ def test_floats_of_16_bits(kind: Any, dtype: dnn.DataType | None, groups: int) -
         )
         assert result.dtype == (kind if dtype is None else np.float32) and result.shape == wanted.shape
         assert (np.abs(result - wanted) <= 64 * 2.0**-24 * size + wanted * ROUNDOFF[result.dtype.name]).all()
+
+
+@pytest.mark.isa("avx512_core_bf16")
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("transposed", [False, True], ids=["conv", "transpose"])
+def test_f32_with_weights_that_a_mode_packed(transposed: bool, groups: int) -> None:
+    """Rounded to bf16 once, not in every call: bits are those of plain weights in that mode."""
+    ops = dnn.ops
+    conv, pack = ops.conv2d, ops.pack_conv_weights
+    if transposed:
+        conv, pack = ops.conv_transpose2d, ops.pack_conv_transpose_weights  # type: ignore[assignment]
+    engine = dnn.Engine(isa="avx512_core_bf16")
+    window: dict[str, Any] = {"padding": 1, "groups": groups, "engine": engine, "fpmath_mode": "bf16"}
+    x, w, b = (floats(*dims, kind=np.float32) for dims in ((2, 64, 14, 14), (64, 64 // groups, 3, 3), (64,)))
+    packed = pack(w, x.shape, **window)
+    assert packed.desc.dtype == dnn.bf16
+    assert pack(w, x.shape, **{**window, "fpmath_mode": "strict"}).desc.dtype == dnn.f32
+    wanted = conv(x, w, b, **window)
+    exact = conv(x, w, b, **{**window, "fpmath_mode": "strict"})
+    size = conv(np.abs(x), np.abs(w), np.abs(b), **{**window, "fpmath_mode": "strict"})
+    assert np.abs(wanted - exact).max() > 0 and (np.abs(wanted - exact) <= 2.0**-7 * size).all()
+    for _ in range(2):
+        result = conv(x, packed, b, **window)
+        assert result.dtype == np.float32
+        np.testing.assert_array_equal(result, wanted)
+    assert any(packed.desc in key for key in calls.entries), "described in every call, which takes ten times as long"
+    half = np.zeros(wanted.shape, np.float16)
+    assert conv(x, packed, b.astype(np.float16), out=half, **window) is half
+    assert (np.abs(half - wanted) <= 2.0**-10 * (size + 1)).all()
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8])

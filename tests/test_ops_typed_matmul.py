@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.ops.calls import calls
 
 RANDOM = np.random.default_rng(5)
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -61,6 +62,21 @@ def test_quantised_to_bytes() -> None:
     assert (np.abs(out - np.clip(np.rint(exact), 0, 255)) <= doubt).all()
     floating = dnn.ops.matmul(a, b, scales={"b": columns})
     np.testing.assert_array_equal(floating, columns * (a.astype(np.int64) @ b.astype(np.int64)))
+
+
+@pytest.mark.isa("avx512_core_bf16")
+def test_f32_with_weights_that_a_mode_packed() -> None:
+    """Bits are those of plain weights in that mode; calls are kept."""
+    engine = dnn.Engine(isa="avx512_core_bf16")
+    a, b = floats(64, 256, kind=np.float32), floats(256, 64, kind=np.float32)
+    packed = dnn.ops.pack_weights(b, engine, fpmath_mode="bf16")
+    assert packed.desc.dtype == dnn.bf16
+    wanted = dnn.ops.matmul(a.astype(BF16), b.astype(BF16), dtype=dnn.f32, engine=engine)
+    for bias in (None, np.zeros((1, 64), np.float16)):
+        result = dnn.ops.matmul(a, packed, bias, fpmath_mode="bf16", engine=engine)
+        assert result.dtype == np.float32
+        np.testing.assert_array_equal(result, wanted)
+    assert any(packed.desc in key for key in calls.entries), "described in every call, which takes ten times as long"
 
 
 A, B = integers(np.uint8, 4, 8), integers(np.int8, 8, 3)

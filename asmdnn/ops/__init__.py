@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from asmdnn.ops.elementwise import binary as binary
     from asmdnn.ops.elementwise import eltwise as eltwise
     from asmdnn.ops.elementwise import select as select
+    from asmdnn.ops.inner_products import inner_product as inner_product
     from asmdnn.ops.lookup import embedding as embedding
     from asmdnn.ops.lookup import gather as gather
     from asmdnn.ops.masking import dropout as dropout
@@ -86,6 +87,7 @@ MODULES = {
         "conv_weight_gradient",
     ),
     "elementwise": ("binary", "eltwise", "select"),
+    "inner_products": ("inner_product",),
     "lookup": ("embedding", "gather"),
     "masking": ("dropout",),
     "moves": ("concat", "expand", "pad", "slice", "split"),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.ops.arguments import pads, per_axis
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.convolution.words import algorithm_of
 from asmdnn.primitives.core.descriptor import primitive_desc
@@ -143,10 +144,10 @@ def packing_desc(
     plain: MemoryDesc,
     image: tuple[int, ...] | None,
     window: ConvWindow,
-    engine: Engine | None,
+    planned: tuple[Attr, Engine | None],
     src: DataType = f32,
 ) -> MemoryDesc:
-    """The format of weights for images of these dims, whose elements are of type `src`."""
+    """The format of weights for images of these dims, whose elements are of type `src`; planned: with what."""
     strides, dilations = (
         per_axis(name, n, kind.axes, 1) for name, n in (("stride", window.stride), ("dilation", window.dilation))
     )
@@ -159,4 +160,4 @@ def packing_desc(
         pixels = [(USUAL_PIXELS - 1) * s + extent for s, extent in zip(strides, extents, strict=True)]
         image, window = (1, channels, *pixels), window._replace(padding=0)
     desc = description(kind, MemoryDesc(image, src, "abx"), any_format(plain), None, window)
-    return primitive_desc(desc, engine=engine).plan.tensors["weights"]
+    return primitive_desc(desc, *planned).plan.tensors["weights"]

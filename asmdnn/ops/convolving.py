@@ -10,7 +10,7 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output, packed_or_plain
 from asmdnn.ops.calls import ArgumentPacker, ArrayCall, calls, desc_of, layout_of
 from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow, any_format, description, plain_weights
-from asmdnn.ops.quantized import ProductRequest, attr_of, is_plain, is_typed
+from asmdnn.ops.quantized import ProductRequest, attr_of, is_plain, needs_types
 from asmdnn.ops.typed_conv import typed_convolution
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
@@ -28,7 +28,7 @@ def convolve(
 ) -> AnyArray:
     """The call for x, w and b, looked up by all that it depends on."""
     (x, w, b), engine = inputs, request.engine
-    if not is_plain(request.dtype, request.scales, request.zero_points) or is_typed(x) or is_typed(w):
+    if not is_plain(request.dtype, request.scales, request.zero_points) or needs_types(x, w, b, out):
         return typed_convolution(kind, inputs, window, out, request)
     image = x if type(x) is np.ndarray and x.dtype is F32 else as_f32("x", x)
     weights, second = packed_or_plain("w", w)

@@ -11,7 +11,7 @@ from asmdnn.memory.tags import LETTERS, MAX_NDIMS
 from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output, packed_or_plain, widened
 from asmdnn.ops.calls import ArrayCall, calls, layout_of
 from asmdnn.ops.packed import pack
-from asmdnn.ops.quantized import NOTHING, ProductRequest, attr_of, is_plain, is_typed
+from asmdnn.ops.quantized import NOTHING, ProductRequest, attr_of, is_plain, is_typed, needs_types
 from asmdnn.ops.typed_matmul import packed_typed, typed_matmul
 from asmdnn.primitives.attributes.attr import NO_ATTR, AnyPostOp, Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
@@ -49,7 +49,7 @@ def matmul(
     Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
     """
     modes = fpmath_mode, accumulation_mode
-    if not is_plain(dtype, scales, zero_points) or is_typed(a) or is_typed(b):
+    if not is_plain(dtype, scales, zero_points) or needs_types(a, b, bias, out):
         return typed_matmul(a, b, bias, out, ProductRequest(post_ops, dtype, scales, zero_points, engine, modes))
     x = a if type(a) is np.ndarray and a.dtype is F32 else as_f32("a", a)
     y, second = packed_or_plain("b", b)

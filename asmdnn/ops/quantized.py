@@ -17,9 +17,10 @@ from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.primitive import Primitive
-from asmdnn.types import DATA_TYPES, AccumulationMode, DataType, FpMathMode, f32, s32
+from asmdnn.types import DATA_TYPES, AccumulationMode, DataType, FpMathMode, bf16, f16, f32, s32
 
 TYPED = frozenset(("float16", "bfloat16", "int8", "uint8", "f16", "bf16", "s8", "u8", "s4", "u4"))  # numpy's and ours
+ROUNDED = (bf16, f16)  # what an fpmath_mode makes of f32 weights
 Modes = tuple[FpMathMode, AccumulationMode]
 STRICT: Modes = ("strict", "strict")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -32,6 +33,19 @@ def is_typed(x: Any) -> bool:
         return not (kind is F32 or kind is f32) and str(getattr(kind, "name", kind)) in TYPED
     except Exception:  # whatever the caller's object does: who reads it as f32 says what is wrong with it
         return False
+
+
+def needs_types(x: Any, w: Any, *others: Any) -> bool:
+    """Whether arrays are no matter of f32 alone, whose calls are kept; those with weights that an fpmath_mode packed
+    are.  others: bias and destination, or None."""
+    if not is_typed(w):
+        return is_typed(x)
+    is_rounded = type(w) is Memory and bool(w.desc.inner_blocks) and w.desc.dtype in ROUNDED
+    return not is_rounded or not all(is_f32(other) for other in (x, *others) if other is not None)
+
+
+def is_f32(x: Any) -> bool:
+    return type(x) is np.ndarray and x.dtype is F32
 
 
 def is_plain(dtype: DataType | None, scales: Any, zero_points: Any) -> bool:

@@ -14,6 +14,7 @@ from asmdnn.ops.arguments import AnyArray, image_dims
 from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow, description, packing_desc, plain_weights
 from asmdnn.ops.quantized import Arguments, ProductRequest, check_typed_output, execute, packed_source
 from asmdnn.ops.typed import named, typed
+from asmdnn.primitives.attributes.attr import NO_ATTR
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reordering import reorder
 
@@ -77,4 +78,6 @@ def packed_typed(
     window.plain(kind)
     weights = weights_of(kind, w, window.groups)
     dims, dtype = image_dims(image, kind.axes + 2), weights.desc.dtype
-    return reorder(weights, packing_desc(kind, weights.desc, dims, window, engine, packed_source(dtype)), engine=engine)
+    planned = NO_ATTR, engine
+    target = packing_desc(kind, weights.desc, dims, window, planned, packed_source(dtype))
+    return reorder(weights, target, engine=engine)

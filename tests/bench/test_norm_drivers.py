@@ -21,6 +21,8 @@ PROBLEMS = [
     "--bnorm --tag=axb,aBx8b --dir=FWD_D,FWD_I --flags=A,GCHA --attr-post-ops=,linear:2:1 mb2ic19ih5",
     "--gnorm --tag=abx,aBx8b --dir=FWD_D,FWD_I --flags=CH --attr-post-ops=sum:0.5+relu g4mb2ic16ih5 g19mb2ic19id3ih4",
     "--sdpa --mask=none,buffer,buffer_1d,buffer_2d,causal_bottom_right --ktag=abx,abdc,any 1x4x9x8:1x2x8x12:1x2x12x5",
+    "--sdpa --dt=bf16,f16,bf16:bf16:bf16:f32,f32:f32:f32:f16 --mask=none,buffer,causal_bottom_right --ktag=abx,any "
+    "1x4x9x8:1x2x8x12:1x2x12x5",
     "--sdpa --qtag=acbd --ktag=abx,acdb --dtag=acbd --scale=div --mask=causal_top_left 2x4x8x8:2x4x8x8:2x4x8x8",
     '--lrn --tag=abx,axb,aBx8b --dir=FWD_D,FWD_I mb2ic16ih5_ls3alpha0.5k2 mb1ic20iw7_ls4beta0.6n"a"',
     "--lrn --tag=abx,axb,aBx8b --alg=WITHIN --mb=1 ic16ih5_ls3alpha0.5 ic3id2ih4iw3_ls2",

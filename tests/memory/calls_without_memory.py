@@ -35,6 +35,7 @@ def calls() -> dict[str, Callable[[], object]]:
         "matmul": lambda: ops.matmul(matrix, matrix, engine=ENGINE),
         "matmul, strided": lambda: ops.matmul(strided, matrix, engine=ENGINE),
         "matmul, a list": lambda: ops.matmul(rows, matrix, engine=ENGINE),
+        "inner_product": lambda: ops.inner_product(strided, matrix, engine=ENGINE),
         "pack_weights": lambda: ops.pack_weights(matrix, engine=ENGINE),
         "resize": lambda: ops.resize(image, factor=2, engine=ENGINE),
         "conv2d": lambda: ops.conv2d(image, weights, padding=1, engine=ENGINE),

@@ -36,10 +36,15 @@ DEPTHWISE = {  # problem, formats
 }
 OTHERS = {  # which rows of bytes do not take, and rows of halves do
     "groups of four": ("g5mb1ic20ih6oc20kh3ph1", "grouped"),
+    "groups of eight": ("g5mb2ic40ih6oc40kh3ph1", "grouped"),
     "groups of 16": ("g2mb1ic32ih5oc32kh3ph1", "grouped"),
     "eleven wide": ("g16mb1ic16ih3iw14oc16kh3kw11ph1pw5", "depthwise"),
     "several for each": ("g7mb1ic7ih6oc28kh3ph1", "repeat+depthwise"),
 }
+
+BY_TILES = {  # too many channels for a vector, or tiles multiply them in pairs, in no more steps than rows
+    ("groups of 16", "avx2"), ("groups of eight", "avx512_core_bf16"), ("groups of 16", "avx512_core_bf16"),
+}  # fmt: skip
 
 
 def word_of(tags: tuple[str, str, str], level: str) -> str:
@@ -109,8 +114,18 @@ def test_halves(level: str, src: dnn.DataType, shape: str) -> None:
 def test_groups_of_halves(level: str, src: dnn.DataType, shape: str) -> None:
     text, name = OTHERS[shape]
     pd = check_halves(text, ("any", "any", "any"), src, level)
-    name = "direct" if shape == "groups of 16" and level == "avx2" else name
+    if (shape, level) in BY_TILES:
+        name = "direct"
     assert pd.implementation in (f"{name}:{level}", f"widen+{name}:{level}")
+
+
+@pytest.mark.isa("avx512_core_bf16")
+@pytest.mark.parametrize("channels", [8, 16])
+def test_blocks_of_channels_stay_with_rows(channels: int) -> None:
+    """Tiles of pairs would copy them first."""
+    text = f"g{48 // channels}mb1ic48ih5oc48kh3ph1"
+    pd = check_halves(text, BLOCKED, dnn.bf16, "avx512_core_bf16")
+    assert pd.implementation == "grouped:avx512_core_bf16"
 
 
 @OF_HALVES

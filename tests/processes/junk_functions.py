@@ -105,6 +105,12 @@ def array_products() -> dict[str, Call]:
         "ops.conv_transpose_weight_gradient": (
             dnn.ops.conv_transpose_weight_gradient, lambda: {**back, "x": array(1, 2, 5, 5), "kernel": 3}
         ),
+        "ops.inner_product": (
+            dnn.ops.inner_product,
+            lambda: {"x": array(2, 3, 2), "w": array(4, 3, 2), "b": array(4), "post_ops": [], "dtype": dnn.f32,
+                     "scales": {"w": 2}, "zero_points": {}, "fpmath_mode": "bf16", "accumulation_mode": "any",
+                     "out": array(2, 4), "engine": ENGINE},
+        ),
         "ops.matmul": (dnn.ops.matmul, lambda: {**product, "engine": ENGINE}),
         "ops.pack_quantized_weights": (
             dnn.ops.pack_quantized_weights, lambda: {"b": array(64, 4), "dtype": "u4", "group": 32, "engine": ENGINE}
@@ -113,7 +119,7 @@ def array_products() -> dict[str, Call]:
         "ops.pack_conv_weights": (
             dnn.ops.pack_conv_weights,
             lambda: {"w": array(3, 2, 3, 3), "image": (1, 2, 5, 5), "stride": 1, "padding": 1, "dilation": 1,
-                     "groups": 1, "algorithm": "auto", "engine": ENGINE},
+                     "groups": 1, "algorithm": "auto", "fpmath_mode": "bf16", "engine": ENGINE},
         ),
     }  # fmt: skip
 

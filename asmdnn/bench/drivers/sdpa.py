@@ -28,6 +28,8 @@ TRANSPOSED = (0, 1, 3, 2)  # keys as rows, which descriptions have
 # Whether a mask's dims are those of the scores, by its name.
 BUFFERS = {"buffer": (1, 1, 1, 1), "buffer_1d": (0, 0, 0, 1), "buffer_2d": (0, 0, 1, 1)}
 CAUSAL = ("causal_top_left", "causal_bottom_right")
+BF16_ROUNDOFF = 2.0**-9  # of probabilities, which sum up to 1, where a level multiplies bf16
+TYPES = ("f32", "bf16", "f16")
 SRC, WEIGHTS, DST = (NUMBERS[name] for name in ("src", "weights", "dst"))
 
 
@@ -47,8 +49,8 @@ class SdpaSettings(Settings):
 SdpaCase = Case[SdpaSettings, DimsProblem]
 
 
-def plain(dims: tuple[int, ...]) -> dnn.MemoryDesc:
-    return dnn.MemoryDesc(dims, dnn.f32, "abcd"[: len(dims)])
+def plain(dims: tuple[int, ...], dtype: dnn.DataType = dnn.f32) -> dnn.MemoryDesc:
+    return dnn.MemoryDesc(dims, dtype, "abcd"[: len(dims)])
 
 
 class SdpaWork(TensorWork):
@@ -71,13 +73,14 @@ class SdpaWork(TensorWork):
         self.scores, self.depth = (*query[:3], key[3]), key[2]
         self.is_causal = settings.mask in CAUSAL
         result = (*query[:3], value[3])
-        self.keys = desc_of(key, "f32", settings.ktag)  # as the product takes them
+        of_query, of_key, of_value, of_dst = (settings.dt.split(":") * 4)[:4]
+        self.keys = desc_of(key, of_key, settings.ktag)  # as the product takes them
         rows = (*key[:2], key[3], key[2])
         self.descs = {
-            "query": desc_of(query, "f32", settings.qtag),
-            "key": desc_of(rows, "f32", "any") if settings.ktag == "any" else self.keys.permute_axes(TRANSPOSED),
-            "value": desc_of(value, "f32", settings.vtag),
-            "dst": desc_of(result, "f32", settings.dtag),
+            "query": desc_of(query, of_query, settings.qtag),
+            "key": desc_of(rows, of_key, "any") if settings.ktag == "any" else self.keys.permute_axes(TRANSPOSED),
+            "value": desc_of(value, of_value, settings.vtag),
+            "dst": desc_of(result, of_dst, settings.dtag),
         }
         if settings.mask in BUFFERS:
             has = zip(BUFFERS[settings.mask], self.scores, strict=True)
@@ -99,31 +102,36 @@ class SdpaWork(TensorWork):
     def answer(self, data: TensorData) -> Answer:
         query, key, value = (self.real(data, name) for name in ("query", "key", "value"))
         values = attention(query, key, value, self.depth**-0.5, self.added(data))
-        return Answer(values, attention_error(query, key), "numpy")
+        of_bf16 = {self.descs[name].dtype for name in ("query", "key", "value")} == {dnn.bf16}
+        return self.judged(data, values, attention_error(query, key) + BF16_ROUNDOFF * of_bf16)
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         return Composition(self, isa, threads)
 
 
 class Composition:
-    """oneDNN's two products and a softmax in place, on one buffer of all scores; a PeerSide."""
+    """oneDNN's two products and a softmax, in place on one buffer of all scores if types are f32; a PeerSide."""
 
     def __init__(self, work: SdpaWork, isa: str, threads: int) -> None:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage, Tensor
 
         self.work = work
-        query, value = (work.descs[name] for name in ("query", "value"))
+        query, value, dst = (work.descs[name] for name in ("query", "value", "dst"))
         if query.dims[1] != value.dims[1]:
             raise InvalidArguments("the peer onednn has as many heads of keys as of queries")
         scores = plain(work.scores)
         self.mask = work.descs.get("mask", plain((1, 1, *work.scores[2:])))
         more = {"binary_1": Tensor(65536 | 2, self.mask)} if work.settings.mask != "none" else {}
         first = {"src": Tensor(SRC, query), "weights": Tensor(WEIGHTS, work.keys), "dst": Tensor(DST, scores), **more}
-        second = {"src": Tensor(SRC, scores), "weights": Tensor(WEIGHTS, value), "dst": Tensor(DST, work.descs["dst"])}
+        self.shares = plain(work.scores, value.dtype)  # which the second product multiplies
+        second = {"src": Tensor(SRC, self.shares), "weights": Tensor(WEIGHTS, value), "dst": Tensor(DST, dst)}
         self.scoring = OnednnPrimitive(self._scores, first, isa, threads)
         shared = Storage(shared={"src": self.scoring.storage["dst"]})
-        both = {"src": Tensor(SRC, scores), "dst": Tensor(DST, scores)}
-        self.softmax = OnednnPrimitive(self._softmax, both, isa, threads, ("dst",), {"dst": "src"}, storage=shared)
+        both = {"src": Tensor(SRC, scores), "dst": Tensor(DST, self.shares)}
+        in_place = {"dst": "src"} if self.shares == scores else {}
+        self.softmax = OnednnPrimitive(self._softmax, both, isa, threads, ("dst",), in_place, storage=shared)
+        if not in_place:
+            shared = Storage(shared={"src": self.softmax.storage["dst"]})
         self.result = OnednnPrimitive(self._product, second, isa, threads, storage=shared)
 
     @property
@@ -147,7 +155,8 @@ class Composition:
         self.scoring.write(
             TensorData({"src": arrays["query"], "weights": keys, "dst": scores, "binary_1": mask}, False)
         )
-        self.result.write(TensorData({"src": scores, "weights": arrays["value"], "dst": arrays["dst"]}, False))
+        shares = scores.astype(self.shares.dtype.numpy)
+        self.result.write(TensorData({"src": shares, "weights": arrays["value"], "dst": arrays["dst"]}, False))
 
     def compute(self, data: Data) -> Array:
         self.write(data)
@@ -179,11 +188,15 @@ class Composition:
 def _types(word: str) -> str:
     """One for all, or those of query, key, value and dst."""
     given = word.lower().split(":")
-    return data_type("f32")(given[0] if len(given) == 4 and len({*given}) == 1 else word)
+    if len(given) != 4:
+        return data_type(*TYPES)(word)
+    names = [data_type(*TYPES)(name) for name in given]
+    return names[0] if len({*names}) == 1 else ":".join(names)
 
 
 def _title(case: SdpaCase) -> str:
-    words = [case.settings.mask] * (case.settings.mask != "none")
+    settings = case.settings
+    words = [settings.dt] * (settings.dt != "f32") + [settings.mask] * (settings.mask != "none")
     return " ".join([":".join("x".join(map(str, dims)) for dims in case.problem.tensors), *words])
 
 
@@ -192,7 +205,7 @@ DRIVER = Driver(
     SdpaSettings(),
     {
         "dir": Option("dir", direction(*PROP_KINDS), "FWD_I inference (default), FWD_D training", True),
-        "dt": Option("dt", _types, "data type: f32", True),
+        "dt": Option("dt", _types, "f32 (default), bf16, f16; or four, of query, key, value and dst", True),
         "qtag": Option("qtag", tag, "layout of queries: abx (default), acbd, ...", True),
         "ktag": Option("ktag", tag, "of keys, whose last dim is their number; abdc: each key is dense", True),
         "vtag": Option("vtag", tag, "of values", True),

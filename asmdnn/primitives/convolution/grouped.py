@@ -7,7 +7,7 @@ from asmdnn.generators.dot.depthwise import LONGEST_KERNEL as LONGEST_OF_LANES
 from asmdnn.generators.dot.depthwise import MOST_ROWS
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS
 from asmdnn.generators.dot.matmul_shape import RESULTS
-from asmdnn.isa.dot import F32
+from asmdnn.isa.dot import F32, multiplied
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
@@ -35,9 +35,10 @@ from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.starts import zero_points_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
-from asmdnn.types import f32, s32
+from asmdnn.types import bf16, f32, s32
 
 MULTIPLIED = "repeat+depthwise"
+PAIR = 2  # products of bf16 in a lane
 FAR_BYTES = 2**31 - 1  # what a displacement or an immediate operand can say
 ONE_ROW = Axis(1, 1, 1, 1, 1, 0)
 
@@ -58,6 +59,7 @@ def name_of(desc: ConvolutionDesc) -> str:
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan `desc` for tensors as they are.  Raises Refused."""
+    check_pairs(desc, level_of_rows(types_of(desc), engine).isa)
     return planned_parts(desc, attr, engine, lambda desc, src, dst: [make_geometry(desc, src, dst)])
 
 
@@ -159,6 +161,20 @@ def check_bytes(desc: ConvolutionDesc, group: int, isa: str) -> None:
     if group > 1:
         raise Refused(f"groups have {group} channels, rows of bytes are implemented for one")
     raise Refused(f"the kernel has {rows}x{columns} positions, of bytes at most {MOST_ROWS}x{LONGEST_OF_LANES}")
+
+
+def check_pairs(desc: ConvolutionForward, isa: str) -> None:
+    """Raises Refused where tiles multiply pairs of bf16 and take no more steps, group by group.
+
+    For a vector of dst, at each kernel position, rows multiply every channel of a group; tiles multiply all groups of
+    the vector one after the other, two channels at a time.
+    """
+    group, lanes = channels_of_group(desc, "src"), lanes_of(isa)
+    if desc.src.inner_blocks or desc.dst.inner_blocks:
+        return  # tiles would copy them
+    are_pairs = desc.src.dtype == desc.weights.dtype == bf16 and multiplied(bf16, bf16, isa).src == bf16
+    if are_pairs and group > 1 and group * PAIR >= lanes:
+        raise Refused(f"groups have {group} channels, tiles take {lanes // PAIR} steps for as many pairs of bf16")
 
 
 def shares_vectors(into: int, out: int, lanes: int) -> bool:
