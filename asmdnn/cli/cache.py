@@ -1,7 +1,10 @@
 """`asmdnn cache`: the kernels, networks and tuned plans on disk."""
 
+import json
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
@@ -9,8 +12,11 @@ from asmdnn.jit.pruning import parse_size, size_limit
 from asmdnn.jit.store import DiskStore, default_directory, enabled
 from asmdnn.jit.tuned_folder import tuned_directory
 
-USAGE = """asmdnn cache list           name, size and time since the last use of every kernel and network, and
-                            what asmdnn tune has kept
+if TYPE_CHECKING:
+    from asmdnn.primitives.core.tuned import Choice
+
+USAGE = """asmdnn cache list [--json]  name, size and time since the last use of every kernel and network, and
+                            what asmdnn tune has kept; --json: one JSON object, sizes in bytes, times in seconds
 asmdnn cache prune [SIZE]   remove those that were not used for longest until SIZE is left, such as 64M;
                             default: ASMDNN_CACHE_SIZE, else 256M, which is kept to while they are written, too;
                             and what was tuned with another version of asmdnn
@@ -22,6 +28,9 @@ def run(arguments: Sequence[str]) -> int:
     """`list`, `prune` or `clear`.  Raises InvalidArguments for other words."""
     if list(arguments) in (["-h"], ["--help"]):
         show_help(USAGE)
+        return 0
+    if list(arguments) == ["list", "--json"]:
+        print(json.dumps(_listed(DiskStore(default_directory())), indent=2))
         return 0
     command, *sizes = arguments or [""]
     if command not in ("list", "prune", "clear") or len(sizes) > (command == "prune"):
@@ -54,13 +63,29 @@ def _list(store: DiskStore) -> None:
     print(f"{len(kernels)} kernels{also}, {total / 1024:.1f} KiB in {store.directory}{off}")
 
 
-def _list_tuned() -> None:
+def _listed(store: DiskStore) -> dict[str, Any]:
+    """What `list` shows, for programs."""
+    now = time.time()
+    found = {
+        kind: [{"name": e.name, "key": e.key, "bytes": e.size, "unused_s": max(0, int(now - e.mtime))} for e in entries]
+        for kind, entries in (("kernels", store.list()), ("networks", store.images()))
+    }
+    tuned = [{"key": key, "choice": choice and asdict(choice)} for key, choice in _tuned()]
+    return {"directory": str(store.directory), "enabled": enabled(), **found, "tuned": tuned}
+
+
+def _tuned() -> "list[tuple[str, Choice | None]]":
+    """What asmdnn tune has kept, by key; None for what another version kept."""
     if not tuned_directory().is_dir():
-        return
+        return []
     from asmdnn.primitives.core import registry, tuned  # not above: the other words do not need numpy
 
     registry.kinds()  # so that all classes of specs are known
-    for key, choice in tuned.choices():
+    return list(tuned.choices())
+
+
+def _list_tuned() -> None:
+    for key, choice in _tuned():
         print(f"tuned  {key[:12]}  {f'{choice.problem}  {choice}' if choice else 'of another version'}")
 
 

@@ -4,10 +4,11 @@ Exit status 1 when something essential is missing: without a `missing` row every
 optional.
 """
 
+import json
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 
 from asmdnn import environment
@@ -33,16 +34,18 @@ class Finding:
     text: str
 
 
-BUNDLE_USAGE = """
+MORE_USAGE = """
+asmdnn doctor --json
+    {"ready": true, "findings": [{"subject": "ISA", "status": "ok", "text": "..."}, ...]}, with the same exit status
 asmdnn doctor --bundle[=FILE.zip] [PROBLEM in the words of asmdnn bench]
     a zip for a bug report: info, doctor, environment, versions, kernels; of a problem its plan and a checked run.
     Home directory, user's and machine's name are taken out."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Print a row for each check, or write a bundle.  Raises InvalidArguments."""
+    """Print a row for each check, or all as JSON, or write a bundle.  Raises InvalidArguments."""
     if list(arguments) in (["-h"], ["--help"]):
-        print(f"asmdnn doctor    {(__doc__ or '').partition(': ')[2].strip()}\n{BUNDLE_USAGE}")
+        print(f"asmdnn doctor    {(__doc__ or '').partition(': ')[2].strip()}\n{MORE_USAGE}")
         return 0
     if arguments and arguments[0].partition("=")[0] == "--bundle":
         from asmdnn.cli import bundle
@@ -50,13 +53,17 @@ def run(arguments: Sequence[str]) -> int:
         name = arguments[0].partition("=")[2] or bundle.DEFAULT_NAME
         print(f"{name}: {', '.join(bundle.write(name, arguments[1:]))}")
         return 0
-    if arguments:
+    as_json = list(arguments) == ["--json"]
+    if arguments and not as_json:
         raise InvalidArguments(f"doctor: expected no arguments, not '{' '.join(arguments)}'")
     findings = [_examine(subject, check) for subject, check in CHECKS.items()]
     findings += [_extra(*entry) for entry in EXTRAS.items()]
+    missing = [finding.subject for finding in findings if finding.status == "missing"]
+    if as_json:
+        print(json.dumps({"ready": not missing, "findings": [asdict(finding) for finding in findings]}, indent=2))
+        return MISSING_ESSENTIALS if missing else 0
     for finding in findings:
         print(f"{finding.status:<8} {finding.subject:<18} {finding.text}")
-    missing = [finding.subject for finding in findings if finding.status == "missing"]
     print(f"not ready: {', '.join(missing)}" if missing else "ready")
     return MISSING_ESSENTIALS if missing else 0
 

@@ -21,9 +21,14 @@ NAME_WIDTH = 18
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Print the rows.  Takes no arguments."""
+    """Print the rows.  Raises InvalidArguments for other words than --json."""
     if list(arguments) in (["-h"], ["--help"]):
-        print("asmdnn info    " + (__doc__ or "").partition(": ")[2])
+        print(
+            f"asmdnn info [--json]    {(__doc__ or '').partition(': ')[2]}\n--json prints the rows as one JSON object."
+        )
+        return 0
+    if list(arguments) == ["--json"]:
+        print(json.dumps(dict(_rows()), indent=2))
         return 0
     if arguments:
         raise InvalidArguments(f"info: expected no arguments, not '{' '.join(arguments)}'")

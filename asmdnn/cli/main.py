@@ -32,7 +32,7 @@ COMMANDS = {
 
 def usage() -> str:
     lines = "\n".join(f"  {name:<8} {text}" for name, text in COMMANDS.items())
-    more = "asmdnn COMMAND --help says more; asmdnn --version, or -V, the version."
+    more = "asmdnn COMMAND --help, or asmdnn help COMMAND, says more; asmdnn --version, or -V, the version."
     return f"usage: asmdnn COMMAND [...]\n\n{lines}\n\n{more}"
 
 
@@ -43,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
+    if words[:1] == ["help"] and words[1:]:
+        words = [*words[1:], "--help"]  # asmdnn help bench
     if not words or words[0] in ("-h", "--help", "help"):
         print(usage())
         return 0 if words else USAGE_ERROR

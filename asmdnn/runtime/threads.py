@@ -19,8 +19,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from asmdnn import environment
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.jit.native import address, function, open_library
+from asmdnn.runtime.quota import allowed_cpus
 
 _RUNTIME = re.compile(r".*/lib(gomp|iomp5|omp)\b[^/]*\.so[^/]*")  # torch's wheel has libgomp-a34b3233.so.1
 MAX_THREADS = 4096  # libgomp keeps a team on the caller's stack and overflows it with some ten thousands
@@ -59,12 +61,15 @@ def threads_usable() -> bool:
 
 
 def max_threads() -> int:
-    """How many threads the calling thread's next parallel region gets by default; 1 if threads are not usable."""
+    """How many threads the calling thread's next parallel region gets by default; 1 if threads are not usable.
+
+    What the OpenMP runtime says, and without OMP_NUM_THREADS no more than the CPU quota of the process's control group.
+    """
     if not (_usable if _usable is not None else _decide()):  # every array function asks, so without another call
         return 1
     runtime = _search()
     count: int = runtime.get_max_threads() if isinstance(runtime, OpenMP) else 1
-    return count if count > 0 else 1
+    return max(1, min(count, _quota()))
 
 
 def runtime_path() -> str | None:
@@ -94,6 +99,12 @@ def check_thread_count(threads: int) -> int:
     if threads > 1 and openmp() is None:
         raise Unimplemented(f"threads={threads} needs an OpenMP runtime: {_search()}")
     return threads
+
+
+@functools.cache
+def _quota() -> int:
+    """The most threads that nobody asked for; read once, because every array function asks."""
+    return MAX_THREADS if environment.raw("OMP_NUM_THREADS") else allowed_cpus() or MAX_THREADS
 
 
 @functools.cache

@@ -25,7 +25,10 @@ def test_help_is_there_for_every_command(command: str, capsys: pytest.CaptureFix
     assert main(["--help"]) == 0
     assert f"\n  {command} " in capsys.readouterr().out
     assert main([command, "--help"]) == 0
-    assert capsys.readouterr().out.startswith(f"asmdnn {command}")
+    text = capsys.readouterr().out
+    assert text.startswith(f"asmdnn {command}")
+    assert main(["help", command]) == 0
+    assert capsys.readouterr().out == text
 
 
 def test_no_command_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,6 +46,7 @@ def test_no_command_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
         (("bench", "--batch=resnet50"), "did you mean resnet_50?"),
         (("bench", "resnet_50"), "resnet_50: a problem set is written --batch=resnet_50"),
         (("bench", "matmul", "8x8:8x8"), "matmul: a driver is written --matmul"),
+        (("help", "bnech"), "no command 'bnech'; did you mean bench?"),
         (("info", "x"), "info: expected no arguments, not 'x'"),
         (("doctor", "x"), "doctor: expected no arguments, not 'x'"),
         (("cache",), "cache: expected list, prune [SIZE] or clear, not ''"),

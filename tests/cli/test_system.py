@@ -1,5 +1,6 @@
 """`info`, `doctor` and `cache`: the rows, the verdicts, and the kernels on disk."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -101,3 +102,41 @@ def test_cache_list_and_clear(capsys: pytest.CaptureFixture[str], cache_director
     assert rows(capsys) == [f"2 kernels and networks removed from {cache_directory}"]
     assert main(["cache", "list"]) == 0
     assert rows(capsys) == [f"0 kernels, 0.0 KiB in {cache_directory}"]
+
+
+def test_info_as_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(info, "cpu_brand", lambda: "A CPU")
+    assert main(["info", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert main(["info"]) == 0
+    shown = {row[: info.NAME_WIDTH].strip(): row[info.NAME_WIDTH :].strip() for row in rows(capsys)}
+    assert found == shown
+
+
+def test_doctor_as_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["doctor", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["ready"] is True
+    assert {finding["subject"] for finding in found["findings"]} >= set(doctor.CHECKS)
+    monkeypatch.setitem(doctor.CHECKS, "ISA", lambda: ("missing", "no CPU"))
+    assert main(["doctor", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["ready"] is False
+    assert {"subject": "ISA", "status": "missing", "text": "no CPU"} in found["findings"]
+
+
+def test_cache_list_as_json(capsys: pytest.CaptureFixture[str], cache_directory: Path) -> None:
+    DiskStore(cache_directory).put("a" * 64, "conv_one__avx2", b"\xc3")
+    assert main(["cache", "list", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (kernel,) = found.pop("kernels")
+    assert (kernel["name"], kernel["key"], kernel["bytes"] > 1) == ("conv_one__avx2", "a" * 64, True)
+    assert 0 <= kernel["unused_s"] < 3600
+    assert found == {"directory": str(cache_directory), "enabled": True, "networks": [], "tuned": []}
+
+
+@pytest.mark.parametrize("words", [["info", "--jso"], ["doctor", "--json", "x"], ["cache", "clear", "--json"]])
+def test_json_is_one_word_and_only_shows(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    output = capsys.readouterr()
+    assert (output.out, output.err.count("\n")) == ("", 1)
