@@ -8,7 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import asmdnn as dnn
-from tests.primitives.conv_case import ConvCase, case_of
+from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.isa.vectors import lanes_of
+from tests.primitives.conv_case import ConvCase, case_of, proven
 from tests.primitives.test_conv_shapes import CASES, few, many
 
 ENGINES = {isa: dnn.Engine(isa=isa, threads=1, l2_bytes=512 << 10) for isa in ("avx2", "avx512_core")}
@@ -136,3 +138,13 @@ def test_no_plan_refuses_its_own_choice(planned_isa: str, data: st.DataObject) -
 def test_none_of_many_plans_refuses_its_own_choice(planned_isa: str, data: st.DataObject) -> None:
     case = data.draw(CASES)
     check_own_choice(case, data.draw(attributes(case)), planned_isa)
+
+
+def test_tiles_of_one_vector_serve_images_of_further_sizes(planned_isa: str) -> None:
+    """They have no next vector of channels, so its distance, which grows with the image, is not in their code."""
+    channels, found = lanes_of(planned_isa), []
+    for width in (96, 192):
+        case = case_of(f"mb1ic{channels}ih64iw{width}oc{channels}oh64ow{width}kh3kw3ph1pw1 any any bias relu")
+        found.append(set(proven(case, planned_isa).plan.specs))
+    assert found[0] == found[1]
+    assert {type(spec) for spec in found[0]} == {ConvTileSpec}

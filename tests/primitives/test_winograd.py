@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.generators.winograd.products import ProductsTransformSpec
+from asmdnn.generators.winograd.source import SourceTransformSpec
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.codec import decode_plan, encode_plan
 from asmdnn.primitives.convolution.winograd import plan
@@ -52,6 +54,16 @@ def test_plans_of_the_other_level(cut: WinogradCut) -> None:
     pd = planned(case, "avx512_core", with_all_panels(case, "avx512_core", cut))
     decoded, _ = decode_plan(encode_plan(pd.plan))
     assert decoded.tensors == pd.plan.tensors
+
+
+def test_transforms_serve_further_batches(planned_isa: str) -> None:
+    """In phases, whatever a batch has of tiles and register blocks, its transforms are those of the first one."""
+    transforms = set[object]()
+    for images in (2, 3, 5, 8):
+        pd = planned(replace(SMALL, mb=images), planned_isa, WinogradCut(4, 2, 0, 2))
+        found = {x for x in pd.plan.specs if isinstance(x, SourceTransformSpec | ProductsTransformSpec)}
+        transforms = transforms or found
+        assert found == transforms and len(pd.plan.specs) > len(found)
 
 
 @pytest.mark.parametrize("case", EDGES, ids=name_of)

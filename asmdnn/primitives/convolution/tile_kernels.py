@@ -89,7 +89,7 @@ class TileKernels:
             src_channel_bytes=g.src.channel_bytes,
             weights_row_bytes=g.types.weights_bytes * self.tiling.vectors * lanes,
             dst_pixel_bytes=g.dst.pixel_bytes,
-            dst_vector_bytes=g.dst.channel(lanes),
+            dst_vector_bytes=g.dst.channel(lanes) if vectors > 1 else 0,  # which one vector serves at any distance
             whole_vectors=g.oc_stored % lanes == 0 or real == vectors * lanes,
             groups=tuple(taps.group for taps in groups),
             bias=depth.bias,

@@ -1,5 +1,6 @@
 """What Winograd's convolution does not take, each with its reason."""
 
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory.formats import format_of
 from asmdnn.memory.winograd import TAPS
 from asmdnn.planning.refusal import Refused
@@ -38,9 +39,9 @@ def check_channels(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout,
             )
 
 
-def check_distances(g: ConvGeometry, cut: WinogradCut, lanes: int) -> None:
+def check_distances(g: ConvGeometry, cut: WinogradCut, isa: str) -> None:
     """Raise Refused where code cannot reach: displacements have 32 bits."""
-    sizes = sizes_of(g, cut, lanes, g.mb)
+    sizes, lanes = sizes_of(g, cut, isa, g.mb), lanes_of(isa)
     for layout in (g.src, g.dst):
         if (cut.m + 2) * (layout.axis_bytes[0] + layout.axis_bytes[1]) > NEAR_BYTES or layout.channel(
             lanes

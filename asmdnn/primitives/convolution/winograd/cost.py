@@ -42,7 +42,7 @@ def tuning_of(g: ConvGeometry, tuning: Tuning) -> WinogradTuning:
 def cycles_of(g: ConvGeometry, cut: WinogradCut, isa: str, caches: CacheSizes, tuning: Tuning) -> float:
     """The whole convolution."""
     own, lanes, shares = tuning_of(g, tuning), lanes_of(isa), g.groups // cut.groups
-    sizes = sizes_of(g, cut, lanes, g.mb)
+    sizes = sizes_of(g, cut, isa, g.mb)
     traffic = traffic_of(g, cut, sizes, lanes, caches, tuning)
     calls = shares * sizes.tiles * (1 + -(-sizes.panels // cut.panels)) * tuning.phases.call_cycles
     transforms = (
@@ -87,7 +87,7 @@ def traffic_of(
     own, shares = tuning_of(g, tuning), g.groups // cut.groups
     held = own.weights_share * caches.l2_bytes
     blocks = -(-sizes.tiles // cut.block) if cut.is_fused else 1
-    between = sizes.source_bytes + sizes.products_bytes
+    between = sizes.source_held_bytes + sizes.products_held_bytes
     beyond = max(0, between - int(own.between_share * caches.l2_bytes))
     near = max(0, between - int(own.near_share * caches.l1d_bytes))
     all_weights, together = g.groups * sizes.group_bytes, cut.groups * sizes.group_bytes
@@ -99,7 +99,7 @@ def traffic_of(
         * (sizes.source_vectors * g.src_pixels + sizes.result_vectors * g.rows * g.width),
         spilled=shares * blocks * beyond * cut.is_fused,
         phases=max(0, between - own.phases_near_bytes) * (not cut.is_fused),
-        reread=shares * (-(-sizes.panels // cut.panels) - 1) * blocks * sizes.source_bytes,
+        reread=shares * (-(-sizes.panels // cut.panels) - 1) * blocks * sizes.source_held_bytes,
         near=shares * blocks * near * cut.is_fused,
     )  # fmt: skip
 

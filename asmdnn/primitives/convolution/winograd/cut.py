@@ -54,11 +54,15 @@ class CutSizes:
     Channels of groups lie side by side, though no whole vectors: then the products of one are whole vectors that reach
     into the next one's place, which are computed behind them.
 
+    Tiles lie `rows` together, each run with all its frequencies: a register block, or all of a fused block, in whole
+    register blocks.  So the distance of frequencies, which kernels contain, hardly depends on how many tiles there are.
     Rows are padded by a line, and frequencies are an odd number of lines apart: else the (m + 2)^2 places that one
     transform writes would share a few sets of L1.
     """
 
     tiles: int
+    together: int
+    rows: int
     frequencies: int
     source_vectors: int
     result_vectors: int
@@ -70,12 +74,37 @@ class CutSizes:
     products_frequency_bytes: int
 
     @property
-    def source_bytes(self) -> int:
+    def source_block_bytes(self) -> int:
+        """From a run of tiles to the next one."""
         return self.frequencies * self.source_frequency_bytes
 
     @property
-    def products_bytes(self) -> int:
+    def products_block_bytes(self) -> int:
         return self.frequencies * self.products_frequency_bytes
+
+    @property
+    def source_bytes(self) -> int:
+        """With the room of runs that have fewer tiles."""
+        return -(-self.together // self.rows) * self.source_block_bytes
+
+    @property
+    def products_bytes(self) -> int:
+        return -(-self.together // self.rows) * self.products_block_bytes
+
+    def steps(self, rows: int) -> tuple[int, int]:
+        """From a register block of so many rows to the next one, in the transformed source and in the products."""
+        if self.together <= self.rows:
+            return rows * self.source_row_bytes, rows * self.products_row_bytes
+        return self.source_block_bytes, self.products_block_bytes
+
+    @property
+    def source_held_bytes(self) -> int:
+        """What transforms fill of it."""
+        return self.frequencies * self.together * self.source_row_bytes
+
+    @property
+    def products_held_bytes(self) -> int:
+        return self.frequencies * self.together * self.products_row_bytes
 
     @property
     def group_bytes(self) -> int:
@@ -83,25 +112,29 @@ class CutSizes:
         return self.frequencies * self.panels * self.panel_bytes
 
 
-def sizes_of(g: ConvGeometry, cut: WinogradCut, lanes: int, images: int) -> CutSizes:
+def sizes_of(g: ConvGeometry, cut: WinogradCut, isa: str, images: int) -> CutSizes:
     """Of so many images."""
+    lanes, rows = lanes_of(isa), ROWS[isa][cut.vectors]
     tiles = images * tiles_of(g, cut.m)
     together = min(cut.block, tiles) if cut.is_fused else tiles
+    rows *= -(-together // rows) if cut.is_fused else 1  # maybe larger than L2: streams
     source_vectors, result_vectors = (-(-cut.groups * channels // lanes) for channels in (g.ic, g.oc))
     panels, width_bytes = -(-g.oc // (lanes * cut.vectors)), f32.size_bytes * lanes * cut.vectors
     held_bytes = width_bytes * cut.panels if cut.groups == 1 else f32.size_bytes * lanes * result_vectors
     source_row, products_row = f32.size_bytes * lanes * source_vectors + LINE_BYTES, held_bytes + LINE_BYTES
     return CutSizes(
         tiles=tiles,
+        together=together,
+        rows=rows,
         frequencies=FORMS[cut.m].frequencies,
         source_vectors=source_vectors,
         result_vectors=result_vectors,
         panels=panels,
         panel_bytes=g.ic * width_bytes,
         source_row_bytes=source_row,
-        source_frequency_bytes=odd_lines(together * source_row),
+        source_frequency_bytes=odd_lines(rows * source_row),
         products_row_bytes=products_row,
-        products_frequency_bytes=odd_lines(together * products_row),
+        products_frequency_bytes=odd_lines(rows * products_row),
     )
 
 
@@ -117,9 +150,9 @@ def tiles_of(g: ConvGeometry, m: int) -> int:
     return rows * cols
 
 
-def records_of_image(g: ConvGeometry, cut: WinogradCut, lanes: int) -> int:
+def records_of_image(g: ConvGeometry, cut: WinogradCut, isa: str) -> int:
     """Of a cut in blocks, about, and of the groups that are computed together."""
-    tiles, sizes = tiles_of(g, cut.m), sizes_of(g, cut, lanes, 1)
+    tiles, sizes = tiles_of(g, cut.m), sizes_of(g, cut, isa, 1)
     chunks, blocks = -(-sizes.panels // cut.panels), -(-tiles // cut.block)
     return tiles * (1 + chunks) + 2 * blocks * sizes.frequencies * sizes.panels * cut.groups
 

@@ -126,7 +126,7 @@ def prepared(desc: ConvolutionForward, engine: Engine) -> tuple[ConvolutionForwa
 def with_cut(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeometry, cut: WinogradCut) -> Plan:
     """The plan for a prepared description and the level of its kernels.  Raises Refused."""
     lanes = lanes_of(engine.isa)
-    check_distances(g, cut, lanes)
+    check_distances(g, cut, engine.isa)
     weights = WinogradDesc(desc.weights.dims, f32, cut.m, cut.vectors * lanes)
     check_weights(desc, weights)
     return scheduled(desc.with_formats({"weights": weights}), attr, engine, g, cut)
@@ -148,8 +148,8 @@ def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeome
     places = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
     images, rounds = g.mb, 1
     if cut.is_fused:
-        images, rounds = images_of_rounds(g.mb, records_of_image(g, cut, lanes), engine.tuning.convolution)
-    sizes = sizes_of(g, cut, lanes, images)
+        images, rounds = images_of_rounds(g.mb, records_of_image(g, cut, engine.isa), engine.tuning.convolution)
+    sizes = sizes_of(g, cut, engine.isa, images)
     vectors = sizes.source_vectors * lanes
     whole = vectors if desc.src.padded_dims[1] >= vectors else cut.groups * g.ic
     whole_vectors = desc.dst.padded_dims[1] % lanes == 0

@@ -23,7 +23,7 @@ from asmdnn.generators.winograd.products import ProductsTransformSpec
 from asmdnn.generators.winograd.source import SourceTransformSpec
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
-from asmdnn.planning.cuts import runs_of
+from asmdnn.planning.cuts import balanced, runs_of
 from asmdnn.planning.phase import Int64, records_of
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
@@ -85,10 +85,14 @@ class TileBlocks:
     tiles: slice
     size: int
 
-    @property
-    def rows(self) -> Int64:
-        """int64[tiles]: the place of each in its block."""
-        return np.arange(self.tiles.stop - self.tiles.start) % self.size
+    def places(self, rows: int, block_bytes: int, row_bytes: int) -> Int64:
+        """int64[tiles]: where each lies, in runs of at most so many."""
+        each = np.array(balanced(self.size, rows))
+        block = np.repeat(np.arange(len(each)), each)
+        row = np.arange(self.size) - (np.cumsum(each) - each)[block]
+        tile = np.arange(self.tiles.stop - self.tiles.start) % self.size
+        found: Int64 = (block * block_bytes + row * row_bytes)[tile]
+        return found
 
 
 def fused(job: WinogradJob, tiles: WinogradTiles) -> tuple[Records, Int64]:
@@ -135,7 +139,7 @@ def sources(job: WinogradJob, tiles: WinogradTiles, blocks: TileBlocks) -> Recor
         for down, across in tiles.reads_of
     )
     src = tiles.src_bytes[blocks.tiles]
-    columns = {"source": blocks.rows * sizes.source_row_bytes, "src": src}
+    columns = {"source": blocks.places(sizes.rows, sizes.source_block_bytes, sizes.source_row_bytes), "src": src}
     cycles = job.call_cycles + job.tuning.winograd.source_cycles(m, job.lanes) * sizes.source_vectors
     return job.records(columns, number[tiles.reads[blocks.tiles]]), np.full(len(src), cycles, np.int32)
 
@@ -152,16 +156,13 @@ def products(job: WinogradJob, tiles: int, panel: int, panels: int) -> Records:
     p += panel
     weights = group * sizes.group_bytes + (p * sizes.frequencies + f) * sizes.panel_bytes
     following = np.roll(weights, -1)
-    done = 0
+    source, into, done = 0, 0, 0
     for rows, times in runs:
         columns = {
-            "source": f * sizes.source_frequency_bytes + done * sizes.source_row_bytes + group * into_bytes,
+            "source": f * sizes.source_frequency_bytes + source + group * into_bytes,
             "weights": weights,
             "ahead": following + sizes.panel_bytes * done // tiles,
-            "products": f * sizes.products_frequency_bytes
-            + done * sizes.products_row_bytes
-            + group * out_bytes
-            + (p - panel) * width_bytes,
+            "products": f * sizes.products_frequency_bytes + into + group * out_bytes + (p - panel) * width_bytes,
         }
         vectors = [job.cut.vectors, (-(-job.g.oc // job.lanes) - 1) % job.cut.vectors + 1]
         number = job.numbers([product(job, rows, times, count, lines) for count in vectors])
@@ -169,7 +170,8 @@ def products(job: WinogradJob, tiles: int, panel: int, panels: int) -> Records:
         cost = [times * (job.call_cycles + each) for each in steps]
         last = (p == sizes.panels - 1).astype(np.int64)
         found.append((job.records(columns, number[last]), np.array(cost, np.int32)[last]))
-        done += rows * times
+        source_step, products_step = sizes.steps(rows)
+        source, into, done = source + times * source_step, into + times * products_step, done + rows * times
     return interleaved(found)
 
 
@@ -182,6 +184,7 @@ def interleaved(parts: list[Records]) -> Records:
 def product(job: WinogradJob, rows: int, times: int, vectors: int, lines: int) -> MatmulTileSpec:
     """`times` register blocks of `rows` tiles, behind one another, by a panel."""
     sizes = job.sizes
+    source_step, products_step = sizes.steps(rows)
     tile = MatmulTile(
         isa=job.isa,
         rows=rows,
@@ -195,7 +198,7 @@ def product(job: WinogradJob, rows: int, times: int, vectors: int, lines: int) -
         padded=True,
         dst_row_bytes=sizes.products_row_bytes,
         ahead_lines=lines,
-        items=Items(times, rows * sizes.source_row_bytes, 0, 0, rows * sizes.products_row_bytes),
+        items=Items(times, source_step, 0, 0, products_step),
     )
     return MatmulTileSpec(tile)
 
@@ -214,7 +217,7 @@ def results(job: WinogradJob, tiles: WinogradTiles, blocks: TileBlocks, panel: i
     )
     block = blocks.tiles
     kernel = 2 * tiles.makes[block][:, None] + (vectors == vectors[-1])
-    row = blocks.rows[:, None] * sizes.products_row_bytes
+    row = blocks.places(sizes.rows, sizes.products_block_bytes, sizes.products_row_bytes)[:, None]
     columns = {
         "bias": f32.size_bytes * lanes * vectors,
         "products": row + f32.size_bytes * lanes * (vectors - begin),
