@@ -2,7 +2,7 @@
 # BOCHS=1 runs AVX-512 code on an emulated CPU where this one has none; docs/proving.md says what that needs.
 # HOST=skylake_sp tests as if on such a machine, whatever this one is; asmdnn/planning/machine.py has the names.
 # Tests run in a process a core (JOBS); their OpenMP threads sleep while they wait, since others need the cores.
-.PHONY: venv models demo demo-kernels demo-train test test-all check clean
+.PHONY: venv models demo demo-kernels demo-train test test-all check docs clean
 
 python := .venv/bin/python
 JOBS := auto
@@ -38,6 +38,10 @@ check: venv
 	$(python) -m ruff check
 	$(python) -m mypy
 
+docs: venv # build/site: the pages, an API reference, a search; needs nothing of the network once mkdocs is installed
+	@$(python) -c 'import mkdocs, material, mkdocstrings, mkdocs_jupyter' 2>/dev/null || $(python) -m pip install -q -e ".[docs]"
+	$(python) -m tools.site
+
 clean:
-	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist .hypothesis .cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -21,16 +21,6 @@ SET_BY_OTHERS = {
 # Functions on arrays have keyword-only options, as those of numpy and torch, and so has what loads files.
 OPTIONS = ("asmdnn/ops/", "asmdnn/network/loading.py")
 
-# Class names that stand twice, and where.
-TWICE = {
-    "Step": "of a program and of a group of results, both in texts of specs; of a network, where nobody sees specs",
-    "Operand": "of a post-op, and of a recurrent cell: both in texts of specs",
-    "Segment": "of a row of pixels, in texts of specs; of a network, where nobody sees specs",
-    "Taps": "the positions of a window: of a pooling kernel, in texts of specs; of a convolution as planned",
-    "Loop": "so many steps, each so far on: in a pooling kernel's spec, and of tensors as planned",
-    "Value": "of an expression, and of a network: what a graph computes with",
-}
-
 # Constants of the machine and of types, and the one file that has each.
 DEFINED_IN = {"LINE_BYTES": "asmdnn/isa/lines.py", "F32_BYTES": "asmdnn/types.py"}
 
@@ -105,16 +95,7 @@ def test_a_class_name_means_one_class() -> None:
             if isinstance(node, ast.ClassDef):
                 found[node.name].add(path.relative_to(ROOT).as_posix())
     twice = {name: paths for name, paths in found.items() if len(paths) > 1}
-    assert twice.keys() == TWICE.keys(), "a reader of one room meets it in another: give one a name of its own"
-
-
-def test_names_that_stand_twice_meet_in_no_module() -> None:
-    for path in FILES:
-        tree = ast.parse(path.read_text())
-        froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-        names = [alias.name for node in froms for alias in node.names if alias.name in TWICE]
-        names += [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name in TWICE]
-        assert len(names) == len(set(names)), path
+    assert not twice, "a reader of one room meets it in another: give one a name of its own"
 
 
 def test_constants_of_the_machine_stand_in_one_place() -> None:

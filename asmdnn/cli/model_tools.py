@@ -7,9 +7,9 @@ from asmdnn.cli.models import ModelWords, data_of, model_words, number
 from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
-    from asmdnn.network.compiled import Compiled
+    from asmdnn.network.compiled import CompiledSegment
     from asmdnn.network.network import Network
-    from asmdnn.network.steps import Step
+    from asmdnn.network.steps import NetworkStep
 
 VIOLATED = 1
 Show = Callable[[Any, str, Mapping[str, str]], int]  # of a primitive descriptor, what it is called, the options
@@ -26,7 +26,7 @@ def own_options(command: str, asked: ModelWords, valued: Sequence[str], flags: S
     return found
 
 
-def step_of(net: "Network", which: str) -> "tuple[str, Step]":
+def step_of(net: "Network", which: str) -> "tuple[str, NetworkStep]":
     """A primitive by its number, and what it is called.  Raises InvalidArguments."""
     steps = [step for segment in native_of(net) for step in segment.steps]
     at = number("primitive", which)
@@ -35,10 +35,10 @@ def step_of(net: "Network", which: str) -> "tuple[str, Step]":
     return f"primitive {at} {steps[at].label}", steps[at]
 
 
-def native_of(net: "Network") -> "list[Compiled]":
-    from asmdnn.network.compiled import Compiled
+def native_of(net: "Network") -> "list[CompiledSegment]":
+    from asmdnn.network.compiled import CompiledSegment
 
-    return [segment for segment in net.segments if isinstance(segment, Compiled)]
+    return [segment for segment in net.segments if isinstance(segment, CompiledSegment)]
 
 
 def feeds_of(net: "Network", given: dict[str, str]) -> dict[str, Any]:

@@ -26,7 +26,8 @@ Loads the model, runs it, and prints its outputs and the least time of some runs
   --explain                print the primitives, their formats and the memory; --isa may be any level then
   --check                  prove the plan before it runs
   --profile                print the time of each primitive
-  --verify                 compare each primitive with its operators in double precision
+  --verify                 compare each primitive with its operators in double precision, and print how far each
+                           and each output is from definitions in float64 and f32, largest error first
   --peer=onnxruntime       run the model there too, or in openvino, in turns, and compare
 Example: asmdnn run --shape=x:1x3x48x320 --profile recogniser.onnx"""
 
@@ -88,8 +89,10 @@ def answer(net: Network, request: RunRequest) -> int:
         np.savez(request.texts["output"], **outputs)  # type: ignore[arg-type]
     fits = True
     if "verify" in request.flags:
-        wrong = [difference for difference in net.verify(feeds) if not difference.fits]
+        found = net.verify(feeds)
+        wrong = [difference for difference in found if not difference.fits]
         print("\n".join(map(str, wrong)) or "every primitive is within its bound")
+        print(found)
         fits = not wrong
     if "profile" in request.flags:
         print(net.profile(feeds))

@@ -9,7 +9,7 @@ from asmdnn.generators.pooling.indices import PoolIndicesSpec
 from asmdnn.generators.pooling.pixels import PoolPixelsSpec
 from asmdnn.generators.pooling.planes import PoolPlanesSpec
 from asmdnn.generators.pooling.rows import PoolRowsSpec
-from asmdnn.generators.pooling.window import Loop, Taps
+from asmdnn.generators.pooling.window import PixelLoop, Taps
 
 CHAIN: tuple[PostOp, ...] = (SumOp(0.5), ReluOp(0.0))
 
@@ -20,11 +20,11 @@ def pixels(isa: str) -> Iterator[PoolPixelsSpec]:
     for elements in (1, lanes - 1, lanes, 2 * lanes, 5 * lanes + 3):
         pixel, row = 4 * elements + 4, 9 * (4 * elements + 4)
         window = (Taps(2, row), Taps(3, pixel))
-        yield PoolPixelsSpec(isa, "max", (Loop(5, pixel, pixel),), window, elements=elements, pixels=4, vectors=2)
+        yield PoolPixelsSpec(isa, "max", (PixelLoop(5, pixel, pixel),), window, elements=elements, pixels=4, vectors=2)
         yield PoolPixelsSpec(
             isa,
             "avg",
-            (Loop(2, 2 * row, 3 * pixel), Loop(2, 3 * pixel, pixel)),
+            (PixelLoop(2, 2 * row, 3 * pixel), PixelLoop(2, 3 * pixel, pixel)),
             window,
             elements=elements,
             pixels=1,
@@ -32,9 +32,11 @@ def pixels(isa: str) -> Iterator[PoolPixelsSpec]:
             divisor=6,
         )
         walked = (Taps(2, 0), Taps(9, row), Taps(8, pixel))
-        yield PoolPixelsSpec(isa, "max", (Loop(1, pixel, pixel),), walked[1:], elements=elements, pixels=1, vectors=2)
         yield PoolPixelsSpec(
-            isa, "avg", (Loop(2, pixel, pixel),), walked[1:], elements=elements, pixels=1, vectors=2, divisor=64
+            isa, "max", (PixelLoop(1, pixel, pixel),), walked[1:], elements=elements, pixels=1, vectors=2
+        )
+        yield PoolPixelsSpec(
+            isa, "avg", (PixelLoop(2, pixel, pixel),), walked[1:], elements=elements, pixels=1, vectors=2, divisor=64
         )
     yield from typed_pixels(isa)
     yield from dense_pixels(isa)
@@ -48,7 +50,7 @@ def typed_pixels(isa: str) -> Iterator[PoolPixelsSpec]:
         yield PoolPixelsSpec(
             isa,
             alg,
-            (Loop(5, pixel, pixel),),
+            (PixelLoop(5, pixel, pixel),),
             (Taps(2, 9 * pixel), Taps(3, pixel)),
             elements=elements,
             pixels=4,
@@ -58,7 +60,7 @@ def typed_pixels(isa: str) -> Iterator[PoolPixelsSpec]:
         for alg, elements in (("max", lanes - 1), ("avg", 3 * lanes + 1)):
             pixel = size * elements
             window = (Taps(2, 9 * pixel), Taps(3, pixel))
-            loops = (Loop(5, pixel, pixel),)
+            loops = (PixelLoop(5, pixel, pixel),)
             yield PoolPixelsSpec(
                 isa,
                 alg,
@@ -77,7 +79,7 @@ def dense_pixels(isa: str) -> Iterator[PoolPixelsSpec]:
     lanes = LANES[isa]
     dense = 4 * lanes
     for alg, divisor in (("max", 1), ("avg", 4)):
-        loops, window = (Loop(3, 2 * dense, dense),), (Taps(2, 7 * dense), Taps(2, dense))
+        loops, window = (PixelLoop(3, 2 * dense, dense),), (Taps(2, 7 * dense), Taps(2, dense))
         yield PoolPixelsSpec(isa, alg, loops, window, elements=lanes, pixels=2, vectors=1, divisor=divisor, chain=CHAIN)
         yield PoolPixelsSpec(
             isa, alg, loops, window, elements=lanes, pixels=1, vectors=1, divisor=divisor, streaming=True
@@ -85,7 +87,7 @@ def dense_pixels(isa: str) -> Iterator[PoolPixelsSpec]:
         yield PoolPixelsSpec(
             isa,
             alg,
-            (Loop(1, 0, 0),),
+            (PixelLoop(1, 0, 0),),
             (Taps(1, 0), Taps(1, 0)),
             elements=16 * lanes,
             pixels=1,
@@ -95,7 +97,7 @@ def dense_pixels(isa: str) -> Iterator[PoolPixelsSpec]:
         yield PoolPixelsSpec(
             isa,
             alg,
-            (Loop(5, 0, 4 * lanes + 4),),
+            (PixelLoop(5, 0, 4 * lanes + 4),),
             (Taps(0, 0), Taps(2, 4)),
             elements=lanes + 1,
             pixels=2,
@@ -109,14 +111,14 @@ def indexed(isa: str) -> Iterator[PoolIndicesSpec]:
     lanes = LANES[isa]
     for elements in (lanes - 1, lanes, 3 * lanes + 1):
         pixel = 4 * elements
-        loops = (Loop(2, 14 * pixel, 3 * pixel), Loop(2, 2 * pixel, pixel))
+        loops = (PixelLoop(2, 14 * pixel, 3 * pixel), PixelLoop(2, 2 * pixel, pixel))
         window = (Taps(1, 0), Taps(3, 7 * pixel), Taps(2, pixel))
         yield PoolIndicesSpec(
             isa, loops, window, (14, 2), window_numbers=(0, 7, 1), elements=elements, pixels=1, vectors=2
         )
         yield PoolIndicesSpec(
             isa,
-            (Loop(5, pixel, pixel),),
+            (PixelLoop(5, pixel, pixel),),
             window,
             (1,),
             window_numbers=(0, 7, 1),
@@ -129,7 +131,7 @@ def indexed(isa: str) -> Iterator[PoolIndicesSpec]:
         )
         yield PoolIndicesSpec(
             isa,
-            (Loop(5, pixel, pixel),),
+            (PixelLoop(5, pixel, pixel),),
             window[1:],
             (0,),
             window_numbers=(0, 0),
@@ -143,7 +145,7 @@ def indexed(isa: str) -> Iterator[PoolIndicesSpec]:
         window = (Taps(1, 0), Taps(1, 0), Taps(2, dense))
         yield PoolIndicesSpec(
             isa,
-            (Loop(3, 2 * dense, dense),),
+            (PixelLoop(3, 2 * dense, dense),),
             window,
             loop_numbers=(2,),
             window_numbers=(0, 7, 1),
@@ -160,16 +162,16 @@ def rows(isa: str) -> Iterator[PoolRowsSpec]:
     lanes = LANES[isa]
     for width in (1, lanes - 1, lanes, lanes + 3, 3 * lanes):
         line = 4 * width
-        loops, window = (Loop(2, 20 * line, 9 * line), Loop(9, line, line)), (Taps(3, line),)
+        loops, window = (PixelLoop(2, 20 * line, 9 * line), PixelLoop(9, line, line)), (Taps(3, line),)
         divisors, half = ((6, 1), (9, width - 1)), (width + 1) // 2
         same: Any = {"width": width, "columns": 3, "dilation": 1, "before": 1}
         yield PoolRowsSpec(isa, "max", loops, window, results=width, stride=1, **same)
         yield PoolRowsSpec(isa, "avg", loops[1:], window, results=width, stride=1, divisors=divisors, **same)
-        yield PoolRowsSpec(isa, "max", (Loop(3, 2 * line, line),), window, results=half, stride=2, **same)
+        yield PoolRowsSpec(isa, "max", (PixelLoop(3, 2 * line, line),), window, results=half, stride=2, **same)
         yield PoolRowsSpec(
             isa,
             "avg",
-            (Loop(1, 0, 0),),
+            (PixelLoop(1, 0, 0),),
             (Taps(2, line),),
             width=width,
             results=half,
@@ -189,7 +191,7 @@ def special_rows(isa: str) -> Iterator[PoolRowsSpec]:
     yield PoolRowsSpec(
         isa,
         "max",
-        (Loop(2, 96 * lanes, 4 * lanes),),
+        (PixelLoop(2, 96 * lanes, 4 * lanes),),
         (),
         width=2 * lanes,
         results=lanes,
@@ -200,13 +202,22 @@ def special_rows(isa: str) -> Iterator[PoolRowsSpec]:
         streaming=True,
     )
     yield PoolRowsSpec(
-        isa, "max", (Loop(1, 0, 0),), (Taps(1, 0),), width=30, results=30, columns=3, stride=1, dilation=5, before=5
+        isa,
+        "max",
+        (PixelLoop(1, 0, 0),),
+        (Taps(1, 0),),
+        width=30,
+        results=30,
+        columns=3,
+        stride=1,
+        dilation=5,
+        before=5,
     )
     for alg in ("max", "avg"):
         yield PoolRowsSpec(
             isa,
             alg,
-            (Loop(1, 0, 0),),
+            (PixelLoop(1, 0, 0),),
             (Taps(0, 0),),
             width=lanes + 1,
             results=lanes + 2,

@@ -7,7 +7,7 @@ from typing import Any
 from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.generators.recurrent.cells import Cell, form_of
 from asmdnn.generators.recurrent.tile import RecurrentTileSpec
-from asmdnn.generators.recurrent.tile_shape import BLOCKS, Operand
+from asmdnn.generators.recurrent.tile_shape import BLOCKS, CellOperand
 
 LSTM, VANILLA, LBR, PROJECTION = Cell("lstm"), Cell("vanilla", activation="tanh"), Cell("lbr_gru"), Cell("projection")
 CELLS = (
@@ -32,12 +32,12 @@ OF_ALL_ROWS = ("bias", "peephole")
 PARTS = {"gates": 4, "workspace": 4}  # how many parts operands have here; gates are whole vectors of them
 
 
-def operand(name: str, isa: str, units: int) -> Operand:
+def operand(name: str, isa: str, units: int) -> CellOperand:
     """Rows with gaps behind them; the parts of a vector of units side by side, or rows of units."""
     width, parts = 4 * LANES[isa], PARTS.get(name, 1)
     if name == "gates":
-        return Operand(name, -(-units // LANES[isa]) * parts * width + 64, width, parts * width, whole=True)
-    return Operand(name, 0 if name in OF_ALL_ROWS else parts * (4 * units + 8) + 4, 4 * units + 8, width)
+        return CellOperand(name, -(-units // LANES[isa]) * parts * width + 64, width, parts * width, whole=True)
+    return CellOperand(name, 0 if name in OF_ALL_ROWS else parts * (4 * units + 8) + 4, 4 * units + 8, width)
 
 
 def tile(isa: str, cell: Cell, rows: int, units: int, depth: int = 3, **fields: Any) -> RecurrentTileSpec:

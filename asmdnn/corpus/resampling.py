@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.generators.functions.postops import EltwiseOp, PostOp, ReluOp
-from asmdnn.generators.functions.resample import ResampleSpec, Step
+from asmdnn.generators.functions.resample import ResampleSpec, ResampleStep
 from asmdnn.generators.functions.resample_rows import Column, Pick, ResampleRowsSpec, first_result
 from asmdnn.generators.functions.resample_typed import TypedResampleSpec
 from asmdnn.isa.elements import size_of
@@ -21,15 +21,20 @@ def taps(isa: str) -> Iterator[ResampleSpec]:
         row = 7 * pixel
         two, four = (0, pixel), (0, pixel, 2 * pixel, 2 * pixel)
         for found in ((two,), ((0, row), two), ((0,), (0,)), ((0, 4 * row), (0, row), two), ((0, row), (0,))):
-            yield ResampleSpec(isa, (Step(3, pixel, 2 * pixel, 16),), found, elements, 2, pixel)
+            yield ResampleSpec(isa, (ResampleStep(3, pixel, 2 * pixel, 16),), found, elements, 2, pixel)
         if elements < 4 * lanes:
             cubic = (0, 0, row, 2 * row)
             yield ResampleSpec(
-                isa, (Step(2, 9 * row, row, 0), Step(2, pixel, pixel, 16)), (cubic, four), elements, 1, 0
+                isa,
+                (ResampleStep(2, 9 * row, row, 0), ResampleStep(2, pixel, pixel, 16)),
+                (cubic, four),
+                elements,
+                1,
+                0,
             )
     yield ResampleSpec(
         isa,
-        (Step(3, 0, 4 * lanes, 8),),
+        (ResampleStep(3, 0, 4 * lanes, 8),),
         ((0, 64 * lanes), (0, 4 * lanes)),
         lanes,
         together=1,
@@ -38,7 +43,7 @@ def taps(isa: str) -> Iterator[ResampleSpec]:
     )
     pixel = 4 * lanes + 12
     for last in ((0,), (0, pixel)):
-        loops = (Step(2, pixel, 2 * pixel, 8 * len(last)),)
+        loops = (ResampleStep(2, pixel, 2 * pixel, 8 * len(last)),)
         yield ResampleSpec(isa, loops, ((0, 9 * pixel), last), lanes + 3, 2, pixel, chain=CHAIN)
 
 
@@ -51,7 +56,7 @@ def typed(isa: str) -> Iterator[TypedResampleSpec]:
             pixel, result = size_of(src) * elements, size_of(dst) * elements
             two, row = (0, pixel), 7 * pixel
             found = (((0, row), two), (two,), ((0, row), (0,)))[i % 3]
-            loops = (Step(3, pixel, 2 * result, 8 * len(found[-1])),)
+            loops = (ResampleStep(3, pixel, 2 * result, 8 * len(found[-1])),)
             chain: tuple[PostOp, ...] = (ReluOp(0.5),) if i == 2 else ()
             yield TypedResampleSpec(isa, loops, found, elements, 2, result, chain=chain, types=(src, dst))
 
@@ -75,7 +80,10 @@ def rows(isa: str) -> Iterator[ResampleRowsSpec]:
     for width, results in ((3, 5), (lanes - 1, 2 * lanes), (lanes, lanes), (lanes + 3, 3 * lanes - 1)):
         src, dst = 4 * width, 4 * results
         for across, along in (((0,), 1), ((0, src), 1), ((0, src), 2), ((0, src, 2 * src, 2 * src), 4)):
-            loops = (Step(2, 5 * src, 6 * dst, 0), Step(2, src, 2 * dst, 8 * len(across) * (len(across) > 1)))
+            loops = (
+                ResampleStep(2, 5 * src, 6 * dst, 0),
+                ResampleStep(2, src, 2 * dst, 8 * len(across) * (len(across) > 1)),
+            )
             yield ResampleRowsSpec(
                 isa,
                 loops,
@@ -91,7 +99,7 @@ def rows(isa: str) -> Iterator[ResampleRowsSpec]:
             for across in ((0,), (0, 8 * src)):
                 yield ResampleRowsSpec(
                     isa,
-                    (Step(1, 0, 0, 0),),
+                    (ResampleStep(1, 0, 0, 0),),
                     across,
                     made,
                     width=width,
@@ -105,7 +113,7 @@ def rows(isa: str) -> Iterator[ResampleRowsSpec]:
         made = columns(width, results, along, lanes)
         yield ResampleRowsSpec(
             isa,
-            (Step(2, 4 * width, 4 * results, 0),),
+            (ResampleStep(2, 4 * width, 4 * results, 0),),
             (0,),
             made,
             width=width,

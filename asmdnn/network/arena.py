@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from asmdnn.memory import MemoryDesc
-from asmdnn.network.joined import Joined
+from asmdnn.network.joined import JoinedPlan
 from asmdnn.network.running import ARENA, WEIGHTS
 from asmdnn.network.touches import Touches
 from asmdnn.planning.coverage import PlanError
@@ -88,7 +88,7 @@ def aligned(size: int, unit: int = ALIGNMENT_BYTES) -> int:
     return -(-size // unit) * unit
 
 
-def layout_of(joined: Joined) -> ArenaLayout:
+def layout_of(joined: JoinedPlan) -> ArenaLayout:
     """Place all buffers and weights."""
     plan = joined.plan
     lives = lives_of(plan)
@@ -117,7 +117,7 @@ def best_gap(size: int, taken: list[tuple[int, int]]) -> int:
     return end if best < 0 else best
 
 
-def placed_plan(joined: Joined, layout: ArenaLayout) -> Plan:
+def placed_plan(joined: JoinedPlan, layout: ArenaLayout) -> Plan:
     """The plan with all values in one scratch buffer, and all weights in one tensor."""
     plan = joined.plan
     places = {name: View(ARENA, at, plan.scratch_bytes[name]) for name, at in layout.arena.items()}
@@ -132,7 +132,7 @@ def placed_plan(joined: Joined, layout: ArenaLayout) -> Plan:
     return replace(plan, phases=phases, tensors=tensors, scratch_bytes=scratch)
 
 
-def check_layout(joined: Joined, layout: ArenaLayout, plan: Plan) -> None:
+def check_layout(joined: JoinedPlan, layout: ArenaLayout, plan: Plan) -> None:
     """Prove of a placed plan that it is the joined one, that of buffers which share memory one is done with before the
     other one is begun, and that all lie inside.  Raises PlanError.
 

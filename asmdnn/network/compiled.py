@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from asmdnn.network.arena import ArenaLayout, check_layout, layout_of, placed_plan
 from asmdnn.network.graph import Array
 from asmdnn.network.join import join
-from asmdnn.network.joined import Joined
-from asmdnn.network.layouts import Layouts, Way
+from asmdnn.network.joined import JoinedPlan
+from asmdnn.network.layouts import FormatPath, FormatSearch
 from asmdnn.network.running import Runner, result_name
-from asmdnn.network.segments import Segment, subgraph
+from asmdnn.network.segments import NativeSegment, subgraph
 from asmdnn.network.state_proof import check_states
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.steps import Step, Steps, Weight
+from asmdnn.network.steps import NetworkStep, Steps, Weight
 from asmdnn.network.weights import WeightPool
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.core.engine import Engine
@@ -21,18 +21,18 @@ from asmdnn.runtime.execution import program_of
 
 
 @dataclass(frozen=True, eq=False)
-class Compiled:
+class CompiledSegment:
     """way: how formats were chosen; steps: primitives in order; joined: their plan, a buffer for each value; plan: the
     one that runs, in an arena.  limits: for inputs that are indices, how many elements they choose from, and along
     which axis; checked: the same of indices that it makes, and delivers to be looked at.  pool: where its packed
     weights are."""
 
-    segment: Segment
+    segment: NativeSegment
     graph: StaticGraph
-    way: Way
-    steps: tuple[Step, ...]
+    way: FormatPath
+    steps: tuple[NetworkStep, ...]
     weights: Mapping[str, Weight]
-    joined: Joined
+    joined: JoinedPlan
     layout: ArenaLayout
     plan: Plan
     limits: Mapping[str, tuple[int, int]]
@@ -56,7 +56,7 @@ class Compiled:
         check_states(self.joined)
 
 
-def compiled(graph: StaticGraph, segment: Segment, engine: Engine, pool: WeightPool) -> Compiled:
+def compiled(graph: StaticGraph, segment: NativeSegment, engine: Engine, pool: WeightPool) -> CompiledSegment:
     """Plan a segment; nothing is generated or packed."""
     own = subgraph(graph, segment)
     way = segment.way or lowered(own, segment, engine)
@@ -64,7 +64,7 @@ def compiled(graph: StaticGraph, segment: Segment, engine: Engine, pool: WeightP
     joined = join(steps, {**own.outputs, **{result_name(name): name for name in steps.checked}})
     layout = layout_of(joined)
     plan = placed_plan(joined, layout)
-    return Compiled(
+    return CompiledSegment(
         segment,
         own,
         way,
@@ -79,19 +79,19 @@ def compiled(graph: StaticGraph, segment: Segment, engine: Engine, pool: WeightP
     )
 
 
-def lowered(own: StaticGraph, segment: Segment, engine: Engine) -> Way:
+def lowered(own: StaticGraph, segment: NativeSegment, engine: Engine) -> FormatPath:
     """The steps of a segment that has others around it."""
-    layouts = Layouts(Steps(own, engine, segment.storage), segment.groups)
+    layouts = FormatSearch(Steps(own, engine, segment.storage), segment.groups)
     for group in segment.groups:
         layouts.lower(group)
     return layouts.end()
 
 
-def packed(segment: Compiled) -> Array:
+def packed(segment: CompiledSegment) -> Array:
     """All weights in the formats that kernels read, u8[weights_bytes], read-only."""
     return segment.pool.packed(segment.weights, segment.layout.weights, segment.layout.weights_bytes)
 
 
-def runner_of(segment: Compiled, engine: Engine, names: Sequence[str]) -> Runner:
+def runner_of(segment: CompiledSegment, engine: Engine, names: Sequence[str]) -> Runner:
     """Load the kernels and pack the weights; names: the other tensors, in the order of its calls."""
     return Runner(segment.plan, packed(segment), program_of(segment.plan, engine.threads)[0], names)

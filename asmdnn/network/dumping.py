@@ -12,25 +12,25 @@ from asmdnn.files import replace_file
 from asmdnn.generators.contract import Spec
 from asmdnn.isa.peachpy_version import PEACHPY_VERSION
 from asmdnn.memory.sequences import items
-from asmdnn.network.compiled import Compiled
-from asmdnn.network.planned import Planned
+from asmdnn.network.compiled import CompiledSegment
+from asmdnn.network.planned import NetworkPlan
 from asmdnn.runtime.execution import executor_spec
 from asmdnn.version import __version__
 
 TEXT = "network.txt"
 
 
-def specs_of(planned: Planned) -> list[Spec]:
+def specs_of(planned: NetworkPlan) -> list[Spec]:
     """All kernels of the native parts, and their executors, each once."""
     found = dict[Spec, None]()
     for segment in planned.segments:
-        if isinstance(segment, Compiled):
+        if isinstance(segment, CompiledSegment):
             found |= dict.fromkeys(segment.plan.specs)
             found[executor_spec(segment.plan)] = None
     return list(found)
 
 
-def dump(planned: Planned, path: str | PathLike[str], formats: Sequence[str]) -> list[dict[str, Any]]:
+def dump(planned: NetworkPlan, path: str | PathLike[str], formats: Sequence[str]) -> list[dict[str, Any]]:
     """Write the directory; the kernels' entries of its manifest.  Raises InvalidArguments."""
     try:
         wanted = list(items(formats))

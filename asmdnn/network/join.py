@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.barriers import StepWork, in_order, unhindered
 from asmdnn.network.descriptors import input_desc, row_major
-from asmdnn.network.joined import Joined
-from asmdnn.network.meetings import StepWork, in_order, unhindered
+from asmdnn.network.joined import JoinedPlan
 from asmdnn.network.place import StateWindow
 from asmdnn.network.state_order import check_order, may_write, memory_of, state_tensors
-from asmdnn.network.steps import Place, Step, Steps
+from asmdnn.network.steps import NetworkStep, Place, Steps
 from asmdnn.planning.assembly import nothing
 from asmdnn.planning.phase import Int64, Phase, View
 from asmdnn.planning.phases import of_one_width
@@ -24,7 +24,7 @@ ROOM_SHARE = 8  # of L2: what steps that were brought side by side write; with a
 ALONE_CYCLES = 1_800  # a step below this costs one thread less than a barrier costs two (0.28 us, and half the work)
 
 
-def join(steps: Steps, outputs: Mapping[str, str]) -> Joined:
+def join(steps: Steps, outputs: Mapping[str, str]) -> JoinedPlan:
     """One plan of all steps; outputs: the caller's names of results, and the values behind them."""
     renamed = deliver(steps, outputs)
     states = state_tensors({name: steps.windows[value] for name, value in outputs.items() if value in steps.windows})
@@ -46,10 +46,10 @@ def join(steps: Steps, outputs: Mapping[str, str]) -> Joined:
     scratch |= {name: size for name, size in steps.sizes.items() if name not in renamed and name not in steps.parts}
     joined = of_one_width(phases or [nothing(1)])
     plan = Plan("network", joined, tensors, constants.arrays, scratch, tuple(outputs), per_part=tuple(per_part))
-    return Joined(plan, tuple(work.views for work in works), tuple(steps.weights), states)
+    return JoinedPlan(plan, tuple(work.views for work in works), tuple(steps.weights), states)
 
 
-def work_of(steps: Steps, step: Step, renamed: Mapping[str, str]) -> StepWork:
+def work_of(steps: Steps, step: NetworkStep, renamed: Mapping[str, str]) -> StepWork:
     """The step where its values have got their places."""
     views = {argument: known(steps.located(name), renamed) for argument, name in step.buffers.items()}
     return StepWork(step, alone_if_small(step.pd.plan.phases), views)

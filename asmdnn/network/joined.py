@@ -17,7 +17,7 @@ class StateTensors(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Joined:
+class JoinedPlan:
     """The plan; for each step what stands for its arguments; which tensors are weights; which are states."""
 
     plan: Plan

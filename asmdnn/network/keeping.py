@@ -55,6 +55,11 @@ class KeepsState:
         self._runnable.run_in_place(checked, behind)
         return checked | before | {x.now: behind[x.name] for x in states.states if x.now}
 
+    def _outputs_of(self, values: Mapping[str, Array]) -> dict[str, Array]:
+        """What a call returns for what `_with_states` gave; states stay as they are."""
+        states = {write.state.name: values[write.state.name].copy() for write in self._runnable.states}
+        return self._runnable.run_in_place({name: values[name] for name in self._runnable.inputs}, states)
+
 
 def with_states(make: Callable[..., Any], arguments: tuple[Any, ...], arrays: Mapping[str, Array]) -> Any:
     """A network made again, with these states."""

@@ -24,13 +24,13 @@ from asmdnn.jit import tuned_folder
 from asmdnn.jit.store import DiskStore, default_store
 from asmdnn.network.onnx.wire import LARGEST_FILE_BYTES
 from asmdnn.network.running import Runner
-from asmdnn.network.saved import Saved, saved
+from asmdnn.network.saved import PackedNetwork, saved
 from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.version import __version__
 
 if TYPE_CHECKING:
-    from asmdnn.network.planned import Planned
+    from asmdnn.network.planned import NetworkPlan
 
 SOURCES = ("generators", "isa", "jit", "memory", "network", "planning", "primitives", "runtime")
 ELSEWHERE = b"location"  # a model that names files beside it has this word; they are no part of the key
@@ -92,7 +92,7 @@ def sources() -> str:
     return hashlib.sha256(repr((__version__, PEACHPY_VERSION, sorted(files))).encode()).hexdigest()
 
 
-def find(key: str, threads: int) -> Saved | None:
+def find(key: str, threads: int) -> PackedNetwork | None:
     """The network that is kept under a key."""
     kept = store()
     image = kept.get_image(key) if kept else None
@@ -102,7 +102,7 @@ def find(key: str, threads: int) -> Saved | None:
         return None
 
 
-def keep(key: str, planned: "Planned") -> None:
+def keep(key: str, planned: "NetworkPlan") -> None:
     """Have a native network stored when it has been made ready to run."""
     part = planned.runnable.native
     if part is None:
@@ -117,7 +117,7 @@ def keep(key: str, planned: "Planned") -> None:
     part.make = made
 
 
-def put(key: str, planned: "Planned", runner: Runner) -> None:
+def put(key: str, planned: "NetworkPlan", runner: Runner) -> None:
     """Store a network, if it can be written down."""
     with importing():
         from asmdnn.network.saving import image_of

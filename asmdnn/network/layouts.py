@@ -44,7 +44,7 @@ Formats = tuple[tuple[str, tuple[MemoryDesc, ...], bool], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class FormatPath:
     """Steps so far and what they cost.  by_themselves: what the steps cost of which each takes what it likes best, if
     this way goes on from the same formats, else None.  changes: labels of steps that were told otherwise, and what."""
 
@@ -54,11 +54,11 @@ class Way:
     changes: tuple[tuple[str, str], ...] = ()
 
 
-class Layouts:
+class FormatSearch:
     """Lowers groups one after another, every way that may turn out to be the cheapest."""
 
     def __init__(self, steps: Steps, groups: Sequence[Group]) -> None:
-        self.graph, self.ways = steps.graph, [Way(steps, 0, 0)]
+        self.graph, self.ways = steps.graph, [FormatPath(steps, 0, 0)]
         self.readers: dict[str, list[Group]] = {}
         self.last: dict[str, int] = {}  # the number of the group that reads a value last
         self.number = 0
@@ -81,7 +81,7 @@ class Layouts:
                     found.append(self.lowered(way, group, choice, True))
         self.ways = self.kept(found)
 
-    def lowered(self, way: Way, group: Group, choice: FormatChoice, is_shared: bool) -> Way:
+    def lowered(self, way: FormatPath, group: Group, choice: FormatChoice, is_shared: bool) -> FormatPath:
         """A way with one more group."""
         steps = way.steps.branch() if is_shared else way.steps
         steps.choice, before = choice, len(steps.steps)
@@ -90,7 +90,7 @@ class Layouts:
         by_themselves = None if choice != BY_ITSELF or way.by_themselves is None else way.by_themselves + cycles
         words = f"{choice.result or 'what it likes'}{' from a copy' if choice.copies else ''}"
         changes = way.changes if choice == BY_ITSELF else (*way.changes, (group.label, words))
-        return Way(steps, way.cycles + cycles, by_themselves, changes)
+        return FormatPath(steps, way.cycles + cycles, by_themselves, changes)
 
     def choices(self, group: Group) -> list[FormatChoice]:
         """What else may be told a group than nothing."""
@@ -131,11 +131,11 @@ class Layouts:
         others = [reader for reader in self.readers[x] if reader is not group and is_one(reader.main, {"Conv"})]
         return self.last[x] > self.number and bool(others)
 
-    def kept(self, ways: Sequence[Way]) -> list[Way]:
+    def kept(self, ways: Sequence[FormatPath]) -> list[FormatPath]:
         """The cheapest way to each set of formats, without those that cannot win."""
         if len(ways) == 1:
             return [*ways]
-        cheapest: dict[Formats, Way] = {}
+        cheapest: dict[Formats, FormatPath] = {}
         for way in sorted(ways, key=lambda way: way.cycles):
             formats = self.formats(way.steps)
             known = cheapest.setdefault(formats, way)
@@ -157,7 +157,7 @@ class Layouts:
             for name in self.live(steps)
         )
 
-    def may_win(self, way: Way, best: Way) -> bool:
+    def may_win(self, way: FormatPath, best: FormatPath) -> bool:
         """Whether it is cheaper than the best one with reorders that make the same formats."""
         margin, engine = 0, best.steps.engine
         for name in self.live(best.steps):
@@ -169,13 +169,13 @@ class Layouts:
                 return True
         return way.cycles < best.cycles + margin
 
-    def end(self) -> Way:
+    def end(self) -> FormatPath:
         """The cheapest way, and what all steps cost by themselves."""
         ways = [self.delivered(way) for way in self.ways]
         best = min(ways, key=lambda way: way.cycles)
         return replace(best, by_themselves=next(x for way in ways if (x := way.by_themselves) is not None))
 
-    def delivered(self, way: Way) -> Way:
+    def delivered(self, way: FormatPath) -> FormatPath:
         """What the whole way costs; its steps without the last reorders."""
         last = way.steps.branch()
         before = len(last.steps)

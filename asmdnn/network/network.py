@@ -17,13 +17,13 @@ from asmdnn.planning.host import require_executable
 from asmdnn.primitives.core.engine import Engine
 
 if TYPE_CHECKING:  # a network from a pack runs without planners
-    from asmdnn.network.compiled import Compiled
+    from asmdnn.network.accuracy import Verification
+    from asmdnn.network.compiled import CompiledSegment
     from asmdnn.network.graph import Model
-    from asmdnn.network.planned import Planned
-    from asmdnn.network.saved import Saved
-    from asmdnn.network.segments import Segment
+    from asmdnn.network.planned import NetworkPlan
+    from asmdnn.network.saved import PackedNetwork
+    from asmdnn.network.segments import NativeSegment
     from asmdnn.network.static import StaticGraph
-    from asmdnn.network.verification import Difference
 
 Origin = tuple[Callable[..., "Network"], tuple[Any, ...]]
 MOST_REPEATS = 100_000
@@ -40,8 +40,8 @@ class Network(KeepsState):
     def __init__(
         self,
         engine: Callable[[], Engine],
-        source: "Planned | Saved",
-        plan: "Callable[[], Planned] | None" = None,
+        source: "NetworkPlan | PackedNetwork",
+        plan: "Callable[[], NetworkPlan] | None" = None,
         origin: "Origin | None" = None,
         states: StateArrays | None = None,
     ) -> None:
@@ -105,7 +105,7 @@ class Network(KeepsState):
         return self.planned("looked at").graph
 
     @property
-    def segments(self) -> "tuple[Segment | Compiled, ...]":
+    def segments(self) -> "tuple[NativeSegment | CompiledSegment, ...]":
         """Native parts, with their primitives and plans, and nodes in numpy, in the order in which they run."""
         return self.planned("looked at").segments
 
@@ -235,16 +235,18 @@ class Network(KeepsState):
         return analysis(self._compiled("analysed").steps, seconds)
 
     @within_memory
-    def verify(self, feeds: Mapping[str, Any]) -> "list[Difference]":
+    def verify(self, feeds: Mapping[str, Any]) -> "Verification":
         """Compare every primitive of a native network with its operators in double precision, on the operands that it
-        got.  Returns the differences in order; those that do not `fit` their bound name what is wrong."""
+        got.  Returns a list of the differences in order; those that do not `fit` their bound name what is wrong.  Its
+        text, `steps` and `outputs` say how far each is from definitions in float64 and f32 from the inputs on."""
         self._executable("verified")
         with importing():
+            from asmdnn.network.accuracy import verification
             from asmdnn.network.stepwise import Stepwise
-            from asmdnn.network.verification import differences
 
         values = self._with_states(feeds)
-        return differences(self.graph, Stepwise(self._compiled("verified"), self.engine, values), values)
+        run = Stepwise(self._compiled("verified"), self.engine, values)
+        return verification(self.graph, run, values, self._outputs_of(values))
 
     @within_memory
     def _times(self, what: str, feeds: Mapping[str, Any], repeats: int) -> list[float]:
@@ -269,19 +271,19 @@ class Network(KeepsState):
         self._native(what)
         require_executable(self._runnable.isa)
 
-    def _compiled(self, what: str) -> "Compiled":
+    def _compiled(self, what: str) -> "CompiledSegment":
         (segment,) = self.planned(what).segments
         return segment  # type: ignore[return-value]
 
-    def planned(self, what: str = "looked at") -> "Planned":
+    def planned(self, what: str = "looked at") -> "NetworkPlan":
         """All that planning finds out; it is planned now if the network came from the cache.
 
         Raises InvalidArguments for a network from a pack: it cannot be `what`.
         """
         with importing():
-            from asmdnn.network.planned import Planned
+            from asmdnn.network.planned import NetworkPlan
 
-        if isinstance(self._source, Planned):
+        if isinstance(self._source, NetworkPlan):
             return self._source
         if self._plan is None:
             raise InvalidArguments(f"a network from a pack cannot be {what}: load its model, or make it, for that")

@@ -13,7 +13,7 @@ from asmdnn.network.dims import AnyDim, OpenDims, Shapes, open_dims
 from asmdnn.network.folding import shape_of
 from asmdnn.network.graph import LARGEST_DIM, Model
 from asmdnn.network.network import Network, Origin
-from asmdnn.network.planned import Planned, mapping, plan
+from asmdnn.network.planned import NetworkPlan, mapping, plan
 from asmdnn.network.running import Runnable
 from asmdnn.network.states import StateArrays, checked_state
 from asmdnn.network.storage import IN_F32, Precision
@@ -188,7 +188,7 @@ class OpenNetwork(Network):
     def verify(self, feeds: Mapping[str, Any]) -> Any:
         return self._for(feeds).verify(feeds)
 
-    def planned(self, what: str = "looked at") -> Planned:
+    def planned(self, what: str = "looked at") -> NetworkPlan:
         return self.last.planned(what)
 
     @property

@@ -7,13 +7,13 @@ import os
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.jit.image_file import map_image
-from asmdnn.network.saved import Saved, saved
+from asmdnn.network.saved import PackedNetwork, saved
 from asmdnn.runtime.threads import check_thread_count
 
 NAME = "in a pickle"
 
 
-def found_in(image: bytes, threads: int) -> Saved:
+def found_in(image: bytes, threads: int) -> PackedNetwork:
     """The network in a pack's bytes, mapped from memory.  Raises InvalidArguments for those of another version,
     Unimplemented for a level that the CPU lacks."""
     if not isinstance(image, bytes | bytearray):

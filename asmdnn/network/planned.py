@@ -9,7 +9,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.memory.allocation import within_memory
-from asmdnn.network.compiled import Compiled, compiled, runner_of
+from asmdnn.network.compiled import CompiledSegment, compiled, runner_of
 from asmdnn.network.folding import specialise
 from asmdnn.network.graph import NOTHING, Array, Model, Node
 from asmdnn.network.known import OperatorUse, uses_of
@@ -17,8 +17,8 @@ from asmdnn.network.narrowing import check_kept
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.report import explanation
-from asmdnn.network.running import Ends, NativePart, NetworkPart, Runnable
-from asmdnn.network.segments import Segment, fused, segments_of
+from asmdnn.network.running import NativePart, NetworkPart, Runnable, SegmentInterface
+from asmdnn.network.segments import NativeSegment, fused, segments_of
 from asmdnn.network.states import NetworkState, StateWrite, is_index, state_write
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.storage import IN_F32, Precision
@@ -27,32 +27,32 @@ from asmdnn.primitives.core.engine import Engine
 
 
 @dataclass(frozen=True, eq=False)
-class Planned:
+class NetworkPlan:
     """model: as it was given; graph: what is left of it for these dims; segments: in the order in which they run;
     refused: why nodes are computed in numpy, by the label of their group."""
 
     engine: Engine
     model: Model
     graph: StaticGraph
-    segments: tuple[Segment | Compiled, ...]
+    segments: tuple[NativeSegment | CompiledSegment, ...]
     refused: Mapping[str, str]
     runnable: Runnable
 
     @property
     def kept_bytes(self) -> int:
         """Of its schedules."""
-        return sum(segment.kept_bytes for segment in self.segments if isinstance(segment, Compiled))
+        return sum(segment.kept_bytes for segment in self.segments if isinstance(segment, CompiledSegment))
 
     def uses(self) -> list[OperatorUse]:
         """How often each operator is native, and in numpy."""
-        pieces = [segment.segment if isinstance(segment, Compiled) else segment for segment in self.segments]
+        pieces = [segment.segment if isinstance(segment, CompiledSegment) else segment for segment in self.segments]
         groups = [group for piece in pieces for group in piece.groups]
         return uses_of([(group.nodes, self.refused.get(group.label, "")) for group in groups])
 
     def check(self) -> None:
         """Prove all native segments.  Raises PlanError."""
         for segment in self.segments:
-            if isinstance(segment, Compiled):
+            if isinstance(segment, CompiledSegment):
                 segment.check()
 
     def explain(self) -> str:
@@ -68,7 +68,7 @@ def plan(
     fallback: str | None,
     precision: Precision = IN_F32,
     pool: WeightPool | None = None,
-) -> Planned:
+) -> NetworkPlan:
     """Plan a network; nothing is generated or packed.  pool: of packed weights that it may share; the other arguments
     are those of `load_onnx`.  Raises OutOfMemory."""
     if not (fallback is None or (isinstance(fallback, str) and fallback == "numpy")):
@@ -80,7 +80,7 @@ def plan(
         write_of(graph, state)
     found, refused = segments_of(graph, engine, fallback, precision)
     segments = tuple(compiled(graph, segment, engine, pool) if segment.is_native else segment for segment in found)
-    return Planned(engine, model, graph, segments, refused, runnable(model, graph, segments, engine))
+    return NetworkPlan(engine, model, graph, segments, refused, runnable(model, graph, segments, engine))
 
 
 def mapping(name: str, given: Any) -> Mapping[str, Any]:
@@ -92,9 +92,11 @@ def mapping(name: str, given: Any) -> Mapping[str, Any]:
     return given
 
 
-def runnable(model: Model, graph: StaticGraph, segments: tuple[Segment | Compiled, ...], engine: Engine) -> Runnable:
+def runnable(
+    model: Model, graph: StaticGraph, segments: tuple[NativeSegment | CompiledSegment, ...], engine: Engine
+) -> Runnable:
     """How it runs."""
-    native = [segment for segment in segments if isinstance(segment, Compiled)]
+    native = [segment for segment in segments if isinstance(segment, CompiledSegment)]
     if model.states and len(native) != len(segments):
         raise Unimplemented("a network with state is to be native throughout: leave out the state, or the numpy nodes")
     hidden = {name for state in model.states for name in state.hidden}
@@ -121,18 +123,18 @@ def write_of(graph: StaticGraph, state: NetworkState) -> StateWrite:
     return state_write(state, value, graph.shape(value), graph.shape(state.name))
 
 
-def part_of(graph: StaticGraph, segment: Segment | Compiled, engine: Engine) -> NetworkPart:
-    if not isinstance(segment, Compiled):
+def part_of(graph: StaticGraph, segment: NativeSegment | CompiledSegment, engine: Engine) -> NetworkPart:
+    if not isinstance(segment, CompiledSegment):
         return NumpyPart(graph.values, segment)
     makes = {name: graph.shape(name) for name in (*segment.segment.makes, *segment.checked)}
-    ends = Ends(segment.graph.inputs, makes, segment.limits, segment.checked)
+    ends = SegmentInterface(segment.graph.inputs, makes, segment.limits, segment.checked)
     return NativePart(engine.isa, ends, partial(runner_of, segment, engine))
 
 
 class NumpyPart:
     """Nodes without a kernel, by their definitions."""
 
-    def __init__(self, known: Mapping[str, Value], segment: Segment) -> None:
+    def __init__(self, known: Mapping[str, Value], segment: NativeSegment) -> None:
         self.known, self.segment = known, segment
 
     def prepare(self) -> None:

@@ -2,19 +2,21 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from asmdnn.network.compiled import Compiled
+from asmdnn.network.barriers import barriers
+from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.descriptors import layout_of
-from asmdnn.network.meetings import barriers
-from asmdnn.network.segments import Segment
+from asmdnn.network.segments import NativeSegment
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.steps import Step
+from asmdnn.network.steps import NetworkStep
 
 
-def explanation(graph: StaticGraph, segments: Sequence[Segment | Compiled], refused: Mapping[str, str]) -> str:
+def explanation(
+    graph: StaticGraph, segments: Sequence[NativeSegment | CompiledSegment], refused: Mapping[str, str]
+) -> str:
     """A line for each primitive: operators, implementation, formats, expected cycles; then totals."""
     lines = [f"inputs   {listing(graph, graph.inputs)}", f"outputs  {listing(graph, graph.outputs)}"]
     for segment in segments:
-        if isinstance(segment, Compiled):
+        if isinstance(segment, CompiledSegment):
             lines += native_lines(segment)
         else:
             lines += [f"  numpy  {group.label}: {refused[group.label]}" for group in segment.groups]
@@ -27,7 +29,7 @@ def listing(graph: StaticGraph, names: Iterable[str]) -> str:
     return ", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in dims.items())
 
 
-def native_lines(segment: Compiled) -> list[str]:
+def native_lines(segment: CompiledSegment) -> list[str]:
     """Of a native segment."""
     lines = [step_line(number, step) for number, step in enumerate(segment.steps)]
     plan, layout = segment.plan, segment.layout
@@ -49,14 +51,14 @@ def native_lines(segment: Compiled) -> list[str]:
     return lines
 
 
-def step_line(number: int, step: Step) -> str:
+def step_line(number: int, step: NetworkStep) -> str:
     plan = step.pd.plan
     dst = plan.tensors[plan.outputs[0]]
     dims = "x".join(map(str, dst.dims))
     return f"{number:5}  {step.label}: {plan.implementation} to {dims} {layout_of(dst)}, {plan.cycles} cycles"
 
 
-def analysis(steps: Sequence[Step], times: Sequence[float]) -> str:
+def analysis(steps: Sequence[NetworkStep], times: Sequence[float]) -> str:
     """A line for each step, slowest first: its time, what share was expected, and how fast its bytes pass."""
     total, cycles = sum(times), sum(step.pd.plan.cycles for step in steps)
     lines = [f"{'us':>10} {'share':>6} {'expected':>8} {'GB/s':>7}    # primitive"]
@@ -71,7 +73,7 @@ def analysis(steps: Sequence[Step], times: Sequence[float]) -> str:
     return "\n".join(lines)
 
 
-def profile(steps: Sequence[Step], times: Sequence[float]) -> str:
+def profile(steps: Sequence[NetworkStep], times: Sequence[float]) -> str:
     """A line for each step, slowest first, of its time in seconds."""
     total = sum(times)
     lines = [f"{total * 1e6:10.1f} us  all of {len(steps)} primitives"]

@@ -80,7 +80,7 @@ class NetworkPart(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Ends:
+class SegmentInterface:
     """What a native part takes and gives.  reads: values, f32 or indices; makes: dims of values, f32; limits: of reads
     that are indices, how many elements they choose from, and along which axis; checked: the same of those it makes."""
 
@@ -94,7 +94,7 @@ class NativePart:
     """One native call.  make: loads kernels and packs weights, at the first use, for tensors of these names in this
     order; isa: the level that it needs then."""
 
-    def __init__(self, isa: str, ends: Ends, make: Callable[[Sequence[str]], Runner]) -> None:
+    def __init__(self, isa: str, ends: SegmentInterface, make: Callable[[Sequence[str]], Runner]) -> None:
         self.isa, self.ends, self.make = isa, ends, make
         self._runner: Runner | None = None
         self._check_indices: Callable[[str, Array, int, int], None] | None = None

@@ -22,8 +22,8 @@ from asmdnn.jit.image_file import Image, refusal
 from asmdnn.jit.kernels import Fetched, mapped
 from asmdnn.network.arena import ArenaLayout, check_layout, lives_of, placed_plan
 from asmdnn.network.arrays import Array
-from asmdnn.network.joined import Joined
-from asmdnn.network.running import WEIGHTS, Ends, NativePart, Runnable, Runner, result_name
+from asmdnn.network.joined import JoinedPlan
+from asmdnn.network.running import WEIGHTS, NativePart, Runnable, Runner, SegmentInterface, result_name
 from asmdnn.planning.codec import decoded, plan_of
 from asmdnn.planning.decoded import check_decoded, require
 from asmdnn.planning.host import require_executable
@@ -76,12 +76,12 @@ class SavedKernel:
 
 
 @dataclass(frozen=True, eq=False)
-class Saved:
+class PackedNetwork:
     """A network that was planned before; `explanation` is what it said of itself then.  joined, layout, plan: as in
     Compiled."""
 
     runnable: Runnable
-    joined: Joined
+    joined: JoinedPlan
     layout: ArenaLayout
     plan: Plan
     explanation: str
@@ -108,7 +108,7 @@ def versions() -> dict[str, str]:
     return {"asmdnn": __version__, "sources": digest_of(package / name for name in WALKING)}
 
 
-def saved(image: Image, name: str, threads: int) -> Saved:
+def saved(image: Image, name: str, threads: int) -> PackedNetwork:
     """The network in an intact image of that name, for so many threads.
 
     Raises InvalidArguments for another version and for what makes no sense, Unimplemented for a level that this CPU
@@ -128,7 +128,7 @@ def saved(image: Image, name: str, threads: int) -> Saved:
     return found
 
 
-def read(image: Image, threads: int) -> Saved:
+def read(image: Image, threads: int) -> PackedNetwork:
     """Raises whatever it likes where the text is nonsense."""
     text = image.text
     arrays = [array_at(image.sections["arrays"], *place) for place in text["arrays"]]
@@ -140,7 +140,7 @@ def read(image: Image, threads: int) -> Saved:
     (*specs, _) = kernels
     own = plan_of(text["plan"], lambda number: integers(arrays[number]), specs)
     check_decoded(own)
-    joined = Joined(own, (), tuple(text["layout"]["weights"]))
+    joined = JoinedPlan(own, (), tuple(text["layout"]["weights"]))
     layout = layout_read(own, text["layout"], len(image.sections["weights"]))
     plan = placed_plan(joined, layout)
     codes = [code_at(image.sections["code"], *kernel["code"]) for kernel in text["kernels"]]
@@ -150,7 +150,7 @@ def read(image: Image, threads: int) -> Saved:
     weights = np.frombuffer(image.sections["weights"], np.uint8)
     runnable = runnable_of(text, plan, arrays, partial(runner, plan, weights, threads, fetched))
     require(type(text["explanation"]) is str, "no explanation")
-    return Saved(runnable, joined, layout, plan, text["explanation"], image)
+    return PackedNetwork(runnable, joined, layout, plan, text["explanation"], image)
 
 
 def runner(plan: Plan, weights: Array, threads: int, fetched: list[Fetched], names: Sequence[str]) -> Runner:
@@ -164,7 +164,7 @@ def runnable_of(text: dict[str, Any], plan: Plan, arrays: list[Array], make: Any
     makes = {name: dims_of(dims) for name, dims in text["makes"].items()}
     limits, checked = limits_of(text["limits"]), limits_of(text["checked"])
     require(checked.keys() <= makes.keys(), "indices that nobody makes")
-    ends = Ends(tuple(text["reads"]), makes, limits, checked)
+    ends = SegmentInterface(tuple(text["reads"]), makes, limits, checked)
     passed = {**{name: inputs[name] for name in ends.reads}, **{result_name(x): (makes[x], F32) for x in makes}}
     require(plan.tensors.keys() - {WEIGHTS} == passed.keys(), "tensors that nobody passes")
     for name, (dims, dtype) in passed.items():

@@ -10,10 +10,10 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.contract import Spec
 from asmdnn.jit import image_file, pack_file
-from asmdnn.network.compiled import Compiled, packed
+from asmdnn.network.compiled import CompiledSegment, packed
 from asmdnn.network.graph import Array
-from asmdnn.network.planned import Planned
-from asmdnn.network.saved import Saved, versions
+from asmdnn.network.planned import NetworkPlan
+from asmdnn.network.saved import PackedNetwork, versions
 from asmdnn.planning.codec import encoded, plan_text
 from asmdnn.runtime.execution import executor_spec, kernel_cache
 
@@ -35,7 +35,7 @@ class Shelf:
         return at
 
 
-def write(path: str | PathLike[str], source: Planned | Saved) -> None:
+def write(path: str | PathLike[str], source: NetworkPlan | PackedNetwork) -> None:
     """Write a native network to a file.  Raises InvalidArguments."""
     try:
         where = Path(path).absolute()
@@ -44,16 +44,16 @@ def write(path: str | PathLike[str], source: Planned | Saved) -> None:
     pack_file.write(where, image_of(source))
 
 
-def image_of(source: Planned | Saved, key: str = "", weights: Array | None = None) -> bytes:
+def image_of(source: NetworkPlan | PackedNetwork, key: str = "", weights: Array | None = None) -> bytes:
     """The file's bytes.  key: what it is kept under in a cache; weights: packed, if they are already."""
-    if isinstance(source, Saved):
+    if isinstance(source, PackedNetwork):
         return bytes(source.image.whole)
     (segment,) = source.segments
-    assert isinstance(segment, Compiled)
+    assert isinstance(segment, CompiledSegment)
     return image_of_native(source, segment, key, packed(segment) if weights is None else weights)
 
 
-def image_of_native(source: Planned, segment: Compiled, key: str, weights: Array) -> bytes:
+def image_of_native(source: NetworkPlan, segment: CompiledSegment, key: str, weights: Array) -> bytes:
     """The file's bytes.  Generates kernels that do not exist yet."""
     runnable, plan, layout = source.runnable, segment.joined.plan, segment.layout
     part = runnable.native

@@ -32,7 +32,7 @@ from asmdnn.network.fusion.taking import taken
 from asmdnn.network.fusion.tiling import untiled
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.known import name_of
-from asmdnn.network.layouts import Layouts, Way
+from asmdnn.network.layouts import FormatPath, FormatSearch
 from asmdnn.network.narrowing import storage_of
 from asmdnn.network.running import result_name
 from asmdnn.network.static import StaticGraph
@@ -67,7 +67,7 @@ MOST_NAMED = 4  # refused nodes that an error names; a message has 500 character
 
 
 @dataclass(frozen=True, eq=False)
-class Segment:
+class NativeSegment:
     """Groups that run together; reads and makes: the values that it takes from before, and those that others read.
 
     way: how the groups of a network that is native throughout were lowered when they were asked for kernels.  storage:
@@ -77,7 +77,7 @@ class Segment:
     is_native: bool
     reads: tuple[str, ...]
     makes: tuple[str, ...]
-    way: Way | None = None
+    way: FormatPath | None = None
     storage: StorageTypes = AS_DECLARED
 
 
@@ -91,7 +91,7 @@ def fused(graph: StaticGraph) -> StaticGraph:
 
 def segments_of(
     graph: StaticGraph, engine: Engine, fallback: str | None, precision: Precision = IN_F32
-) -> tuple[list[Segment], dict[str, str]]:
+) -> tuple[list[NativeSegment], dict[str, str]]:
     """The segments, and why nodes have no kernel, by the label of their group.
 
     Raises Unimplemented, which names all of them, unless fallback is "numpy".
@@ -100,7 +100,7 @@ def segments_of(
     storage = storage_of(graph, groups, engine, precision)
     groups = groups if storage.products else paired(graph, groups)
     whole = replace(segment(graph, True, groups, groups), storage=storage)
-    layouts = Layouts(Steps(subgraph(graph, whole), engine, storage), groups)
+    layouts = FormatSearch(Steps(subgraph(graph, whole), engine, storage), groups)
     for group in groups:
         reason = refusal(layouts, group)
         if reason:
@@ -142,7 +142,7 @@ def sentence(groups: Sequence[Group], refused: dict[str, str]) -> str:
     return f"{len(refused)} of the nodes have no kernel{words}, fallback='numpy' computes them in numpy: {named}{more}"
 
 
-def refusal(layouts: Layouts, group: Group) -> str:
+def refusal(layouts: FormatSearch, group: Group) -> str:
     """Why there is no kernel for a group, "" if there is one; it is lowered then."""
     try:
         layouts.lower(group)
@@ -163,17 +163,17 @@ def assume(steps: Steps, group: Group) -> None:
                 steps.given.add(name)
 
 
-def segment(graph: StaticGraph, is_native: bool, groups: Sequence[Group], every: Sequence[Group]) -> Segment:
+def segment(graph: StaticGraph, is_native: bool, groups: Sequence[Group], every: Sequence[Group]) -> NativeSegment:
     inside = {id(group) for group in groups}
     own = {name for group in groups for node in group.nodes for name in node.outputs if name != NOTHING}
     read = dict.fromkeys(name for group in groups for node in group.nodes for name in node.inputs if name != NOTHING)
     others = {name for group in every if id(group) not in inside for node in group.nodes for name in node.inputs}
     others |= set(graph.outputs.values())
     reads = tuple(name for name in read if name not in own and not graph.is_constant(name))
-    return Segment(tuple(groups), is_native, reads, tuple(name for name in graph.values if name in own & others))
+    return NativeSegment(tuple(groups), is_native, reads, tuple(name for name in graph.values if name in own & others))
 
 
-def subgraph(graph: StaticGraph, some: Segment) -> StaticGraph:
+def subgraph(graph: StaticGraph, some: NativeSegment) -> StaticGraph:
     """The graph of a native segment, whose inputs are values that come from before."""
     nodes = tuple(node for group in some.groups for node in group.nodes)
     outputs = {result_name(name): name for name in some.makes}

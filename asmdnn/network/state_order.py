@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from asmdnn.errors import InvalidArguments
 from asmdnn.network.joined import StateTensors
 from asmdnn.network.place import StateWindow
-from asmdnn.network.steps import Step, Steps
+from asmdnn.network.steps import NetworkStep, Steps
 
 
 class StepGraph:
@@ -27,7 +27,7 @@ class StepGraph:
             self.add(self.readers(window.old), self.writers(buffer))
             self.add(self.writers(buffer), self.readers(window.now))
 
-    def buffers(self, step: Step, is_output: bool) -> set[str]:
+    def buffers(self, step: NetworkStep, is_output: bool) -> set[str]:
         outputs = step.pd.plan.outputs
         return {self.steps.located(x).buffer for name, x in step.buffers.items() if (name in outputs) is is_output}
 
@@ -62,7 +62,7 @@ def may_write(steps: Steps, written: Mapping[str, StateWindow], buffer: str, win
     return all(reads_in_place(steps.steps[i], window.old) for i in makers if window.old in graph.reads[i])
 
 
-def reads_in_place(step: Step, old: str) -> bool:
+def reads_in_place(step: NetworkStep, old: str) -> bool:
     """Whether a step may write its result over a state that it reads."""
     plan = step.pd.plan
     own = [name for name, buffer in step.buffers.items() if buffer == old]

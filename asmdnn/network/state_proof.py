@@ -4,14 +4,14 @@ from itertools import accumulate
 
 import numpy as np
 
-from asmdnn.network.joined import Joined, StateTensors
+from asmdnn.network.joined import JoinedPlan, StateTensors
 from asmdnn.network.touches import Touches
 from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.phases import waits
 
 
-def check_states(joined: Joined) -> None:
+def check_states(joined: JoinedPlan) -> None:
     """Prove that no step reads a state that another one may have written over, nor what it becomes too early.
 
     A phase may read and write a state if each record reads just what it writes.  Raises PlanError.

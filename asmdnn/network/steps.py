@@ -49,7 +49,7 @@ class Weight:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class NetworkStep:
     """A primitive, the buffers that are its arguments, and which operators it computes.
 
     result: the value that they are there for, which the argument `output` is."""
@@ -89,7 +89,7 @@ class Steps(TypedValues, ValuesOfIndices):
 
     def __init__(self, graph: StaticGraph, engine: Engine, storage: StorageTypes = AS_DECLARED) -> None:
         self.graph, self.engine, self.storage = graph, engine, storage
-        self.steps: list[Step] = []
+        self.steps: list[NetworkStep] = []
         self.weights: dict[str, Weight] = {}
         self.sizes: dict[str, int] = {}  # of values' buffers, in bytes
         self.parts: dict[str, tuple[str, int]] = {}  # buffers inside others: which, and how many bytes behind its start
@@ -177,7 +177,7 @@ class Steps(TypedValues, ValuesOfIndices):
     def reorder(self, source: Place, target: Place, name: str) -> None:
         """A step that copies from one place to another."""
         pd = primitive_desc(Reorder(source.desc, target.desc), engine=self.engine)
-        self.steps.append(Step(f"reorder {name}", pd, {"src": source.buffer, "dst": target.buffer}))
+        self.steps.append(NetworkStep(f"reorder {name}", pd, {"src": source.buffer, "dst": target.buffer}))
 
     def weight(self, name: str, array: Array, desc: MemoryDesc) -> Place:
         """A constant in a format, packed once."""
@@ -238,7 +238,7 @@ class Steps(TypedValues, ValuesOfIndices):
             if name in self.graph.values:
                 self.define(name, made)
         output, result = next(iter(results.items()))
-        self.steps.append(Step(label, pd, buffers, tuple(nodes), result, output))
+        self.steps.append(NetworkStep(label, pd, buffers, tuple(nodes), result, output))
 
     def define(self, name: str, place: Place) -> None:
         """From now on the value is there, with its own dims."""

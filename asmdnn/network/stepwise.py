@@ -6,11 +6,11 @@ from time import perf_counter
 import numpy as np
 
 from asmdnn.memory import Memory
-from asmdnn.network.compiled import Compiled, packed
+from asmdnn.network.compiled import CompiledSegment, packed
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.graph import Array
 from asmdnn.network.running import native_array
-from asmdnn.network.steps import Step
+from asmdnn.network.steps import NetworkStep
 from asmdnn.network.weights import pages
 from asmdnn.planning.phase import View
 from asmdnn.primitives.core.engine import Engine
@@ -21,7 +21,7 @@ from asmdnn.runtime.execution import program_of
 class Stepwise:
     """The steps as calls of their own; `feeds` are arrays for the segment's inputs."""
 
-    def __init__(self, segment: Compiled, engine: Engine, feeds: Mapping[str, Array]) -> None:
+    def __init__(self, segment: CompiledSegment, engine: Engine, feeds: Mapping[str, Array]) -> None:
         self.segment, self.engine = segment, engine
         plan, layout = segment.joined.plan, segment.layout
         self.memory = {name: pages(size) for name, size in plan.scratch_bytes.items()}
@@ -37,14 +37,14 @@ class Stepwise:
             self.call(step, views) for step, views in zip(segment.steps, segment.joined.arguments, strict=True)
         ]
 
-    def call(self, step: Step, views: Mapping[str, View]) -> Callable[[], None]:
+    def call(self, step: NetworkStep, views: Mapping[str, View]) -> Callable[[], None]:
         """The primitive of a step on its buffers."""
         call = program_of(step.pd.plan, self.engine.threads)[0].prepare()
         at = {name: self.memory[view.buffer].ctypes.data + view.offset_bytes for name, view in views.items()}
         call.bind([at[name] for name in step.pd.plan.tensors], self.memory)
         return call
 
-    def results(self) -> Iterator[tuple[Step, Array]]:
+    def results(self) -> Iterator[tuple[NetworkStep, Array]]:
         """Run all steps; (step, its result as a plain array) for each that computes operators."""
         for step, views, call in zip(self.segment.steps, self.segment.joined.arguments, self.calls, strict=True):
             call()

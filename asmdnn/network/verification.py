@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,11 @@ class Difference:
     def fits(self) -> bool:
         return self.difference <= self.bound
 
+    @property
+    def share(self) -> float:
+        """The difference of the largest value."""
+        return self.difference / self.largest if self.largest else self.difference
+
     def __str__(self) -> str:
         words = f"{self.label} ({self.implementation})"
         cut = f", {self.unequal} unequal" if self.unequal else ""
@@ -47,7 +53,15 @@ class Difference:
         return f"{words}: differs by {self.difference:.2e} of {self.largest:.2e}, bound {self.bound:.2e}{cut}"
 
 
-def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -> list[Difference]:
+class ExaminedGroup(NamedTuple):
+    """native: what the primitive made, in the dims and the order of the operator."""
+
+    group: Group
+    native: Array
+    difference: Difference
+
+
+def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -> list[ExaminedGroup]:
     """Of every group of a segment, in order."""
     known: dict[str, Array] = dict(feeds)
     known |= {name: value.data for name, value in graph.values.items() if value.data is not None}
@@ -67,17 +81,16 @@ def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -
                 native = in_order(group, array).reshape(exact.shape).astype(np.float64)
                 worst = distance(native, exact)
                 unequal = int((native != exact).sum()) if exact.dtype.kind in "iu" else 0
-                found.append(
-                    Difference(
-                        group.label,
-                        step.pd.implementation,
-                        worst,
-                        bound=bound,
-                        largest=largest,
-                        unequal=unequal,
-                        saturated=saturated,
-                    )
+                difference = Difference(
+                    group.label,
+                    step.pd.implementation,
+                    worst,
+                    bound=bound,
+                    largest=largest,
+                    unequal=unequal,
+                    saturated=saturated,
                 )
+                found.append(ExaminedGroup(group, native, difference))
                 inner[group.result] = native.astype(exact.dtype) if exact.dtype.kind in "iu" else native
         known |= inner
     return found

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.generators.functions.postops import ExpressionOp
 from asmdnn.generators.functions.typed_program import typed_program
 
@@ -11,7 +11,7 @@ def steps_of(kind: str, *numbers: float) -> tuple[list[str], set[int]]:
     """The operations, and the constants, of numbers[0] where x > 0, else numbers[1] where x < 0, else the last one."""
     build = Builder(1)
     (x,) = build.inputs
-    inner: Value = build.where(x < 0.0, *numbers[1:])
+    inner: Term = build.where(x < 0.0, *numbers[1:])
     op = ExpressionOp(build.finish(build.where(x > 0.0, numbers[0], inner)), ())
     program = typed_program(((op,),), ("f32",), (kind,))
     constants = {step.immediate for step in program.steps if step.op == "constant"}

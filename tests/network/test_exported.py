@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.network.compiled import Compiled
+from asmdnn.network.compiled import CompiledSegment
 from tests.network.nets import engine
 
 pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
@@ -39,7 +39,7 @@ def test_against_onnxruntime(name: str) -> None:
         np.testing.assert_allclose(found, wanted, rtol=0, atol=RELATIVE * np.abs(wanted).max())
     assert all(difference.fits for difference in net.verify(feeds))
     (segment,) = net.segments
-    assert isinstance(segment, Compiled)
+    assert isinstance(segment, CompiledSegment)
     assert any(step.label.startswith("Attention") for step in segment.steps) == (name in ATTENTION)
 
 

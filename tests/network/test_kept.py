@@ -12,7 +12,7 @@ import asmdnn as dnn
 from asmdnn.cli.main import main
 from asmdnn.jit.store import DiskStore
 from asmdnn.network import kept
-from asmdnn.network.saved import Saved
+from asmdnn.network.saved import PackedNetwork
 from tests.network import wire
 from tests.network.nets import engine, random
 
@@ -49,7 +49,7 @@ def load(size: int = 6, scale: float = 2.0, threads: int = 1, model: Any = MODEL
 
 
 def is_kept(net: dnn.Network) -> bool:
-    return isinstance(net._source, Saved)
+    return isinstance(net._source, PackedNetwork)
 
 
 def files(directory: Path) -> list[Path]:

@@ -9,11 +9,11 @@ import pytest
 import asmdnn as dnn
 from asmdnn.errors import AsmdnnError
 from asmdnn.network.building import Symbol
-from asmdnn.network.compiled import Compiled
+from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.descriptors import layout_of
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.join import deliver
-from asmdnn.network.layouts import Layouts, Way
+from asmdnn.network.layouts import FormatPath, FormatSearch
 from asmdnn.network.lowering.table import lower
 from asmdnn.network.steps import BY_ITSELF, LAST, PLAIN, FormatChoice, Place, Steps
 from tests.network import wire
@@ -76,17 +76,17 @@ def planned(make: Make, isa: str, threads: int = 1) -> dnn.Network:
     return g.compile(**outputs, engine=engine(isa, threads))
 
 
-def compiled(net: dnn.Network) -> Compiled:
+def compiled(net: dnn.Network) -> CompiledSegment:
     (segment,) = net.segments
-    assert isinstance(segment, Compiled)
+    assert isinstance(segment, CompiledSegment)
     return segment
 
 
-def formats(segment: Compiled) -> list[str]:
+def formats(segment: CompiledSegment) -> list[str]:
     return [layout_of(step.pd.plan.tensors["dst"]) for step in segment.steps if step.nodes]
 
 
-def reorders(segment: Compiled) -> int:
+def reorders(segment: CompiledSegment) -> int:
     return sum(step.is_reorder for step in segment.steps)
 
 
@@ -98,7 +98,7 @@ def sequences(groups: tuple[Group, ...]) -> Iterator[tuple[FormatChoice, ...]]:
     return product(*(choices if one else [BY_ITSELF] for one in free))
 
 
-def cost(segment: Compiled, engine: dnn.Engine, told: tuple[FormatChoice, ...]) -> int:
+def cost(segment: CompiledSegment, engine: dnn.Engine, told: tuple[FormatChoice, ...]) -> int:
     """Cycles of all steps, a large number where a primitive cannot do what it is told."""
     steps = Steps(segment.graph, engine)
     try:
@@ -154,12 +154,12 @@ def test_a_way_to_formats_that_no_reorder_makes_goes_on() -> None:
     net = planned(repeated, "avx2")
     segment = compiled(net)
     steps = Steps(segment.graph, net.engine)
-    other, layouts = steps.branch(), Layouts(steps, segment.segment.groups)
+    other, layouts = steps.branch(), FormatSearch(steps, segment.segment.groups)
     (place,) = steps.places["x"]
     other.places["x"] = [Place("x", dnn.MemoryDesc(place.desc.dims, dnn.f32, strides=(0, 0, 0, 0)))]
-    assert layouts.may_win(Way(other, 1 << 40), Way(steps, 0))
+    assert layouts.may_win(FormatPath(other, 1 << 40), FormatPath(steps, 0))
     other.places["x"] = [Place("x", dnn.MemoryDesc(place.desc.dims, dnn.f32, "acdb"))]
-    assert not layouts.may_win(Way(other, 1 << 40), Way(steps, 0))
+    assert not layouts.may_win(FormatPath(other, 1 << 40), FormatPath(steps, 0))
 
 
 @pytest.mark.isa("avx2")

@@ -9,7 +9,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.network import arena
-from asmdnn.network.compiled import Compiled
+from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.running import Runner
 from asmdnn.planning.coverage import PlanError
 from tests.network import wire
@@ -46,7 +46,7 @@ def test_what_is_fused(isa: str) -> None:
     net = residual(isa=isa)
     net.check()
     (segment,) = net.segments
-    assert isinstance(segment, Compiled)
+    assert isinstance(segment, CompiledSegment)
     labels = [step.label for step in segment.steps if not step.is_reorder]
     assert labels == [
         "Conv 'stem' + Add, Clip, Mul, Div",
@@ -93,7 +93,7 @@ def test_memory_is_shared_by_what_is_not_alive_together() -> None:
         y = g.apply("Conv", y, random(16, 16, 3, 3), pads=(1, 1, 1, 1), name=f"layer {i}")
     net = g.compile(engine=engine(), y=y, x_again=x + 1.0)
     (segment,) = net.segments
-    assert isinstance(segment, Compiled)
+    assert isinstance(segment, CompiledSegment)
     layout, size = segment.layout, 4 * 16 * 32 * 32
     assert layout.arena_bytes <= 4 * size
     net.check()
@@ -125,7 +125,7 @@ def test_indices_that_numpy_computes() -> None:
     rows = [g.apply("Gather", even, np.array(i), axis=1) + i for i in range(3)]
     looked_up = [g.apply("Gather", random(20, 8), row) for row in rows]
     net = g.compile(y=x + looked_up[0] * looked_up[1] + looked_up[2], engine=engine(), fallback="numpy")
-    assert [isinstance(segment, Compiled) for segment in net.segments] == [False, True]
+    assert [isinstance(segment, CompiledSegment) for segment in net.segments] == [False, True]
     feeds = {"ids": np.arange(12).reshape(4, 3), "x": random(4, 8)}
     np.testing.assert_allclose(net.run(feeds)["y"], reference(net, feeds)["y"], rtol=1e-6, atol=1e-7)
     with pytest.raises(dnn.InvalidArguments, match="20"):
@@ -147,7 +147,7 @@ def test_nodes_without_a_kernel(fallback: str | None) -> None:
             dnn.load_onnx(data, engine=engine())
         return
     net = dnn.load_onnx(data, engine=engine(), fallback="numpy")
-    assert [isinstance(segment, Compiled) for segment in net.segments] == [True, False, True]
+    assert [isinstance(segment, CompiledSegment) for segment in net.segments] == [True, False, True]
     assert "numpy  CumProd 'second': no primitive computes it" in net.explain()
     check_values(net, {"x": random(4, 8)})
     with pytest.raises(dnn.InvalidArguments, match="can be bound"):
@@ -325,7 +325,7 @@ def test_every_group_is_verified_and_timed() -> None:
     assert max(difference.difference / difference.bound for difference in found) > 1e-4, "the bounds say something"
     lines = net.profile(feeds, repeats=2).splitlines()
     (segment,) = net.segments
-    assert isinstance(segment, Compiled)
+    assert isinstance(segment, CompiledSegment)
     assert len(lines) == 1 + len(segment.steps)
     with pytest.raises(dnn.InvalidArguments):
         net.verify({})

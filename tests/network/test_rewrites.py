@@ -7,7 +7,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.network.building import Symbol
-from asmdnn.network.compiled import Compiled
+from asmdnn.network.compiled import CompiledSegment
 from asmdnn.primitives.pooling.description import PoolingForward
 from tests.network.nets import engine, random, reference
 
@@ -24,7 +24,7 @@ def built(make: Make, dims: tuple[int, ...]) -> dnn.Network:
 
 def implementations(net: dnn.Network) -> list[str]:
     (segment,) = net.segments
-    assert isinstance(segment, Compiled)
+    assert isinstance(segment, CompiledSegment)
     return [step.pd.implementation.split(":")[0] for step in segment.steps if not step.is_reorder]
 
 
@@ -105,7 +105,7 @@ def pool(
 def test_padding_in_front_of_poolings(make: Make, is_one: bool) -> None:
     net = built(make, IMAGE)
     (segment,) = net.segments
-    assert isinstance(segment, Compiled)
+    assert isinstance(segment, CompiledSegment)
     assert ("Pad" not in [node.op for step in segment.steps for node in step.nodes]) == is_one
     assert sum(isinstance(step.pd.desc, PoolingForward) for step in segment.steps) == 1
     x = random(*IMAGE)
@@ -198,7 +198,7 @@ def halves(g: dnn.Graph, x: Symbol, order: tuple[int, int]) -> Symbol:
 def test_pieces_behind_one_another_are_joined_where_they_lie(order: tuple[int, int], copies: int) -> None:
     net = built(lambda g, x: halves(g, x, order), (1, 3, 9, 8))
     (segment,) = net.segments
-    assert isinstance(segment, Compiled)
+    assert isinstance(segment, CompiledSegment)
     assert sum("reorder" in step.label and "Slice" in step.label for step in segment.steps) == copies
     check(net, random(1, 3, 9, 8))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.network.compiled import Compiled
+from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.state_proof import check_states
 from asmdnn.planning.coverage import PlanError
 from tests.network import wire
@@ -19,9 +19,9 @@ from tests.network.nets import engine, random
 pytestmark = pytest.mark.isa("avx2")
 
 
-def compiled_of(net: dnn.Network) -> Compiled:
+def compiled_of(net: dnn.Network) -> CompiledSegment:
     (segment,) = net.segments
-    assert isinstance(segment, Compiled)
+    assert isinstance(segment, CompiledSegment)
     return segment
 
 

@@ -10,7 +10,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.cli.main import main
 from asmdnn.errors import InvalidArguments
-from asmdnn.network.compiled import Compiled
+from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.page.model import boxes_of, moments_of, rows_of
 from tests.explain.test_html import Page
 from tests.network.nets import engine, random, residual_graph
@@ -34,7 +34,7 @@ def test_a_page_is_well_formed_and_alone(isa: str) -> None:
     assert not re.search(r"(src|href)=['\"]?(https?:|//)|@import|url\(", text)
     assert len(page.ids()) == len(set(page.ids()))
     (segment,) = net.segments
-    assert isinstance(segment, Compiled)
+    assert isinstance(segment, CompiledSegment)
     boxes = [attributes for tag, attributes in page.elements if tag == "rect"]
     assert len(boxes) == len(segment.layout.arena)
     rows = [attributes for tag, attributes in page.elements if tag == "tr" and "data-step" in attributes]
@@ -57,7 +57,7 @@ def test_a_page_with_times() -> None:
 
 def test_nothing_alive_together_shares_bytes_in_the_picture() -> None:
     (segment,) = residual().segments
-    assert isinstance(segment, Compiled)
+    assert isinstance(segment, CompiledSegment)
     boxes, moments = boxes_of(segment), moments_of(segment)
     assert moments == sorted(moments)
     assert len(moments) == len(segment.steps) + 1

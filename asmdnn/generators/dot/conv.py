@@ -30,10 +30,10 @@ from typing import Any
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import AHEAD, ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, TapGroup
-from asmdnn.generators.dot.ending import EndingTypes, TileEnding, operand_ranges
+from asmdnn.generators.dot.epilogue import EndingTypes, TileEpilogue, operand_ranges
 from asmdnn.generators.dot.matmul_shape import Bias
 from asmdnn.generators.dot.operands import BROADCASTS
-from asmdnn.generators.dot.start import load_bias, load_starts, start_tile
+from asmdnn.generators.dot.prologue import load_bias, load_starts, start_tile
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, mem
@@ -275,7 +275,7 @@ class TapCode:
 def finish_tile(spec: ConvTileSpec, dot: Dot, acc: list[list[Any]]) -> None:
     """Post-ops and stores."""
     dot.asm.role("finish")
-    ending = TileEnding(dot.v, spec.post_ops, types=spec.ending_types())
+    ending = TileEpilogue(dot.v, spec.post_ops, types=spec.ending_types())
 
     def finish(p: int, j: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
         if spec.works_in_f32:

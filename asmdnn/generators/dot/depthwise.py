@@ -27,7 +27,7 @@ from typing import ClassVar
 
 from asmdnn.generators.contract import Range
 from asmdnn.generators.dot.depthwise_rows import Factors, RowsOfLanes, alike, balanced, rows_of_lanes
-from asmdnn.generators.dot.ending import EndingTypes
+from asmdnn.generators.dot.epilogue import EndingTypes
 from asmdnn.generators.dot.grouped import RowsCode
 from asmdnn.generators.dot.grouped_shape import BIAS, SRC, TAIL_REGISTERS, Band, GroupedRows, Segment, Uses
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem

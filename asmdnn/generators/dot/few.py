@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import TapGroup
-from asmdnn.generators.dot.ending import TileEnding
+from asmdnn.generators.dot.epilogue import TileEpilogue
 from asmdnn.generators.dot.few_shape import ARGUMENTS, BIAS, DST, PIXELS, SRC, TAPS, WEIGHTS
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
@@ -202,7 +202,7 @@ class FewCode:
         """Bias, post-ops and stores, a vector of pixels for each output."""
         spec, asm, v = self.spec, self.asm, self.v
         asm.role("finish")
-        ending, x = TileEnding(v, spec.post_ops), v.registers.take("sums")
+        ending, x = TileEpilogue(v, spec.post_ops), v.registers.take("sums")
         with v.parts(1, spec.pixels) as (part,):
             for o in range(spec.outputs):
                 part.load(x, self.sums[o])

@@ -30,7 +30,7 @@ from itertools import product
 from typing import ClassVar
 
 from asmdnn.generators.contract import Range
-from asmdnn.generators.dot.ending import TileEnding
+from asmdnn.generators.dot.epilogue import TileEpilogue
 from asmdnn.generators.dot.grouped_shape import (
     ARGUMENTS,
     BIAS,
@@ -120,7 +120,7 @@ class RowsCode:
                 asm.MOV(pointer, mem(asm.frame, 8 * argument))
         self.operands = [operand for operand in operands_of(spec.post_ops) if operand is not OLD_DST]
         homes = {operand.argument: copy_of_word(asm, operand.argument) for operand in self.operands}
-        self.ending = TileEnding(self.v, spec.post_ops, homes, spec.ending_types)
+        self.ending = TileEpilogue(self.v, spec.post_ops, homes, spec.ending_types)
 
     @property
     def dst_bytes(self) -> int:

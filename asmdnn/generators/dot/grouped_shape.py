@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, joined
-from asmdnn.generators.dot.ending import EndingTypes
+from asmdnn.generators.dot.epilogue import EndingTypes
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, Register

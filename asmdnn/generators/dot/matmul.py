@@ -31,7 +31,7 @@ from typing import Any
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint
-from asmdnn.generators.dot.ending import TileEnding
+from asmdnn.generators.dot.epilogue import TileEpilogue
 from asmdnn.generators.dot.matmul_shape import (
     AHEAD,
     ARGUMENTS,
@@ -44,7 +44,7 @@ from asmdnn.generators.dot.matmul_shape import (
     MatmulTile,
 )
 from asmdnn.generators.dot.operands import BROADCASTS
-from asmdnn.generators.dot.start import load_bias, start_tile
+from asmdnn.generators.dot.prologue import load_bias, start_tile
 from asmdnn.generators.functions.chain import names_of_operands, words_of
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import GROUP_BYTES, dot_of
@@ -216,7 +216,7 @@ class TileCode:
         """Scale, post-ops and stores."""
         tile, v = self.tile, self.v
         self.asm.role("finish")
-        ending = TileEnding(v, tile.post_ops, types=tile.ending_types())
+        ending = TileEpilogue(v, tile.post_ops, types=tile.ending_types())
         old, factor = ending.spare
 
         def scale(x: Any, at: Pointer, part: Lanes) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.ending import EndingTypes, operand_ranges
+from asmdnn.generators.dot.epilogue import EndingTypes, operand_ranges
 from asmdnn.generators.dot.operands import src_spans
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, PostOp

@@ -21,7 +21,7 @@ class TraceError(InvalidArguments):
     """A traced value was used as a number; who traces adds the user's file and line."""
 
 
-class Value:
+class Term:
     """A step's value while a program is built: arithmetic on it makes further steps."""
 
     __slots__ = ("builder", "number")
@@ -29,32 +29,32 @@ class Value:
     def __init__(self, builder: "Builder", number: int) -> None:
         self.builder, self.number = builder, number
 
-    def __add__(self, other: "Operable") -> "Value":
+    def __add__(self, other: "Operable") -> "Term":
         return self.builder.op("add", self, other)
 
     __radd__ = __add__
 
-    def __sub__(self, other: "Operable") -> "Value":
+    def __sub__(self, other: "Operable") -> "Term":
         return self.builder.op("sub", self, other)
 
-    def __rsub__(self, other: "Operable") -> "Value":
+    def __rsub__(self, other: "Operable") -> "Term":
         return self.builder.op("sub", other, self)
 
-    def __mul__(self, other: "Operable") -> "Value":
+    def __mul__(self, other: "Operable") -> "Term":
         return self.builder.op("mul", self, other)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: "Operable") -> "Value":
+    def __truediv__(self, other: "Operable") -> "Term":
         return self.builder.op("div", self, other)
 
-    def __rtruediv__(self, other: "Operable") -> "Value":
+    def __rtruediv__(self, other: "Operable") -> "Term":
         return self.builder.op("div", other, self)
 
-    def __neg__(self) -> "Value":
+    def __neg__(self) -> "Term":
         return self.builder.op("xor", self, self.builder.bits(0x80000000))
 
-    def __abs__(self) -> "Value":
+    def __abs__(self) -> "Term":
         return self.builder.op("and", self, self.builder.bits(0x7FFFFFFF))
 
     def __lt__(self, other: "Operable") -> "Condition":
@@ -109,7 +109,7 @@ class Value:
     __array_ufunc__ = None  # numpy's operators give way to those above
 
 
-Operable = Value | float
+Operable = Term | float
 
 
 class Condition:
@@ -117,7 +117,7 @@ class Condition:
 
     __slots__ = ("left", "predicate", "right")
 
-    def __init__(self, predicate: Predicate | str, left: "Value | Condition", right: "Value | Condition") -> None:
+    def __init__(self, predicate: Predicate | str, left: "Term | Condition", right: "Term | Condition") -> None:
         self.predicate, self.left, self.right = predicate, left, right
 
     def __and__(self, other: "Condition") -> "Condition":
@@ -151,13 +151,13 @@ class Builder:
         self._steps: dict[Step, int] = {}
         self.inputs = tuple(self._add(Step("input", (), i)) for i in range(inputs))
 
-    def bits(self, bits: int) -> Value:
+    def bits(self, bits: int) -> Term:
         """The constant with these bits."""
         return self._add(Step("constant", (), bits))
 
-    def value(self, operand: Operable) -> Value:
+    def value(self, operand: Operable) -> Term:
         """A value of this builder, or a number as a constant; TraceError for anything else."""
-        if isinstance(operand, Value):
+        if isinstance(operand, Term):
             if operand.builder is not self:
                 raise TraceError("a traced value was kept from another call of a function: use only its arguments")
             return operand
@@ -171,25 +171,25 @@ class Builder:
             f"an operand is a {what}: use numbers, arguments of the function, and what is computed from these"
         )
 
-    def op(self, op: str, *args: Operable, immediate: int = 0) -> Value:
+    def op(self, op: str, *args: Operable, immediate: int = 0) -> Term:
         return self._add(Step(op, tuple(self.value(a).number for a in args), immediate))
 
-    def fma(self, a: Operable, b: Operable, c: Operable) -> Value:
+    def fma(self, a: Operable, b: Operable, c: Operable) -> Term:
         """a * b + c, rounded once."""
         return self.op("fma", a, b, c)
 
-    def fnma(self, a: Operable, b: Operable, c: Operable) -> Value:
+    def fnma(self, a: Operable, b: Operable, c: Operable) -> Term:
         """c - a * b, rounded once."""
         return self.op("fnma", a, b, c)
 
-    def horner(self, x: Operable, coefficients: Sequence[float]) -> Value:
+    def horner(self, x: Operable, coefficients: Sequence[float]) -> Term:
         """The polynomial with these coefficients, lowest first."""
         total = self.value(coefficients[-1])
         for c in coefficients[-2::-1]:
             total = self.fma(total, x, c)
         return total
 
-    def where(self, condition: Condition, then: Operable, otherwise: Operable) -> Value:
+    def where(self, condition: Condition, then: Operable, otherwise: Operable) -> Term:
         """`then` where the condition holds, else `otherwise`."""
         left, right = condition.left, condition.right
         if isinstance(left, Condition) and isinstance(right, Condition):
@@ -198,19 +198,19 @@ class Builder:
             if condition.predicate == "and":
                 return self.where(left, self.where(right, then, otherwise), otherwise)
             return self.where(left, then, self.where(right, then, otherwise))
-        assert isinstance(left, Value) and isinstance(right, Value) and isinstance(condition.predicate, Predicate)
+        assert isinstance(left, Term) and isinstance(right, Term) and isinstance(condition.predicate, Predicate)
         return self.op("select", left, right, then, otherwise, immediate=condition.predicate)
 
-    def step_of(self, x: Value) -> Step:
+    def step_of(self, x: Term) -> Step:
         """What computes a value."""
         return list(self._steps)[x.number]
 
-    def insert(self, program: Program, inputs: Sequence[Value]) -> Value:
+    def insert(self, program: Program, inputs: Sequence[Term]) -> Term:
         """The value of a program of these inputs that has one result."""
         (result,) = self.insert_all(program, inputs)
         return result
 
-    def insert_all(self, program: Program, inputs: Sequence[Value]) -> list[Value]:
+    def insert_all(self, program: Program, inputs: Sequence[Term]) -> list[Term]:
         """The values of a program of these inputs."""
         numbers: list[int] = []
         for step in program.steps:
@@ -218,7 +218,7 @@ class Builder:
                 numbers.append(inputs[step.immediate].number)
             else:
                 numbers.append(self._add(Step(step.op, tuple(numbers[a] for a in step.args), step.immediate)).number)
-        return [Value(self, numbers[result]) for result in program.results]
+        return [Term(self, numbers[result]) for result in program.results]
 
     def finish(self, *results: Operable, most_steps: int = MAX_STEPS) -> Program:
         """The program, without the steps that no result needs.  Raises TraceError if it is too long."""
@@ -237,5 +237,5 @@ class Builder:
             tuple(number[i] for i in wanted),
         )
 
-    def _add(self, step: Step) -> Value:
-        return Value(self, self._steps.setdefault(step, len(self._steps)))
+    def _add(self, step: Step) -> Term:
+        return Term(self, self._steps.setdefault(step, len(self._steps)))

@@ -12,7 +12,7 @@ from asmdnn.exact import exact
 from asmdnn.generators.functions.eltwise import remainder, simple
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS, scaled
 from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
-from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.generators.functions.program import Program
 
 MAX_POST_OPS = 32  # in a chain, as in oneDNN
@@ -55,7 +55,7 @@ class SumOp:
     def operands(self) -> tuple[Operand | None, ...]:
         return (OLD_DST,)
 
-    def build(self, build: Builder, x: Value, old: Value) -> Value:
+    def build(self, build: Builder, x: Term, old: Term) -> Term:
         return x + old if self.scale == 1.0 else build.fma(old, self.scale, x)
 
 
@@ -74,7 +74,7 @@ class ReluOp:
     def operands(self) -> tuple[Operand | None, ...]:
         return ()
 
-    def build(self, build: Builder, x: Value) -> Value:
+    def build(self, build: Builder, x: Term) -> Term:
         return simple.relu(build, x, self.alpha)
 
 
@@ -94,7 +94,7 @@ class OffsetSumOp:
     def operands(self) -> tuple[Operand | None, ...]:
         return (OLD_DST,)
 
-    def build(self, build: Builder, x: Value, old: Value) -> Value:
+    def build(self, build: Builder, x: Term, old: Term) -> Term:
         return build.fma(old - self.zero_point, self.scale, x)
 
 
@@ -116,7 +116,7 @@ class EltwiseOp:
     def operands(self) -> tuple[Operand | None, ...]:
         return ()
 
-    def build(self, build: Builder, x: Value) -> Value:
+    def build(self, build: Builder, x: Term) -> Term:
         return scaled(ALGORITHMS[self.alg].forward(build, x, self.alpha, self.beta), self.scale)
 
 
@@ -139,18 +139,18 @@ class GradientOp:
     def operands(self) -> tuple[Operand | None, ...]:
         return (self.data,)
 
-    def build(self, build: Builder, x: Value, data: Value) -> Value:
+    def build(self, build: Builder, x: Term, data: Term) -> Term:
         gradient = GRADIENTS[self.alg].of_dst if self.from_dst else GRADIENTS[self.alg].of_src
         assert gradient is not None
         return gradient(build, x, data, self.alpha, self.beta)
 
 
-def indicator(compare: Callable[[Value, Value], Any]) -> Callable[[Builder, Value, Value], Value]:
+def indicator(compare: Callable[[Term, Term], Any]) -> Callable[[Builder, Term, Term], Term]:
     """1 where the comparison holds, else 0."""
     return lambda build, x, y: build.where(compare(x, y), 1.0, 0.0)
 
 
-BINARY: dict[str, Callable[[Builder, Value, Value], Value]] = {
+BINARY: dict[str, Callable[[Builder, Term, Term], Term]] = {
     "add": lambda _, x, y: x + y,
     "sub": lambda _, x, y: x - y,
     "mul": lambda _, x, y: x * y,
@@ -186,7 +186,7 @@ class BinaryOp:
     def operands(self) -> tuple[Operand | None, ...]:
         return (self.operand,)
 
-    def build(self, build: Builder, x: Value, y: Value) -> Value:
+    def build(self, build: Builder, x: Term, y: Term) -> Term:
         return BINARY[self.alg](build, x, y)
 
 
@@ -205,7 +205,7 @@ class SelectOp:
     def operands(self) -> tuple[Operand | None, ...]:
         return (self.other, self.condition)
 
-    def build(self, build: Builder, x: Value, other: Value, condition: Value) -> Value:
+    def build(self, build: Builder, x: Term, other: Term, condition: Term) -> Term:
         return build.where(condition != 0.0, x, other)
 
 
@@ -223,7 +223,7 @@ class PReluOp:
     def operands(self) -> tuple[Operand | None, ...]:
         return (self.weights,)
 
-    def build(self, build: Builder, x: Value, weights: Value) -> Value:
+    def build(self, build: Builder, x: Term, weights: Term) -> Term:
         return build.where(x > 0.0, x, x * weights)
 
 
@@ -238,7 +238,7 @@ class ExpressionOp:
     def name(self) -> str:
         return f"user{crc32(repr(self.program).encode()):08x}"
 
-    def build(self, build: Builder, x: Value, *operands: Value) -> Value:
+    def build(self, build: Builder, x: Term, *operands: Term) -> Term:
         return build.insert(self.program, (x, *operands))
 
 

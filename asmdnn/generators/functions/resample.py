@@ -42,7 +42,7 @@ SPARES = 2  # registers for post-ops
 Store = Callable[[Any, Any], None]
 
 
-class Step(NamedTuple):
+class ResampleStep(NamedTuple):
     """`times` groups of results: bytes from one to the next in src, dst and the last axis's weights."""
 
     times: int
@@ -59,7 +59,7 @@ class ResampleSpec:
     """
 
     isa: str
-    loops: tuple[Step, ...]
+    loops: tuple[ResampleStep, ...]
     taps: tuple[tuple[int, ...], ...]
     elements: int
     together: int

@@ -27,7 +27,7 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
-from asmdnn.generators.functions.resample import Step
+from asmdnn.generators.functions.resample import ResampleStep
 from asmdnn.generators.functions.values import Slots
 from asmdnn.generators.stepping import repeated
 from asmdnn.generators.stores import emit_stored
@@ -91,7 +91,7 @@ class ResampleRowsSpec:
     """
 
     isa: str
-    loops: tuple[Step, ...]
+    loops: tuple[ResampleStep, ...]
     taps: tuple[int, ...]
     columns: tuple[Column, ...]
     width: int

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from asmdnn.generators.functions.eltwise.exponential import flushed_exp
-from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.generators.functions.program import Program
 
 
@@ -46,7 +46,7 @@ def norm_programs(elements: int, centred: bool, scaled: bool) -> RowPrograms:
     """Of x, dy, the mean if it is `centred`, f, and the scale if it is `scaled`."""
     inputs = 3 + centred + scaled
 
-    def values(build: Builder) -> tuple[Value, Value, Value]:
+    def values(build: Builder) -> tuple[Term, Term, Term]:
         x, dy, *rest = build.inputs
         mean = rest.pop(0) if centred else None
         factor = rest.pop(0)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.generators.functions.program import Predicate, Program
 from asmdnn.generators.functions.row_code import Computation
 from asmdnn.generators.functions.rows import Vectors
@@ -52,7 +52,7 @@ def number_program(order: Order) -> Program:
     return build.finish(number if order.largest else 0.0 - number)
 
 
-def folded(build: Builder, x: Value) -> Value:
+def folded(build: Builder, x: Term) -> Term:
     """All but the sign inverted where the sign is set: its own inverse, between floats and integers of their order."""
     sign = build.op("sar", x, immediate=31)
     return build.op("xor", x, build.op("shr", sign, immediate=1))

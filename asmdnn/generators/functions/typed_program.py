@@ -6,7 +6,7 @@ What that takes of each type is in isa/elements.py.
 from functools import lru_cache
 
 from asmdnn.generators.functions.chain import compose_all
-from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.program import Program, Step
 from asmdnn.isa.element import Element
@@ -31,7 +31,7 @@ def of_lanes(program: Program, kinds: tuple[str, ...], results: tuple[str, ...])
     return build.finish(*(narrowed(build, value, kind) for value, kind in zip(values, results, strict=True)))
 
 
-def narrowed(build: Builder, x: Value, kind: str) -> Value:
+def narrowed(build: Builder, x: Term, kind: str) -> Term:
     """An f32 as a lane of that type."""
     element = element_of(kind)
     x = unclamped(build, x, element)
@@ -39,12 +39,12 @@ def narrowed(build: Builder, x: Value, kind: str) -> Value:
     return element.narrowed(build, x) if chosen is None else chosen
 
 
-def unclamped(build: Builder, x: Value, element: Element) -> Value:
+def unclamped(build: Builder, x: Term, element: Element) -> Term:
     """x without a relu behind all else, where the least number of the type is 0, which x is raised to then."""
     step = build.step_of(x)
     if not element.limits or element.limits[0] != 0 or step.op != "max":
         return x
-    least, inner = (Value(build, arg) for arg in step.args)
+    least, inner = (Term(build, arg) for arg in step.args)
     return inner if build.step_of(least) == Step("constant", (), 0) else x
 
 
@@ -57,7 +57,7 @@ def without_relu(program: Program) -> Program:
     return Program(program.steps[:result], (step.args[1],))
 
 
-def chosen_integer(build: Builder, x: Value, element: Element) -> Value | None:
+def chosen_integer(build: Builder, x: Term, element: Element) -> Term | None:
     """A lane of x where x is a number, or a choice of numbers, such as 1 or 0: they are rounded now; else None."""
     step = build.step_of(x)
     if step.op == "constant":
@@ -65,8 +65,8 @@ def chosen_integer(build: Builder, x: Value, element: Element) -> Value | None:
         return build.bits(element.lane(number)) if number == number else None
     if step.op != "select":
         return None
-    then, otherwise = (chosen_integer(build, Value(build, i), element) for i in step.args[2:])
+    then, otherwise = (chosen_integer(build, Term(build, i), element) for i in step.args[2:])
     if then is None or otherwise is None:
         return None
-    left, right = (Value(build, i) for i in step.args[:2])
+    left, right = (Term(build, i) for i in step.args[:2])
     return build.op("select", left, right, then, otherwise, immediate=step.immediate)

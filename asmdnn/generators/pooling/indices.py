@@ -24,7 +24,7 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.program import Predicate
 from asmdnn.generators.pooling.pixels import PoolPixelsSpec
-from asmdnn.generators.pooling.window import DST, SRC, Loop, Reduction, Taps
+from asmdnn.generators.pooling.window import DST, SRC, PixelLoop, Reduction, Taps
 from asmdnn.generators.stepping import repeated
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Register, low32, mem
@@ -47,7 +47,7 @@ class PoolIndicesSpec:
     """
 
     isa: str
-    loops: tuple[Loop, ...]
+    loops: tuple[PixelLoop, ...]
     window: tuple[Taps, ...]
     loop_numbers: tuple[int, ...]
     window_numbers: tuple[int, ...]

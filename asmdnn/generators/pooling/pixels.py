@@ -29,7 +29,7 @@ from asmdnn.generators.functions.code import apply_program
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.typed_program import typed_program
 from asmdnn.generators.functions.values import Slots, Source
-from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Loop, Pooled, Reduction, Taps, offsets
+from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, PixelLoop, Pooled, Reduction, Taps, offsets
 from asmdnn.generators.stepping import repeated
 from asmdnn.generators.stores import emit_stored
 from asmdnn.generators.stretches import touched
@@ -54,7 +54,7 @@ class PoolPixelsSpec(Pooled):
 
     isa: str
     alg: str
-    loops: tuple[Loop, ...]
+    loops: tuple[PixelLoop, ...]
     window: tuple[Taps, ...]
     elements: int
     pixels: int

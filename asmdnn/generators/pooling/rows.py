@@ -28,7 +28,7 @@ from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.values import Slots, Source
-from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Loop, Pooled, Reduction, Taps, offsets
+from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, PixelLoop, Pooled, Reduction, Taps, offsets
 from asmdnn.generators.stepping import repeated
 from asmdnn.generators.stores import if_aligned
 from asmdnn.generators.stretches import touched
@@ -54,7 +54,7 @@ class PoolRowsSpec(Pooled):
 
     isa: str
     alg: str
-    loops: tuple[Loop, ...]
+    loops: tuple[PixelLoop, ...]
     rows: tuple[Taps, ...]
     width: int
     results: int

@@ -25,7 +25,7 @@ MAXIMA: Final = {  # of f32, or of four bytes a lane: the instruction, and the l
 STAGED: Final = 2  # registers in turn for what is loaded
 
 
-class Loop(NamedTuple):
+class PixelLoop(NamedTuple):
     """`times` results, whose windows begin src_bytes, and which lie dst_bytes, from one to the next."""
 
     times: int

@@ -26,7 +26,7 @@ from math import log
 
 from asmdnn.exact import exact
 from asmdnn.generators.functions.eltwise import exponential, simple
-from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.generators.functions.program import Program
 
 MOST_SIGMOID = 28.0  # beyond, s(x) stays: within 2^-40 of 0 or 1; and d of three gates have a product below 2^128
@@ -86,9 +86,9 @@ class CellWriting:
         self.build = Builder(len(starts) + MOST_INPUTS)
         self.gates = self.build.inputs[: len(starts)]
         self.inputs: list[Place] = []
-        self.results: dict[Place, Value] = {}
+        self.results: dict[Place, Term] = {}
 
-    def read(self, name: str, part: int = 0) -> Value:
+    def read(self, name: str, part: int = 0) -> Term:
         self.inputs.append((name, part))
         return self.build.inputs[len(self.starts) + len(self.inputs) - 1]
 
@@ -96,15 +96,15 @@ class CellWriting:
         program = self.build.finish(*self.results.values())
         return CellForm(self.starts, tuple(self.inputs), tuple(self.results), program)
 
-    def of_sigmoid(self, x: Value) -> Value:
+    def of_sigmoid(self, x: Term) -> Term:
         """1 / s(x)."""
         return denominator(self.build, x, 1.0, MOST_SIGMOID)
 
-    def of_tanh(self, x: Value) -> Value:
+    def of_tanh(self, x: Term) -> Term:
         """d with tanh(x) = (2 - d) / d."""
         return denominator(self.build, x, 2.0, MOST_TANH)
 
-    def tanh(self, x: Value) -> Value:
+    def tanh(self, x: Term) -> Term:
         d = self.of_tanh(x)
         return (2.0 - d) / d
 
@@ -112,7 +112,7 @@ class CellWriting:
 MOST_INPUTS = 4
 
 
-def denominator(build: Builder, x: Value, scale: float, most: float) -> Value:
+def denominator(build: Builder, x: Term, scale: float, most: float) -> Term:
     """1 + e^(-scale x) for |x| up to `most`, and beyond as there; NaN stays.  See exponential.py for e^."""
     x = build.op("min", most, build.op("max", -most, x))
     integer = build.fma(x, -exponential.LOG2_E * scale, exponential.INTEGERS)

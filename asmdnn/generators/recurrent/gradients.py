@@ -28,7 +28,7 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.functions.elementwise import SeveralResultsSpec
 from asmdnn.generators.functions.elementwise_code import DST, SRC, Result
 from asmdnn.generators.functions.eltwise import exponential, gradients
-from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.generators.functions.postops import ExpressionOp, Operand
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.recurrent.cells import Place
@@ -69,28 +69,28 @@ class GradientWriting:
     def __init__(self, cell: CellGradient) -> None:
         self.cell, self.build = cell, Builder(MOST_INPUTS)
         self.reads: list[Place] = []
-        self.results: dict[Place, Value] = {}
+        self.results: dict[Place, Term] = {}
 
-    def read(self, name: str, part: int = 0) -> Value:
+    def read(self, name: str, part: int = 0) -> Term:
         if (name, part) not in self.reads:
             self.reads.append((name, part))
         return self.build.inputs[self.reads.index((name, part))]
 
-    def gates(self, count: int) -> Iterable[Value]:
+    def gates(self, count: int) -> Iterable[Term]:
         return (self.read("gates", part) for part in range(count))
 
-    def total(self) -> Value:
+    def total(self) -> Term:
         return self.read("diff") + self.read("later")
 
     def form(self) -> GradientForm:
         programs = tuple(self.build.finish(value) for value in self.results.values())
         return GradientForm(tuple(self.reads), tuple(self.results), programs)
 
-    def through_logistic(self, d: Value, y: Value) -> Value:
+    def through_logistic(self, d: Term, y: Term) -> Term:
         """d y (1 - y)"""
         return d * self.build.fnma(y, y, y)
 
-    def through_tanh(self, d: Value, y: Value) -> Value:
+    def through_tanh(self, d: Term, y: Term) -> Term:
         """d (1 - y^2)"""
         return d * self.build.fnma(y, y, 1.0)
 
@@ -113,7 +113,7 @@ def lstm_projected(w: GradientWriting) -> None:
     lstm_of(w, w.read("of_hidden"))
 
 
-def lstm_of(w: GradientWriting, d: Value) -> None:
+def lstm_of(w: GradientWriting, d: Term) -> None:
     i, f, g, o = w.gates(4)
     squashed, before = exponential.tanh(w.build, w.read("c")), w.read("c_before")
     d_o = w.through_logistic(d * squashed, o)
@@ -139,7 +139,7 @@ def peepholes(w: GradientWriting) -> None:
     w.results["peepholes", 2] = w.read("sums", 3) * w.read("c")
 
 
-def gru_sums(w: GradientWriting) -> tuple[Value, Value]:
+def gru_sums(w: GradientWriting) -> tuple[Term, Term]:
     """The gradients of the sums of u and c~."""
     d, u, c, before = w.total(), w.read("gates", 0), w.read("gates", 2), w.read("before")
     return w.through_logistic(d * (before - c), u), w.through_tanh(w.build.fnma(d, u, d), c)

@@ -26,7 +26,7 @@ from asmdnn.generators.dot.operands import BROADCASTS
 from asmdnn.generators.functions.code import ProgramCode, side_by_side
 from asmdnn.generators.functions.values import Slots, Source, Values
 from asmdnn.generators.recurrent.cells import Cell, CellForm, Place, form_of
-from asmdnn.generators.recurrent.tile_shape import SRC, WEIGHTS, Operand
+from asmdnn.generators.recurrent.tile_shape import SRC, WEIGHTS, CellOperand
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, dot_of
 from asmdnn.isa.lines import LINE_BYTES
@@ -57,7 +57,7 @@ class RecurrentTileSpec:
     weights_row_bytes: int
     gate_bytes: int
     panel_bytes: int
-    operands: tuple[Operand, ...]
+    operands: tuple[CellOperand, ...]
     ahead_lines: int = 0
     sums: int = 1
     together: int = 1
@@ -91,7 +91,7 @@ class RecurrentTileSpec:
         side_by_side = self.gate_bytes == vector_bytes(self.isa)
         return (0,) if side_by_side else tuple(g * self.gate_bytes for g in range(self.form.gates))
 
-    def operand(self, name: str) -> tuple[int, Operand]:
+    def operand(self, name: str) -> tuple[int, CellOperand]:
         """The argument's number, and the operand."""
         return next((i, x) for i, x in enumerate(self.operands, WEIGHTS + 1) if x.name == name)
 
@@ -159,7 +159,7 @@ class StepCode:
             self.pointers[argument] = asm.gp.take(spec.frame[argument])
             asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
 
-    def place(self, place: Place, where: Where) -> tuple[Pointer, Operand]:
+    def place(self, place: Place, where: Where) -> tuple[Pointer, CellOperand]:
         """Where a part of an operand lies for a vector of a row."""
         argument, x = self.spec.operand(place[0])
         at = where[0] * x.row_bytes + place[1] * x.part_bytes + where[1] * x.vector_bytes

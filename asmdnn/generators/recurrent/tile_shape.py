@@ -9,7 +9,7 @@ BLOCKS = {"avx2": {1: 12, 2: 6, 3: 4, 4: 3}, "avx512_core": {1: 24, 2: 14, 3: 8,
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class CellOperand:
     """What a cell reads or writes.  Row r, part p, vector u of units lies at r * row_bytes + p * part_bytes +
     u * vector_bytes.  whole: there are whole vectors of units, with padding behind the last."""
 

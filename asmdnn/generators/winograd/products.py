@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.ending import TileEnding
+from asmdnn.generators.dot.epilogue import TileEpilogue
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.winograd.arguments import ARGUMENTS, BIAS, DST, PRODUCTS
@@ -128,7 +128,7 @@ class ProductsCode:
         for argument in (PRODUCTS, DST, *[BIAS] * spec.bias):
             self.pointers[argument] = asm.gp.take(ARGUMENTS[argument])
             asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
-        self.ending = TileEnding(v, spec.post_ops)
+        self.ending = TileEpilogue(v, spec.post_ops)
 
     def next_vector(self) -> None:
         """Move the pointers on."""

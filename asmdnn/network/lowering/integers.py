@@ -14,7 +14,7 @@ from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.types import DataType
 
-Way = Callable[[Steps, Group], None]
+FormatPath = Callable[[Steps, Group], None]
 SHIFT = 128  # between uint8 and int8
 
 
@@ -93,7 +93,7 @@ def bias_of(steps: Steps, name: str) -> Array:
     return data.astype(np.float64)
 
 
-def cheapest_way(steps: Steps, group: Group, ways: Sequence[Way], takes_first: bool = False) -> None:
+def cheapest_way(steps: Steps, group: Group, ways: Sequence[FormatPath], takes_first: bool = False) -> None:
     """Add what is expected to take the fewest cycles, or the first way that has kernels.  Raises Refused, with
     the first reason, if none has."""
     found, reasons = list[tuple[int, int, Steps]](), list[str]()

@@ -9,9 +9,9 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.lowering.integer_tail import AnyTail, Start, tail_of
 from asmdnn.network.lowering.integers import (
+    FormatPath,
     IntegerSource,
     SignedWeights,
-    Way,
     bias_of,
     cheapest_way,
     is_product_of_integers,
@@ -199,6 +199,6 @@ def add_product(
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants=constants, attr=attr)
 
 
-FLOATS: dict[str, Way] = {"MatMul": multiply_floats, "Gemm": gemm_of_floats}
-INTEGERS: dict[str, Way] = {"MatMul": multiply_integers, "Gemm": gemm_of_integers}
+FLOATS: dict[str, FormatPath] = {"MatMul": multiply_floats, "Gemm": gemm_of_floats}
+INTEGERS: dict[str, FormatPath] = {"MatMul": multiply_integers, "Gemm": gemm_of_integers}
 LOWERINGS = dict.fromkeys(FLOATS, lower_product)

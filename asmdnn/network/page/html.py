@@ -5,18 +5,18 @@ from html import escape
 from pathlib import Path
 
 from asmdnn.explain.html.page import style
-from asmdnn.network.compiled import Compiled
-from asmdnn.network.meetings import barriers
+from asmdnn.network.barriers import barriers
+from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.page.model import PhaseRow, PrimitiveRow, rows_of
 from asmdnn.network.page.picture import arena_picture, in_units
-from asmdnn.network.planned import Planned
+from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.report import listing
 
 _HERE = Path(__file__).parent
 HEADS = '<th>#<th>operators<th>primitive<th>result<th class="n">reads<th class="n">writes<th class="n">cycles'
 
 
-def html_of(planned: Planned, seconds: Sequence[float]) -> str:
+def html_of(planned: NetworkPlan, seconds: Sequence[float]) -> str:
     """The whole document.  seconds: of each primitive of a native network, measured; or none."""
     own, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "script.js"))
     title = escape(planned.model.body.name)
@@ -31,7 +31,7 @@ def html_of(planned: Planned, seconds: Sequence[float]) -> str:
         *overview(planned),
     ]
     for number, segment in enumerate(planned.segments):
-        if isinstance(segment, Compiled):
+        if isinstance(segment, CompiledSegment):
             parts += native_section(number, segment, seconds)
         else:
             reasons = [(group.label, planned.refused[group.label]) for group in segment.groups]
@@ -40,15 +40,15 @@ def html_of(planned: Planned, seconds: Sequence[float]) -> str:
     return "\n".join(parts)
 
 
-def threads_of(planned: Planned) -> str:
+def threads_of(planned: NetworkPlan) -> str:
     threads = planned.engine.threads
     return "1 thread" if threads == 1 else f"{threads} threads"
 
 
-def overview(planned: Planned) -> Iterator[str]:
+def overview(planned: NetworkPlan) -> Iterator[str]:
     """Inputs, outputs, and what became of the nodes."""
     graph, nodes = planned.graph, planned.model.body.nodes
-    native = [segment for segment in planned.segments if isinstance(segment, Compiled)]
+    native = [segment for segment in planned.segments if isinstance(segment, CompiledSegment)]
     steps = [step for segment in native for step in segment.steps]
     reorders = sum(step.is_reorder for step in steps)
     yield '<section id="overview"><h2>Overview</h2>'
@@ -66,7 +66,7 @@ def numpy_section(number: int, reasons: Sequence[tuple[str, str]]) -> Iterator[s
     yield "</ul></section>"
 
 
-def native_section(number: int, segment: Compiled, seconds: Sequence[float]) -> Iterator[str]:
+def native_section(number: int, segment: CompiledSegment, seconds: Sequence[float]) -> Iterator[str]:
     """One native call: its memory, its primitives."""
     plan, layout = segment.plan, segment.layout
     values = sum(segment.joined.plan.scratch_bytes[name] for name in layout.arena)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from asmdnn.network.arena import times_of
-from asmdnn.network.compiled import Compiled
+from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.descriptors import layout_of
-from asmdnn.network.steps import Step
+from asmdnn.network.steps import NetworkStep
 from asmdnn.planning.phase import Phase, said_of
 from asmdnn.planning.phases import waits
 
@@ -53,7 +53,7 @@ class ArenaBox:
     step: int
 
 
-def rows_of(segment: Compiled, seconds: Sequence[float]) -> list[PrimitiveRow]:
+def rows_of(segment: CompiledSegment, seconds: Sequence[float]) -> list[PrimitiveRow]:
     """The primitives of a native segment; seconds: of each, or none."""
     meets = waits(segment.plan.phases)
     starts = accumulate((len(step.pd.plan.phases) for step in segment.steps), initial=0)
@@ -64,7 +64,7 @@ def rows_of(segment: Compiled, seconds: Sequence[float]) -> list[PrimitiveRow]:
 
 
 def row_of(
-    number: int, step: Step, phases: Sequence[Phase], meets: Sequence[bool], start: int, seconds: float | None
+    number: int, step: NetworkStep, phases: Sequence[Phase], meets: Sequence[bool], start: int, seconds: float | None
 ) -> PrimitiveRow:
     plan = step.pd.plan
     dst = plan.tensors[plan.outputs[0]]
@@ -96,7 +96,7 @@ def phase_row(number: int, phase: Phase, meets: bool) -> PhaseRow:
     return PhaseRow(number, how, phase.count, phase.total_cycles, kernels)
 
 
-def boxes_of(segment: Compiled) -> list[ArenaBox]:
+def boxes_of(segment: CompiledSegment) -> list[ArenaBox]:
     """All values of the arena, the lowest first."""
     layout, plan = segment.layout, segment.joined.plan
     starts = list(accumulate((len(step.pd.plan.phases) for step in segment.steps), initial=0))
@@ -114,7 +114,7 @@ def boxes_of(segment: Compiled) -> list[ArenaBox]:
     )
 
 
-def moments_of(segment: Compiled) -> list[int]:
+def moments_of(segment: CompiledSegment) -> list[int]:
     """For each primitive the time at which its first phase happens, and behind all the end."""
     times = times_of(segment.plan.phases)
     starts = accumulate((len(step.pd.plan.phases) for step in segment.steps), initial=0)

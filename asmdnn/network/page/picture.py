@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from asmdnn.network.compiled import Compiled
+from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.page.model import ArenaBox, boxes_of, moments_of
 
 WIDTH, HEIGHT, LEFT, BELOW = 1400.0, 460.0, 76.0, 30.0
@@ -12,7 +12,7 @@ GRID = 4  # lines of bytes above the axis
 GOLDEN_ANGLE = 137.508  # neighbours in time get colours that are far apart
 
 
-def arena_picture(segment: Compiled) -> Iterator[str]:
+def arena_picture(segment: CompiledSegment) -> Iterator[str]:
     """An inline SVG; nothing for a network that keeps no values."""
     size, moments = segment.layout.arena_bytes, moments_of(segment)
     if not size:

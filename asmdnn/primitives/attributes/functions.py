@@ -11,7 +11,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
-from asmdnn.generators.functions.expression import Builder, Condition, TraceError, Value
+from asmdnn.generators.functions.expression import Builder, Condition, Term, TraceError
 from asmdnn.generators.functions.postops import BINARY
 from asmdnn.generators.functions.program import Predicate
 from asmdnn.primitives.attributes.numbers import finite
@@ -22,7 +22,7 @@ def builder_of(*values: object) -> Builder | None:
     for value in values:
         while isinstance(value, Condition):
             value = value.left
-        if isinstance(value, Value):
+        if isinstance(value, Term):
             return value.builder
     return None
 
@@ -31,7 +31,7 @@ def eltwise_function(alg: str, name: str, on_arrays: Callable[[Any], Any]) -> Ca
     """A function of one argument that is an element-wise algorithm without parameters."""
 
     def function(x: Any) -> Any:
-        if isinstance(x, Value):
+        if isinstance(x, Term):
             return ALGORITHMS[alg].forward(x.builder, x, 0.0, 0.0)
         return on_arrays(x)
 
@@ -79,7 +79,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     if build is None:
         return np.where(condition, a, b)
     if not isinstance(condition, Condition):
-        if isinstance(condition, Value):
+        if isinstance(condition, Term):
             raise TraceError("where's condition is a number: compare it, as in where(x != 0, a, b)")
         return build.value(a if condition else b)
     return build.where(condition, a, b)
@@ -89,9 +89,9 @@ def _extremum(op: str, a: Any, b: Any, on_arrays: Callable[[Any, Any], Any]) -> 
     build = builder_of(a, b)
     if build is None:
         return on_arrays(a, b)
-    if not isinstance(b, Value):
+    if not isinstance(b, Term):
         a, b = b, a
-    if not isinstance(a, Value):
+    if not isinstance(a, Term):
         return build.op(op, a, b)  # the instruction keeps a NaN of its second operand
     return build.where(Condition(Predicate.unordered, a, a), a, build.op(op, a, b))
 
@@ -113,11 +113,11 @@ def clip(x: Any, least: Any, most: Any) -> Any:
 
 def power(x: Any, exponent: float) -> Any:
     """x to the power of a number."""
-    if not isinstance(x, Value):
-        if isinstance(exponent, Value):
+    if not isinstance(x, Term):
+        if isinstance(exponent, Term):
             raise TraceError("power's exponent must be a number: for a traced one use exp(exponent * log(x))")
         return np.power(x, exponent)
-    if isinstance(exponent, Value):
+    if isinstance(exponent, Term):
         raise TraceError("power's exponent must be a number: for a traced one use exp(exponent * log(x))")
     try:
         beta = finite("exponent", exponent)

@@ -11,7 +11,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.functions import postops
-from asmdnn.generators.functions.expression import Builder, TraceError, Value
+from asmdnn.generators.functions.expression import Builder, Term, TraceError
 from asmdnn.generators.functions.postops import ExpressionOp, Operand
 from asmdnn.generators.functions.program import Program
 from asmdnn.memory import Memory, MemoryDesc
@@ -94,7 +94,7 @@ def trace(function: Callable[..., Any], tensors: tuple[str, ...], call: Callable
     where = f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(function)
     try:
         result = (call or function)(*build.inputs)
-        if not isinstance(result, Value):
+        if not isinstance(result, Term):
             raise TraceError(f"the function returns {shown(result)}, it must return what it computes from x")
         program = build.finish(result)
     except Exception as error:  # whatever the user's code raises

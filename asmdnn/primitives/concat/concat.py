@@ -45,7 +45,7 @@ def axis_of(axis: Any, ndims: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Concat:
-    """dst[.., i, ..] = srcs[k][.., i - starts[k], ..] along `axis`: each source behind the one before.
+    """`dst[.., i, ..] = srcs[k][.., i - starts[k], ..]` along `axis`: each source behind the one before.
 
     srcs: dims equal but for the axis, whose sizes add up to dst's; the arguments are src0, src1, ...  Any formats and
     types, each converted as a reorder does it, and multiplied by its scales before, if attributes say so.  Raises

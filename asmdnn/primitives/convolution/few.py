@@ -32,7 +32,7 @@ from asmdnn.primitives.convolution.grouped import check_types
 from asmdnn.primitives.convolution.multiplied import check_f32, level_of_rows, types_of
 from asmdnn.primitives.convolution.operands import broadcast_layout
 from asmdnn.primitives.convolution.refusals import check_weights
-from asmdnn.primitives.convolution.reordered import ways
+from asmdnn.primitives.convolution.reordered import plans_between_reorders
 from asmdnn.primitives.convolution.taps import NEAR_BYTES
 from asmdnn.primitives.convolution.tiles import Tiles, all_tiles
 from asmdnn.primitives.convolution.tiling import ImageModel, choose_tiling, strip_heights
@@ -52,7 +52,7 @@ AROUND = (  # what is brought into the formats that the kernels like, best first
 def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """The plans of a convolution with few output channels, best first; nothing for one with more."""
     if desc.dst.dims[1] <= MOST_OUTPUTS and not desc.has_groups:
-        yield from ways(NAME, desc, attr, engine, planned, AROUND)
+        yield from plans_between_reorders(NAME, desc, attr, engine, planned, AROUND)
 
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:

@@ -34,7 +34,7 @@ from asmdnn.primitives.convolution.grouped_schedule import RowKernels, schedule_
 from asmdnn.primitives.convolution.multiplied import is_widened, level_of_rows, types_of
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
-from asmdnn.primitives.convolution.reordered import ways
+from asmdnn.primitives.convolution.reordered import plans_between_reorders
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS
 from asmdnn.primitives.convolution.tiling import ImageModel, choose_tiling
 from asmdnn.primitives.core.engine import Engine
@@ -48,7 +48,7 @@ AROUND = (("pack", ("weights",)),)  # what is brought into the formats that the 
 def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """The plans of a convolution with few input channels, best first; nothing for one with more."""
     if desc.groups == 1 and desc.src.dims[1] < TAP_CHANNELS:
-        yield from ways(NAME, desc, attr, engine, planned, AROUND)
+        yield from plans_between_reorders(NAME, desc, attr, engine, planned, AROUND)
 
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:

@@ -23,7 +23,7 @@ from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.operands import TileOperand, broadcast_layout
-from asmdnn.primitives.convolution.taps import TapOffsets, Taps
+from asmdnn.primitives.convolution.taps import ConvTaps, TapOffsets
 from asmdnn.primitives.convolution.tiles import Pattern, Tiles
 from asmdnn.primitives.convolution.tiling import STREAM_BYTES
 from asmdnn.primitives.core.engine import Engine
@@ -74,7 +74,7 @@ def scheduled(
     return Plan(name, flushing(phases), tensors, {"taps": taps}, {}, ("dst",))
 
 
-def spec_of(g: ConvGeometry, pattern: Pattern, taps: Sequence[Taps], isa: str) -> FewTileSpec:
+def spec_of(g: ConvGeometry, pattern: Pattern, taps: Sequence[ConvTaps], isa: str) -> FewTileSpec:
     """The kernel of a pattern's tiles, but for its end."""
     lanes = lanes_of(isa)
     return FewTileSpec(
@@ -99,7 +99,7 @@ def places_of(tensors: Mapping[str, MemoryDesc], dst: MemoryDesc) -> dict[str, T
     return found
 
 
-def taps_of(g: ConvGeometry, pattern: Pattern, whole: int, isa: str) -> list[Taps]:
+def taps_of(g: ConvGeometry, pattern: Pattern, whole: int, isa: str) -> list[ConvTaps]:
     """The groups of a pattern's kernel; of src there is room, zero padding, for `whole` channels."""
     lanes = lanes_of(isa)
     channels = g.ic if whole % lanes else -(-g.ic // lanes) * lanes
@@ -107,7 +107,7 @@ def taps_of(g: ConvGeometry, pattern: Pattern, whole: int, isa: str) -> list[Tap
     for first, size in runs_of_channels(channels, lanes, g.src):
         sizes.setdefault(size, []).append(first)
     return [
-        Taps(TapGroup(pixels, size), tuple(first), positions)
+        ConvTaps(TapGroup(pixels, size), tuple(first), positions)
         for pixels, positions in pattern.positions
         for size, first in sizes.items()
     ]
@@ -124,7 +124,7 @@ def runs_of_channels(channels: int, lanes: int, src: ImageLayout) -> list[tuple[
     return found
 
 
-def tap_list(offsets: TapOffsets, groups: Sequence[Taps]) -> Int64:
+def tap_list(offsets: TapOffsets, groups: Sequence[ConvTaps]) -> Int64:
     """As kernels walk it."""
     parts = [(np.array((taps.count,)), offsets.of(taps)) for taps in groups]
     return np.concatenate([np.zeros(0, np.int64), *(part for both in parts for part in both)])

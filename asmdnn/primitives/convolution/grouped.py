@@ -47,9 +47,9 @@ def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan
     if desc.groups == 1:
         return
     if channels_of_group(desc, "src") == 1 < channels_of_group(desc, "dst"):
-        yield from reordered.ways(MULTIPLIED, desc, attr, engine, planned_multiplied)
+        yield from reordered.plans_between_reorders(MULTIPLIED, desc, attr, engine, planned_multiplied)
     else:
-        yield from reordered.ways(name_of(desc), desc, attr, engine, planned)
+        yield from reordered.plans_between_reorders(name_of(desc), desc, attr, engine, planned)
 
 
 def name_of(desc: ConvolutionDesc) -> str:

@@ -90,7 +90,7 @@ def between_reorders(
     return replace(between, implementation=f"{name}:{level}")
 
 
-def ways(
+def plans_between_reorders(
     name: str,
     desc: Desc,
     attr: Attr,

@@ -22,7 +22,7 @@ from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionDesc, Desc
 from asmdnn.primitives.convolution.direct import NAME, Parts, planned_parts
-from asmdnn.primitives.convolution.reordered import any_format, ways
+from asmdnn.primitives.convolution.reordered import any_format, plans_between_reorders
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Planner, try_all
 from asmdnn.primitives.reorder.schedule import Numbers, reorder_phases
@@ -145,7 +145,7 @@ def scaling_weights(parts: Parts[Desc]) -> Planner[Desc]:
             return scaled_weights(f"{name}:{dot_level(F32, engine.isa)}", plan, desc, scales, engine)
 
         if has_scales(attr):
-            yield from ways(name, desc, attr, engine, planned)
+            yield from plans_between_reorders(name, desc, attr, engine, planned)
 
     return plans
 

@@ -46,7 +46,7 @@ def channel_runs(g: ConvGeometry, begin: int, end: int) -> list[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Taps:
+class ConvTaps:
     """The taps of a group: runs of channels that start at steps `first`, each at every one of the kernel positions."""
 
     group: TapGroup
@@ -58,7 +58,7 @@ class Taps:
         return len(self.first) * len(self.positions)
 
 
-def taps_of(g: ConvGeometry, patterns: Sequence[Pattern], begin: int, end: int) -> list[list[Taps]]:
+def taps_of(g: ConvGeometry, patterns: Sequence[Pattern], begin: int, end: int) -> list[list[ConvTaps]]:
     """For every pattern, the groups of its kernel for the steps [begin, end), with their taps."""
     first_of_size: dict[int, list[int]] = {}
     for first, size in channel_runs(g, begin, end):
@@ -66,7 +66,7 @@ def taps_of(g: ConvGeometry, patterns: Sequence[Pattern], begin: int, end: int) 
     sizes = [(size, tuple(first)) for size, first in sorted(first_of_size.items(), reverse=True)]
     return [
         [
-            Taps(TapGroup(pixels, size * length), first, starts)
+            ConvTaps(TapGroup(pixels, size * length), first, starts)
             for pixels, positions in pattern.positions
             for length, starts in runs_of_positions(g, positions)
             for size, first in sizes
@@ -84,12 +84,12 @@ class DepthTaps:
     """
 
     begin: int
-    patterns: list[list[Taps]]
+    patterns: list[list[ConvTaps]]
 
 
 def taps_of_ranges(g: ConvGeometry, patterns: Sequence[Pattern], ranges: Sequence[tuple[int, int]]) -> list[DepthTaps]:
     """The taps of all ranges of steps."""
-    found: dict[object, list[list[Taps]]] = {}
+    found: dict[object, list[list[ConvTaps]]] = {}
     depths = []
     unit = lcm(g.src.block, weights_rows(g.steps, g.parts))  # as far as blocks of src and weights come again
     for begin, end in ranges:
@@ -183,7 +183,7 @@ class TapOffsets:
         self.channels: dict[tuple[int, ...], Int64] = {}
         self.positions: dict[tuple[Position, ...], Int64] = {}
 
-    def of(self, taps: Taps) -> Int64:
+    def of(self, taps: ConvTaps) -> Int64:
         """int64[channel runs * positions * 2]: bytes from the tile's source pixel, and from the panel's start."""
         channels = self.channels.get(taps.first)
         if channels is None:

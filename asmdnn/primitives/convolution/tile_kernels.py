@@ -12,7 +12,7 @@ from asmdnn.planning.depths import Depth
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.starts import Starts
-from asmdnn.primitives.convolution.taps import DepthTaps, Taps
+from asmdnn.primitives.convolution.taps import ConvTaps, DepthTaps
 from asmdnn.primitives.convolution.tiles import Pattern
 from asmdnn.primitives.convolution.tiling import Tiling
 from asmdnn.primitives.core.engine import Engine
@@ -56,7 +56,7 @@ class TileKernels:
             tables.append(found[key])
         return tables
 
-    def of(self, depth: Depth, patterns: Sequence[Pattern], taps: Sequence[Sequence[Taps]], panels: int) -> Table:
+    def of(self, depth: Depth, patterns: Sequence[Pattern], taps: Sequence[Sequence[ConvTaps]], panels: int) -> Table:
         """For every panel and pattern, whose taps are given: the number of the spec, and the cycles that a call is
         expected to take."""
         lanes, tuning, group = self.lanes, self.engine.tuning.phases, self.g.types.group
@@ -76,7 +76,7 @@ class TileKernels:
                 cycles[users, p] = tuning.call_cycles + sum(steps)
         return numbers, cycles
 
-    def spec(self, depth: Depth, pattern: Pattern, groups: Sequence[Taps], first: int) -> ConvTileSpec:
+    def spec(self, depth: Depth, pattern: Pattern, groups: Sequence[ConvTaps], first: int) -> ConvTileSpec:
         """Of the panel whose first channel is `first`."""
         g, lanes = self.g, self.lanes
         vectors = min(self.tiling.vectors, -(-(g.oc_stored - first) // lanes))

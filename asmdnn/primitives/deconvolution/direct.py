@@ -7,7 +7,7 @@ from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import DeconvolutionForward
 from asmdnn.primitives.convolution.direct import NAME, planned_parts
-from asmdnn.primitives.convolution.reordered import ways
+from asmdnn.primitives.convolution.reordered import plans_between_reorders
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.deconvolution.parts import parts_of
 
@@ -19,4 +19,4 @@ def planned(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Plan:
 
 def plans(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """Every way to compute `desc`, best first."""
-    yield from ways(NAME, desc, attr, engine, planned)
+    yield from plans_between_reorders(NAME, desc, attr, engine, planned)

@@ -9,7 +9,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution import grouped
 from asmdnn.primitives.convolution.description import DeconvolutionForward
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
-from asmdnn.primitives.convolution.reordered import ways
+from asmdnn.primitives.convolution.reordered import plans_between_reorders
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.deconvolution.parts import part_of
 
@@ -31,4 +31,4 @@ def planned(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Plan:
 def plans(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """The plans of a deconvolution with groups, best first; nothing for one without."""
     if desc.groups > 1:
-        yield from ways(grouped.name_of(desc), desc, attr, engine, planned)
+        yield from plans_between_reorders(grouped.name_of(desc), desc, attr, engine, planned)

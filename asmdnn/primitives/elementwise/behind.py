@@ -16,7 +16,7 @@ from asmdnn.types import f32
 IDENTITY = EltwiseOp("linear", 1.0, 0.0, 1.0)
 
 
-def with_pass_behind(name: str, first: Plan, passed: Mapping[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan:
+def separate_post_ops(name: str, first: Plan, passed: Mapping[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan:
     """`first`, whose dst is f32 of dst's format, into scratch, and from there into dst by an element-wise pass, which
     converts to dst's type.  passed: all tensors, as a caller passes them.  name: of the primitive."""
     dst = passed["dst"]

@@ -7,12 +7,12 @@ from math import prod
 import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
-from asmdnn.generators.pooling.window import Loop
+from asmdnn.generators.pooling.window import PixelLoop
 from asmdnn.planning.phase import Int64, Phase, views
 from asmdnn.planning.rounds import apart, in_loops
 from asmdnn.planning.tuning import PhaseTuning
 
-Loops = tuple[tuple[Loop, int], ...]  # with what the number of the first position grows by in a step
+Loops = tuple[tuple[PixelLoop, int], ...]  # with what the number of the first position grows by in a step
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ from asmdnn.generators.pooling.indices import PoolIndicesSpec
 from asmdnn.generators.pooling.pixels import UNROLLED, PoolPixelsSpec
 from asmdnn.generators.pooling.planes import PoolPlanesSpec
 from asmdnn.generators.pooling.rows import BUFFER_BYTES, STRIDES, PoolRowsSpec
-from asmdnn.generators.pooling.window import Loop
+from asmdnn.generators.pooling.window import PixelLoop
 from asmdnn.isa.levels import isa_of
 from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.planning.refusal import Refused
@@ -26,7 +26,7 @@ INDEXED_ELEMENTS = 128  # unrolled
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
+class PoolKernels:
     """What all kernels of a pooling have in common."""
 
     isa: str
@@ -43,7 +43,7 @@ class Maker:
         return f"max{self.of_bytes}" if self.windows.is_max else "avg"
 
 
-def pixel_calls(maker: Maker, runs: Sequence[Sequence[WindowRun]]) -> Iterator[PoolCall]:
+def pixel_calls(maker: PoolKernels, runs: Sequence[Sequence[WindowRun]]) -> Iterator[PoolCall]:
     """Of kernels whose lanes are channels."""
     elements = maker.planes.src.block
     for piece in pieces_of(maker.planes, runs, maker.windows.steps):
@@ -64,12 +64,12 @@ def parts_of(
         yield part, min(most, elements - first)
 
 
-def pixels_of(maker: Maker, piece: WindowNest, elements: int) -> Iterator[PoolCall]:
+def pixels_of(maker: PoolKernels, piece: WindowNest, elements: int) -> Iterator[PoolCall]:
     """The calls for so many channels."""
     pixels, vectors = block_of(piece, elements, maker.isa, maker.tuning.pooling)
     positions = prod(taps.positions for taps in piece.window)
 
-    def make(piece: WindowNest, loops: tuple[Loop, ...], _: tuple[int, ...]) -> PoolPixelsSpec:
+    def make(piece: WindowNest, loops: tuple[PixelLoop, ...], _: tuple[int, ...]) -> PoolPixelsSpec:
         streams = streams_pixels(maker, elements, loops)
         return PoolPixelsSpec(
             isa=maker.isa,
@@ -88,7 +88,7 @@ def pixels_of(maker: Maker, piece: WindowNest, elements: int) -> Iterator[PoolCa
     return calls_of(maker.planes, piece, lanes_in(elements, maker.isa) * (2 + positions * 0.75), make, maker.tuning)
 
 
-def streams_pixels(maker: Maker, elements: int, loops: Sequence[Loop]) -> bool:
+def streams_pixels(maker: PoolKernels, elements: int, loops: Sequence[PixelLoop]) -> bool:
     """Whether results go past the caches: lines of dst are written at once, in whole vectors."""
     lanes, touch = lanes_of(maker.isa), loops[-1].dst_bytes == F32_BYTES * elements
     whole = elements % lanes == 0 and (touch or elements % LINE_ELEMENTS == 0)
@@ -118,13 +118,13 @@ def reads_dst(chain: Sequence[PostOp]) -> bool:
     return any(operand is OLD_DST for op in chain for operand in op.operands)
 
 
-def index_calls(maker: Maker, runs: Sequence[Sequence[WindowRun]], carries: bool = False) -> Iterator[PoolCall]:
+def index_calls(maker: PoolKernels, runs: Sequence[Sequence[WindowRun]], carries: bool = False) -> Iterator[PoolCall]:
     """Of kernels that write the places of the maxima, too.  carries: src is maxima already, whose places are known."""
     for piece in pieces_of(maker.planes, runs, maker.windows.steps):
         for part, elements in parts_of(piece, maker.planes.src.block, INDEXED_ELEMENTS):
 
             def make(
-                piece: WindowNest, loops: tuple[Loop, ...], numbers: tuple[int, ...], elements: int = elements
+                piece: WindowNest, loops: tuple[PixelLoop, ...], numbers: tuple[int, ...], elements: int = elements
             ) -> PoolIndicesSpec:
                 together = maker.tuning.pooling.indexed_vectors
                 vectors = min(together, lanes_in(elements, maker.isa))
@@ -148,7 +148,7 @@ def index_calls(maker: Maker, runs: Sequence[Sequence[WindowRun]], carries: bool
             )
 
 
-def check_planes(maker: Maker) -> None:
+def check_planes(maker: PoolKernels) -> None:
     """Raise Refused unless each window is a dense plane."""
     planes, axes = maker.planes, maker.windows.axes
     single = all(sum(run.outputs for run in runs) == 1 for runs in axes)
@@ -158,12 +158,12 @@ def check_planes(maker: Maker) -> None:
         raise Refused("planes are not dense")
 
 
-def plane_calls(maker: Maker) -> Iterator[PoolCall]:
+def plane_calls(maker: PoolKernels) -> Iterator[PoolCall]:
     """Of kernels that make one number of a dense plane."""
     sizes, axes = maker.planes.sizes, maker.windows.axes
     elements, divisor = prod(sizes), prod(run.window.divisor for (run,) in axes)
 
-    def make(_: WindowNest, loops: tuple[Loop, ...], __: tuple[int, ...]) -> PoolPlanesSpec:
+    def make(_: WindowNest, loops: tuple[PixelLoop, ...], __: tuple[int, ...]) -> PoolPlanesSpec:
         (loop,) = loops
         return PoolPlanesSpec(maker.isa, maker.alg, loop.times, elements, *loop[1:], divisor=divisor, chain=maker.chain)
 
@@ -180,7 +180,7 @@ def plane_calls(maker: Maker) -> Iterator[PoolCall]:
     return (call for piece in pieces for call in calls_of(image, piece, cycles, make, maker.tuning))
 
 
-def check_rows(maker: Maker) -> None:
+def check_rows(maker: PoolKernels) -> None:
     """Raise Refused unless a row of windows that are alike is loaded, or every other element of it."""
     row = maker.windows.row
     if row is None or row.stride not in STRIDES:
@@ -189,7 +189,7 @@ def check_rows(maker: Maker) -> None:
         raise Refused("a vector of results lies in padding alone, or its windows exceed what a buffer holds")
 
 
-def row_calls(maker: Maker) -> Iterator[PoolCall]:
+def row_calls(maker: PoolKernels) -> Iterator[PoolCall]:
     """Of kernels whose lanes are pixels."""
     assert maker.windows.row is not None, "check_rows"
     return row_calls_of(maker, maker.windows.axes[:-1], list(row_parts(maker, maker.windows.row)))
@@ -205,7 +205,7 @@ class RowPart(NamedTuple):
     times: int
 
 
-def row_parts(maker: Maker, row: Row) -> Iterator[RowPart]:
+def row_parts(maker: PoolKernels, row: Row) -> Iterator[RowPart]:
     """Stretches of a row that the buffer has room for, those that lie inside of src together."""
     columns, dilation, stride, padding, made = row
     size, runs = maker.planes.sizes[-1], maker.windows.axes[-1]
@@ -236,14 +236,16 @@ def row_parts(maker: Maker, row: Row) -> Iterator[RowPart]:
         yield RowPart(left, first, spec, behind - inside if inside <= part < behind else 1)
 
 
-def row_calls_of(maker: Maker, runs: Sequence[Sequence[WindowRun]], parts: Sequence[RowPart]) -> Iterator[PoolCall]:
+def row_calls_of(
+    maker: PoolKernels, runs: Sequence[Sequence[WindowRun]], parts: Sequence[RowPart]
+) -> Iterator[PoolCall]:
     """Each part of a row, for every combination of runs of the other axes."""
     planes, lanes = maker.planes, lanes_of(maker.isa)
     for piece in pieces_of(without_last(planes), runs, maker.windows.steps[:-1]):
         for left, first, spec, times in parts:
 
             def make(
-                piece: WindowNest, loops: tuple[Loop, ...], _: tuple[int, ...], spec: PoolRowsSpec = spec
+                piece: WindowNest, loops: tuple[PixelLoop, ...], _: tuple[int, ...], spec: PoolRowsSpec = spec
             ) -> PoolRowsSpec:
                 divisors = tuple((n * piece.divisor, times) for n, times in spec.divisors)
                 aligned = all(loop.dst_bytes % vector_bytes(maker.isa) == 0 for loop in loops)
@@ -254,7 +256,7 @@ def row_calls_of(maker: Maker, runs: Sequence[Sequence[WindowRun]], parts: Seque
             rows = prod(taps.positions for taps in piece.window)
             cycles = spec.width / lanes * (rows + 1) + spec.results / lanes * (spec.columns * spec.stride + 3) + 8
             moved = piece._replace(src=piece.src + F32_BYTES * left, dst=piece.dst + F32_BYTES * first)
-            along_row = Loop(times, F32_BYTES * spec.results * spec.stride, F32_BYTES * spec.results)
+            along_row = PixelLoop(times, F32_BYTES * spec.results * spec.stride, F32_BYTES * spec.results)
             for call in calls_of(planes, moved, cycles, make, maker.tuning):
                 yield replace(call, loops=(*call.loops, (along_row, 0)))
 

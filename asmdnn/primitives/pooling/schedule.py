@@ -11,7 +11,7 @@ from math import prod
 from typing import NamedTuple
 
 from asmdnn.generators.contract import KernelSpec
-from asmdnn.generators.pooling.window import Loop, Taps
+from asmdnn.generators.pooling.window import PixelLoop, Taps
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.refusal import Refused
@@ -35,7 +35,7 @@ class WindowNest(NamedTuple):
     src: int
     dst: int
     number: int
-    loops: tuple[Loop, ...]
+    loops: tuple[PixelLoop, ...]
     window: tuple[Taps, ...]
     loop_numbers: tuple[int, ...]
     window_numbers: tuple[int, ...]
@@ -52,14 +52,14 @@ class Planes:
     blocks: int
     sizes: tuple[int, ...]  # of src's axes
 
-    def loops(self) -> list[Loop]:
+    def loops(self) -> list[PixelLoop]:
         """Over images and blocks, as one loop where memory allows it."""
-        images = Loop(self.images, self.src.image_bytes, self.dst.image_bytes)
-        blocks = Loop(self.blocks, self.src.block_bytes, self.dst.block_bytes)
+        images = PixelLoop(self.images, self.src.image_bytes, self.dst.image_bytes)
+        blocks = PixelLoop(self.blocks, self.src.block_bytes, self.dst.block_bytes)
         together = (blocks.times * blocks.src_bytes, blocks.times * blocks.dst_bytes)
         if images.times == 1 or blocks.times == 1 or together != images[1:]:
-            return [loop for loop in (images, blocks) if loop.times > 1] or [Loop(1, 0, 0)]
-        return [Loop(images.times * blocks.times, *blocks[1:])]
+            return [loop for loop in (images, blocks) if loop.times > 1] or [PixelLoop(1, 0, 0)]
+        return [PixelLoop(images.times * blocks.times, *blocks[1:])]
 
     def numbers(self) -> tuple[int, ...]:
         """How the number of an element in its plane grows with a step along each axis."""
@@ -94,7 +94,7 @@ def pieces_of(planes: Planes, runs: Sequence[Sequence[WindowRun]], steps: Sequen
             src=planes.src.start_bytes + src,
             dst=planes.dst.start_bytes + dst,
             number=sum(run.window.first * n for run, _, _, _, n in axes),
-            loops=tuple(Loop(run.outputs, run.step * at, to) for run, _, at, to, _ in axes),
+            loops=tuple(PixelLoop(run.outputs, run.step * at, to) for run, _, at, to, _ in axes),
             window=tuple(
                 Taps(run.window.inside, step * at if run.window.inside > 1 else 0) for run, step, at, _, _ in axes
             ),
@@ -104,7 +104,7 @@ def pieces_of(planes: Planes, runs: Sequence[Sequence[WindowRun]], steps: Sequen
         )
 
 
-MakeSpec = Callable[[WindowNest, tuple[Loop, ...], tuple[int, ...]], KernelSpec]
+MakeSpec = Callable[[WindowNest, tuple[PixelLoop, ...], tuple[int, ...]], KernelSpec]
 
 
 def calls_of(
@@ -127,7 +127,7 @@ def calls_of(
     whole, rest = divmod(kept[0].times, cut)
     for first, times, count in ((0, whole, cut), (whole * cut, 1, rest)):
         if times and count:
-            repeats = Loop(times, count * kept[0].src_bytes, count * kept[0].dst_bytes)
+            repeats = PixelLoop(times, count * kept[0].src_bytes, count * kept[0].dst_bytes)
             start = (first * kept[0].src_bytes, first * kept[0].dst_bytes, first * numbers_kept[0])
             walked = (*zip(outer, numbers, strict=False), (repeats, count * numbers_kept[0]))
             place = (piece.src + start[0], piece.dst + start[1], piece.number + start[2])
@@ -137,12 +137,12 @@ def calls_of(
             yield PoolCall(make(piece, loops_of, numbers_of), place, walked, min(int(cost), MOST_CYCLES))
 
 
-def is_near(loop: Loop) -> bool:
+def is_near(loop: PixelLoop) -> bool:
     """Whether code can go through it."""
     return loop.times * max(loop[1:]) <= MAX_OFFSET
 
 
-def without_single(loops: Sequence[Loop], numbers: Sequence[int]) -> tuple[tuple[Loop, ...], tuple[int, ...]]:
+def without_single(loops: Sequence[PixelLoop], numbers: Sequence[int]) -> tuple[tuple[PixelLoop, ...], tuple[int, ...]]:
     """Loops of one step left out, but for the last loop.  Raises Refused where steps exceed what code can say."""
     kept = [i for i, loop in enumerate(loops) if loop.times > 1 or i == len(loops) - 1]
     if not all(is_near(loops[i]) for i in kept):

@@ -14,7 +14,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.pooling.calls import PoolCall, phases_of
 from asmdnn.primitives.pooling.formats import channels_are_dense, format_like, rows_are_dense
 from asmdnn.primitives.pooling.kernels import (
-    Maker,
+    PoolKernels,
     check_planes,
     check_rows,
     index_calls,
@@ -43,18 +43,18 @@ class PoolStrategy:
 
     name: str
     formats: Callable[[PoolRequest], Tensors]
-    check: Callable[[Maker], None]
-    add: Callable[[Assembly, Maker, Tensors], None]
+    check: Callable[[PoolKernels], None]
+    add: Callable[[Assembly, PoolKernels, Tensors], None]
     as_bits: bool = False
 
-    def maker(self, request: PoolRequest, tensors: Tensors) -> Maker:
+    def maker(self, request: PoolRequest, tensors: Tensors) -> PoolKernels:
         """What its kernels have in common."""
         planes = planes_for(tensors["src"], tensors["dst"])
         ending = f"_{request.tensors['src'].dtype}" if self.as_bits else ""
         dtype = tensors["src"].dtype
         streams = dtype == f32 and request.streams(tensors)
         common = (request.isa, request.windows, planes, request.chain, streams, request.engine.tuning)
-        return Maker(*common, of_bytes=ending, dtype=dtype)
+        return PoolKernels(*common, of_bytes=ending, dtype=dtype)
 
 
 def check_alone(request: PoolRequest) -> None:
@@ -122,7 +122,7 @@ def channels_with_indices(request: PoolRequest) -> Tensors:
     return dense_channels(request)
 
 
-def overlap(maker: Maker, most_positions: int) -> bool:
+def overlap(maker: PoolKernels, most_positions: int) -> bool:
     """Whether windows are large and share most of what they cover, so that one axis after the other is reduced."""
     most = maker.windows.most_inside
     step = max(run.step for run in maker.windows.axes[-1])
@@ -130,24 +130,24 @@ def overlap(maker: Maker, most_positions: int) -> bool:
     return prod(most) > most_positions and shared and max(most[:-1], default=1) > 1
 
 
-def check_overlap(maker: Maker) -> None:
+def check_overlap(maker: PoolKernels) -> None:
     if not overlap(maker, UNROLLED):
         raise Refused(f"windows have at most {UNROLLED} positions, or share too few of them")
 
 
-def check_indexed_overlap(maker: Maker) -> None:
+def check_indexed_overlap(maker: PoolKernels) -> None:
     if not overlap(maker, maker.tuning.pooling.indexed_positions):
         least = maker.tuning.pooling.indexed_positions
         raise Refused(f"windows have at most {least} positions, or share too few of them")
 
 
-def check_apart(maker: Maker) -> None:
+def check_apart(maker: PoolKernels) -> None:
     """Of types that are rounded: sums of rows would be, too."""
     if overlap(maker, UNROLLED):
         raise Refused(f"windows of more than {UNROLLED} positions share most of them: rows come first, as f32")
 
 
-def any_windows(_: Maker) -> None:
+def any_windows(_: PoolKernels) -> None:
     """All are taken."""
 
 
@@ -167,23 +167,23 @@ def planes_for(src: MemoryDesc, dst: MemoryDesc) -> Planes:
     return planes_of(src, dst, not channels_are_dense(src, dst))
 
 
-def add_planes(assembly: Assembly, maker: Maker, tensors: Tensors) -> None:
+def add_planes(assembly: Assembly, maker: PoolKernels, tensors: Tensors) -> None:
     add_calls(assembly, plane_calls(maker))
 
 
-def add_rows(assembly: Assembly, maker: Maker, tensors: Tensors) -> None:
+def add_rows(assembly: Assembly, maker: PoolKernels, tensors: Tensors) -> None:
     add_calls(assembly, row_calls(maker))
 
 
-def add_pixels(assembly: Assembly, maker: Maker, tensors: Tensors) -> None:
+def add_pixels(assembly: Assembly, maker: PoolKernels, tensors: Tensors) -> None:
     add_calls(assembly, pixel_calls(maker, maker.windows.axes))
 
 
-def add_indexed(assembly: Assembly, maker: Maker, tensors: Tensors) -> None:
+def add_indexed(assembly: Assembly, maker: PoolKernels, tensors: Tensors) -> None:
     add_calls(assembly, index_calls(maker, maker.windows.axes), (*OWN, "first"))
 
 
-def add_two_steps(assembly: Assembly, maker: Maker, tensors: Tensors) -> None:
+def add_two_steps(assembly: Assembly, maker: PoolKernels, tensors: Tensors) -> None:
     """Over all axes but the last one into scratch, and then along it; a mean is a sum until the end, so that it is
     rounded once."""
     src, dst = tensors["src"], tensors["dst"]
@@ -199,7 +199,7 @@ def add_two_steps(assembly: Assembly, maker: Maker, tensors: Tensors) -> None:
     assembly.scratch[REDUCED] = reduced.size_bytes
 
 
-def add_indexed_steps(assembly: Assembly, maker: Maker, tensors: Tensors) -> None:
+def add_indexed_steps(assembly: Assembly, maker: PoolKernels, tensors: Tensors) -> None:
     """Along the last axis into scratch, with places, and then over the others: of equal numbers the first one stays."""
     src, dst = tensors["src"], tensors["dst"]
     reduced = format_like(src, MemoryDesc((*src.dims[:-1], dst.dims[-1]), f32, "any"))

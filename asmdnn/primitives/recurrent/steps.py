@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.generators.recurrent.cells import Cell, form_of
 from asmdnn.generators.recurrent.tile import UNROLL, RecurrentTileSpec
-from asmdnn.generators.recurrent.tile_shape import BLOCKS, Operand
+from asmdnn.generators.recurrent.tile_shape import BLOCKS, CellOperand
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.planning.cost import step_cycles
@@ -52,8 +52,8 @@ class CellField:
     whole: bool = False
     pair_bytes: int = 0
 
-    def operand(self, name: str) -> Operand:
-        return Operand(name, self.rows.row_bytes, self.part_bytes, self.vector_bytes, self.whole)
+    def operand(self, name: str) -> CellOperand:
+        return CellOperand(name, self.rows.row_bytes, self.part_bytes, self.vector_bytes, self.whole)
 
     @property
     def pair(self) -> int:
@@ -76,7 +76,7 @@ class Stage:
     units: int
     weights: RecurrentPanels
     src_row_bytes: int
-    operands: tuple[Operand, ...]
+    operands: tuple[CellOperand, ...]
     pairs: tuple[int, ...]
 
     @property

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.generators.functions.postops import PostOp
-from asmdnn.generators.functions.resample import ResampleSpec, Step
+from asmdnn.generators.functions.resample import ResampleSpec, ResampleStep
 from asmdnn.generators.functions.resample_typed import TypedResampleSpec
 from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.planning.phase import Int64, Phase, View
@@ -128,9 +128,9 @@ class DenseChannels:
         planes, plane = self.planes, self.planes.loops()[-1]
         src_pixel, dst_pixel = planes.src.pixel_bytes, planes.dst.pixel_bytes
         weights = self.weights_at(-1, run.step)
-        loops = [Step(run.groups, run.moves * src_pixel, run.step * dst_pixel, weights)]
+        loops = [ResampleStep(run.groups, run.moves * src_pixel, run.step * dst_pixel, weights)]
         if count > 1:
-            loops.insert(0, Step(count, plane.src_bytes, plane.dst_bytes, 0))
+            loops.insert(0, ResampleStep(count, plane.src_bytes, plane.dst_bytes, 0))
         steps = zip(chosen, planes.src.axis_bytes, strict=True)
         taps = tuple(tuple(i * at for i in pattern(tap)) for tap, at in steps)
         reach = max(abs(step) * loop.times for loop in loops for step in loop[1:3])

@@ -21,7 +21,7 @@ from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.convolution.geometry import image_layout
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import by_ways
-from asmdnn.primitives.elementwise.behind import with_pass_behind
+from asmdnn.primitives.elementwise.behind import separate_post_ops
 from asmdnn.primitives.pooling.formats import channels_are_dense, format_like, rows_are_dense
 from asmdnn.primitives.pooling.schedule import planes_of
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
@@ -62,7 +62,7 @@ class ResampleRequest:
     def finished(self, made: Plan) -> Plan:
         """Between reorders, and with the post-ops behind."""
         plan = between_reorders(made, self.tensors, self.engine.tuning, isa=self.engine.isa)
-        return with_pass_behind(NAME, plan, self.passed, self.behind, self.engine) if self.behind else plan
+        return separate_post_ops(NAME, plan, self.passed, self.behind, self.engine) if self.behind else plan
 
 
 def request_of(desc: ResamplingForward, attr: Attr, engine: Engine) -> ResampleRequest:

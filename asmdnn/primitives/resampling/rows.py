@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from asmdnn.generators.functions.postops import PostOp
-from asmdnn.generators.functions.resample import Step
+from asmdnn.generators.functions.resample import ResampleStep
 from asmdnn.generators.functions.resample_rows import Column, Pick, ResampleRowsSpec, first_result, stretches
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.calls import Call
@@ -120,10 +120,10 @@ class DenseRows:
         )
         taps = product(*([i * step for i in pattern(tap)] for tap, step in zip(chosen, src_steps, strict=True)))
         offsets = tuple(sum(each) for each in taps)
-        groups = Step(run.groups, run.moves * src_steps[-1], run.step * dst_steps[-1], run.step * weights)
-        *outer, planes = [Step(*loop, 0) for loop in self.planes.loops()]
+        groups = ResampleStep(run.groups, run.moves * src_steps[-1], run.step * dst_steps[-1], run.step * weights)
+        *outer, planes = [ResampleStep(*loop, 0) for loop in self.planes.loops()]
         cycles = self.cost(run, columns)
-        inside: tuple[Step, ...] = (groups,)
+        inside: tuple[ResampleStep, ...] = (groups,)
         if cycles * groups.times > self.record_cycles:
             outer, planes, inside = [*outer, planes], groups, ()
         else:
@@ -135,11 +135,11 @@ class DenseRows:
                 loops = (planes._replace(times=count), *inside)
                 spec = self.spec(loops, offsets, columns, run.together, dst_steps[-1])
                 begin = tuple(start + first * step for start, step in zip(starts, planes[1:], strict=True))
-                walked = [*outer, Step(times, *(count * step for step in planes[1:]))]
+                walked = [*outer, ResampleStep(times, *(count * step for step in planes[1:]))]
                 yield spec, Call(spec, begin, tuple(Loop(loop.times, loop[1:]) for loop in walked), count * cycles)
 
-    def spec(self, loops: tuple[Step, ...], offsets: tuple[int, ...], columns: tuple[Column, ...], together: int,
-             dst_row: int) -> ResampleRowsSpec:  # fmt: skip
+    def spec(self, loops: tuple[ResampleStep, ...], offsets: tuple[int, ...], columns: tuple[Column, ...],
+             together: int, dst_row: int) -> ResampleRowsSpec:  # fmt: skip
         results, width = len(self.axes[-1]), self.planes.sizes[-1]
         steps, line_bytes = (dst_row, *(loop.dst_bytes for loop in loops)), LINE_ELEMENTS * f32.size_bytes
         streams = self.streams and results % LINE_ELEMENTS == 0 and not any(step % line_bytes for step in steps)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
-from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.generators.functions.postops import ExpressionOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.isa.vectors import f32_level
@@ -74,7 +74,7 @@ def weighted(scales: tuple[float, ...]) -> Program:
     build = Builder(len(scales))
     terms = list(zip(scales, build.inputs, strict=True))
     scale, x = terms[0]
-    total: Value = x if scale == 1.0 else x * scale
+    total: Term = x if scale == 1.0 else x * scale
     for scale, x in terms[1:]:
         total = total + x if scale == 1.0 else build.fma(x, scale, total)
     return build.finish(total)

@@ -10,7 +10,7 @@ from asmdnn.generators.pooling.indices import PoolIndicesSpec
 from asmdnn.generators.pooling.pixels import PoolPixelsSpec
 from asmdnn.generators.pooling.planes import PoolPlanesSpec
 from asmdnn.generators.pooling.rows import PoolRowsSpec
-from asmdnn.generators.pooling.window import Loop, Taps
+from asmdnn.generators.pooling.window import PixelLoop, Taps
 from asmdnn.types import DATA_TYPES, f32, s8, s32, u8
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.support import functions
@@ -35,7 +35,7 @@ def finished(chain: tuple[PostOp, ...], result: Doubles, memory: Memory, at: int
     return functions.apply(chain, result, old, {})
 
 
-def steps(loops: Sequence[Loop]) -> Iterator[tuple[tuple[int, ...], int, int]]:
+def steps(loops: Sequence[PixelLoop]) -> Iterator[tuple[tuple[int, ...], int, int]]:
     """(indices, byte offset in src, in dst) of every step."""
     for at in product(*(range(loop.times) for loop in loops)):
         pairs = list(zip(at, loops, strict=True))

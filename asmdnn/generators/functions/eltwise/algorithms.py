@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from asmdnn.generators.functions.eltwise import exponential, gauss, logarithm, simple, trigonometric
-from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.isa.formula import bits_of, float_of
 
-Forward = Callable[[Builder, Value, float, float], Value]
+Forward = Callable[[Builder, Term, float, float], Term]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,5 +62,5 @@ ALGORITHMS: dict[str, EltwiseFunction] = {
 }
 
 
-def scaled(value: Value, factor: float) -> Value:
+def scaled(value: Term, factor: float) -> Term:
     return value if factor == 1.0 else value * factor

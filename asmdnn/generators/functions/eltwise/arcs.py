@@ -10,7 +10,7 @@ rounded (Kahan; HP-15C Advanced Functions Handbook, 1982).  Where a function is 
 from asmdnn.generators.functions.eltwise.exponential import SIGN, exp
 from asmdnn.generators.functions.eltwise.logarithm import NAN_BITS, log
 from asmdnn.generators.functions.eltwise.trigonometric import cos, sin
-from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.expression import Builder, Term
 
 ASIN = tuple(map(float.fromhex, (
     "0x1.555554p-3", "0x1.33343cp-4", "0x1.6d58d8p-5", "0x1.fdcec8p-6", "0x1.17cd14p-6", "0x1.14f044p-5",
@@ -24,21 +24,21 @@ TAN_PI_8, TAN_3_PI_8 = 0.41421356, 2.4142135
 LN2, LARGE = 0.6931471805599453, 2.0**12  # from which 1 is nothing beside the square
 
 
-def signed(build: Builder, size: Value, x: Value) -> Value:
+def signed(build: Builder, size: Term, x: Term) -> Term:
     """With the sign of x."""
     return build.op("xor", size, build.op("and", x, build.bits(SIGN)))
 
 
-def odd_series(build: Builder, x: Value, coefficients: tuple[float, ...]) -> Value:
+def odd_series(build: Builder, x: Term, coefficients: tuple[float, ...]) -> Term:
     square = x * x
     return build.fma(x * square, build.horner(square, coefficients), x)
 
 
-def tan(build: Builder, x: Value) -> Value:
+def tan(build: Builder, x: Term) -> Term:
     return sin(build, x) / cos(build, x)
 
 
-def asin(build: Builder, x: Value) -> Value:
+def asin(build: Builder, x: Term) -> Term:
     size = abs(x)
     near = odd_series(build, size, ASIN)
     root = build.op("sqrt", build.fma(size, -0.5, 0.5))
@@ -46,7 +46,7 @@ def asin(build: Builder, x: Value) -> Value:
     return signed(build, build.where(size <= 0.5, near, far), x)
 
 
-def acos(build: Builder, x: Value) -> Value:
+def acos(build: Builder, x: Term) -> Term:
     """2 asin(sqrt((1 - |x|) / 2)), or pi minus that, beyond 1/2."""
     size = abs(x)
     near = (HALF_PI_LOW - odd_series(build, x, ASIN)) + HALF_PI
@@ -55,7 +55,7 @@ def acos(build: Builder, x: Value) -> Value:
     return build.where(size <= 0.5, near, far)
 
 
-def atan(build: Builder, x: Value) -> Value:
+def atan(build: Builder, x: Term) -> Term:
     size = abs(x)
     above, far = size > TAN_PI_8, size > TAN_3_PI_8
     over = build.where(far, -1.0, size - 1.0)
@@ -66,39 +66,39 @@ def atan(build: Builder, x: Value) -> Value:
     return signed(build, (series + low) + high, x)
 
 
-def sinh(build: Builder, x: Value) -> Value:
+def sinh(build: Builder, x: Term) -> Term:
     size = abs(x)
     half = exp(build, size * 0.5)  # squared it reaches further than e^x does
     far = build.fma(half * 0.5, half, -0.5 / (half * half))
     return signed(build, build.where(size <= 1.0, odd_series(build, size, SINH), far), x)
 
 
-def cosh(build: Builder, x: Value) -> Value:
+def cosh(build: Builder, x: Term) -> Term:
     half = exp(build, abs(x) * 0.5)
     return build.fma(half * 0.5, half, 0.5 / (half * half))
 
 
-def log_of_1_more(build: Builder, u: Value) -> Value:
+def log_of_1_more(build: Builder, u: Term) -> Term:
     """log(1 + u) of u >= 0, or above -1."""
     whole = u + 1.0
     return build.where(whole == 1.0, u, log(build, whole) * (u / (whole - 1.0)))
 
 
-def asinh(build: Builder, x: Value) -> Value:
+def asinh(build: Builder, x: Term) -> Term:
     size = abs(x)
     square = size * size
     near = log_of_1_more(build, size + square / (build.op("sqrt", square + 1.0) + 1.0))
     return signed(build, build.where(size < LARGE, near, log(build, size) + LN2), x)
 
 
-def acosh(build: Builder, x: Value) -> Value:
+def acosh(build: Builder, x: Term) -> Term:
     above = x - 1.0
     near = log_of_1_more(build, above + build.op("sqrt", build.fma(above, above, above * 2.0)))
     found = build.where(x < LARGE, near, log(build, x) + LN2)
     return build.where(x >= 1.0, found, build.bits(NAN_BITS))
 
 
-def atanh(build: Builder, x: Value) -> Value:
+def atanh(build: Builder, x: Term) -> Term:
     size = abs(x)
     found = log_of_1_more(build, (size * 2.0) / (1.0 - size)) * 0.5
     return signed(build, build.where(size == 1.0, float("inf"), found), x)

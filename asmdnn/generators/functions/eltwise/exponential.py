@@ -13,7 +13,7 @@ takes the result multiplies by LOWERED in the end.  Either way a result is round
 from dataclasses import dataclass
 from math import copysign
 
-from asmdnn.generators.functions.expression import Builder, Operable, Value
+from asmdnn.generators.functions.expression import Builder, Operable, Term
 from asmdnn.isa.formula import bits_of
 
 LOG2_E = float.fromhex("0x1.715476p+0")
@@ -44,17 +44,17 @@ LEAST_SCALE = 2.0**-4  # of x, down to which e^(scale x) may be lifted by LIFT b
 class Reduced:
     """x scale = n ln2 + r unit; the low bits of `integer` are n + offset."""
 
-    r: Value
-    integer: Value
+    r: Term
+    integer: Term
     unit: float
 
-    def power(self, build: Builder, low: Operable | None) -> Value:
+    def power(self, build: Builder, low: Operable | None) -> Term:
         """e^((r + low) unit)."""
         r = self.r if low is None else self.r + low
         return build.horner(r, [c * self.unit**k for k, c in enumerate((1.0, 1.0, *Q))])
 
 
-def reduce_by_ln2(build: Builder, x: Value, offset: int, scale: float = 1.0) -> Reduced:
+def reduce_by_ln2(build: Builder, x: Term, offset: int, scale: float = 1.0) -> Reduced:
     """Of x * scale, the product not rounded, below 2^21.  The unit is the scale if that is one of UNITS."""
     integer = build.fma(x, LOG2_E * scale, INTEGERS + offset)
     n = integer - (INTEGERS + offset)
@@ -63,20 +63,20 @@ def reduce_by_ln2(build: Builder, x: Value, offset: int, scale: float = 1.0) -> 
     return Reduced(build.fnma(n, LN2_LOW / unit, rest), integer, unit)
 
 
-def lifted_exp(build: Builder, x: Value, *, low: Value | None = None, scale: float = 1.0) -> Value:
+def lifted_exp(build: Builder, x: Term, *, low: Term | None = None, scale: float = 1.0) -> Term:
     """e^(scale (x + low)) 2^LIFT where the exponent is between LEAST and 50; any number for NaN, even a finite one."""
     reduced = reduce_by_ln2(build, x, LIFT, scale)
     return build.op("iadd", reduced.power(build, low), build.op("shl", reduced.integer, immediate=23))
 
 
-def exp_of_negative(build: Builder, x: Value, scale: float = 1.0, factor: float = 1.0) -> Value:
+def exp_of_negative(build: Builder, x: Term, scale: float = 1.0, factor: float = 1.0) -> Term:
     """factor e^(x scale), rounded once, where the exponent is between LEAST and 50; NaN stays."""
     return build.fma(lifted_exp(build, x, scale=scale), LOWERED * factor, x - x)
 
 
 def exp_between(
-    build: Builder, x: Value, *, low: Operable | None = None, factor: Operable | None = None, scale: float = 1.0
-) -> Value:
+    build: Builder, x: Term, *, low: Operable | None = None, factor: Operable | None = None, scale: float = 1.0
+) -> Term:
     """factor e^(scale (x + low)) where the exponent is between -FURTHEST_SCALED and FURTHEST_SCALED; NaN stays.
 
     low: |low| is below the last bits of x.  There are two scalings by powers of two, so that the result underflows and
@@ -92,17 +92,17 @@ def exp_between(
     return scaled * build.op("shl", rest, immediate=23)
 
 
-def exp(build: Builder, x: Value) -> Value:
+def exp(build: Builder, x: Term) -> Term:
     """e^x."""
     return exp_between(build, bounded(build, x, LEAST, MOST))
 
 
-def bounded(build: Builder, x: Value, least: float, most: float) -> Value:
+def bounded(build: Builder, x: Term, least: float, most: float) -> Term:
     """x between the bounds; NaN stays."""
     return build.op("min", most, build.op("max", least, x))
 
 
-def exp_in_parts(build: Builder, x: Value, factor: float = 1.0) -> tuple[Value, Value]:
+def exp_in_parts(build: Builder, x: Term, factor: float = 1.0) -> tuple[Term, Term]:
     """(s, p) with factor e^x = s + s p, s being factor 2^n, for LEAST_MINUS_1 <= x <= 0 and NaN: what is added to it is
     rounded with it.  2^-30 factor is a normal number."""
     reduced = reduce_by_ln2(build, x, BIAS if factor == 1.0 else 0)
@@ -113,26 +113,26 @@ def exp_in_parts(build: Builder, x: Value, factor: float = 1.0) -> tuple[Value, 
     return scale, build.fma(r * r, build.horner(r, Q), r)
 
 
-def negative_size(build: Builder, x: Value) -> Value:
+def negative_size(build: Builder, x: Term) -> Term:
     """-|x|."""
     return build.op("or", x, build.bits(SIGN))
 
 
-def tanh(build: Builder, x: Value) -> Value:
+def tanh(build: Builder, x: Term) -> Term:
     """sign(x) (1 - e) / (1 + e) with e = e^(-2 |x|): 1 + e is below 2, which makes the error of rounding it small."""
     scale, p = exp_in_parts(build, build.op("max", LEAST_MINUS_1, negative_size(build, x + x)))
     size = build.fnma(scale, p, 1.0 - scale) / build.fma(scale, p, scale + 1.0)
     return build.op("or", size, build.op("and", x, build.bits(SIGN)))
 
 
-def elu(build: Builder, x: Value, alpha: float) -> Value:
+def elu(build: Builder, x: Term, alpha: float) -> Term:
     """x > 0: x, else alpha (e^x - 1)."""
     if 0.0 <= alpha <= 1.0:  # then it is the larger of the two, and e^x - 1 is 0 where x is
         return build.op("max", minus_1(build, build.op("min", 0.0, build.op("max", LEAST_MINUS_1, x)), alpha), x)
     return build.where(x >= 0.0, x, minus_1(build, build.op("max", LEAST_MINUS_1, x), alpha))
 
 
-def minus_1(build: Builder, x: Value, alpha: float) -> Value:
+def minus_1(build: Builder, x: Term, alpha: float) -> Term:
     """alpha (e^x - 1), for LEAST_MINUS_1 <= x <= 0 and NaN."""
     if not SCALES[0] < abs(alpha) < SCALES[1]:
         return minus_1(build, x, 1.0) * alpha
@@ -140,7 +140,7 @@ def minus_1(build: Builder, x: Value, alpha: float) -> Value:
     return build.fma(scale, p, scale - alpha)
 
 
-def logistic(build: Builder, x: Value, alpha: float = 1.0) -> Value:
+def logistic(build: Builder, x: Term, alpha: float = 1.0) -> Term:
     """1 / (1 + e^(-alpha x)), computed from e^-|alpha x|, so that it underflows gradually."""
     scale = abs(alpha)
     if not SCALES[0] < scale < SCALES[1]:
@@ -149,7 +149,7 @@ def logistic(build: Builder, x: Value, alpha: float = 1.0) -> Value:
     return build.where(x > 0.0 if alpha > 0 else x < 0.0, 1.0, e) / (e + 1.0)
 
 
-def swish(build: Builder, x: Value, alpha: float) -> Value:
+def swish(build: Builder, x: Term, alpha: float) -> Term:
     """x logistic(alpha x); 0 where alpha x is minus infinity, its limit; NaN where that is 0 times infinity."""
     scale = abs(alpha)
     if alpha == 0:
@@ -167,7 +167,7 @@ def swish(build: Builder, x: Value, alpha: float) -> Value:
     return build.op(larger, part, x) / (exp_between(build, z, scale=scale) + 1.0)
 
 
-def gelu_tanh(build: Builder, x: Value) -> Value:
+def gelu_tanh(build: Builder, x: Term) -> Term:
     """x / 2 (1 + tanh(g)), which is x logistic(2 g), with g = sqrt(2 / pi) (x + 0.044715 x^3).
 
     2 g is a sum of two numbers (Dekker 1971), since its error is one of the result; it is computed for -|x|.
@@ -178,7 +178,7 @@ def gelu_tanh(build: Builder, x: Value) -> Value:
     return build.op("max", lifted * z * LOWERED, x) / build.fma(lifted, LOWERED, 1.0)
 
 
-def twice_g(build: Builder, z: Value) -> tuple[Value, Value]:
+def twice_g(build: Builder, z: Term) -> tuple[Term, Term]:
     """The exponent of gelu_tanh and its low part."""
     square = z * z
     square_low = build.fma(z, z, -square)
@@ -190,7 +190,7 @@ def twice_g(build: Builder, z: Value) -> tuple[Value, Value]:
     return y, build.fma(z, factor_low, build.fma(z, factor, -y))
 
 
-def mish(build: Builder, x: Value) -> Value:
+def mish(build: Builder, x: Term) -> Term:
     """x tanh(log(1 + e^x)), which is x e^x (e^x + 2) / (m + 2) with m = e^x (e^x + 2)."""
     z = build.op("max", LEAST, x)
     y = build.op("min", z, MOST_MISH)
@@ -200,7 +200,7 @@ def mish(build: Builder, x: Value) -> Value:
     return part - (y - z)  # which is 0 below MOST_MISH, the sign of part's zeros being kept
 
 
-def flushed_exp(build: Builder, x: Value) -> Value:
+def flushed_exp(build: Builder, x: Term) -> Term:
     """e^x where x <= 80, and 0 below 2^-127; NaN stays.  ln2 is one number: e^x is off by 4 ulp at most, which is less
     than what rounding x, a difference of numbers up to 88, makes of it."""
     integer = build.fma(build.op("max", LEAST_FLUSHED, x), LOG2_E, INTEGERS + BIAS)

@@ -6,7 +6,7 @@ error of the exponent is one of the result; so the lower tail has as many correc
 """
 
 from asmdnn.generators.functions.eltwise.exponential import LOWERED, SIGN, lifted_exp
-from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.expression import Builder, Term
 
 NUMERATOR = (0.9376141428947449, 0.8219072222709656, 0.34361085295677185, 0.07619764655828476, 0.007719178218394518)
 DENOMINATOR = (
@@ -23,25 +23,25 @@ ERF = (
 SQRT_2 = 2.0**0.5
 
 
-def smooth_part(build: Builder, z: Value) -> Value:
+def smooth_part(build: Builder, z: Term) -> Term:
     """g(z), 0 <= z <= FURTHEST."""
     return build.horner(z, NUMERATOR) / build.horner(z, DENOMINATOR)
 
 
-def bell(build: Builder, z: Value, factor: Value) -> Value:
+def bell(build: Builder, z: Term, factor: Term) -> Term:
     """factor e^(-z^2 / 2) 2^LIFT."""
     square = z * z
     low = build.fma(z, z, -square)
     return lifted_exp(build, square, low=low, scale=-0.5) * factor
 
 
-def gelu_erf(build: Builder, x: Value) -> Value:
+def gelu_erf(build: Builder, x: Term) -> Term:
     """x / 2 (1 + erf(x / sqrt 2)): for z = |x| and the tail t(z), -z t(z) below 0, and z - z t(z) above."""
     z = build.op("min", FURTHEST, abs(x))
     return build.fnma(bell(build, z, smooth_part(build, z) * z), LOWERED, build.op("max", 0.0, x))
 
 
-def erf(build: Builder, x: Value) -> Value:
+def erf(build: Builder, x: Term) -> Term:
     """The polynomial near 0, else 1 less twice the tail of sqrt(2) |x|, with the sign of x."""
     z = build.op("min", FURTHEST, abs(x) * SQRT_2)
     size = build.fnma(bell(build, z, smooth_part(build, z)), 2.0 * LOWERED, 1.0)

@@ -24,10 +24,10 @@ from asmdnn.generators.functions.eltwise.exponential import (
 )
 from asmdnn.generators.functions.eltwise.gauss import FURTHEST, bell, smooth_part
 from asmdnn.generators.functions.eltwise.logarithm import power
-from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.isa.formula import bits_of, float_of
 
-Gradient = Callable[[Builder, Value, Value, float, float], Value]
+Gradient = Callable[[Builder, Term, Term, float, float], Term]
 INVERSE_SQRT_2_PI = 0.3989422804014327
 MOST_FACTOR = 2.0**8  # times e^LEAST it is 0
 
@@ -40,84 +40,84 @@ class Gradients:
     of_dst: Gradient | None = None
 
 
-def relu(build: Builder, d: Value, s: Value, alpha: float, _: float) -> Value:
+def relu(build: Builder, d: Term, s: Term, alpha: float, _: float) -> Term:
     return build.where(s > 0.0, d, d * alpha)
 
 
-def tanh(build: Builder, d: Value, s: Value, *_: float) -> Value:
+def tanh(build: Builder, d: Term, s: Term, *_: float) -> Term:
     """1 - tanh^2 = 4 e / (1 + e)^2 with e = e^(-2 |s|), without cancellation."""
     e = exp_of_negative(build, build.op("max", LEAST, negative_size(build, s + s)))
     return d * (4.0 * e / ((e + 1.0) * (e + 1.0)))
 
 
-def tanh_dst(build: Builder, d: Value, y: Value, *_: float) -> Value:
+def tanh_dst(build: Builder, d: Term, y: Term, *_: float) -> Term:
     return d * ((1.0 - y) * (1.0 + y))
 
 
-def elu(build: Builder, d: Value, s: Value, alpha: float, _: float) -> Value:
+def elu(build: Builder, d: Term, s: Term, alpha: float, _: float) -> Term:
     z = build.op("max", LEAST, s)
     if SCALES[0] < abs(alpha) < MOST_FACTOR:
         return build.where(s > 0.0, d, d * exp_of_negative(build, z, factor=alpha))
     return build.where(s > 0.0, d, d * (exp_of_negative(build, z) * alpha))
 
 
-def elu_dst(build: Builder, d: Value, y: Value, alpha: float, _: float) -> Value:
+def elu_dst(build: Builder, d: Term, y: Term, alpha: float, _: float) -> Term:
     return build.where(y > 0.0, d, d * (y + alpha))
 
 
-def square(build: Builder, d: Value, s: Value, *_: float) -> Value:
+def square(build: Builder, d: Term, s: Term, *_: float) -> Term:
     return d * (s + s)
 
 
-def absolute(build: Builder, d: Value, s: Value, *_: float) -> Value:
+def absolute(build: Builder, d: Term, s: Term, *_: float) -> Term:
     return build.where(s > 0.0, d, build.where(s < 0.0, -d, s * 0.0))
 
 
-def sqrt(build: Builder, d: Value, s: Value, *_: float) -> Value:
+def sqrt(build: Builder, d: Term, s: Term, *_: float) -> Term:
     return sqrt_dst(build, d, build.op("sqrt", s))
 
 
-def sqrt_dst(build: Builder, d: Value, y: Value, *_: float) -> Value:
+def sqrt_dst(build: Builder, d: Term, y: Term, *_: float) -> Term:
     return (d * 0.5) / y
 
 
-def linear(build: Builder, d: Value, s: Value, alpha: float, _: float) -> Value:
+def linear(build: Builder, d: Term, s: Term, alpha: float, _: float) -> Term:
     return d * alpha
 
 
-def clip(build: Builder, d: Value, s: Value, alpha: float, beta: float) -> Value:
+def clip(build: Builder, d: Term, s: Term, alpha: float, beta: float) -> Term:
     """Of clip: alpha < s <= beta."""
     return build.where((s > alpha) & (s <= beta), d, 0.0)
 
 
-def clip_v2(build: Builder, d: Value, s: Value, alpha: float, beta: float) -> Value:
+def clip_v2(build: Builder, d: Term, s: Term, alpha: float, beta: float) -> Term:
     """Of clip_v2, from source or result: alpha < s < beta."""
     return build.where((s > alpha) & (s < beta), d, 0.0)
 
 
-def soft_relu(build: Builder, d: Value, s: Value, alpha: float, _: float) -> Value:
+def soft_relu(build: Builder, d: Term, s: Term, alpha: float, _: float) -> Term:
     return d * logistic(build, s, alpha)
 
 
-def logistic_src(build: Builder, d: Value, s: Value, *_: float) -> Value:
+def logistic_src(build: Builder, d: Term, s: Term, *_: float) -> Term:
     """e / (1 + e)^2 with e = e^-|s|, without cancellation."""
     e = exp_of_negative(build, build.op("max", LEAST, negative_size(build, s)))
     return d * (e / ((e + 1.0) * (e + 1.0)))
 
 
-def logistic_dst(build: Builder, d: Value, y: Value, *_: float) -> Value:
+def logistic_dst(build: Builder, d: Term, y: Term, *_: float) -> Term:
     return d * (y * (1.0 - y))
 
 
-def exponential(build: Builder, d: Value, s: Value, *_: float) -> Value:
+def exponential(build: Builder, d: Term, s: Term, *_: float) -> Term:
     return d * exp(build, s)
 
 
-def times_dst(build: Builder, d: Value, y: Value, *_: float) -> Value:
+def times_dst(build: Builder, d: Term, y: Term, *_: float) -> Term:
     return d * y
 
 
-def swish(build: Builder, d: Value, s: Value, alpha: float, _: float) -> Value:
+def swish(build: Builder, d: Term, s: Term, alpha: float, _: float) -> Term:
     """Of y = alpha s alone: logistic(y) + y logistic(y) logistic(-y)."""
     scale = abs(alpha)
     if not SCALES[0] < scale < SCALES[1]:
@@ -127,7 +127,7 @@ def swish(build: Builder, d: Value, s: Value, alpha: float, _: float) -> Value:
     return d * of_logistic(build, x, z * scale, lifted_exp(build, z, scale=scale))
 
 
-def of_logistic(build: Builder, x: Value, h: Value, lifted: Value) -> Value:
+def of_logistic(build: Builder, x: Term, h: Term, lifted: Term) -> Term:
     """The derivative of x logistic(y(x)) for an odd y: logistic(y) + x y' logistic(y) logistic(-y).
 
     h is x y' at -|x|, which is negative, and `lifted` is e^y 2^LIFT there.
@@ -138,7 +138,7 @@ def of_logistic(build: Builder, x: Value, h: Value, lifted: Value) -> Value:
     return build.where(x > 0.0, upper, lifted * (inverse * build.fma(h, inverse, 1.0)) * LOWERED)
 
 
-def gelu_tanh(build: Builder, d: Value, s: Value, *_: float) -> Value:
+def gelu_tanh(build: Builder, d: Term, s: Term, *_: float) -> Term:
     """y = sqrt(8 / pi) (s + 0.044715 s^3), in two parts as forward."""
     z = build.op("max", LEAST_GELU, negative_size(build, s))
     y, low = twice_g(build, z)
@@ -146,18 +146,18 @@ def gelu_tanh(build: Builder, d: Value, s: Value, *_: float) -> Value:
     return d * of_logistic(build, s, h, lifted_exp(build, y, low=low))
 
 
-def gelu_erf(build: Builder, d: Value, s: Value, *_: float) -> Value:
+def gelu_erf(build: Builder, d: Term, s: Term, *_: float) -> Term:
     """The normal distribution function of s, plus s times its density: e^(-z^2 / 2) (g(z) - z / sqrt(2 pi)) at -z."""
     z = build.op("min", FURTHEST, abs(s))
     lower = bell(build, z, build.fnma(z, INVERSE_SQRT_2_PI, smooth_part(build, z))) * LOWERED
     return d * build.where(s > 0.0, 1.0 - lower, lower)
 
 
-def log(build: Builder, d: Value, s: Value, *_: float) -> Value:
+def log(build: Builder, d: Term, s: Term, *_: float) -> Term:
     return d / s
 
 
-def pow_(build: Builder, d: Value, s: Value, alpha: float, beta: float) -> Value:
+def pow_(build: Builder, d: Term, s: Term, alpha: float, beta: float) -> Term:
     """alpha beta s^(beta - 1)."""
     alpha, beta = (float_of(bits_of(number)) for number in (alpha, beta))
     if beta == 0.0:
@@ -165,7 +165,7 @@ def pow_(build: Builder, d: Value, s: Value, alpha: float, beta: float) -> Value
     return d * power(build, s, beta - 1.0, alpha * beta)
 
 
-def mish(build: Builder, d: Value, s: Value, *_: float) -> Value:
+def mish(build: Builder, d: Term, s: Term, *_: float) -> Term:
     """e ((e + 2) m + 4 s (1 + e)) / m^2, with e = e^s and m = e^2 + 2 e + 2; 1 for large s."""
     x = bounded(build, s, LEAST, 20.0)
     lifted = lifted_exp(build, x)
@@ -176,12 +176,12 @@ def mish(build: Builder, d: Value, s: Value, *_: float) -> Value:
     return d * (lifted * (numerator / (m * m)) * LOWERED)
 
 
-def hardsigmoid(build: Builder, d: Value, s: Value, alpha: float, beta: float) -> Value:
+def hardsigmoid(build: Builder, d: Term, s: Term, alpha: float, beta: float) -> Term:
     v = build.fma(s, alpha, beta)
     return build.where((v <= 0.0) | (v >= 1.0), 0.0, d * alpha)
 
 
-def hardswish(build: Builder, d: Value, s: Value, alpha: float, beta: float) -> Value:
+def hardswish(build: Builder, d: Term, s: Term, alpha: float, beta: float) -> Term:
     v = build.fma(s, alpha, beta)
     inside = build.fma(s, 2.0 * alpha, beta)
     return d * build.where(v <= 0.0, 0.0, build.where(v >= 1.0, 1.0, inside))

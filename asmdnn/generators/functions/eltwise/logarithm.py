@@ -20,7 +20,7 @@ from asmdnn.generators.functions.eltwise.exponential import (
     lifted_exp,
     negative_size,
 )
-from asmdnn.generators.functions.expression import Builder, Operable, Value
+from asmdnn.generators.functions.expression import Builder, Operable, Term
 from asmdnn.isa.formula import bits_of, float_of
 
 P = tuple(
@@ -42,11 +42,11 @@ INFINITY, NAN_BITS = float("inf"), 0x7FC00000
 class Split:
     """x = 2^exponent (1 + f)."""
 
-    exponent: Value
-    f: Value
+    exponent: Term
+    f: Term
 
 
-def split(build: Builder, x: Value) -> Split:
+def split(build: Builder, x: Term) -> Split:
     """Of a positive finite x, denormal numbers too."""
     denormal = x < LEAST_NORMAL
     normal = build.where(denormal, x * 2.0**23, x)
@@ -57,7 +57,7 @@ def split(build: Builder, x: Value) -> Split:
     return Split(exponent, build.op("iadd", mantissa, build.bits(SQRT_HALF_BITS)) - 1.0)
 
 
-def log_of_1_plus(build: Builder, f: Value, exponent: Value) -> Value:
+def log_of_1_plus(build: Builder, f: Term, exponent: Term) -> Term:
     """exponent * ln2 + log(1 + f)."""
     square = f * f
     tail = build.fma(f * square, build.horner(f, P), exponent * LN2_LOW)
@@ -65,7 +65,7 @@ def log_of_1_plus(build: Builder, f: Value, exponent: Value) -> Value:
     return build.fma(exponent, LN2_HIGH, tail + f)
 
 
-def log(build: Builder, x: Value) -> Value:
+def log(build: Builder, x: Term) -> Term:
     """-infinity at +-0, NaN below."""
     parts = split(build, x)
     result = build.where(x < INFINITY, log_of_1_plus(build, parts.f, parts.exponent), x)
@@ -73,7 +73,7 @@ def log(build: Builder, x: Value) -> Value:
     return build.where(x > 0.0, result, edge)
 
 
-def soft_relu(build: Builder, x: Value, alpha: float) -> Value:
+def soft_relu(build: Builder, x: Term, alpha: float) -> Term:
     """log(1 + e^y) / alpha, y = alpha x: max(y, 0) / alpha, and log(1 + e^-|y|) / alpha, which underflows gradually."""
     scale = abs(alpha)
     if SCALES[0] < scale < SCALES[1]:
@@ -88,7 +88,7 @@ def soft_relu(build: Builder, x: Value, alpha: float) -> Value:
     return linear_part + log_part if alpha == 1.0 else build.fma(log_part, 1.0 / alpha, linear_part)
 
 
-def power(build: Builder, x: Value, beta: float, factor: float = 1.0) -> Value:
+def power(build: Builder, x: Term, beta: float, factor: float = 1.0) -> Term:
     """factor x^beta, the power as C's pow has it: products, roots and quotients where that is exact, else
     e^(beta log x) in extra precision.  beta may need two f32 numbers.  A factor of 0 makes NaN of an infinite power."""
     scaled = x if factor == 1.0 else x * factor
@@ -113,7 +113,7 @@ def power(build: Builder, x: Value, beta: float, factor: float = 1.0) -> Value:
     return build.where(x < 0.0, negative, result)
 
 
-def positive_power(build: Builder, x: Value, beta: float, factor: float) -> Value:
+def positive_power(build: Builder, x: Term, beta: float, factor: float) -> Term:
     """For positive finite x.  log x and its product with beta are sums of two numbers (Dekker 1971)."""
     parts = split(build, x)
     f, square = parts.f, parts.f * parts.f

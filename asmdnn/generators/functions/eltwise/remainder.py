@@ -6,7 +6,7 @@ the remainder, or, where the second quotient was rounded up, y less.  Beyond, re
 """
 
 from asmdnn.generators.functions.eltwise.exponential import SIGN
-from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.generators.functions.program import Rounding
 from asmdnn.isa.formula import bits_of
 
@@ -14,7 +14,7 @@ LARGEST_QUOTIENT = 2.0**46
 NAN_BITS = 0x7FC00000
 
 
-def fmod(build: Builder, x: Value, y: Value) -> Value:
+def fmod(build: Builder, x: Term, y: Term) -> Term:
     """C's: x where |x| < |y|, of an infinite y too; NaN of an infinite x or a y of 0."""
     size, divisor = abs(x), abs(y)
     quotient = rest = size
@@ -28,7 +28,7 @@ def fmod(build: Builder, x: Value, y: Value) -> Value:
     return build.op("xor", rest, build.op("and", x, build.bits(SIGN)))
 
 
-def mod(build: Builder, x: Value, y: Value) -> Value:
+def mod(build: Builder, x: Term, y: Term) -> Term:
     """Python's and numpy's: between 0 and y; fmod plus y, rounded once, where signs differ; a 0 has the sign of y."""
     rest = fmod(build, x, y)
     sign = build.op("and", y, build.bits(SIGN))

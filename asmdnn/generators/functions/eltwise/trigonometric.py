@@ -10,7 +10,7 @@ Beyond LARGEST the three parts are too few; results are NaN there, as they are o
 """
 
 from asmdnn.generators.functions.eltwise.exponential import INTEGERS, SIGN
-from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.isa.formula import bits_of
 
 LARGEST = 2.0**20
@@ -21,17 +21,17 @@ C = tuple(map(float.fromhex, ("0x1.555546p-5", "-0x1.6c0a24p-10", "0x1.99587ep-1
 NAN_BITS = 0x7FC00000
 
 
-def sin(build: Builder, x: Value) -> Value:
+def sin(build: Builder, x: Term) -> Term:
     """Odd: -0 stays -0."""
     sign = build.op("and", x, build.bits(SIGN))
     return build.op("xor", of_quadrant(build, abs(x), 0), sign)
 
 
-def cos(build: Builder, x: Value) -> Value:
+def cos(build: Builder, x: Term) -> Term:
     return of_quadrant(build, abs(x), 1)
 
 
-def of_quadrant(build: Builder, x: Value, quadrants: int) -> Value:
+def of_quadrant(build: Builder, x: Term, quadrants: int) -> Term:
     """sin(x + quadrants * pi/2) of x >= 0."""
     integer = build.fma(x, TWO_OVER_PI, INTEGERS)
     k, r = integer - INTEGERS, x

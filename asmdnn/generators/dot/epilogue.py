@@ -61,7 +61,7 @@ class EndingTypes:
 ALL_F32 = EndingTypes()
 
 
-class TileEnding:
+class TileEpilogue:
     """The code for one accumulator after the other; `spare` are two registers to overwrite.
 
     homes: where the pointers to operands lie, by argument, if not in the frame.  types: of what is stored and read.

@@ -8,8 +8,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.network import arena
-from asmdnn.network.compiled import Compiled
-from asmdnn.network.meetings import barriers
+from asmdnn.network.barriers import barriers
+from asmdnn.network.compiled import CompiledSegment
 from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.phases import waits
@@ -33,13 +33,13 @@ def branches(threads: int = 2, isa: str = "avx2", l2_bytes: int = 512 << 10) -> 
     return g.compile(y=ends[0] * ends[1], engine=made)
 
 
-def compiled(net: dnn.Network) -> Compiled:
+def compiled(net: dnn.Network) -> CompiledSegment:
     (segment,) = net.segments
-    assert isinstance(segment, Compiled)
+    assert isinstance(segment, CompiledSegment)
     return segment
 
 
-def names(segment: Compiled) -> list[str]:
+def names(segment: CompiledSegment) -> list[str]:
     return [step.nodes[0].name for step in segment.steps if step.nodes]
 
 

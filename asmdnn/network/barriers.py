@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from asmdnn.network.joined import StateTensors
-from asmdnn.network.steps import Step
+from asmdnn.network.steps import NetworkStep
 from asmdnn.planning.phase import Phase, View
 from asmdnn.planning.phases import waits
 
@@ -27,7 +27,7 @@ WINDOW = 24  # steps: a block of a network has fewer
 class StepWork:
     """A step, its phases on its own arguments, and what stands for these; memory: one name for tensors that are one."""
 
-    step: Step
+    step: NetworkStep
     phases: Sequence[Phase]
     views: Mapping[str, View]
     memory: Mapping[str, str] = field(default_factory=dict)
@@ -152,7 +152,7 @@ def unhindered(works: Sequence[StepWork]) -> list[Sequence[Phase]]:
     return found
 
 
-def barriers(steps: Sequence[Step], phases: Sequence[Phase]) -> tuple[int, int]:
+def barriers(steps: Sequence[NetworkStep], phases: Sequence[Phase]) -> tuple[int, int]:
     """How many barriers stand between the phases of these steps, and how many did if no step were apart."""
     firsts = set(accumulate((len(step.pd.plan.phases) for step in steps), initial=0))
     together = [replace(phase, apart=phase.apart and i not in firsts) for i, phase in enumerate(phases)]

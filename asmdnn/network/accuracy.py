@@ -1,0 +1,110 @@
+"""What `Network.verify` finds: each step by itself, and how far steps and outputs are from the definitions in the end.
+
+A step by itself gets the operands that it has in the network, so that its difference is its own.  From the inputs on
+the definitions are computed twice, in double precision and in f32: what the first says and the second does not is what
+f32 costs anybody.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from asmdnn.network.fusion.maps import Group
+from asmdnn.network.graph import Array
+from asmdnn.network.static import StaticGraph
+from asmdnn.network.stepwise import Stepwise
+from asmdnn.network.verification import Difference, differences, distance, evaluated, largest_number
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """How far a step's result or an output is from definitions that were computed from the inputs on, in float64 and in
+    f32, as a share of the largest value.  by_itself: of a step, from its definition on the operands that it got."""
+
+    label: str
+    from_f64: float
+    from_f32: float
+    by_itself: float | None = None
+
+    def __str__(self) -> str:
+        alone = "" if self.by_itself is None else f", {self.by_itself:.1e} by itself"
+        return f"{self.label}: {self.from_f64:.1e} from float64, {self.from_f32:.1e} from f32{alone}"
+
+
+class Verification(list[Difference]):
+    """The differences of all primitives by themselves, in order; and `steps` and `outputs`, largest deviation first.
+
+    As text it is a line for each step and output, and what is saturated.
+    """
+
+    def __init__(
+        self, found: Iterable[Difference], steps: Sequence[Deviation] = (), outputs: Sequence[Deviation] = ()
+    ) -> None:
+        super().__init__(found)
+        self.steps, self.outputs = largest_first(steps), largest_first(outputs)
+
+    @property
+    def saturated(self) -> list[Difference]:
+        """Those whose type cuts numbers off, the largest share first."""
+        return sorted((one for one in self if one.saturated), key=lambda one: -one.saturated)
+
+    def __str__(self) -> str:
+        cut = [f"  {one.label}: {one.saturated:.2%} saturated" for one in self.saturated]
+        parts = [("outputs", self.outputs), ("steps", self.steps)]
+        lines = [
+            line
+            for title, several in parts
+            for line in (
+                f"error of {title} as a share of the largest value, largest first:",
+                *(f"  {one}" for one in several),
+            )
+        ]
+        return "\n".join([*lines, *(cut or ["nothing is saturated"])])
+
+
+def largest_first(several: Sequence[Deviation]) -> tuple[Deviation, ...]:
+    return tuple(sorted(several, key=lambda one: -one.from_f64))
+
+
+def verification(
+    graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array], outputs: Mapping[str, Array]
+) -> Verification:
+    """Of a native network.  outputs: what it returns for these feeds."""
+    found, groups = differences(graph, run, feeds), run.segment.segment.groups
+    exact, single = (definitions(graph, groups, feeds, dtype) for dtype in (np.float64, np.float32))
+    steps = [
+        Deviation(
+            f"{each.difference.label} ({each.difference.implementation})",
+            share(each.native, exact[each.group.result]),
+            share(each.native, single[each.group.result]),
+            by_itself=each.difference.share,
+        )
+        for each in found
+    ]
+    ends = [
+        Deviation(name, share(array, exact[graph.outputs[name]]), share(array, single[graph.outputs[name]]))
+        for name, array in outputs.items()
+    ]
+    return Verification([each.difference for each in found], steps, ends)
+
+
+def definitions(
+    graph: StaticGraph, groups: Sequence[Group], feeds: Mapping[str, Array], dtype: type[np.floating]
+) -> dict[str, Array]:
+    """All values by the operators' definitions, from the inputs on, where f32 is computed with as `dtype`."""
+    known = dict(feeds) | {name: value.data for name, value in graph.values.items() if value.data is not None}
+    known = {name: in_type(x, dtype) for name, x in known.items()}
+    for group in groups:
+        known |= {name: in_type(x, dtype) for name, x in evaluated(group, known).items()}
+    return known
+
+
+def in_type(x: Array, dtype: type[np.floating]) -> Array:
+    return x.astype(dtype, copy=False) if x.dtype == np.float32 else x
+
+
+def share(native: Array, exact: Array) -> float:
+    """The largest difference over the largest value."""
+    worst, largest = distance(native.reshape(exact.shape).astype(np.float64), exact), largest_number(exact)
+    return worst / largest if largest and worst else float(np.inf if worst else 0.0)

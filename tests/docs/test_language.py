@@ -1,0 +1,51 @@
+"""The README is plain English, in short sentences, without the words that stop a reader; most pages have short ones."""
+
+import re
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+LONGEST, MEDIAN = 30, 15
+# These still have longer sentences: the list only gets shorter.
+LONG = """
+add-a-kernel add-a-primitive architecture attributes bench convolution cost-model deconvolution dump eltwise gradients
+low-precision matmul memory-formats networks normalization pairs pooling proving reduction reorder shuffle softmax
+topk tune winograd CHANGELOG
+"""
+PAGES = [page for folder in (".", "docs", "examples") for page in sorted((ROOT / folder).glob("*.md"))]
+# Words of this project's makers that a reader has to guess at: what each of them means can be said.
+HOUSE = re.compile(r"\b(apart|behind|meets?|likes|the least|others|by itself)\b", re.IGNORECASE)
+
+
+def sentences_of(text: str) -> list[str]:
+    """Of prose: code, tables, pictures and the addresses of links are left out."""
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^(\||<|#).*$", "\n", text, flags=re.MULTILINE)
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    text = re.sub(r"`[^`]*`", "code", text)
+    paragraphs = re.split(r"\n\s*\n|\n(?=- )", text)
+    parts = [part for text in paragraphs for part in re.split(r"(?<=[.:!?])\**\s+", " ".join(text.split()))]
+    return [part for part in parts if re.search(r"\w", part)]
+
+
+def test_sentences_are_counted() -> None:
+    text = "# A\n\nOne `x. y` two. Three:\n\n```sh\nfour. five\n```\n- six\n- seven [eight](nine.md).\n"
+    assert sentences_of(text) == ["One code two.", "Three:", "- six", "- seven [eight]."]
+
+
+def words_of(page: Path) -> dict[str, int]:
+    return {sentence: len(re.findall(r"[\w'/.%-]+", sentence)) for sentence in sentences_of(page.read_text())}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in LONG.split()], ids=lambda page: page.stem)
+def test_sentences_are_short(page: Path) -> None:
+    assert not [sentence for sentence, words in words_of(page).items() if words > LONGEST]
+
+
+def test_the_readme_is_plain() -> None:
+    words = words_of(README)
+    assert median(words.values()) <= MEDIAN
+    assert not [sentence for sentence in words if HOUSE.search(sentence)]
