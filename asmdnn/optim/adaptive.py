@@ -10,7 +10,7 @@ from asmdnn.optim.descent import decayed
 from asmdnn.optim.optimizer import Groups, Optimizer, Rate, Updating, check_betas
 
 
-class Moments(Optimizer):
+class AdamMoments(Optimizer):
     """What Adam and AdamW have in common: the means of gradients and of their squares, corrected for their zeros."""
 
     betas: tuple[float, float]
@@ -39,7 +39,7 @@ class Moments(Optimizer):
 
 @exact
 @dataclass(frozen=True, eq=False)
-class Adam(Moments):
+class Adam(AdamMoments):
     """w - lr m' / (sqrt(v') + eps), with m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g g, m' = m / (1 - b1**step),
     v' = v / (1 - b2**step) (Kingma and Ba, 2015).  weight_decay times w is added to g.  Raises InvalidArguments."""
 
@@ -55,7 +55,7 @@ class Adam(Moments):
 
 @exact
 @dataclass(frozen=True, eq=False)
-class AdamW(Moments):
+class AdamW(AdamMoments):
     """Adam, with lr weight_decay w subtracted beside (Loshchilov and Hutter, 2019).  Raises InvalidArguments."""
 
     lr: Rate = 1e-3

@@ -11,7 +11,7 @@ from asmdnn.optim.checks import number, whole
 
 @exact
 @dataclass(frozen=True, eq=False)
-class Schedule:
+class RateSchedule:
     """A rate that rises in equal parts over `warmup` steps, and then goes from peak to least as `falls` says: from 1 to
     0 as the share of the remaining steps goes from 0 to 1.  Behind all steps it stays what it was at last."""
 
@@ -40,26 +40,26 @@ def half_wave(done: float) -> float:
     return (1 + cos(pi * done)) / 2
 
 
-def constant(peak: Any, warmup: Any = 0) -> Schedule:
+def constant(peak: Any, warmup: Any = 0) -> RateSchedule:
     """The same rate for all steps behind the warmup.  Raises InvalidArguments."""
     rising = whole("warmup", warmup, 0)
-    return Schedule(number("peak", peak), rising + 1, rising, 0.0, level)
+    return RateSchedule(number("peak", peak), rising + 1, rising, 0.0, level)
 
 
-def linear(peak: Any, steps: Any, warmup: Any = 0, least: Any = 0.0) -> Schedule:
+def linear(peak: Any, steps: Any, warmup: Any = 0, least: Any = 0.0) -> RateSchedule:
     """From the peak down to `least` on a line.  steps: in all, those of the warmup among them.  Raises
     InvalidArguments."""
     return falling(line, peak, (steps, warmup), least)
 
 
-def cosine(peak: Any, steps: Any, warmup: Any = 0, least: Any = 0.0) -> Schedule:
+def cosine(peak: Any, steps: Any, warmup: Any = 0, least: Any = 0.0) -> RateSchedule:
     """From the peak down to `least` as half a wave of a cosine (Loshchilov and Hutter, 2017).  steps: in all, those of
     the warmup among them.  Raises InvalidArguments."""
     return falling(half_wave, peak, (steps, warmup), least)
 
 
-def falling(falls: Callable[[float], float], peak: Any, counts: tuple[Any, Any], least: Any) -> Schedule:
+def falling(falls: Callable[[float], float], peak: Any, counts: tuple[Any, Any], least: Any) -> RateSchedule:
     """counts: all steps, and those of the warmup.  Raises InvalidArguments."""
     warmup = whole("warmup", counts[1], 0)
     steps = whole("steps", counts[0], warmup + 1)
-    return Schedule(number("peak", peak), steps, warmup, number("least", least), falls)
+    return RateSchedule(number("peak", peak), steps, warmup, number("least", least), falls)
