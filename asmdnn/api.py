@@ -1,6 +1,6 @@
 """The names of `import asmdnn`, which takes them from here when the first of them is asked for."""
 
-from asmdnn import ops, recurrent, show
+from asmdnn import ops, optim, recurrent, show
 from asmdnn.aten.module import TorchNetwork, from_torch
 from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
 from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemented
@@ -11,6 +11,7 @@ from asmdnn.network.dims import Dim
 from asmdnn.network.loading import load_network, load_onnx, load_pack
 from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
+from asmdnn.network.training.step import TrainingStep
 from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
@@ -167,6 +168,7 @@ __all__ = [
     "SumForward",
     "TopKForward",
     "TorchNetwork",
+    "TrainingStep",
     "Unimplemented",
     "VanillaRNNBackward",
     "VanillaRNNForward",
@@ -199,6 +201,7 @@ __all__ = [
     "minimum",
     "mod",
     "ops",
+    "optim",
     "power",
     "primitive_desc",
     "recurrent",

@@ -8,8 +8,7 @@ net = graph.compile(y=y)
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.forking import importing
 from asmdnn.memory.foreign import rounded_f32
 from asmdnn.memory.sequences import items
+from asmdnn.network.declaring import declared
 from asmdnn.network.folding import check_node
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.network import Network
@@ -26,77 +26,43 @@ from asmdnn.network.operators.table import operators
 from asmdnn.network.stateful import written_node
 from asmdnn.network.states import NetworkState, checked_state
 from asmdnn.network.static import needed
-from asmdnn.network.storage import precision_of
+from asmdnn.network.storage import Precision, precision_of
+from asmdnn.network.symbols import Symbol as Symbol
 from asmdnn.primitives.attributes.user_post_op import trace
 from asmdnn.primitives.core.engine import Engine, engine_or_default
+
+if TYPE_CHECKING:
+    from asmdnn.network.training.step import TrainingStep
 
 OPSET = 22  # the operator set whose meaning nodes have
 MOST_RESULTS = 4096
 
 
-def declared(name: str, shape: Any, dtype: Any) -> TensorType:
-    """The type of an input.  Raises InvalidArguments."""
-    try:
-        dims = tuple(n if n is None or isinstance(n, str) else index(n) for n in items(shape))
-        found = np.dtype(dtype)
-    except Exception:  # whatever the caller's objects do
-        raise InvalidArguments(
-            f"input {shown(name)} needs dims and a numpy type, not {shown(shape)}, {shown(dtype)}"
-        ) from None
-    if not all(0 <= n <= LARGEST_DIM for n in dims if isinstance(n, int)):
-        raise InvalidArguments(f"input {shown(name)} has dims {shown(dims)}, they must be from 0 to 2**63 - 1")
-    return TensorType(found, dims)
-
-
-class Symbol:
-    """A value of a graph; + - * / and @ apply Add, Sub, Mul, Div and MatMul."""
-
-    __slots__ = ("graph", "name")
-    __array_ufunc__ = None  # numpy's operators give way to those below
-
-    def __init__(self, graph: "Graph", name: str) -> None:
-        self.graph, self.name = graph, name
-
-    def __repr__(self) -> str:
-        return f"<Symbol {self.name!r}>"
-
-    def __add__(self, other: Any) -> "Symbol":
-        return self.graph.single("Add", self, other)
-
-    def __radd__(self, other: Any) -> "Symbol":
-        return self.graph.single("Add", other, self)
-
-    def __sub__(self, other: Any) -> "Symbol":
-        return self.graph.single("Sub", self, other)
-
-    def __rsub__(self, other: Any) -> "Symbol":
-        return self.graph.single("Sub", other, self)
-
-    def __mul__(self, other: Any) -> "Symbol":
-        return self.graph.single("Mul", self, other)
-
-    def __rmul__(self, other: Any) -> "Symbol":
-        return self.graph.single("Mul", other, self)
-
-    def __truediv__(self, other: Any) -> "Symbol":
-        return self.graph.single("Div", self, other)
-
-    def __rtruediv__(self, other: Any) -> "Symbol":
-        return self.graph.single("Div", other, self)
-
-    def __matmul__(self, other: Any) -> "Symbol":
-        return self.graph.single("MatMul", self, other)
-
-
 class Graph:
-    """A network as it is written down; `compile` makes a Network of it, as often as wanted."""
+    """A network as it is written down; `compile` makes a Network of it, as often as wanted.
 
-    def __init__(self, name: str = "graph") -> None:
-        self.name = name
+    seed: an integer from 0 on, for the parameters' initial values.  Raises InvalidArguments.
+    """
+
+    def __init__(self, name: str = "graph", seed: int = 0) -> None:
+        if type(seed) is not int or not 0 <= seed <= LARGEST_DIM:
+            raise InvalidArguments(f"seed must be an integer from 0 to 2**63 - 1, not {shown(seed)}")
+        self.name, self.seed = name, seed
         self._inputs: dict[str, TensorType] = {}
         self._constants: dict[str, Array] = {}
         self._nodes: list[Node] = []
         self._states: dict[str, NetworkState] = {}
+        self._parameters: dict[str, tuple[int, ...]] = {}
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """What was applied, in that order."""
+        return tuple(self._nodes)
+
+    @property
+    def parameters(self) -> dict[str, tuple[int, ...]]:
+        """The dims of its parameters by name."""
+        return dict(self._parameters)
 
     def input(self, name: str, shape: tuple[int | str | None, ...], dtype: Any = np.float32) -> Symbol:
         """What a caller passes; dims that are no integers are said when the graph is compiled."""
@@ -121,6 +87,23 @@ class Graph:
             del self._inputs[name]
             raise
         self._states[name] = NetworkState(name, data)
+        return symbol
+
+    def parameter(self, name: str, shape: Sequence[int], init: Any = "he_normal") -> Symbol:
+        """A state that `train` learns.
+
+        init: an array, a number, or a word: zeros, ones, and he, glorot or lecun with _normal or _uniform, which count
+        the first of two dims as inputs, as `x @ w` reads them, and the first of more as outputs, as Conv does.  Raises
+        InvalidArguments.
+        """
+        if isinstance(init, str):
+            with importing():
+                from asmdnn.network.training.initial import drawn
+
+            shape = declared(name, shape, np.float32).shape  # type: ignore[assignment]
+            init = drawn(name, shape, init, self.seed)  # type: ignore[arg-type]
+        symbol = self.state(name, shape, initial=init)
+        self._parameters[name] = self._inputs[name].shape  # type: ignore[assignment]
         return symbol
 
     def update(self, state: Symbol, value: Any, at: Any = None) -> Symbol:
@@ -237,9 +220,50 @@ class Graph:
         **outputs: Symbol,
     ) -> Network:
         """The network that computes these outputs, by name; the other arguments are those of `load_onnx`."""
+        return self._network(outputs, shapes, engine_or_default(engine), fallback, precision_of(precision, keep_f32))
+
+    def train(
+        self,
+        loss: Symbol,
+        optimizer: Any,
+        outputs: Mapping[str, Symbol] | None = None,
+        *,
+        clip_norm: float | None = None,
+        engine: Engine | None = None,
+    ) -> "TrainingStep":
+        """A step that computes the loss and its gradients and moves all parameters, as one native call.
+
+        optimizer: of `dnn.optim`; outputs: what `step.run` returns beside the loss; clip_norm: the most that the
+        Euclidean norm of all gradients together may be.  The graph stays as it is: each step has parameters of its
+        own.  Raises InvalidArguments, Unimplemented for operators without a gradient.
+        """
+        with importing():
+            from asmdnn.network.training.recipe import checked_outputs, made_step, step_of
+
+        found = {"loss": loss, **checked_outputs(outputs)}
+        self._check_own(found)
+        copy = self._copy()
+        own = {name: Symbol(copy, symbol.name) for name, symbol in found.items()}
+        made, optimizers = step_of(copy, own.pop("loss"), optimizer, clip_norm)
+        net = copy._network({**made, **own}, None, engine_or_default(engine), None, precision_of("f32", ()))
+        return made_step(net, optimizers, [*self._parameters])
+
+    def _copy(self) -> "Graph":
+        copy = Graph(self.name, self.seed)
+        for name in ("_inputs", "_constants", "_states", "_parameters"):
+            setattr(copy, name, dict(getattr(self, name)))
+        copy._nodes = list(self._nodes)
+        return copy
+
+    def _check_own(self, outputs: Mapping[str, Any]) -> None:
         for name, symbol in outputs.items():
             if not isinstance(symbol, Symbol) or symbol.graph is not self:
                 raise InvalidArguments(f"{name} must be a Symbol of this graph, not {shown(symbol)}")
+
+    def _network(
+        self, outputs: Mapping[str, Symbol], shapes: Any, engine: Engine, fallback: str | None, precision: Precision
+    ) -> Network:
+        self._check_own(outputs)
         if not outputs:
             raise InvalidArguments("a network needs an output, as in graph.compile(y=y)")
         taken = {*self._inputs, *(output for node in self._nodes for output in node.outputs)} & outputs.keys()
@@ -252,8 +276,8 @@ class Graph:
         states = tuple(self._states.values())
         results = (*outputs, *(state.written for state in states if state.written))
         body = Body(self.name, self._inputs, results, (*self._nodes, *ends), self._constants)
-        engine, model = engine_or_default(engine), Model(body, {"": OPSET}, states=states)
-        return network_of(model, shapes, None, engine, fallback, precision_of(precision, keep_f32))
+        model = Model(body, {"": OPSET}, states=states)
+        return network_of(model, shapes, None, engine, fallback, precision)
 
     def _operand(self, operand: Any) -> str:
         if operand is None:

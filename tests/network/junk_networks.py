@@ -86,6 +86,60 @@ def differentiated(**arguments: Any) -> dnn.Network:
     return graph.compile(y=dx, engine=ENGINE)
 
 
+def learning(**arguments: Any) -> dnn.TrainingStep:
+    """A training step; loss, outputs: symbols of it where they are names."""
+    graph = dnn.Graph()
+    w = graph.parameter("w", (3, 2))
+    y = graph.apply("Relu", graph.input("x", (2, 3)) @ w)
+    loss = graph.apply("ReduceMean", y, keepdims=0)
+    known = {"loss": loss, "outputs": {"y": y}}
+    return graph.train(**{name: known.get(x, x) if isinstance(x, str) else x for name, x in arguments.items()})
+
+
+def parameter_of(**arguments: Any) -> dnn.Network:
+    graph = dnn.Graph()
+    return graph.compile(y=graph.parameter(**arguments) + 1.0, engine=ENGINE)
+
+
+def steps(directory: Path) -> dict[str, Call]:
+    """What training steps take."""
+    step = learning(loss="loss", optimizer=dnn.optim.SGD(0.1), engine=ENGINE)
+    state, kept = step.state_dict(), directory / "step.npz"
+    step.save(kept)
+    optim, x = dnn.optim, array(2, 3)
+    both: Arguments = {"weight_decay": 0.1, "groups": {"*.bias": {"weight_decay": 0}, "w": None}}
+    falling: Arguments = {"peak": 0.1, "steps": 9, "warmup": 2, "least": 0.01}
+    moments: Arguments = {"lr": 0.1, "betas": (0.9, 0.99), "eps": 1e-8, **both}
+    return {
+        "Graph.parameter": (parameter_of, lambda: {"name": "w", "shape": (3, 4), "init": "he_normal"}),
+        "Graph.train": (
+            learning,
+            lambda: {
+                "loss": "loss",
+                "optimizer": optim.Adam(),
+                "outputs": "outputs",
+                "clip_norm": 1.0,
+                "engine": ENGINE,
+            },
+        ),
+        "TrainingStep": (step, lambda: {"x": x}),
+        "TrainingStep.run": (step.run, lambda: {"feeds": {"x": x}}),
+        "TrainingStep.verify": (step.verify, lambda: {"feeds": {"x": x}}),
+        "TrainingStep.page": (step.page, lambda: {"feeds": {"x": x}, "repeats": 1}),
+        "TrainingStep.load_state_dict": (step.load_state_dict, lambda: {"state": state, "strict": True}),
+        "TrainingStep.save": (step.save, lambda: {"path": directory / "saved.npz"}),
+        "TrainingStep.load": (step.load, lambda: {"path": kept, "strict": True}),
+        "optim.SGD": (optim.SGD, lambda: {"lr": 0.1, "momentum": 0.9, "nesterov": True, **both}),
+        "optim.Adam": (optim.Adam, lambda: moments),
+        "optim.AdamW": (optim.AdamW, lambda: moments),
+        "optim.RMSprop": (optim.RMSprop, lambda: {"lr": 0.1, "alpha": 0.9, "eps": 1e-8, "momentum": 0.5, **both}),
+        "optim.Lion": (optim.Lion, lambda: {"lr": 0.1, "betas": (0.9, 0.99), **both}),
+        "optim.constant": (optim.constant, lambda: {"peak": 0.1, "warmup": 2}),
+        "optim.linear": (optim.linear, lambda: falling),
+        "optim.cosine": (optim.cosine, lambda: falling),
+    }
+
+
 def of_torch() -> dict[str, Call]:
     """None where torch is not installed."""
     if find_spec("torch") is None:
@@ -110,12 +164,12 @@ def calls(directory: Path) -> dict[str, Call]:
     loaded: Arguments = {"shapes": {"x": (1, 3, 4, 8)}, "constants": {}, "engine": ENGINE, "fallback": "numpy"}
     x = array(2, 3)
     anything = of_any_dims()
-    return of_torch() | {
+    return of_torch() | steps(directory) | {
         "load_onnx": (dnn.load_onnx, lambda: {"path": path, **loaded}),
         "load_onnx by dims": (
             lambda **shapes: dnn.load_onnx(MODEL, shapes, engine=ENGINE, fallback="numpy"), lambda: {"x": (1, 3, 4, 8)}
         ),
-        "Graph": (dnn.Graph, lambda: {"name": "graph"}),
+        "Graph": (dnn.Graph, lambda: {"name": "graph", "seed": 0}),
         "Graph.input": (one_relu, lambda: {"name": "x", "shape": (2, 3), "dtype": np.float32}),
         "Graph.apply": (applied, lambda: {"op": "Add", "operand": array(3), "results": 1, "name": "sum"}),
         "Graph.apply with attributes": (

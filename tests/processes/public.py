@@ -11,15 +11,17 @@ import asmdnn as dnn
 from asmdnn.primitives.attributes.functions import FUNCTIONS
 
 # Nobody passes anything to these: types that only the library makes.
-MADE_BY_US = {"DataType", "MemoryReport", "Network", "OpenNetwork", "PrimitiveDesc", "Refusal", "TorchNetwork"}
+MADE_BY_US = {
+    "DataType", "MemoryReport", "Network", "OpenNetwork", "PrimitiveDesc", "Refusal", "TorchNetwork", "TrainingStep"
+}  # fmt: skip
 
 # These need a package that a machine may lack: their tests have junk for them.
 OPTIONAL = () if find_spec("torch") else ("from_torch", "TorchNetwork.run")
 
-# Methods that planners, drivers and fusion call, on values that exist; they check nothing.
+# Methods that planners, drivers, fusion and training call, on values that exist; they check nothing.
 FOR_THE_LIBRARY = {
-    "FORWARD", "check_compensation", "complete", "letters", "on_registers", "planned", "reference", "refusal",
-    "result_dims", "runs", "single", "taps", "with_formats",
+    "FORWARD", "check_compensation", "complete", "letters", "move", "moved", "numbers", "on_registers", "planned",
+    "rate", "reference", "refusal", "result_dims", "runs", "settings", "single", "taps", "with_formats",
 }  # fmt: skip
 
 
