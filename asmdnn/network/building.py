@@ -17,16 +17,16 @@ from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.forking import importing
 from asmdnn.memory.foreign import rounded_f32
 from asmdnn.memory.sequences import items
+from asmdnn.network.calibration import network_within
 from asmdnn.network.folding import check_node
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.network import Network
-from asmdnn.network.open import network_of
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
 from asmdnn.network.stateful import written_node
 from asmdnn.network.states import NetworkState, checked_state
 from asmdnn.network.static import needed
-from asmdnn.network.storage import precision_of
+from asmdnn.network.storage import limit_of, precision_of
 from asmdnn.primitives.attributes.user_post_op import trace
 from asmdnn.primitives.core.engine import Engine, engine_or_default
 
@@ -234,6 +234,8 @@ class Graph:
         fallback: str | None = None,
         precision: str = "f32",
         keep_f32: Sequence[str] = (),
+        max_error: float | None = None,
+        feeds: Mapping[str, Any] | None = None,
         **outputs: Symbol,
     ) -> Network:
         """The network that computes these outputs, by name; the other arguments are those of `load_onnx`."""
@@ -253,7 +255,8 @@ class Graph:
         results = (*outputs, *(state.written for state in states if state.written))
         body = Body(self.name, self._inputs, results, (*self._nodes, *ends), self._constants)
         engine, model = engine_or_default(engine), Model(body, {"": OPSET}, states=states)
-        return network_of(model, shapes, None, engine, fallback, precision_of(precision, keep_f32))
+        allowed, limit = precision_of(precision, keep_f32), limit_of(max_error, feeds)
+        return network_within(model, shapes, None, engine=engine, fallback=fallback, precision=allowed, limit=limit)
 
     def _operand(self, operand: Any) -> str:
         if operand is None:

@@ -112,6 +112,10 @@ def calls(directory: Path) -> dict[str, Call]:
     anything = of_any_dims()
     return of_torch() | {
         "load_onnx": (dnn.load_onnx, lambda: {"path": path, **loaded}),
+        "load_onnx within an error": (
+            lambda **given: dnn.load_onnx(MODEL, {"x": (1, 3, 4, 8)}, engine=ENGINE, **given),
+            lambda: {"precision": "f32", "keep_f32": (), "max_error": 1.0, "feeds": {"x": array(1, 3, 4, 8)}},
+        ),
         "load_onnx by dims": (
             lambda **shapes: dnn.load_onnx(MODEL, shapes, engine=ENGINE, fallback="numpy"), lambda: {"x": (1, 3, 4, 8)}
         ),
@@ -129,6 +133,9 @@ def calls(directory: Path) -> dict[str, Call]:
         "Graph.update": (updated, lambda: {"value": array(2, 3), "at": 1}),
         "Graph.gradients": (differentiated, lambda: {"loss": "loss", "wrt": "x"}),
         "Graph.compile": (compiled, lambda: {"shapes": {"x": (2, 3)}, "engine": ENGINE, "fallback": None}),
+        "Graph.compile within an error": (
+            compiled, lambda: {"precision": "f32", "keep_f32": (), "max_error": 1.0, "feeds": {"x": x}}
+        ),
         "Network": (net, lambda: {"x": x}),
         "Network.run": (net.run, lambda: {"feeds": {"x": x}}),
         "Network.run by name": (lambda **feeds: net.run(feeds), lambda: {"x": x}),
