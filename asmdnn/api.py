@@ -11,6 +11,7 @@ from asmdnn.network.dims import Dim
 from asmdnn.network.loading import load_network, load_onnx, load_pack
 from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
+from asmdnn.network.quantization import quantize
 from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
@@ -201,6 +202,7 @@ __all__ = [
     "ops",
     "power",
     "primitive_desc",
+    "quantize",
     "recurrent",
     "reorder",
     "rint",

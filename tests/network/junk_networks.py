@@ -11,6 +11,7 @@ from tests.network import wire
 from tests.processes.junk import ENGINE, Arguments, Call, array
 
 MODEL = wire.small()
+PRODUCT = wire.model(wire.graph([wire.node("MatMul", ["x", "w"], ["y"])], {"x": (2, 4)}, ["y"], {"w": array(4, 3)}))
 
 
 def one_relu(**arguments: Any) -> dnn.Network:
@@ -115,6 +116,12 @@ def calls(directory: Path) -> dict[str, Call]:
         "load_onnx within an error": (
             lambda **given: dnn.load_onnx(MODEL, {"x": (1, 3, 4, 8)}, engine=ENGINE, **given),
             lambda: {"precision": "f32", "keep_f32": (), "max_error": 1.0, "feeds": {"x": array(1, 3, 4, 8)}},
+        ),
+        "quantize": (
+            dnn.quantize,
+            lambda: {
+                "source": PRODUCT, "feeds": {"x": array(2, 4)}, "method": "weights", "keep_f32": (), "engine": ENGINE
+            },
         ),
         "load_onnx by dims": (
             lambda **shapes: dnn.load_onnx(MODEL, shapes, engine=ENGINE, fallback="numpy"), lambda: {"x": (1, 3, 4, 8)}
