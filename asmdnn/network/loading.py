@@ -45,8 +45,8 @@ def load_onnx(
     faster, which rounds to 8 or 11 bits, and "fast" whatever the CPU multiplies fastest.  Inputs and outputs keep their
     types.  On a CPU that would have to make f32 of them it changes nothing.  keep_f32: names of nodes, or of their
     results, that compute in f32 all the same.
-    max_error: keep more in f32, largest error first, until outputs for `feeds` are within this share of their largest
-    value of definitions in float64 (`net.precision` says what; natively throughout; takes a multiple of the time).
+    max_error: keep more in f32, largest error first, until outputs are within this share of their largest value of
+    definitions in float64 (`net.precision` says what).  feeds: inputs by name for it; the network is native throughout.
     state: outputs that become inputs of the next call, such as {"present.0": "past.0"}: they start as zeros, stay in
     `net.state`, are written in place, and are neither passed nor returned.
     Raises InvalidArguments for what is no intact model, shapes that do not fit it, errors that f32 has; Unimplemented.
