@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from asmdnn.bench.drivers.rnn import RnnWork
 from asmdnn.bench.judge import judge
 from asmdnn.bench.peers import onednn_library
 from asmdnn.bench.recurrent.problem import RnnProblem, rnn_problem
+from asmdnn.bench.recurrent_work import RnnWork
 from asmdnn.cli.main import main
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 from asmdnn.isa.vectors import f32_level

@@ -1,4 +1,4 @@
-"""The README is plain English: short sentences, and none of the words that stop a reader."""
+"""The README is plain English, in short sentences, without the words that stop a reader; most pages have short ones."""
 
 import re
 from pathlib import Path
@@ -7,8 +7,15 @@ from statistics import median
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PLAIN = (ROOT / "README.md",)
+README = ROOT / "README.md"
 LONGEST, MEDIAN = 30, 15
+# These still have longer sentences: the list only gets shorter.
+LONG = """
+add-a-kernel add-a-primitive architecture attributes bench convolution cost-model deconvolution dump eltwise gradients
+low-precision matmul memory-formats networks normalization pairs pooling proving reduction reorder shuffle softmax
+topk tune winograd CHANGELOG
+"""
+PAGES = [page for folder in (".", "docs", "examples") for page in sorted((ROOT / folder).glob("*.md"))]
 # Words of this project's makers that a reader has to guess at: what each of them means can be said.
 HOUSE = re.compile(r"\b(apart|behind|meets?|likes|the least|others|by itself)\b", re.IGNORECASE)
 
@@ -29,13 +36,16 @@ def test_sentences_are_counted() -> None:
     assert sentences_of(text) == ["One code two.", "Three:", "- six", "- seven [eight]."]
 
 
-@pytest.mark.parametrize("page", PLAIN, ids=lambda page: page.name)
+def words_of(page: Path) -> dict[str, int]:
+    return {sentence: len(re.findall(r"[\w'/.%-]+", sentence)) for sentence in sentences_of(page.read_text())}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in LONG.split()], ids=lambda page: page.stem)
 def test_sentences_are_short(page: Path) -> None:
-    lengths = {sentence: len(re.findall(r"[\w'/.%-]+", sentence)) for sentence in sentences_of(page.read_text())}
-    assert not [sentence for sentence, words in lengths.items() if words > LONGEST]
-    assert median(lengths.values()) <= MEDIAN
+    assert not [sentence for sentence, words in words_of(page).items() if words > LONGEST]
 
 
-@pytest.mark.parametrize("page", PLAIN, ids=lambda page: page.name)
-def test_words_are_everybodys(page: Path) -> None:
-    assert not [sentence for sentence in sentences_of(page.read_text()) if HOUSE.search(sentence)]
+def test_the_readme_is_plain() -> None:
+    words = words_of(README)
+    assert median(words.values()) <= MEDIAN
+    assert not [sentence for sentence in words if HOUSE.search(sentence)]
