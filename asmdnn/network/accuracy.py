@@ -7,14 +7,17 @@ f32 costs anybody.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
+from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.stepwise import Stepwise
 from asmdnn.network.verification import Difference, differences, distance, evaluated, largest_number
+from asmdnn.primitives.core.engine import Engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +38,18 @@ class Deviation:
 class Verification(list[Difference]):
     """The differences of all primitives by themselves, in order; and `steps` and `outputs`, largest deviation first.
 
-    As text it is a line for each step and output, and what is saturated.
+    As text it is a line for each step and output, and what is saturated.  exact: the outputs by definitions in float64.
     """
 
     def __init__(
-        self, found: Iterable[Difference], steps: Sequence[Deviation] = (), outputs: Sequence[Deviation] = ()
+        self,
+        found: Iterable[Difference],
+        steps: Sequence[Deviation] = (),
+        outputs: Sequence[Deviation] = (),
+        exact: Mapping[str, Array] = MappingProxyType({}),
     ) -> None:
         super().__init__(found)
+        self.exact = dict(exact)
         self.steps, self.outputs = largest_first(steps), largest_first(outputs)
 
     @property
@@ -68,10 +76,14 @@ def largest_first(several: Sequence[Deviation]) -> tuple[Deviation, ...]:
 
 
 def verification(
-    graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array], outputs: Mapping[str, Array]
+    graph: StaticGraph,
+    segment: CompiledSegment,
+    engine: Engine,
+    feeds: Mapping[str, Array],
+    outputs: Mapping[str, Array],
 ) -> Verification:
     """Of a native network.  outputs: what it returns for these feeds."""
-    found, groups = differences(graph, run, feeds), run.segment.segment.groups
+    found, groups = differences(graph, Stepwise(segment, engine, feeds), feeds), segment.segment.groups
     exact, single = (definitions(graph, groups, feeds, dtype) for dtype in (np.float64, np.float32))
     steps = [
         Deviation(
@@ -86,7 +98,8 @@ def verification(
         Deviation(name, share(array, exact[graph.outputs[name]]), share(array, single[graph.outputs[name]]))
         for name, array in outputs.items()
     ]
-    return Verification([each.difference for each in found], steps, ends)
+    kept = {name: exact[graph.outputs[name]] for name in outputs}
+    return Verification([each.difference for each in found], steps, ends, kept)
 
 
 def definitions(

@@ -15,18 +15,16 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.forking import importing
 from asmdnn.memory.foreign import rounded_f32
-from asmdnn.memory.sequences import items
+from asmdnn.network.calibration import network_within
 from asmdnn.network.declaring import declared
 from asmdnn.network.folding import check_node
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.network import Network
-from asmdnn.network.open import network_of
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
 from asmdnn.network.stateful import written_node
 from asmdnn.network.states import NetworkState, checked_state
-from asmdnn.network.static import needed
-from asmdnn.network.storage import Precision, precision_of
+from asmdnn.network.storage import ErrorLimit, Precision, limit_of, precision_of
 from asmdnn.network.symbols import Symbol as Symbol
 from asmdnn.primitives.attributes.user_post_op import trace
 from asmdnn.primitives.core.engine import Engine, engine_or_default
@@ -189,22 +187,14 @@ class Graph:
         Dims of inputs must be fixed.  Raises InvalidArguments for what is no loss, or does not depend on a value;
         Unimplemented for operators between them that have no rule (docs/gradients.md).
         """
-        try:
-            values = list(items(wrt))
-        except Exception:  # whatever the caller's object does
-            values = [wrt]  # type: ignore[list-item]
-        for name, symbol in (("loss", loss), *(("wrt", symbol) for symbol in values)):
-            if not isinstance(symbol, Symbol) or symbol.graph is not self:
-                raise InvalidArguments(f"{name} must be of this graph's symbols, not {shown(symbol)}")
         with importing():
-            from asmdnn.network.gradients.backwards import differentiated
-            from asmdnn.network.gradients.words import KnownGraph
+            from asmdnn.network.gradients.of_graph import gradient_nodes, symbols_of
 
-        nodes = needed(self._nodes, (loss.name,))
-        body = Body(self.name, self._inputs, (), nodes, self._constants)
-        made, constants = list[Node](), dict[str, Array]()
-        known = KnownGraph(body, made.append, constants.__setitem__)
-        names = differentiated(known, nodes, loss.name, [symbol.name for symbol in values], len(self._nodes))
+        values = symbols_of(wrt)
+        self._check_own({"loss": loss})
+        self._check_own({f"wrt[{i}]": symbol for i, symbol in enumerate(values)})
+        body = Body(self.name, self._inputs, (), tuple(self._nodes), self._constants)
+        names, made, constants = gradient_nodes(body, loss.name, [symbol.name for symbol in values])
         self._nodes += made
         self._constants |= constants
         return tuple(Symbol(self, name) for name in names)
@@ -217,10 +207,13 @@ class Graph:
         fallback: str | None = None,
         precision: str = "f32",
         keep_f32: Sequence[str] = (),
+        max_error: float | None = None,
+        feeds: Mapping[str, Any] | None = None,
         **outputs: Symbol,
     ) -> Network:
         """The network that computes these outputs, by name; the other arguments are those of `load_onnx`."""
-        return self._network(outputs, shapes, engine_or_default(engine), fallback, precision_of(precision, keep_f32))
+        allowed, limit = precision_of(precision, keep_f32), limit_of(max_error, feeds)
+        return self._network(outputs, shapes, engine_or_default(engine), fallback, allowed, limit)
 
     def train(
         self,
@@ -261,7 +254,13 @@ class Graph:
                 raise InvalidArguments(f"{name} must be a Symbol of this graph, not {shown(symbol)}")
 
     def _network(
-        self, outputs: Mapping[str, Symbol], shapes: Any, engine: Engine, fallback: str | None, precision: Precision
+        self,
+        outputs: Mapping[str, Symbol],
+        shapes: Any,
+        engine: Engine,
+        fallback: str | None,
+        precision: Precision,
+        limit: ErrorLimit | None = None,
     ) -> Network:
         self._check_own(outputs)
         if not outputs:
@@ -277,7 +276,7 @@ class Graph:
         results = (*outputs, *(state.written for state in states if state.written))
         body = Body(self.name, self._inputs, results, (*self._nodes, *ends), self._constants)
         model = Model(body, {"": OPSET}, states=states)
-        return network_of(model, shapes, None, engine, fallback, precision)
+        return network_within(model, shapes, None, engine=engine, fallback=fallback, precision=precision, limit=limit)
 
     def _operand(self, operand: Any) -> str:
         if operand is None:

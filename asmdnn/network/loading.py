@@ -13,7 +13,7 @@ from asmdnn.jit import image_file
 from asmdnn.jit.packs import Pack
 from asmdnn.network.kept import find, keep, key_of
 from asmdnn.network.network import Network
-from asmdnn.network.storage import Precision, precision_of
+from asmdnn.network.storage import ErrorLimit, Precision, limit_of, precision_of
 from asmdnn.primitives.core.engine import Engine, engine_or_default
 from asmdnn.runtime.threads import check_thread_count, max_threads
 
@@ -29,6 +29,8 @@ def load_onnx(
     fallback: str | None = None,
     precision: str = "f32",
     keep_f32: Sequence[str] = (),
+    max_error: float | None = None,
+    feeds: Mapping[str, Any] | None = None,
     state: Mapping[str, str] | None = None,
 ) -> Network:
     """The network in an ONNX file, or in its bytes, of operator sets 7 to 28.
@@ -43,15 +45,17 @@ def load_onnx(
     faster, which rounds to 8 or 11 bits, and "fast" whatever the CPU multiplies fastest.  Inputs and outputs keep their
     types.  On a CPU that would have to make f32 of them it changes nothing.  keep_f32: names of nodes, or of their
     results, that compute in f32 all the same.
+    max_error: keep more in f32, largest error first, until outputs are within this share of their largest value of
+    definitions in float64 (`net.precision` says what).  feeds: inputs by name for it; the network is native throughout.
     state: outputs that become inputs of the next call, such as {"present.0": "past.0"}: they start as zeros, stay in
     `net.state`, are written in place, and are neither passed nor returned.
-    Raises InvalidArguments for what is no intact model, or shapes that do not fit it; Unimplemented.
+    Raises InvalidArguments for what is no intact model, shapes that do not fit it, errors that f32 has; Unimplemented.
     """
     engine, allowed = engine_or_default(engine), precision_of(precision, keep_f32)
-    key = None if state is not None else key_of(path, shapes, constants, engine, fallback, allowed)
-    anew = partial(
-        network_in, path, shapes, constants, engine=engine, fallback=fallback, precision=allowed, state=state
-    )
+    limit = limit_of(max_error, feeds)
+    key = None if state is not None or limit is not None else key_of(path, shapes, constants, engine, fallback, allowed)
+    given = partial(network_in, path, shapes, constants, engine=engine, fallback=fallback)
+    anew = partial(given, precision=allowed, limit=limit, state=state)
     if key and (kept := find(key, engine.threads)):
         return Network(lambda: engine, kept, lambda: anew().planned())
     net = anew()
@@ -68,15 +72,17 @@ def network_in(
     engine: Engine,
     fallback: str | None,
     precision: Precision,
+    limit: ErrorLimit | None = None,
     state: Any = None,
 ) -> Network:
     """A model read and, unless it has open dims, planned."""
     with importing():
+        from asmdnn.network.calibration import network_within
         from asmdnn.network.onnx.reader import read_model
-        from asmdnn.network.open import network_of
         from asmdnn.network.stateful import tied
 
-    return network_of(tied(read_model(path), state, shapes), shapes, constants, engine, fallback, precision)
+    model = tied(read_model(path), state, shapes)
+    return network_within(model, shapes, constants, engine=engine, fallback=fallback, precision=precision, limit=limit)
 
 
 def load_network(path: str | PathLike[str], threads: int = 0, *, sha256: str = "") -> Network:

@@ -37,9 +37,15 @@ CARRIERS = MOVES | {"Concat", "AveragePool", "GlobalAveragePool", f"{OWN}.Channe
 NORMS = {"LayerNormalization", "RMSNormalization"}
 
 
+def names_of(model: Model) -> set[str]:
+    """What `keep_f32` may name: nodes and their results."""
+    nodes = model.body.nodes
+    return ({node.name for node in nodes} | {name for node in nodes for name in node.outputs}) - {NOTHING}
+
+
 def check_kept(model: Model, precision: Precision) -> None:
     """Raise InvalidArguments for names that no node has."""
-    known = {node.name for node in model.body.nodes} | {name for node in model.body.nodes for name in node.outputs}
+    known = names_of(model)
     for name in precision.keep_f32:
         if name not in known:
             raise InvalidArguments(f"keep_f32 has {shown(name)}, which no node is called: {did_you_mean(name, known)}")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # a network from a pack runs without planners
     from asmdnn.network.saved import PackedNetwork
     from asmdnn.network.segments import NativeSegment
     from asmdnn.network.static import StaticGraph
+    from asmdnn.network.storage import Precision
 
 Origin = tuple[Callable[..., "Network"], tuple[Any, ...]]
 MOST_REPEATS = 100_000
@@ -113,6 +114,11 @@ class Network(KeepsState):
     def refused(self) -> Mapping[str, str]:
         """Why nodes are computed in numpy, by the label of their group."""
         return self.planned("looked at").refused
+
+    @property
+    def precision(self) -> "Precision":
+        """What kernels may multiply and store: its `word`, and what stays f32, `keep_f32`, by word or by max_error."""
+        return self.planned("looked at").precision
 
     @property
     def model(self) -> "Model":
@@ -236,17 +242,14 @@ class Network(KeepsState):
 
     @within_memory
     def verify(self, feeds: Mapping[str, Any]) -> "Verification":
-        """Compare every primitive of a native network with its operators in double precision, on the operands that it
-        got.  Returns a list of the differences in order; those that do not `fit` their bound name what is wrong.  Its
-        text, `steps` and `outputs` say how far each is from definitions in float64 and f32 from the inputs on."""
+        """Compare every primitive of a native network with its operators in double precision, on the operands it got;
+        those that do not `fit` are wrong.  `steps` and `outputs` say how far all is from definitions."""
         self._executable("verified")
         with importing():
             from asmdnn.network.accuracy import verification
-            from asmdnn.network.stepwise import Stepwise
 
-        values = self._with_states(feeds)
-        run = Stepwise(self._compiled("verified"), self.engine, values)
-        return verification(self.graph, run, values, self._outputs_of(values))
+        values, segment = self._with_states(feeds), self._compiled("verified")
+        return verification(self.graph, segment, self.engine, values, self._outputs_of(values))
 
     @within_memory
     def _times(self, what: str, feeds: Mapping[str, Any], repeats: int) -> list[float]:

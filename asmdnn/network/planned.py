@@ -29,7 +29,7 @@ from asmdnn.primitives.core.engine import Engine
 @dataclass(frozen=True, eq=False)
 class NetworkPlan:
     """model: as it was given; graph: what is left of it for these dims; segments: in the order in which they run;
-    refused: why nodes are computed in numpy, by the label of their group."""
+    refused: why nodes are computed in numpy, by the label of their group; precision: what the caller allowed."""
 
     engine: Engine
     model: Model
@@ -37,6 +37,7 @@ class NetworkPlan:
     segments: tuple[NativeSegment | CompiledSegment, ...]
     refused: Mapping[str, str]
     runnable: Runnable
+    precision: Precision = IN_F32
 
     @property
     def kept_bytes(self) -> int:
@@ -56,7 +57,9 @@ class NetworkPlan:
                 segment.check()
 
     def explain(self) -> str:
-        return explanation(self.graph, self.segments, self.refused)
+        text = explanation(self.graph, self.segments, self.refused)
+        kept = ", ".join(self.precision.keep_f32)
+        return f"{text}\n  f32 stay {kept}" if kept else text
 
 
 @within_memory
@@ -80,7 +83,8 @@ def plan(
         write_of(graph, state)
     found, refused = segments_of(graph, engine, fallback, precision)
     segments = tuple(compiled(graph, segment, engine, pool) if segment.is_native else segment for segment in found)
-    return NetworkPlan(engine, model, graph, segments, refused, runnable(model, graph, segments, engine))
+    how = runnable(model, graph, segments, engine)
+    return NetworkPlan(engine, model, graph, segments, refused=refused, runnable=how, precision=precision)
 
 
 def mapping(name: str, given: Any) -> Mapping[str, Any]:

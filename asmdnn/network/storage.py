@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
+
+import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.sequences import items
@@ -43,3 +46,25 @@ def precision_of(word: Any, keep_f32: Any) -> Precision:
     if not all(isinstance(name, str) for name in names):
         raise InvalidArguments(f"keep_f32 must be names of nodes, not {shown(keep_f32)}")
     return Precision(word, tuple(sorted({str(name) for name in names})))
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorLimit:
+    """The largest error that outputs may have for some inputs."""
+
+    most: float
+    feeds: Mapping[str, Any]
+
+
+def limit_of(max_error: Any, feeds: Any) -> ErrorLimit | None:
+    """What a caller said, None if nothing.  Raises InvalidArguments."""
+    if max_error is None:
+        if feeds is not None:
+            raise InvalidArguments("feeds are inputs by which max_error is kept: say max_error=, or leave them out")
+        return None
+    is_number = isinstance(max_error, int | float | np.floating) and not isinstance(max_error, bool)
+    if not (is_number and isfinite(max_error) and max_error > 0):
+        raise InvalidArguments(f"max_error must be a positive share of the largest value, not {shown(max_error)}")
+    if not isinstance(feeds, Mapping):
+        raise InvalidArguments(f"max_error={max_error:g} needs feeds, inputs by name to measure it, not {shown(feeds)}")
+    return ErrorLimit(float(max_error), feeds)

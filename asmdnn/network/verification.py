@@ -27,7 +27,8 @@ class Difference:
     """The largest difference of a group's result, the bound that it must keep, and the largest value behind both.
 
     Of integers both are in steps of their scale, and `unequal` is how many differ.  saturated: the share that the type
-    cuts off, above, or below if the least integer stands for less than 0."""
+    cuts off, above, or below if the least integer stands for less than 0.  result: the value's name; share:
+    the difference over the largest value of the result alone."""
 
     label: str
     implementation: str
@@ -36,15 +37,12 @@ class Difference:
     largest: float
     unequal: int = 0
     saturated: float = 0.0
+    result: str = ""
+    share: float = 0.0
 
     @property
     def fits(self) -> bool:
         return self.difference <= self.bound
-
-    @property
-    def share(self) -> float:
-        """The difference of the largest value."""
-        return self.difference / self.largest if self.largest else self.difference
 
     def __str__(self) -> str:
         words = f"{self.label} ({self.implementation})"
@@ -89,6 +87,8 @@ def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -
                     largest=largest,
                     unequal=unequal,
                     saturated=saturated,
+                    result=group.result,
+                    share=worst / (largest_number(exact) or 1.0),
                 )
                 found.append(ExaminedGroup(group, native, difference))
                 inner[group.result] = native.astype(exact.dtype) if exact.dtype.kind in "iu" else native

@@ -73,9 +73,10 @@ ALDER_LAKE: Final = Tuning(
 
 def _with_ymm(row: Tuning) -> Tuning:
     """The same for levels without zmm registers, whose kernels have other blocks: of products and Winograd's algorithm
-    what was measured with zmm does not hold.  On Zen 4 it made, medians of three processes, 16 rows times 4096x4096
-    0.44x, times 1024x4096 0.52x, 12 rows times 4096x4096 0.84x (9 to 16 rows times 3072x768 1.11 to 1.17x), and
-    64 channels a group at 7x7 0.93x."""
+    what was measured with zmm does not hold.  On Zen 4 it made 16 rows times 4096x4096 0.45x, times 1024x4096 0.52x, 12
+    rows times 4096x4096 0.84x, 9 to 16 rows times 3072x768 1.13 to 1.17x (medians of three processes), and 64 channels
+    a group at 7x7 0.93x (of eight).
+    """
     return replace(row, products=DEFAULT.products, winograd=DEFAULT.winograd, winograd_groups=GROUPS)
 
 

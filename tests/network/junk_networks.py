@@ -11,6 +11,7 @@ from tests.network import wire
 from tests.processes.junk import ENGINE, Arguments, Call, array
 
 MODEL = wire.small()
+PRODUCT = wire.model(wire.graph([wire.node("MatMul", ["x", "w"], ["y"])], {"x": (2, 4)}, ["y"], {"w": array(4, 3)}))
 
 
 def one_relu(**arguments: Any) -> dnn.Network:
@@ -166,6 +167,16 @@ def calls(directory: Path) -> dict[str, Call]:
     anything = of_any_dims()
     return of_torch() | steps(directory) | {
         "load_onnx": (dnn.load_onnx, lambda: {"path": path, **loaded}),
+        "load_onnx within an error": (
+            lambda **given: dnn.load_onnx(MODEL, {"x": (1, 3, 4, 8)}, engine=ENGINE, **given),
+            lambda: {"precision": "f32", "keep_f32": (), "max_error": 1.0, "feeds": {"x": array(1, 3, 4, 8)}},
+        ),
+        "quantize": (
+            dnn.quantize,
+            lambda: {
+                "source": PRODUCT, "feeds": {"x": array(2, 4)}, "method": "weights", "keep_f32": (), "engine": ENGINE
+            },
+        ),
         "load_onnx by dims": (
             lambda **shapes: dnn.load_onnx(MODEL, shapes, engine=ENGINE, fallback="numpy"), lambda: {"x": (1, 3, 4, 8)}
         ),
@@ -183,6 +194,9 @@ def calls(directory: Path) -> dict[str, Call]:
         "Graph.update": (updated, lambda: {"value": array(2, 3), "at": 1}),
         "Graph.gradients": (differentiated, lambda: {"loss": "loss", "wrt": "x"}),
         "Graph.compile": (compiled, lambda: {"shapes": {"x": (2, 3)}, "engine": ENGINE, "fallback": None}),
+        "Graph.compile within an error": (
+            compiled, lambda: {"precision": "f32", "keep_f32": (), "max_error": 1.0, "feeds": {"x": x}}
+        ),
         "Network": (net, lambda: {"x": x}),
         "Network.run": (net.run, lambda: {"feeds": {"x": x}}),
         "Network.run by name": (lambda **feeds: net.run(feeds), lambda: {"x": x}),

@@ -35,7 +35,9 @@ def images() -> tuple[dnn.Graph, dict[str, Any]]:
     small = g.apply("MaxPool", joined, kernel_shape=(2, 2), strides=(2, 2))
     last = g.apply("Relu", g.apply("Conv", small, random(48, 64, 1, 1), name="last"))
     rows = g.apply("Flatten", g.apply("GlobalAveragePool", last))
-    return g, {"y": g.apply("Softmax", g.apply("Gemm", rows, random(48, 10), random(10), name="head"))}
+    return g, {
+        "y": g.apply("Softmax", g.apply("Gemm", rows, random(48, 10) * np.float32(0.01), random(10), name="head"))
+    }
 
 
 def sentences() -> tuple[dnn.Graph, dict[str, Any]]:

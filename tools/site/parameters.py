@@ -192,6 +192,10 @@ NETWORKS: Final = {
     "network": "which is called",
     "outputs": "names of the outputs, in the module's order",
     "states": "values that a call reads and writes in place",
+    "net": "that computes the loss, the gradients and the updates",
+    "optimizers": "of each parameter's group",
+    "names": "of the parameters, in order",
+    "steps": "how many were taken",
     "rebuild": "makes the module's result of the outputs",
 }
 
@@ -224,7 +228,22 @@ ASM: Final = {
     "relative": "difference that is allowed, as a share of the wanted number",
 }
 
+OPTIM: Final = {
+    "lr": "learning rate: a number from 0 on, or a schedule",
+    "momentum": "share of the step before that is taken again, from 0 to below 1",
+    "nesterov": "whether the gradient counts as after the step",
+    "weight_decay": "share of the weights that is added to the gradient, or taken away by each step, as the class says",
+    "groups": "by a glob of parameters' names: arguments that differ, or None where they are frozen",
+    "betas": "shares that the averages of gradients and of their squares keep, each from 0 to below 1",
+    "alpha": "share that the average of squares keeps, from 0 to below 1",
+    "eps": "is added to the root of the average of squares",
+    "peak": "the learning rate after the warm-up",
+    "warmup": "steps in which the rate grows from 0 to its peak",
+    "least": "the rate after the last step",
+}
+
 MEANINGS: Final = {
+    "asmdnn.optim": OPTIM,
     "asmdnn.ops": OPS,
     "asmdnn.blas": BLAS,
     "asmdnn.primitives.attributes.functions": FUNCTIONS,

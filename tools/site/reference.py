@@ -11,13 +11,20 @@ from typing import Final
 
 from asmdnn.cli.main import COMMANDS
 
+# What a caller writes in front of a module's names.
+MODULES: Final = {
+    "asmdnn.api": "dnn.",
+    "asmdnn.ops": "dnn.ops.",
+    "asmdnn.optim": "dnn.optim.",
+    "asmdnn.asm": "asm.",
+}
 # A name stands on the page of the first of these beginnings that the path of its module has.
 PAGES: Final = {
     "ops": ("Operations on arrays", "Called as `dnn.ops.NAME`: arrays in, arrays out.", ("asmdnn.ops",)),
     "networks": (
         "Networks",
         "Graphs, files and modules of torch as one native call.",
-        ("asmdnn.network", "asmdnn.aten", "asmdnn.training", "asmdnn.optim"),
+        ("asmdnn.network", "asmdnn.aten", "asmdnn.optim"),
     ),
     "attributes": (
         "Attributes and post-ops",
@@ -54,7 +61,7 @@ def public_names() -> dict[str, list[tuple[str, str]]]:
 
 def public_objects() -> Iterator[tuple[str, type]]:
     """Functions and classes, but enumerations, by the names that a caller writes."""
-    for module, prefix in (("asmdnn.api", "dnn."), ("asmdnn.ops", "dnn.ops."), ("asmdnn.asm", "asm.")):
+    for module, prefix in MODULES.items():
         found = importlib.import_module(module)
         for name in names_of(found):
             value = getattr(found, name)

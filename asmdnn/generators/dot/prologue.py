@@ -1,7 +1,7 @@
 """What the accumulators of a tile hold before the sums: what dst holds, a bias, or zero.
 
-Of a convolution's tile and of a matrix product's alike: a row is a pixel there, a column a channel.  ending.py has what
-happens behind the sums.
+Of a convolution's tile and of a matrix product's alike: a row is a pixel there, a column a channel.  epilogue.py has
+what happens after the sums.
 """
 
 from collections.abc import Callable, Sequence

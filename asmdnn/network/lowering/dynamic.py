@@ -46,7 +46,7 @@ def lower_quantize(steps: Steps, group: Group) -> None:
     if dst.is_any:
         is_image = len(shape) > CHANNELS_LAST and is_row_major(source.desc)
         dst = channels_last(shape, dtype) if is_image else dense_like(source.desc, row_major(shape, dtype))
-    desc = EltwiseForward(PropKind.forward_inference, "linear", source.desc, dst, 1.0, 0.0)
+    desc = EltwiseForward(PropKind.forward_inference, "linear", source.desc, dst, 1.0, -0.0)
     attr = Attr([PostOp(integers_of, **{name: place.desc for name, place in tensors.items()})])
     places = {"src": source, **{f"{name}_0": place for name, place in tensors.items()}}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, attr=attr)

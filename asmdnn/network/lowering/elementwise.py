@@ -29,7 +29,7 @@ def lower_maps(steps: Steps, group: Group) -> None:
     dst = steps.result_format(shape, dtype)
     if not steps.choice.result and (not source.desc.is_dense or source.desc.dtype != dtype):
         dst = dense_like(source.desc, row_major(shape, dtype))
-    desc = EltwiseForward(PropKind.forward_inference, "linear", source.desc, dst, 1.0, 0.0)
+    desc = EltwiseForward(PropKind.forward_inference, "linear", source.desc, dst, 1.0, -0.0)
     only = group.maps[0] if len(group.maps) == 1 else None
     if only is not None and only.op == "Relu":
         desc, tail = EltwiseForward(PropKind.forward_inference, "relu", source.desc, dst), Tail(steps, (), group.x)
@@ -51,7 +51,7 @@ def lower_integers(steps: Steps, group: Group) -> None:
     if dst.is_any:
         is_image = dtype != f32 and len(shape) > CHANNELS_LAST and is_row_major(source.desc)
         dst = channels_last(shape, dtype) if is_image else dense_like(source.desc, row_major(shape, dtype))
-    desc = EltwiseForward(PropKind.forward_inference, "linear", source.desc, dst, 1.0, 0.0)
+    desc = EltwiseForward(PropKind.forward_inference, "linear", source.desc, dst, 1.0, -0.0)
     places = {"src": source, **tail.places()}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, attr=tail.attr())
 
@@ -67,7 +67,7 @@ def lower_broadcast(steps: Steps, group: Group) -> None:
     if first.op not in SIMPLE or len(first.inputs) != 2:
         plain, tail = steps.plain(first.inputs[0]), Tail(steps, group.maps, first.inputs[0])
         source = Place(plain.buffer, repeated(plain.desc, shape))
-        linear = EltwiseForward(PropKind.forward_inference, "linear", source.desc, row_major(shape), 1.0, 0.0)
+        linear = EltwiseForward(PropKind.forward_inference, "linear", source.desc, row_major(shape), 1.0, -0.0)
         places = {"src": source, **tail.places()}
         steps.add(group.nodes, group.label, linear, places, {"dst": group.result}, attr=tail.attr())
         return

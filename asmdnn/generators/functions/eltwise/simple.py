@@ -1,5 +1,7 @@
 """The algorithms without a series: piecewise linear ones, powers, rounding."""
 
+from math import copysign
+
 from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.generators.functions.program import Rounding
 
@@ -38,8 +40,9 @@ def sign(build: Builder, x: Term) -> Term:
 
 
 def linear(build: Builder, x: Term, alpha: float, beta: float) -> Term:
-    """alpha x + beta, rounded once; x itself is no sum, so that its zeros keep their sign."""
-    return x if (alpha, beta) == (1.0, 0.0) else build.fma(x, alpha, beta)
+    """alpha x + beta, rounded once.  1 and -0 leave every x as it is; 1 and 0 make 0 of -0, as the sum does."""
+    is_same = alpha == 1 and beta == 0 and copysign(1, beta) < 0
+    return x if is_same else build.fma(x, alpha, beta)
 
 
 def clip(build: Builder, x: Term, alpha: float, beta: float) -> Term:

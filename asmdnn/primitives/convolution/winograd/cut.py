@@ -114,7 +114,7 @@ class CutSizes:
 
 def sizes_of(g: ConvGeometry, cut: WinogradCut, isa: str, images: int) -> CutSizes:
     """Of so many images."""
-    lanes, rows = lanes_of(isa), ROWS[isa][cut.vectors]
+    lanes, rows = lanes_of(isa), rows_of(isa)[cut.vectors]
     tiles = images * tiles_of(g, cut.m)
     together = min(cut.block, tiles) if cut.is_fused else tiles
     rows *= -(-together // rows) if cut.is_fused else 1  # maybe larger than L2: streams

@@ -1,0 +1,30 @@
+"""What a graph that is being written gains by `gradients`: nodes and constants."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from asmdnn.memory.sequences import items
+from asmdnn.network.gradients.backwards import differentiated
+from asmdnn.network.gradients.words import KnownGraph
+from asmdnn.network.graph import Array, Body, Node
+from asmdnn.network.static import needed
+
+
+def symbols_of(wrt: Any) -> list[Any]:
+    """The values of a sequence; what is none is one value, which its caller refuses by name."""
+    try:
+        return list(items(wrt))
+    except Exception:  # whatever the caller's object does
+        return [wrt]
+
+
+def gradient_nodes(body: Body, loss: str, wrt: Sequence[str]) -> tuple[list[str], list[Node], dict[str, Array]]:
+    """The gradients' names, and the nodes and constants that make them of the body's.
+
+    Raises InvalidArguments, Unimplemented, as `Graph.gradients` says.
+    """
+    nodes = needed(body.nodes, (loss,))
+    made, constants = list[Node](), dict[str, Array]()
+    known = KnownGraph(replace(body, nodes=nodes), made.append, constants.__setitem__)
+    return list(differentiated(known, nodes, loss, list(wrt), len(body.nodes))), made, constants
