@@ -32,7 +32,7 @@ COMMANDS = {
 
 def usage() -> str:
     lines = "\n".join(f"  {name:<8} {text}" for name, text in COMMANDS.items())
-    more = "asmdnn COMMAND --help, or asmdnn help COMMAND, says more; asmdnn --version, or -V, the version."
+    more = "asmdnn help COMMAND, or COMMAND --help, says more; asmdnn --version the version."
     return f"usage: asmdnn COMMAND [...]\n\n{lines}\n\n{more}"
 
 

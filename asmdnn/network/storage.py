@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isfinite
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ def limit_of(max_error: Any, feeds: Any) -> ErrorLimit | None:
             raise InvalidArguments("feeds are inputs by which max_error is kept: say max_error=, or leave them out")
         return None
     is_number = isinstance(max_error, int | float | np.floating) and not isinstance(max_error, bool)
-    if not (is_number and isfinite(max_error) and max_error > 0):
+    if not (is_number and 0 < max_error <= float_info.max):
         raise InvalidArguments(f"max_error must be a positive share of the largest value, not {shown(max_error)}")
     if not isinstance(feeds, Mapping):
         raise InvalidArguments(f"max_error={max_error:g} needs feeds, inputs by name to measure it, not {shown(feeds)}")

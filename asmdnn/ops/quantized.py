@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.memory import Memory
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import F32, AnyArray, chain_of
 from asmdnn.ops.typed import INTEGERS, numpy_type, result_type
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
+from asmdnn.primitives.attributes.chain import INTEGERS as WITH_ZERO_POINTS
 from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
@@ -130,6 +131,10 @@ def execute(desc: Description, memories: Mapping[str, Memory], arguments: Argume
     """Run the primitive on the memories, with scales and zero points.  Raises InvalidArguments, Unimplemented."""
     scales = arguments.vectors("scales", request.scales)
     points = arguments.vectors("zero_points", request.zero_points)
+    for x in points:
+        dtype = getattr(desc, arguments.tensors[x]).dtype
+        if dtype not in WITH_ZERO_POINTS:
+            raise Unimplemented(f"zero points are for integers, and {x} is {dtype}: leave them out")
     attr = attr_of(
         chain_of(request.post_ops),
         request.modes,

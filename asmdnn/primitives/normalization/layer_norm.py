@@ -117,7 +117,7 @@ class RowCalls:
         types = types_of(tensors)
         strides_bytes = rows.strides_of(types)
         aligned = rows.extent == 1 or strides_bytes[DST] % vector_bytes(self.isa) == 0
-        is_large = desc.src.size_bytes + desc.dst.size_bytes >= self.tuning.elementwise.streaming_bytes
+        is_large = tensors["src"].size_bytes + tensors["dst"].size_bytes >= self.tuning.elementwise.streaming_bytes
         streams = aligned and is_large and types[SRC] == types[DST] == f32
         return LayerNormSpec(
             isa=self.isa,
