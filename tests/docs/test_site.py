@@ -61,3 +61,11 @@ def test_the_site_builds_without_warnings_and_loads_nothing_from_elsewhere() -> 
     loads = re.compile(r"<(?:script|img|iframe)[^>]* src=.?https?:|<link[^>]*stylesheet[^>]*https?:")
     for page in (ROOT / "build" / "site").rglob("*.html"):
         assert not loads.search(page.read_text()), page
+
+
+def test_no_link_leads_to_a_folder() -> None:
+    """A site has pages for files alone."""
+    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.md")):
+        text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+        links = re.findall(r"\]\(([^)#:\s]+)", text)
+        assert not [link for link in links if (page.parent / link).is_dir()], page
