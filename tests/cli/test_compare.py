@@ -50,7 +50,7 @@ def test_what_changed_is_listed_slowest_first(files: tuple[Path, Path], capsys: 
     assert head.split() == ["problem", "driver", "before", "us", "after", "us", "ratio", "peer"]
     assert slow.split() == ["4x5:5x6", "matmul", "8.0", "10.0", "0.80", "1.00", "tiles", "->", "rows"]
     assert fast.split() == ["1x2:2x3", "matmul", "10.0", "5.0", "2.00", "2.00"]
-    assert driver.split() == ["matmul", "4", "1.12", "0.80", "2.00", "1", "1.41"]  # (0.8 * 2) ** (1 / 4), (1 * 2) ** (1 / 2)
+    assert driver.split() == ["matmul", "4", "1.12", "0.80", "2.00", "1", "1.41"]  # roots of 0.8 * 2, 1 * 2
     assert alone == "in one file alone: 1 before, 0 after"
 
 
