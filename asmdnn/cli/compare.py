@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from asmdnn.bench.comparison import Change, Comparison, compare, geometric_mean
+from asmdnn.bench.changes import ChangedTime, ChangedTimes, compare, geometric_mean
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 
@@ -59,7 +59,7 @@ def _percent(name: str, value: str) -> float:
     return percent
 
 
-def _lines(found: Comparison, percent: float) -> list[str]:
+def _lines(found: ChangedTimes, percent: float) -> list[str]:
     """Problems that changed, the slowest first, then a line for each driver."""
     edge = 1 + percent / 100
     changed = sorted((c for c in found.changes if max(c.ratio, 1 / c.ratio) > edge), key=lambda c: c.ratio)
@@ -80,7 +80,7 @@ def _lines(found: Comparison, percent: float) -> list[str]:
     return lines
 
 
-def _line(change: Change) -> str:
+def _line(change: ChangedTime) -> str:
     before, after = change.before, change.after
     title = after.title if len(after.title) <= 44 else after.title[:41] + "..."
     drift = f"{change.drift:6.2f}" if change.drift else f"{'-':>6}"
@@ -88,7 +88,7 @@ def _line(change: Change) -> str:
     return f"{title:<44} {after.driver:<10} {before.us:10.1f} {after.us:10.1f} {change.ratio:6.2f} {drift}{moved}"
 
 
-def _as_json(found: Comparison) -> dict[str, Any]:
+def _as_json(found: ChangedTimes) -> dict[str, Any]:
     """All problems of both."""
     problems = [
         {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from asmdnn.bench.comparison import compare
+from asmdnn.bench.changes import compare
 from asmdnn.bench.report import Record
 from asmdnn.cli.main import main
 

@@ -27,7 +27,7 @@ class Timed:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedTime:
     """A problem of both files.  ratio: how many times as fast it has become; drift: how many times as fast the peer of
     both has, which did not change: what the machine did; None without one."""
 
@@ -45,27 +45,27 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ChangedTimes:
     """changes: problems of both files, in the order of the second; only_before, only_after: how many of one alone."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[ChangedTime, ...]
     only_before: int
     only_after: int
 
-    def of_drivers(self) -> dict[str, tuple[Change, ...]]:
+    def of_drivers(self) -> dict[str, tuple[ChangedTime, ...]]:
         """The changes of each driver."""
         names = dict.fromkeys(change.after.driver for change in self.changes)
         return {name: tuple(c for c in self.changes if c.after.driver == name) for name in names}
 
 
-def compare(before: Path, after: Path) -> Comparison:
+def compare(before: Path, after: Path) -> ChangedTimes:
     """The problems that were timed in both.  Raises InvalidArguments for a file that bench did not write, or if the two
     have no problem in common."""
     old, new = ({timed.key: timed for timed in _read(path)} for path in (before, after))
-    changes = tuple(Change(old[key], timed) for key, timed in new.items() if key in old)
+    changes = tuple(ChangedTime(old[key], timed) for key, timed in new.items() if key in old)
     if not changes:
         raise InvalidArguments(f"compare: no problem is timed in both {before} and {after}: run the same in both")
-    return Comparison(changes, len(old) - len(changes), len(new) - len(changes))
+    return ChangedTimes(changes, len(old) - len(changes), len(new) - len(changes))
 
 
 def geometric_mean(values: Iterable[float]) -> float:
