@@ -11,7 +11,7 @@ from asmdnn.memory.foreign import as_array, rounded_f32
 from asmdnn.ops.arguments import AnyArray, Array, chain_of
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
 from asmdnn.ops.nibbles import LIMITS, QUAD, FewBits, QuantizedWeights
-from asmdnn.ops.quantized import ProductRequest
+from asmdnn.ops.quantized import ProductRequest, attr_of
 from asmdnn.ops.typed import kind_of, numpy_type, result_type, typed, typed_output
 from asmdnn.primitives.attributes.attr import Attr, Binary
 from asmdnn.primitives.attributes.user_post_op import PostOp
@@ -35,7 +35,8 @@ def pack_quantized_weights(
     group: int = 32,
     engine: Engine | None = None,
 ) -> QuantizedWeights:
-    """A matrix (k, n) with 4 or 8 bits for each element, for `matmul(a, packed)`, which rounds a to 8 bits by groups.
+    """A matrix (k, n) with 4 or 8 bits for each element, for `matmul(a, packed)`, which rounds a to 8 bits by groups;
+    with accumulation_mode="f32" it multiplies a as it is.
 
     b: integers of the range of dtype, -8 to 7 for s4, with scales (k / group, n), whose rows say the group, and for u4
     and u8 with zero_points, integers of the same dims.  Or real numbers, without scales: they are rounded to the
@@ -166,10 +167,10 @@ def quantized_matmul(a: Any, b: QuantizedWeights, bias: Any, out: Any, request: 
     kind = result_type(request.dtype, target, kind_of(x))
     source, where = arrays["src"], None if rows is None else rows.strides
     key = ("nibbles", b.weights.desc, b.scales.desc, b.offsets is None, b.zero_point, source.shape, source.strides,
-           source.dtype, where, kind, chain, engine_key(request.engine))  # fmt: skip
+           source.dtype, where, kind, chain, request.modes, engine_key(request.engine))  # fmt: skip
     call = calls.get(key)
     if call is None:
-        call = calls.put(key, prepare(arrays, b, rows, kind, Attr(chain), request.engine))
+        call = calls.put(key, prepare(arrays, b, rows, kind, attr_of(chain, request.modes), request.engine))
     data = [memory.array for op in chain if isinstance(op, PostOp) for memory in op.data.values()]
     result = call([*arrays.values(), *data], rows)
     return out if out is not None else result.view(numpy_type(kind, [x.dtype])).reshape(dims)
