@@ -50,7 +50,7 @@ def spans_of(whole: int, most: int) -> Iterator[Span]:
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class PanelTile:
     """Of a product: rows, columns that dst has of so many vectors of a panel, dst's distance of rows, post-ops."""
 
     rows: int
@@ -77,14 +77,14 @@ class PanelPlan:
         """What kernels read of rows of src, in the order of frames: where it starts, and bytes from row to row."""
         raise NotImplementedError
 
-    def spec(self, tile: Tile) -> KernelSpec:
+    def spec(self, tile: PanelTile) -> KernelSpec:
         raise NotImplementedError
 
     def vectors_of(self, rows: int) -> int:
         """How many of a panel a tile of so many rows has."""
         raise NotImplementedError
 
-    def cycles(self, tile: Tile) -> int:
+    def cycles(self, tile: PanelTile) -> int:
         raise NotImplementedError
 
     def add_products(self) -> None:
@@ -136,7 +136,7 @@ class PanelPlan:
             along.append(PANEL_VECTORS * lanes * step)
             down.append(rows.size * row)
         dst = operands.pop("dst")
-        tile = Tile(rows.size, columns, vectors, dst.row_bytes, operands)
+        tile = PanelTile(rows.size, columns, vectors, dst.row_bytes, operands)
         loops = tuple(
             Loop(span.times, tuple(steps)) for span, steps in ((panels, along), (rows, down)) if span.times > 1
         )

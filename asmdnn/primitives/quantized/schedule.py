@@ -20,7 +20,7 @@ from asmdnn.primitives.quantized.panels import (
     CALL_CYCLES,
     LANE_BITS,
     PanelPlan,
-    Tile,
+    PanelTile,
     chain_after,
     finished,
     spans_of,
@@ -86,7 +86,7 @@ class NibblePlan(PanelPlan):
     def vectors_of(self, rows: int) -> int:
         return vectors_of(self.isa, rows, self.desc.bits)
 
-    def spec(self, tile: Tile) -> QuantizedProductSpec:
+    def spec(self, tile: PanelTile) -> QuantizedProductSpec:
         return QuantizedProductSpec(
             isa=self.isa,
             rows=tile.rows,
@@ -101,5 +101,5 @@ class NibblePlan(PanelPlan):
             bits=self.desc.bits,
         )
 
-    def cycles(self, tile: Tile) -> int:
+    def cycles(self, tile: PanelTile) -> int:
         return VECTOR_CYCLES * tile.vectors * (1 + tile.rows) * self.k * self.desc.bits // LANE_BITS

@@ -10,7 +10,7 @@ from asmdnn.primitives.attributes.chain import check_accumulation
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.quantized.description import QuantizedMatMul
-from asmdnn.primitives.quantized.panels import PanelPlan, Tensors, Tile, chain_after, finished, tensors_of
+from asmdnn.primitives.quantized.panels import PanelPlan, PanelTile, Tensors, chain_after, finished, tensors_of
 from asmdnn.types import F32_BYTES, f32
 
 NAME = "unpacking"
@@ -47,7 +47,7 @@ class UnpackedPlan(PanelPlan):
     def vectors_of(self, rows: int) -> int:
         return unpacked_vectors(self.isa, rows)
 
-    def spec(self, tile: Tile) -> UnpackedProductSpec:
+    def spec(self, tile: PanelTile) -> UnpackedProductSpec:
         _, src_row_bytes, _ = self.place("src")
         return UnpackedProductSpec(
             isa=self.isa,
@@ -65,5 +65,5 @@ class UnpackedPlan(PanelPlan):
             bits=self.desc.bits,
         )
 
-    def cycles(self, tile: Tile) -> int:
+    def cycles(self, tile: PanelTile) -> int:
         return tile.vectors * (NUMBER_CYCLES + tile.rows // 2) * self.k
