@@ -54,7 +54,7 @@ def floats_of(w: Speller, name: str, what: str, dims: tuple[int, ...]) -> Array:
     return numbers
 
 
-class Blocks:
+class BlocksOfBits:
     """Of the columns n of weights: numbers (n, groups, group), scales and zero points (n, groups), as a node says."""
 
     def __init__(self, w: Speller, node: Node, b: str, scales: str, points: str) -> None:
@@ -108,14 +108,14 @@ def matmul(w: Speller, node: Node, a: str, b: str, scales: str, *rest: str) -> t
         raise Unimplemented(f"{node} has a g_idx {shown(order)}, an order of rows that is not known: export without it")
     if node.get("weight_prepacked", 0):
         raise Unimplemented(f"{node} has weight_prepacked, a format of another device: export without it")
-    blocks, x = Blocks(w, node, b, scales, points), w.number(a)
+    blocks, x = BlocksOfBits(w, node, b, scales, points), w.number(a)
     if w.shape(a)[-1:] != (blocks.k,):
         raise InvalidArguments(f"{node} has an operand of dims {w.shape(a)}, its last one must be K, {blocks.k}")
     y = product(w, x, blocks, node.get("accuracy_level", 0) == ROUNDS)
     return (narrowed(w, y if bias == NOTHING else w.add(y, w.number(bias)), a),)
 
 
-def product(w: Speller, x: str, blocks: Blocks, rounds: bool) -> str:
+def product(w: Speller, x: str, blocks: BlocksOfBits, rounds: bool) -> str:
     """With weights as they are, or as f32 where groups are none of the kernels'."""
     if not blocks.is_native:
         return w("MatMul", x, w.constant(blocks.floats()))
