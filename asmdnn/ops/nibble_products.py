@@ -10,7 +10,7 @@ from asmdnn.memory.allocation import allocated, within_memory
 from asmdnn.memory.foreign import as_array, rounded_f32
 from asmdnn.ops.arguments import AnyArray, Array, chain_of
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
-from asmdnn.ops.nibbles import LIMITS, QUAD, FewBits, QuantizedWeights
+from asmdnn.ops.nibbles import LIMITS, FewBits, QuantizedWeights
 from asmdnn.ops.quantized import ProductRequest, attr_of
 from asmdnn.ops.typed import kind_of, numpy_type, result_type, typed, typed_output
 from asmdnn.primitives.attributes.attr import Attr, Binary
@@ -18,11 +18,12 @@ from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine, engine_key
 from asmdnn.primitives.core.primitive import Primitive
-from asmdnn.primitives.quantized.description import BLOCK, QuantizedMatMul, check_group
+from asmdnn.primitives.quantized.description import QuantizedMatMul, check_group
+from asmdnn.primitives.quantized.octets import in_octets
 from asmdnn.primitives.reorder.reordering import reorder
 from asmdnn.types import DataType, f32, u8
 
-SYMMETRIC, EIGHT_BITS = ("s4", "s8"), ("s8", "u8")
+SYMMETRIC = ("s4", "s8")
 
 
 @within_memory
@@ -61,7 +62,7 @@ def pack_quantized_weights(
         if array is not None and array.shape != (groups, n):
             raise InvalidArguments(f"{name} have dims {array.shape}, they must be (k / group, n): {(groups, n)}")
     offsets = None if points is None else factors * points.astype(np.float32)
-    return packed_panels((dtype, k), in_bytes(numbers - LIMITS[dtype][0], dtype), factors, offsets, engine)
+    return packed_panels((dtype, k), in_octets(numbers - LIMITS[dtype][0], int(dtype[1])), factors, offsets, engine)
 
 
 def matrix(name: str, array: AnyArray) -> AnyArray:
@@ -114,17 +115,6 @@ def quantized(b: Array, dtype: FewBits, group: int) -> tuple[AnyArray, Array, An
     shift = 0 if points is None else points[:, None]
     numbers = np.clip(np.rint(rows / scales[:, None]) + shift, least, most)
     return numbers.reshape(k, n).astype(np.int16), scales, points
-
-
-@within_memory
-def in_bytes(numbers: AnyArray, dtype: FewBits) -> AnyArray:
-    """u8 (k, n), or of 4 bits (k / 2, n): of eight rows the first four in lower halves, the last in upper ones."""
-    if dtype in EIGHT_BITS:
-        return numbers.astype(np.uint8)
-    k, n = numbers.shape
-    rows = numbers.astype(np.uint8).reshape(k // BLOCK, 2, QUAD, n)
-    joined: AnyArray = (rows[:, 0] | rows[:, 1] << QUAD).reshape(k // 2, n)
-    return joined
 
 
 @within_memory
