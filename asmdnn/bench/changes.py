@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -66,12 +66,6 @@ def compare(before: Path, after: Path) -> ChangedTimes:
     if not changes:
         raise InvalidArguments(f"compare: no problem is timed in both {before} and {after}: run the same in both")
     return ChangedTimes(changes, len(old) - len(changes), len(new) - len(changes))
-
-
-def geometric_mean(values: Iterable[float]) -> float:
-    """Of at least one positive number."""
-    logarithms = [math.log(value) for value in values]
-    return math.exp(sum(logarithms) / len(logarithms))
 
 
 def _read(path: Path) -> Iterator[Timed]:

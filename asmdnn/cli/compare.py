@@ -3,9 +3,10 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
-from asmdnn.bench.changes import ChangedTime, ChangedTimes, compare, geometric_mean
+from asmdnn.bench.changes import ChangedTime, ChangedTimes, compare
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 
