@@ -29,6 +29,7 @@ MODULES = (
     "dynamic",
     "states",
     "gradients",
+    "training",
 )
 Lowering = Callable[[Steps, Group], None]
 
