@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from iced_x86 import Decoder, Instruction
 
+from asmdnn.emulator.memory import Array
 from tests.emulator.assembling import Label, Mem, argument, assemble, ins
-from tests.emulator.memory import Array
 from tests.emulator.native import Twin, missing_features
 
 REGISTERS = ("rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11")

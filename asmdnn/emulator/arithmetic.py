@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 from iced_x86 import RegisterExt
 
-from .cpu import mask_value
-from .memory import Array
-from .operands import Operands, Step
+from asmdnn.emulator.cpu import mask_value
+from asmdnn.emulator.memory import Array
+from asmdnn.emulator.operands import Operands, Step
 
 Lanewise = Callable[[Array, Array, Array], object]  # (a, b, out): out may be a or b
 

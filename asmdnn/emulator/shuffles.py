@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .memory import Array
-from .operands import Operands, Step
+from asmdnn.emulator.memory import Array
+from asmdnn.emulator.operands import Operands, Step
 
 Table = Callable[[int, int], Array]  # (lanes, immediate) -> source lane of each lane
 
