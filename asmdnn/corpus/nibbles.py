@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from asmdnn.corpus.conv import LANES, of_levels
-from asmdnn.generators.move.nibbles import NibblesSpec
+from asmdnn.generators.functions.nibbles import NibblesSpec
 
 
 def pieces(isa: str) -> Iterator[NibblesSpec]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from asmdnn.generators.move.nibbles import ARGUMENTS, NibblesSpec
+from asmdnn.generators.functions.nibbles import ARGUMENTS, NibblesSpec
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from asmdnn.generators.move.nibbles import NibblesSpec
+from asmdnn.generators.functions.nibbles import NibblesSpec
 from asmdnn.types import s8, u8
 from tests.generators.case import Case, Reference
 from tests.support.arena import buffer_of, elements
