@@ -66,7 +66,7 @@ class TrainingStep:
 
     steps: how many were taken, on which learning rates and corrections depend; with accumulate, every so many calls are
     one.  One call at a time: a second one from another thread raises InvalidArguments.  Equal bits for every number of
-    threads of the engine.
+    threads of the engine.  recipe: what its networks are made of; nets: those; calls: how many it has had.
     """
 
     def __init__(self, recipe: StepRecipe, nets: StepNetworks, steps: int = 0, calls: int = 0) -> None:
