@@ -29,7 +29,7 @@ Shares = list[list[float]]  # of a problem: for each candidate, how many times a
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FoundNumber:
     """What came of a number.  default: of the class.  value: the best that was found, which is the default where none
     is better.  gain: how many times as fast plans are by it, where they differ; least: in the worst of them.
     problems: whose plans differ by any candidate."""
@@ -59,7 +59,7 @@ def chosen_names(words: str) -> tuple[str, ...]:
 
 def measured(
     names: Sequence[str], engine: dnn.Engine, own: Tuning, budget_s: float, begin: Callable[[int, str], None]
-) -> Iterator[Finding]:
+) -> Iterator[FoundNumber]:
     """The numbers of these names, one after the other.
 
     own: of the class.  budget_s: for the plans of a problem.  begin: called before each with the number that are done,
@@ -70,12 +70,12 @@ def measured(
         begin(done, name)
         default = number_of(own, name)
         if TRIALS[name].threads > max_threads():
-            yield Finding(name, default, default, 1.0, 1.0, 0)
+            yield FoundNumber(name, default, default, 1.0, 1.0, 0)
             continue
         others = [value for value in CANDIDATES[name] if value != default]
         shares = list(shares_of(name, others, replace(engine, tuning=tuning, threads=TRIALS[name].threads), budget_s))
         best, gain, least = judged(shares, len(others))
-        finding = Finding(name, default, default if best is None else others[best], gain, least, len(shares))
+        finding = FoundNumber(name, default, default if best is None else others[best], gain, least, len(shares))
         tuning = with_number(tuning, name, finding.value)
         yield finding
 
