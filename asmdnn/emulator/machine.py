@@ -8,7 +8,20 @@ from operator import length_hint
 import numpy as np
 from iced_x86 import CpuidFeature, Decoder, FlowControl, Instruction, Mnemonic
 
-from asmdnn.emulator import arithmetic, control, conversions, dots, elements, fma, integers, masks, moves, shuffles
+from asmdnn.emulator import (
+    arithmetic,
+    control,
+    conversions,
+    counts,
+    dots,
+    elements,
+    fma,
+    integers,
+    masks,
+    moves,
+    scalars,
+    shuffles,
+)
 from asmdnn.emulator.control import RETURN_ADDRESS, RETURNED, Callback
 from asmdnn.emulator.cpu import RSP, Cpu
 from asmdnn.emulator.memory import Array, EmulationFault, MemoryRegion, TouchedBytes
@@ -23,7 +36,7 @@ BLOCK_LIMIT = 512  # instructions compiled at a time, so that a short visit to a
 PROGRAM_LIMIT = 256  # compiled codes that are kept
 STEP_LIMIT = 1 << 17  # compiled instructions that are shared between codes
 
-MODULES = (integers, control, moves, arithmetic, fma, dots, shuffles, elements, conversions, masks)
+MODULES = (integers, control, moves, arithmetic, fma, dots, shuffles, elements, conversions, masks, counts, scalars)
 SEMANTICS = {name: build for module in MODULES for name, build in module.TABLE.items()}
 MNEMONICS = {value: name for name, value in vars(Mnemonic).items() if name.isupper()}
 FEATURES = {value: name.lower() for name, value in vars(CpuidFeature).items() if name.isupper()}

@@ -10,6 +10,7 @@ from asmdnn.asm import low32, mem
 from asmdnn.asm.emulation import EmulationFault
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.jit.native import ffi
+from examples.asm import bits, newlines, sha256
 
 LEVELS = ("avx2", "avx512_core")
 
@@ -162,3 +163,22 @@ def test_refusals() -> None:
         dot.emulate(np.zeros(1, np.float32), np.zeros(9, np.float32), 9)
     with pytest.raises(InvalidArguments, match="x of dot is float64"):
         dot.emulate(np.zeros(1), np.zeros(1, np.float32), 1)
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 130])
+@pytest.mark.parametrize("count", [bits.by_popcnt, bits.by_table, bits.by_vector], ids=lambda f: f.__name__)
+def test_counts_of_bits(count: Any, n: int) -> None:
+    """by_vector needs a CPU that few have: here it runs all the same."""
+    words = np.random.default_rng(n).integers(0, 1 << 64, n, np.uint64)
+    assert count.emulate(words, n).result == sum(int(word).bit_count() for word in words)
+
+
+def test_counts_of_bytes() -> None:
+    text = np.frombuffer(b"one\ntwo\n" * 1000 + b"\n", np.uint8)  # more than 255 rounds of bytes
+    assert newlines.count.emulate(text, len(text), ord("\n")).result == 2001
+
+
+def test_an_instruction_that_is_not_known_is_named() -> None:
+    state, block = np.zeros(8, np.uint32), np.zeros(64, np.uint8)
+    with pytest.raises(EmulationFault, match=r"movdqa .* is not supported by this emulator"):
+        sha256.compress.emulate(state, block, 1)

@@ -80,6 +80,9 @@ OTHERS = [
     *((f"XADD_RM{bits}_R{bits}", shape, bits, ALL) for bits in (8, 16, 32, 64) for shape in ("r,r", "m,r")),
     *((f"VEX_{name}_R{bits}_RM{bits}_R{bits}", shape, bits, ALL) for name in ("SHLX", "SHRX", "SARX")
       for bits in (32, 64) for shape in ("r,r,r", "r,m,r")),
+    *((f"POPCNT_R{bits}_RM{bits}", shape, bits, ALL) for bits in (16, 32, 64) for shape in ("r,r", "r,m")),
+    *((f"{name}_R{bits}_RM{bits}", shape, bits, "zc") for name in ("LZCNT", "TZCNT") for bits in (16, 32, 64)
+      for shape in ("r,r", "r,m")),
     *((f"VEX_BZHI_R{bits}_RM{bits}_R{bits}", "r,r,r", bits, "oszc") for bits in (32, 64)),
 ]  # fmt: skip
 

@@ -30,6 +30,7 @@ MODULES = (
     "few_bits",
     "states",
     "gradients",
+    "training",
 )
 Lowering = Callable[[Steps, Group], None]
 
