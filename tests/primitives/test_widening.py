@@ -70,9 +70,9 @@ def test_weights_in_pairs_are_taken_as_they_are() -> None:
 
 
 def test_plain_weights_behind_l2_are_packed_in_pairs() -> None:
-    for columns, name in ((512, "reorder+tiles:avx512_core"), (4096, f"pack_blocks+tiles:{NATIVE}")):
+    for columns, level in ((512, "avx512_core"), (4096, NATIVE)):
         desc = dnn.MatMul(free(16, 1024), free(1024, columns, tag="ab"), free(16, columns))
-        assert dnn.primitive_desc(desc, engine=engine(SLOW)).implementation == name
+        assert dnn.primitive_desc(desc, engine=engine(SLOW)).implementation.endswith(f"tiles:{level}")
 
 
 def test_f32_is_not_rounded_to_what_is_slower() -> None:
