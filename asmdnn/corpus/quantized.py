@@ -107,22 +107,6 @@ def unpacked(isa: str) -> Iterator[UnpackedProductSpec]:
                     zero_point=2.0 ** (bits - 1) if which == 0 else 0.0,
                     bits=bits,
                 )
-    for bits, signed in ((4, True), (4, False), (8, True)):
-        for count in (1, 3):
-            yield UnpackedProductSpec(
-                isa,
-                count,
-                columns=2 * lanes,
-                vectors=2,
-                depth=64,
-                group=32,
-                src_row_bytes=4 * 64,
-                dst_row_bytes=8 * lanes,
-                offsets=not signed,
-                bits=bits,
-                signed=signed,
-                in_order=True,
-            )
     after = (BinaryOp("add", Operand(4, 0, 0, False)), EltwiseOp("relu", 0.0, 0.0, 1.0))
     each = BinaryOp("mul", Operand(5, 4, 0, True))
     for kind in ("f32", "bf16", "f16"):
@@ -141,9 +125,30 @@ def unpacked(isa: str) -> Iterator[UnpackedProductSpec]:
         )
 
 
+def coded(isa: str) -> Iterator[UnpackedProductSpec]:
+    """Weights that are signed, and nibbles in the order of k."""
+    lanes = lanes_of(isa)
+    for bits, signed in ((4, True), (4, False), (8, True)):
+        for count in (1, 3):
+            yield UnpackedProductSpec(
+                isa,
+                count,
+                columns=2 * lanes,
+                vectors=2,
+                depth=64,
+                group=32,
+                src_row_bytes=4 * 64,
+                dst_row_bytes=8 * lanes,
+                offsets=not signed,
+                bits=bits,
+                signed=signed,
+                in_order=True,
+            )
+
+
 FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {
     **of_levels("quantize", rows=rows),
-    **of_levels("unpacked", products=unpacked),
+    **of_levels("unpacked", products=unpacked, coded=coded),
     **{f"nibbles-{isa}": partial(products, isa.name) for isa in DOTS},
     **{f"octets-{isa}": partial(octets, isa.name) for isa in DOTS},
 }
