@@ -63,8 +63,8 @@ def test_sum_and_several() -> None:
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: ops.conv2d(X, W, padding="sane"), "padding must be integers or a word, not 'sane': did you mean same?"),
-        (lambda: ops.conv2d(X, W, padding="full"), "padding must be integers or a word, not 'full': these are same, valid"),
+        (lambda: ops.conv2d(X, W, padding="sane"), "padding must be .* not 'sane': did you mean same?"),
+        (lambda: ops.conv2d(X, W, padding="full"), "padding must be .* not 'full': these are same, valid"),
         (lambda: ops.conv_transpose2d(X, W[:8], padding="same"), "padding must be integers, not 'same'"),
         (lambda: ops.conv2d(X, W, post_ops=["rleu"]), "post_ops has the word 'rleu', .*did you mean relu?"),
         (lambda: ops.conv2d(X, W, post_ops=("rleu",)), "post_ops has the word 'rleu', .*did you mean relu?"),
