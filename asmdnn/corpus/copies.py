@@ -228,8 +228,8 @@ def quotient_specs() -> Iterator[QuotientSpec]:
 
 
 def compensation_specs() -> Iterator[CompensationSpec]:
-    """A lane or a register for each output, dense rows around a vector and the loop; all counts; repeats and steps; sums
-    of columns in words."""
+    """A lane or a register for each output, dense rows around a vector and the loop; all counts; repeats and steps;
+    sums of columns in words."""
     for dense in (1, 2, 4):
         for outputs in (*range(1, 9), 9, 16, 31, 64):
             repeats = 1 + outputs % 3
