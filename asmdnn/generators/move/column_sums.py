@@ -53,7 +53,7 @@ class ColumnSums:
         for i, (low, high) in enumerate(zip(temporary[:2], temporary[2:], strict=True)):
             asm.VPUNPCKLQDQ(sums[2 * i], low, high)
             asm.VPUNPCKHQDQ(sums[2 * i + 1], low, high)
-        for i, (half, pair) in enumerate(product((LOW, HIGH), (sums[:2], sums[2:]))):
-            asm.VPERM2I128(temporary[i], *pair, half)
+        for i, (half, joined) in enumerate(product((LOW, HIGH), (sums[:2], sums[2:]))):
+            asm.VPERM2I128(temporary[i], *joined, half)
         for total, x in zip(sums, temporary, strict=True):
             asm.VMOVDQA(total, x)
