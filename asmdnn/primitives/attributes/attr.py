@@ -5,14 +5,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.exact import exact
 from asmdnn.generators.functions import postops
+from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.postops import EltwiseOp, OffsetSumOp, Operand, PReluOp, ReluOp, SumOp
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.sequences import items
 from asmdnn.primitives.attributes.depthwise import Depthwise
-from asmdnn.primitives.attributes.numbers import check_alg, check_eltwise, finite, tensor
+from asmdnn.primitives.attributes.numbers import OLDER_ALGORITHMS, check_alg, check_eltwise, finite, tensor
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.types import (
     DATA_TYPES,
@@ -150,9 +151,20 @@ def check_chain(chain: tuple[object, ...]) -> None:
         raise InvalidArguments(f"post_ops has {len(chain)} entries, at most {MAX_POST_OPS} can be chained")
 
 
+def named_post_op(word: str) -> "Sum | Eltwise":
+    """A post-op without parameters by its word: "sum", or an element-wise function's name."""
+    if word == "sum":
+        return Sum()
+    if word not in ALGORITHMS and word not in OLDER_ALGORITHMS:
+        near = did_you_mean(word, ("sum", *ALGORITHMS))
+        raise InvalidArguments(f"post_ops has the word {shown(word)}, which is no element-wise function: {near}")
+    return Eltwise(word)  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True, slots=True)
 class Attr:
     """post_ops: Sum, Eltwise, Binary, PReLU, Depthwise and PostOp values, executed in order of appending; at most 32.
+    Words stand for those without parameters: ["relu"] is [Eltwise("relu")], "sum" is Sum().
 
     The chain is a tuple of frozen values: its length, each one's `kind` and parameters can be read, and what is done to
     the list that it was made from does not change it.
@@ -186,7 +198,7 @@ class Attr:
 
     def __init__(
         self,
-        post_ops: AnyPostOp | Iterable[AnyPostOp] = (),
+        post_ops: AnyPostOp | str | Iterable[AnyPostOp | str] = (),
         scales: Mapping[str, int] | None = None,
         zero_points: Mapping[str, int] | None = None,
         scratchpad_mode: ScratchpadMode = "library",
@@ -199,6 +211,7 @@ class Attr:
             chain = items(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
         except Exception:  # whatever the caller's object does when it is iterated over
             chain = (post_ops,)  # type: ignore[assignment]
+        chain = tuple(named_post_op(op) if isinstance(op, str) else op for op in chain)
         check_chain(chain)
         object.__setattr__(self, "post_ops", chain)
         object.__setattr__(self, "scales", checked_masks("scales", {} if scales is None else scales))
