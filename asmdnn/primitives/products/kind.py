@@ -68,24 +68,13 @@ def kind(
 ) -> Kind:
     """Of products, whose planners have the same candidates.  `summed`: of forward ones, which may round f32."""
     planners = with_widening(*with_roundings(planner, weights_alone=True), packs_blocks=True) if summed else (planner,)
-<<<<<<< HEAD
-    return Kind(
-        description,
-        planners,
-        words,
-        candidates=candidates_of(planner),
-        letters=letters,
-        summed=summed,
-        any_batch=any_batch if summed else no_any_batch,
-    )
-=======
     if description is MatMul:
         planners = (*planners, weight_only.plan)
     return Kind(
         description, planners, words, candidates=candidates_of(planner), letters=letters, summed=summed,
         packed=("weights",) if description is MatMul else (),
+        any_batch=any_batch if summed else no_any_batch,
     )  # fmt: skip
->>>>>>> main
 
 
 KINDS = (
