@@ -76,7 +76,7 @@ MAY_IMPORT = {
     "aten": {"network", "primitives", "recurrent"},
     "recurrent": {"memory"},
     "blas": {"types", "memory", "isa", "jit", "primitives", "ops"},
-    "memory_use": {"jit", "runtime", "primitives", "ops"},
+    "memory_use": {"jit", "planning", "runtime", "primitives", "ops"},
     "cli": {
         "",
         "types",

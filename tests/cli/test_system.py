@@ -132,7 +132,7 @@ def test_cache_list_as_json(capsys: pytest.CaptureFixture[str], cache_directory:
     (kernel,) = found.pop("kernels")
     assert (kernel["name"], kernel["key"], kernel["bytes"] > 1) == ("conv_one__avx2", "a" * 64, True)
     assert 0 <= kernel["unused_s"] < 3600
-    assert found == {"directory": str(cache_directory), "enabled": True, "networks": [], "tuned": []}
+    assert found == {"directory": str(cache_directory), "enabled": True, "networks": [], "tuned": [], "machine": {}}
 
 
 @pytest.mark.parametrize("words", [["info", "--jso"], ["doctor", "--json", "x"], ["cache", "clear", "--json"]])
