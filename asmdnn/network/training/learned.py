@@ -25,8 +25,9 @@ F32, OPSET = np.dtype(np.float32), 22
 def with_values(graph: Any, values: Any, wanted: Sequence[str]) -> Any:
     """A copy of a graph whose parameters, and other states that `values` has, are constants.
 
-    values: a training step, or arrays by name; wanted: values, of whose inputs the copy has no others.  Batch norm then takes running statistics, and dropout drops nothing.
-    Raises InvalidArguments for what is neither, and for a parameter that it lacks.
+    values: a training step, or arrays by name; wanted: values, of whose inputs the copy has no others.  Batch norm
+    then takes running statistics, and dropout drops nothing.  Raises InvalidArguments for values that are neither, and
+    for a parameter that they lack.
     """
     found = values.state_dict() if isinstance(values, TrainingStep) else values
     if not isinstance(found, Mapping):
