@@ -46,7 +46,8 @@ def with_values(graph: Any, values: Any, wanted: Sequence[str]) -> Any:
             kept.pop(name, None)
     made._nodes = [inferred(node) for node in made._nodes if not is_write(node, constants)]
     ends = (*wanted, *(state.written for state in made._states.values() if state.written))
-    read = {*ends, *made._states}.union(*(node.inputs for node in needed(made._nodes, ends)))
+    made._nodes = list(needed(made._nodes, ends))
+    read = {*ends, *made._states}.union(*(node.inputs for node in made._nodes))
     made._inputs = {name: declared for name, declared in made._inputs.items() if name in read}
     return made
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.sequences import items
-from asmdnn.network.dims import dims_of
+from asmdnn.network.dims import Dim, dims_of
 from asmdnn.network.graph import TensorType
 from asmdnn.network.onnx.reader import read_model
 
@@ -31,7 +31,10 @@ def fill_from(graph: Any, path: Any, shapes: Any, train: Any) -> None:
             )
     for name, declared in body.inputs.items():
         dims = (shapes or {}).get(name)
-        graph._inputs[name] = declared if dims is None else TensorType(declared.dtype, dims_of(name, body.inputs, dims))
+        if dims is not None:
+            said = dims_of(name, body.inputs, dims)
+            declared = TensorType(declared.dtype, tuple(n.name if isinstance(n, Dim) else n for n in said))
+        graph._inputs[name] = declared
     for name, array in body.constants.items():
         if name in weights and array.ndim and any(fnmatchcase(name, pattern) for pattern in patterns):
             graph.parameter(name, array.shape, array)
