@@ -164,15 +164,19 @@ def check_bytes(desc: ConvolutionDesc, group: int, isa: str) -> None:
 
 
 def check_pairs(desc: ConvolutionForward, isa: str) -> None:
-    """Raises Refused where tiles multiply pairs of bf16 and take no more steps, group by group.
+    """Raises Refused where tiles multiply pairs of bf16 and take no more steps, group by group, or widen less often.
 
     For a vector of dst, at each kernel position, rows multiply every channel of a group; tiles multiply all groups of
-    the vector one after the other, two channels at a time.
+    the vector one after the other, two channels at a time.  What is widened rows widen for every few pixels.  On an
+    Emerald Rapids 16 channels of bf16 at 14x14 take rows 445 us, 293 with src as f32, and tiles behind that 219.
     """
     group, lanes = channels_of_group(desc, "src"), lanes_of(isa)
     if desc.src.inner_blocks or desc.dst.inner_blocks:
         return  # tiles would copy them
-    are_pairs = desc.src.dtype == desc.weights.dtype == bf16 and multiplied(bf16, bf16, isa).src == bf16
+    types = multiplied(desc.src.dtype, desc.weights.dtype, isa)
+    if types.src == f32 != types.weights and group >= lanes:
+        raise Refused(f"groups have {group} channels, tiles widen {types.weights} for more pixels")
+    are_pairs = desc.src.dtype == desc.weights.dtype == types.src == bf16
     if are_pairs and group > 1 and group * PAIR >= lanes:
         raise Refused(f"groups have {group} channels, tiles take {lanes // PAIR} steps for as many pairs of bf16")
 

@@ -60,7 +60,7 @@ def kind(
     summed: tuple[str, ...] = (),
 ) -> Kind:
     """Of products, whose planners have the same candidates.  `summed`: of forward ones, which may round f32."""
-    planners = with_widening(*with_roundings(planner, weights_alone=True)) if summed else (planner,)
+    planners = with_widening(*with_roundings(planner, weights_alone=True), packs_blocks=True) if summed else (planner,)
     return Kind(description, planners, words, candidates=candidates_of(planner), letters=letters, summed=summed)
 
 
