@@ -141,8 +141,9 @@ class LearnsParameters:
         """A copy with these values as constants, and the inputs that what is wanted needs.  Raises InvalidArguments."""
         with importing():
             from asmdnn.network.training.learned import with_values
+            from asmdnn.network.training.step import TrainingStep
 
-        return with_values(self, values, wanted)
+        return with_values(self, values.state_dict() if isinstance(values, TrainingStep) else values, wanted)
 
     def _with_parameters(self, names: Sequence[str]) -> Any:
         """A graph of these parameters alone."""

@@ -17,7 +17,6 @@ from asmdnn.network.inputs import as_input
 from asmdnn.network.onnx.writer import model_bytes
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.static import needed
-from asmdnn.network.training.step import TrainingStep
 
 F32, OPSET = np.dtype(np.float32), 22
 
@@ -25,21 +24,20 @@ F32, OPSET = np.dtype(np.float32), 22
 def with_values(graph: Any, values: Any, wanted: Sequence[str]) -> Any:
     """A copy of a graph whose parameters, and other states that `values` has, are constants.
 
-    values: a training step, or arrays by name; wanted: values, of whose inputs the copy has no others.  Batch norm
+    values: arrays by name; wanted: values, of whose inputs the copy has no others.  Batch norm
     then takes running statistics, and dropout drops nothing.  Raises InvalidArguments for values that are neither, and
     for a parameter that they lack.
     """
-    found = values.state_dict() if isinstance(values, TrainingStep) else values
-    if not isinstance(found, Mapping):
+    if not isinstance(values, Mapping):
         raise InvalidArguments(f"parameters must be a training step, or arrays by name, not {shown(values)}")
     made = graph._copy()
     for name in made._parameters:
-        if name not in found:
+        if name not in values:
             raise InvalidArguments(f"parameters lacks {shown(name)}, which the graph has")
-    constants = [name for name, state in made._states.items() if name in found and not state.now]
+    constants = [name for name, state in made._states.items() if name in values and not state.now]
     for name in constants:
         dims = made._inputs[name].shape
-        array = as_input(f"parameter {name}", found[name], dims, F32).copy()
+        array = as_input(f"parameter {name}", values[name], dims, F32).copy()
         array.setflags(write=False)
         made._constants[name] = array
         for kept in (made._inputs, made._states, made._parameters):
