@@ -215,6 +215,8 @@ class PoolingTuning:
     most_pixels: int = 8  # that share columns
     few_calls: int = 16  # fewer, and channels are shared out, too,
     fewest_elements: int = 128  # so many at a time: whole lines, and their neighbours that a CPU fetches with them
+    short_rows_share: int = 2  # of L2: so small src and dst are reordered if rows fill half of a vector at most,
+    short_rows_channels: int = 64  # and there are so many channels: 64x7x7 1.13x faster, 32x8x8 0.86x
     overlap: int = 3  # times that a column is covered, from which on reducing rows before columns pays
 
 
