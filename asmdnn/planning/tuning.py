@@ -51,6 +51,7 @@ class ConvolutionTuning:
     few_src_stream_cycles: float = 1.5  # and of src, in short runs: 256 to 4 at 14x14 and 28x28, 64 to 1 at 128x128
     far_image: int = 4  # times L2: rows of a larger image with channels last take two lines of a pixel at a time
     streaming_bytes: int = 8 << 20  # a larger dst of rows, depthwise ones and first layers, goes past the caches
+    rows_of_whole: bool = True  # groups that fill a vector go by rows also with strides, and in rows of few pixels
     grouped_pixel_cycles: int = 3  # of a pixel of rows at least: a load, a store, and what it takes to get on
     cut_step_cycles: float = 1.0  # that a pixel's step takes longer if not all of its bytes exist,
     padded_pixel_cycles: float = 5.0  # and of a copy of a pixel of src, with all of them
