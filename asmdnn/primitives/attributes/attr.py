@@ -141,6 +141,29 @@ def checked_masks(field: str, masks: Mapping[str, int]) -> tuple[tuple[str, int]
     return tuple(sorted(masks.items()))
 
 
+def checked_groups(
+    groups: Mapping[str, tuple[int, int]] | tuple[()], given: Mapping[str, int]
+) -> tuple[tuple[str, tuple[int, int]], ...]:
+    """By tensor, sorted.  Raises InvalidArguments."""
+    if isinstance(groups, tuple) and not groups:  # of a copy of attributes
+        return ()
+    if not isinstance(groups, Mapping):
+        raise InvalidArguments(f"groups must map tensors to sizes, such as {{'weights': (32, 1)}}, not {shown(groups)}")
+    found = {}
+    for name, sizes in groups.items():
+        if name not in given:
+            raise InvalidArguments(f"groups has {shown(name)}, which has neither scales nor zero points")
+        try:
+            pair = tuple(items(sizes))
+        except Exception:  # whatever the caller's object does
+            pair = ()
+        if len(pair) != 2 or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in pair):
+            what = f"groups[{shown(name)}] must be two whole numbers above 0"
+            raise InvalidArguments(f"{what}, such as (32, 1), not {shown(sizes)}")
+        found[name] = pair
+    return tuple(sorted(found.items()))
+
+
 def check_chain(chain: tuple[object, ...]) -> None:
     """Raise InvalidArguments for what is no post-op, or too many."""
     for i, op in enumerate(chain):
@@ -173,6 +196,8 @@ class Attr:
     mask, whose bit d says that every index of dim d has a value of its own; 0 is one value for all.  The values come
     with the call: `src_scales` is f32[product of those dims], `src_zero_points` s32, and so on.  Results are divided by
     the scales of dst, behind all post-ops.
+    groups: for each tensor with scales or zero points how many neighbours along the last two dims share one, such as
+    {"weights": (32, 1)} of a matmul's weights: 32 of k, and of mask 3 k / 32 rows of scales for all columns.
     scratchpad_mode: "library", the primitive has a pool of temporary memory, or "user", every call passes it.
     deterministic: ask for results that are bitwise equal in every run and for every number of threads.  All kernels
     here are, so it changes nothing; a request that says so stays true when others come.
@@ -194,6 +219,7 @@ class Attr:
     denormals: str | None = None
     fpmath_mode: FpMathMode = "strict"
     accumulation_mode: AccumulationMode = "strict"
+    groups: tuple[tuple[str, tuple[int, int]], ...] = ()
 
     def __init__(
         self,
@@ -205,6 +231,7 @@ class Attr:
         denormals: str | None = None,
         fpmath_mode: FpMathMode = "strict",
         accumulation_mode: AccumulationMode = "strict",
+        groups: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
         try:
             chain = items(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
@@ -226,6 +253,8 @@ class Attr:
         if denormals is not None and not (isinstance(denormals, str) and denormals in DENORMALS):
             raise InvalidArguments(f"denormals must be 'flush', 'keep' or None for the default, not {shown(denormals)}")
         object.__setattr__(self, "denormals", denormals)
+        given = dict(self.scales) | dict(self.zero_points)
+        object.__setattr__(self, "groups", checked_groups({} if groups is None else groups, given))
         object.__setattr__(self, "fpmath_mode", check_alg("fpmath_mode", fpmath_mode, FPMATH_MODES))
         object.__setattr__(
             self, "accumulation_mode", check_alg("accumulation_mode", accumulation_mode, ACCUMULATION_MODES)
@@ -236,7 +265,7 @@ class Attr:
         """The same without permission to round."""
         if self.fpmath_mode == "strict":
             return self
-        masks = {"scales": dict(self.scales), "zero_points": dict(self.zero_points)}
+        masks = {name: dict(getattr(self, name)) for name in ("scales", "zero_points", "groups")}
         return replace(self, fpmath_mode="strict", **masks)  # type: ignore[arg-type]  # as __init__
 
     @property
