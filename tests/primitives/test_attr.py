@@ -78,8 +78,8 @@ def test_one_post_op_needs_no_list() -> None:
 def test_deterministic() -> None:
     """A value of the request; every plan meets it, for any number of threads (test_conv_threads, test_matmul)."""
     assert dnn.Attr(deterministic=True) != dnn.Attr()
-    for wrong in (1, "true", None):
-        with pytest.raises(dnn.InvalidArguments, match="deterministic must be True or False"):
+    for wrong in (1, "true", None, "batches", [1]):
+        with pytest.raises(dnn.InvalidArguments, match="deterministic must be True or False, or 'batch'"):
             dnn.Attr(deterministic=wrong)  # type: ignore[arg-type]
 
 

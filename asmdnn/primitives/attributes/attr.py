@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.exact import exact
@@ -200,7 +200,8 @@ class Attr:
     {"weights": (32, 1)} of a matmul's weights: 32 of k, and of mask 3 k / 32 rows of scales for all columns.
     scratchpad_mode: "library", the primitive has a pool of temporary memory, or "user", every call passes it.
     deterministic: ask for results that are bitwise equal in every run and for every number of threads.  All kernels
-    here are, so it changes nothing; a request that says so stays true when others come.
+    here are, so True changes nothing; a request that says so stays true when others come.  "batch" asks besides that
+    the bits of a row or image depend on neither the others nor their number: docs/attributes.md has the kinds.
     denormals: "flush", subnormal numbers count as zeros, as operands and as results; "keep", they are computed with,
     which may be slow; None: convolutions and products flush, all others keep.  Copies keep bits in any case.
     fpmath_mode: what f32 may be rounded to before it is multiplied in convolutions and products: "strict", nothing;
@@ -215,7 +216,7 @@ class Attr:
     scales: tuple[tuple[str, int], ...] = ()
     zero_points: tuple[tuple[str, int], ...] = ()
     scratchpad_mode: ScratchpadMode = "library"
-    deterministic: bool = False
+    deterministic: bool | Literal["batch"] = False
     denormals: str | None = None
     fpmath_mode: FpMathMode = "strict"
     accumulation_mode: AccumulationMode = "strict"
@@ -227,7 +228,7 @@ class Attr:
         scales: Mapping[str, int] | None = None,
         zero_points: Mapping[str, int] | None = None,
         scratchpad_mode: ScratchpadMode = "library",
-        deterministic: bool = False,
+        deterministic: bool | Literal["batch"] = False,
         denormals: str | None = None,
         fpmath_mode: FpMathMode = "strict",
         accumulation_mode: AccumulationMode = "strict",
@@ -247,8 +248,13 @@ class Attr:
         if not isinstance(scratchpad_mode, str) or scratchpad_mode not in SCRATCHPAD_MODES:
             raise InvalidArguments(f"scratchpad_mode must be 'library' or 'user', not {shown(scratchpad_mode)}")
         object.__setattr__(self, "scratchpad_mode", scratchpad_mode)
-        if not isinstance(deterministic, bool):
-            raise InvalidArguments(f"deterministic must be True or False, not {shown(deterministic)}")
+        is_batch = isinstance(deterministic, str) and deterministic == "batch"
+        if not isinstance(deterministic, bool) and not is_batch:
+            raise InvalidArguments(f"deterministic must be True or False, or 'batch', not {shown(deterministic)}")
+        if is_batch and fpmath_mode != "strict":
+            raise InvalidArguments(
+                f"deterministic='batch' with fpmath_mode {shown(fpmath_mode)}: rounding depends on rows, use strict"
+            )
         object.__setattr__(self, "deterministic", deterministic)
         if denormals is not None and not (isinstance(denormals, str) and denormals in DENORMALS):
             raise InvalidArguments(f"denormals must be 'flush', 'keep' or None for the default, not {shown(denormals)}")

@@ -24,7 +24,7 @@ def attribute_words(attr: Attr) -> str:
     """All that is not the default, with spaces between attributes."""
     words = {
         "attr-scratchpad": "" if attr.scratchpad_mode == "library" else attr.scratchpad_mode,
-        "attr-deterministic": "true" if attr.deterministic else "",
+        "attr-deterministic": str(attr.deterministic).lower() if attr.deterministic else "",
         "attr-denormals": attr.denormals or "",
         "attr-fpmath": "" if attr.fpmath_mode == "strict" else attr.fpmath_mode,
         "attr-acc-mode": "" if attr.accumulation_mode == "strict" else attr.accumulation_mode,
