@@ -28,7 +28,7 @@ class AdamMoments(Optimizer):
         lr, (mean, square) = self.rate(step), self.betas
         return lr / (1 - mean**step), 1 / sqrt(1 - square**step), lr * self.weight_decay
 
-    def less(self, p: Updating, gradient: Any, value: Any) -> Any:
+    def move(self, p: Updating, gradient: Any, value: Any) -> Any:
         """The value less what the step takes of it."""
         (first, second), (rate, correction, decay) = self.betas, p.numbers
         mean, square = p.state("mean"), p.state("square")
@@ -60,7 +60,7 @@ class Adam(AdamMoments):
     groups: Groups = field(default_factory=dict, compare=False)
 
     def moved(self, p: Updating) -> Any:
-        return self.less(p, decayed(p, self.weight_decay), p.value)
+        return self.move(p, decayed(p, self.weight_decay), p.value)
 
 
 @exact
@@ -75,7 +75,7 @@ class AdamW(AdamMoments):
     groups: Groups = field(default_factory=dict, compare=False)
 
     def moved(self, p: Updating) -> Any:
-        return self.less(p, p.gradient, p.value)
+        return self.move(p, p.gradient, p.value)
 
     @property
     def decays_values(self) -> bool:
