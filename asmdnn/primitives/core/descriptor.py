@@ -13,6 +13,7 @@ from asmdnn.planning.phase import said_of
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
+from asmdnn.primitives.core.any_batch import BATCH
 from asmdnn.primitives.core.description import Description, asked, every_tensor
 from asmdnn.primitives.core.engine import Engine, engine_or_default
 from asmdnn.primitives.core.implementation import Planner, first_plan, plans, try_all
@@ -150,6 +151,7 @@ def primitive_desc(desc: Description, attr: Attr = NO_ATTR, engine: Engine | Non
         planned = plans.get((planners, desc, attr, engine))  # what was planned was checked
         if planned is None:
             check_formats(desc)
+            check_any_batch(desc, attr)
             planned = first_plan(planners, desc, attr, engine)
     except Unimplemented:
         if listening and verbose.wants("dispatch"):
@@ -170,6 +172,7 @@ def implementations(
     """What every implementation says, best first: a primitive descriptor, or a Refusal with its reason."""
     planners, engine = check_request(desc, attr, engine)
     check_formats(desc)
+    check_any_batch(desc, attr)
     return [
         PrimitiveDesc(desc, attr, engine, answer) if isinstance(answer, Plan) else answer
         for answer in try_all(planners, desc, attr, engine)
@@ -180,7 +183,16 @@ def check_request(desc: Description, attr: Attr, engine: Engine | None) -> tuple
     kind = kind_of(desc)
     if not isinstance(attr, Attr):
         raise InvalidArguments(f"attr must be an Attr, not {type(attr).__name__}")
+    if attr.groups and "weights" not in kind.packed:
+        raise InvalidArguments(f"groups are {dict(attr.groups)}, but only weights of MatMul have scales by groups")
     return kind.planners, engine_or_default(engine)
+
+
+def check_any_batch(desc: Description, attr: Attr) -> None:
+    """Raise Unimplemented if bits are to be those of any batch, and the kind has no plans for that."""
+    reason = kind_of(desc).any_batch(desc, attr) if attr.deterministic == BATCH else ""
+    if reason:
+        raise Unimplemented(reason)
 
 
 def check_formats(desc: Description) -> None:

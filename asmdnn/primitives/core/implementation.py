@@ -19,6 +19,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core import tuned
+from asmdnn.primitives.core.any_batch import engine_for
 from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.tuned import Choice
@@ -99,6 +100,7 @@ plans: Cache[tuple[tuple[Planner[Any], ...], Any, Attr, Engine], PlannedAnswer] 
 
 def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> Iterator[Answer]:
     """What each implementation says, best first, lazily."""
+    engine = engine_for(attr, engine)
     for planner in planners:
         answer = planner(desc, attr, engine)
         for one in (answer,) if isinstance(answer, Plan | Refusal) else answer:

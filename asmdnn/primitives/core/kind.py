@@ -10,6 +10,7 @@ from typing import Any
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.core.any_batch import no_any_batch
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Planner
 
@@ -35,6 +36,7 @@ def no_letters(*_: object) -> str:
 
 
 Candidates = Callable[[Any, Attr, Engine], Iterator[tuple[str, Plan]]]
+AnyBatch = Callable[[Any, Attr], str]
 Guard = Callable[[Any, Mapping[str, Memory]], None]
 
 
@@ -45,6 +47,7 @@ class Kind:
     transformed: the tensors whose format may be one that transforms elements.  summed: those that may have sums of
     columns behind them.  packed: those whose elements may share a byte.  guard: of a description and the
     memories of a call, before each: raises InvalidArguments for data that are refused, such as indices out of range.
+    any_batch: of a description and attributes, why there are no plans for deterministic="batch", "" if there are.
     letters: of a description, a tensor's name and desc, what its dims are called where its format is printed."""
 
     description: type[Any]
@@ -53,6 +56,7 @@ class Kind:
     transformed: tuple[str, ...] = ()
     candidates: Candidates | None = None
     guard: Guard | None = None
+    any_batch: AnyBatch = no_any_batch
     letters: Letters = no_letters
     summed: tuple[str, ...] = ()
     packed: tuple[str, ...] = ()

@@ -4,11 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.words import mask_of
+from asmdnn.primitives.core.any_batch import no_any_batch, of_f32
+from asmdnn.primitives.core.description import every_tensor
 from asmdnn.primitives.core.implementation import Planner
 from asmdnn.primitives.core.kind import Kind, Letters, Words, dims_word, no_letters
 from asmdnn.primitives.core.widening import with_widening
-from asmdnn.primitives.products import gemm, inner_product_tiles, matmul_tiles
+from asmdnn.primitives.products import gemm, inner_product_tiles, matmul_tiles, weight_only
 from asmdnn.primitives.products.candidates import candidates_of
 from asmdnn.primitives.products.gemm import Gemm
 from asmdnn.primitives.products.inner_product import (
@@ -52,6 +55,10 @@ def _inner_product(src: MemoryDesc, weights: MemoryDesc, prop_kind: str) -> Word
     return Words("inner_product", "", f"mb{mb}ic{ic}{sizes}oc{oc}", prop_kind)
 
 
+def any_batch(desc: Any, attr: Attr) -> str:
+    return of_f32(every_tensor(desc), attr)
+
+
 def kind(
     description: type[Any],
     planner: Planner[Any],
@@ -61,7 +68,13 @@ def kind(
 ) -> Kind:
     """Of products, whose planners have the same candidates.  `summed`: of forward ones, which may round f32."""
     planners = with_widening(*with_roundings(planner, weights_alone=True), packs_blocks=True) if summed else (planner,)
-    return Kind(description, planners, words, candidates=candidates_of(planner), letters=letters, summed=summed)
+    if description is MatMul:
+        planners = (*planners, weight_only.plan)
+    return Kind(
+        description, planners, words, candidates=candidates_of(planner), letters=letters, summed=summed,
+        packed=("weights",) if description is MatMul else (),
+        any_batch=any_batch if summed else no_any_batch,
+    )  # fmt: skip
 
 
 KINDS = (

@@ -1,0 +1,162 @@
+"""deterministic="batch": a row's or image's bits are those that it has alone, for any number of others and threads."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.errors import InvalidArguments, Unimplemented
+
+BATCHES = (64, 16, 8, 5, 3, 2, 1)
+ANY_BATCH = dnn.Attr([dnn.Eltwise("relu")], deterministic="batch")
+RNG = np.random.default_rng(11)
+Request = Callable[[int], tuple[Any, dict[str, np.ndarray]]]
+LEVELS = [pytest.param(isa, marks=pytest.mark.isa(isa)) for isa in ("avx2", "avx512_core")]
+
+
+def random(*dims: int) -> np.ndarray:
+    return RNG.standard_normal(dims).astype(np.float32)
+
+
+def desc(dims: tuple[int, ...], tag: str = "any") -> dnn.MemoryDesc:
+    return dnn.MemoryDesc(dims, dnn.f32, tag)
+
+
+def product(k: int, n: int, tag: str, dst: str = "ab", bias: bool = False) -> Request:
+    data = {"src": random(64, k), "weights": random(k, n), **({"bias": random(1, n)} if bias else {})}
+
+    def of(rows: int) -> tuple[Any, dict[str, np.ndarray]]:
+        tensors = {"src": desc((rows, k), "ab"), "weights": desc((k, n), tag), "dst": desc((rows, n), dst)}
+        tensors |= {"bias": desc((1, n), "ab")} if bias else {}
+        return dnn.MatMul(**tensors), {**data, "src": data["src"][:rows]}
+
+    return of
+
+
+def products(m: int, k: int, n: int) -> Request:
+    data = {"src": random(64, m, k), "weights": random(1, k, n)}
+
+    def of(count: int) -> tuple[Any, dict[str, np.ndarray]]:
+        dims = {"src": (count, m, k), "weights": (1, k, n), "dst": (count, m, n)}
+        tensors = {name: desc(shape, "abc") for name, shape in dims.items()}
+        return dnn.MatMul(**tensors), {**data, "src": data["src"][:count]}
+
+    return of
+
+
+def inner(ic: int, oc: int, tag: str) -> Request:
+    data = {"src": random(64, ic, 2, 3), "weights": random(oc, ic, 2, 3), "bias": random(oc)}
+
+    def of(rows: int) -> tuple[Any, dict[str, np.ndarray]]:
+        src, weights = desc((rows, ic, 2, 3), "abcd"), desc((oc, ic, 2, 3), tag)
+        request = dnn.InnerProductForward(src=src, weights=weights, bias=desc((oc,), "a"), dst=desc((rows, oc), "ab"))
+        return request, {**data, "src": data["src"][:rows]}
+
+    return of
+
+
+def convolution(ic: int, oc: int, size: int, kernel: int, groups: int = 1, tag: str = "any") -> Request:
+    shape = (oc, ic, kernel, kernel) if groups == 1 else (groups, oc // groups, ic // groups, kernel, kernel)
+    data, pad = {"src": random(64, ic, size, size), "weights": random(*shape)}, (kernel // 2,) * 2
+
+    def of(images: int) -> tuple[Any, dict[str, np.ndarray]]:
+        src, dst = desc((images, ic, size, size), tag), desc((images, oc, size, size), tag)
+        request = dnn.ConvolutionForward(src, desc(shape), dst=dst, padding_l=pad, padding_r=pad)
+        return request, {**data, "src": data["src"][:images]}
+
+    return of
+
+
+# The first seven differ with plans for one batch: rows, dots and split_k.
+REQUESTS: dict[str, Request] = {
+    "rows": product(300, 300, "ab"),
+    "rows with bias": product(768, 1000, "ab", bias=True),
+    "dots": product(300, 300, "ba"),
+    "split": product(4096, 64, "any"),
+    "narrow": product(4000, 33, "ab", bias=True),
+    "a column": product(1024, 1, "any"),
+    "inner product": inner(256, 10, "abcd"),
+    "turned": product(300, 40, "ab", dst="ba"),
+    "in panels": product(513, 7, "any", bias=True),
+    "outer": product(5, 300, "ab"),
+    "batched": products(1, 300, 200),
+    "batched rows": products(7, 130, 150),
+    "inner product in panels": inner(33, 1000, "any"),
+    "3x3": convolution(16, 32, 14, 3),
+    "3x3 nchw": convolution(24, 40, 7, 3, tag="abcd"),
+    "3x3 nhwc": convolution(24, 40, 7, 3, tag="acdb"),
+    "of few channels": convolution(3, 16, 14, 3, tag="abcd"),
+    "to few channels": convolution(64, 2, 9, 3),
+    "1x1": convolution(64, 128, 7, 1),
+    "1x1 nchw": convolution(512, 64, 4, 1, tag="abcd"),
+    "1x1 of a pixel": convolution(300, 260, 1, 1, tag="acdb"),
+    "depthwise": convolution(32, 32, 8, 3, groups=32),
+    "groups": convolution(32, 64, 8, 3, groups=4),
+}
+
+
+def engine(isa: str, threads: int = 1) -> dnn.Engine:
+    return dnn.Engine(isa=isa, threads=threads, l2_bytes=512 << 10, machine="")  # type: ignore[arg-type]
+
+
+def result(request: Any, data: dict[str, np.ndarray], attr: dnn.Attr, on: dnn.Engine) -> np.ndarray:
+    pd = dnn.primitive_desc(request, attr, on)
+    memories = {
+        name: dnn.reorder(dnn.Memory.from_array(data[name]), tensor) if name in data else dnn.Memory(tensor)
+        for name, tensor in pd.plan.tensors.items()
+    }
+    dnn.Primitive(pd).execute(**memories)
+    return np.array(memories["dst"].numpy())
+
+
+def differing(of: Request, attr: dnn.Attr, isa: str, threads: tuple[int, ...]) -> list[tuple[int, int]]:
+    """The batches, and numbers of threads, that give other bits than the first ones."""
+    whole = result(*of(64), attr, engine(isa))
+    return [(n, t) for n in BATCHES for t in threads if not same(result(*of(n), attr, engine(isa, t)), whole[:n])]
+
+
+def same(a: np.ndarray, b: np.ndarray) -> bool:
+    return np.array_equal(np.ascontiguousarray(a).view(np.uint32), np.ascontiguousarray(b).view(np.uint32))
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("name", REQUESTS)
+def test_bits_do_not_depend_on_neighbours(name: str, isa: str) -> None:
+    assert differing(REQUESTS[name], ANY_BATCH, isa, (1, 2, 3)) == []
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("name", list(REQUESTS)[:7])
+def test_the_comparison_can_fail(name: str) -> None:
+    assert differing(REQUESTS[name], dnn.Attr([dnn.Eltwise("relu")]), "avx2", (1,))
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512_core"])
+@pytest.mark.parametrize("rows", [1, 2, 4, 64])
+def test_what_is_left_out(rows: int, isa: str) -> None:
+    for name in ("rows", "dots", "split", "narrow", "a column"):
+        pd = dnn.primitive_desc(REQUESTS[name](rows)[0], ANY_BATCH, engine(isa))
+        words = pd.implementation.partition(":")[0].split("+")
+        assert not {"rows", "dots", "split_k"}.intersection(words), (name, pd.implementation)
+
+
+def test_what_is_refused() -> None:
+    on = engine("avx2")
+    direct, _ = REQUESTS["3x3"](1)
+    auto = dnn.ConvolutionForward(
+        direct.src, direct.weights, dst=direct.dst, padding_l=(1, 1), padding_r=(1, 1), algorithm="auto"
+    )
+    with pytest.raises(Unimplemented, match="convolution_auto depends on the number of images"):
+        dnn.primitive_desc(auto, ANY_BATCH, on)
+    with pytest.raises(Unimplemented, match="Reorder has no plans for deterministic='batch'"):
+        dnn.primitive_desc(dnn.Reorder(desc((2, 8), "ab"), desc((2, 8), "ba")), dnn.Attr(deterministic="batch"), on)
+    narrow = {name: dnn.MemoryDesc((8, 8), dnn.bf16, "ab") for name in ("src", "weights", "dst")}
+    with pytest.raises(Unimplemented, match="src is bf16, deterministic='batch' takes f32"):
+        dnn.implementations(dnn.MatMul(**narrow), ANY_BATCH, on)
+    scaled = dnn.Attr(scales={"src": 0}, deterministic="batch")
+    with pytest.raises(Unimplemented, match="scales and zero points have no plans"):
+        dnn.primitive_desc(REQUESTS["rows"](1)[0], scaled, on)
+    with pytest.raises(InvalidArguments, match="deterministic='batch' with fpmath_mode 'bf16'"):
+        dnn.Attr(deterministic="batch", fpmath_mode="bf16")
