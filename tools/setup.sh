@@ -34,7 +34,7 @@ is_wanted_interpreter() {
 }
 
 # The directory is part of it, because a copied .venv still imports the project from where it was made.
-fingerprint() { { pwd -P; cat pyproject.toml tools/setup.sh asmdnn/setup/*.py; } | cksum; }
+fingerprint() { { pwd -P; cat pyproject.toml constraints.txt tools/setup.sh asmdnn/setup/*.py; } | cksum; }
 
 is_ready() {
     [ "$(cat $venv/ready 2>/dev/null)" = "$(fingerprint)" ] && is_wanted_interpreter &&
@@ -71,7 +71,7 @@ make_venv() {
 
 install_project() {
     say "installing the project and what tests, bench and demo need"
-    $venv_python -m pip install -qq --editable ".[info,bench,demo,test,networks,dev]"
+    $venv_python -m pip install -qq --constraint constraints.txt --editable ".[info,bench,demo,test,networks,dev]"
 }
 
 # An interrupted pip leaves packages that count as installed: those without their list of files, or with files missing.

@@ -143,6 +143,7 @@ def coded(isa: str) -> Iterator[UnpackedProductSpec]:
                 bits=bits,
                 signed=signed,
                 in_order=True,
+                scales_row_bytes=0 if signed else 32 * lanes,
             )
 
 

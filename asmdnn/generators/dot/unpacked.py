@@ -7,7 +7,7 @@
 | src        | f32[rows, depth]           | rows src_row_bytes apart |
 | weights    | nibbles[depth / 8, panel, 4, 2] | bytes: of 4 k the lower halves, of 4 more the upper ones; or in order |
 |            | or u8[depth / 4, panel, 4] | with 8 bits |
-| scales     | f32[groups, panel]         | dense |
+| scales     | f32[groups, panel]         | dense, or rows scales_row_bytes apart |
 | offsets    | f32[groups, panel]         | dense; only with offsets |
 | dst        | kind[rows, columns]        | rows dst_row_bytes apart |
 | then ..    | f32[rows, columns]         | operands of after, each laid out as its Operand says |
@@ -46,7 +46,7 @@ SRC, WEIGHTS, SCALES = range(3)
 class UnpackedProductSpec:
     """Everything that the bytes of such a kernel depend on.  columns: of the first `vectors` of a panel, those that
     dst has.  bits: of an element of weights, 4 or 8.  signed: in two's complement.  in_order: nibbles of 8 k as they
-    come."""
+    come.  scales_row_bytes: 0 in panels."""
 
     isa: str
     rows: int
@@ -63,6 +63,7 @@ class UnpackedProductSpec:
     bits: int = NIBBLE_BITS
     signed: bool = False
     in_order: bool = False
+    scales_row_bytes: int = 0
 
     @property
     def block(self) -> int:
@@ -95,6 +96,10 @@ class UnpackedProductSpec:
         """Of a panel's row, of scales as of weights."""
         return PANEL_VECTORS * VECTORS[self.isa].bytes
 
+    def step_bytes(self, argument: int) -> int:
+        """From a group's scales or offsets to the next one's."""
+        return self.scales_row_bytes if argument == SCALES and self.scales_row_bytes else self.panel_bytes
+
     @property
     def is_shifted(self) -> bool:
         """Whether weights have zero points."""
@@ -105,7 +110,7 @@ class UnpackedProductSpec:
         reads: list[Range] = [*rows_touched(SRC, self.rows, self.src_row_bytes, self.depth)]
         reads += rows_touched(WEIGHTS, self.depth // self.block, self.panel_bytes, numbers)
         for argument in range(SCALES, self.dst):
-            reads += rows_touched(argument, self.groups, self.panel_bytes, numbers)
+            reads += rows_touched(argument, self.groups, self.step_bytes(argument), numbers)
         reads += operands_touched(self.after, self.rows, self.columns)
         written = rows_touched(self.dst, self.rows, self.dst_row_bytes, self.columns, size_of(self.kind))
         return Footprint(tuple(dict.fromkeys(reads)), written)
@@ -151,8 +156,8 @@ class UnpackedProductCode(PanelProductCode):
         asm.MOV(left, spec.groups)
         with asm.loop(left, "groups"):
             self.group()
-            for pointer in self.pointers[SCALES:]:
-                asm.ADD(pointer, spec.panel_bytes)
+            for argument, pointer in enumerate(self.pointers[SCALES:], SCALES):
+                asm.ADD(pointer, spec.step_bytes(argument))
         asm.gp.free(left, *self.pointers)
         v.registers.free(*self.held)
         self.end()

@@ -26,7 +26,7 @@ from asmdnn.primitives.quantized.panels import PanelTile, Tensors, finished, rea
 from asmdnn.primitives.quantized.unpacked import UnpackedPlan
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.primitives.shapes.formats import row_major
-from asmdnn.types import DataType, bf16, f16, f32, s4, s8, s32, u4, u8
+from asmdnn.types import F32_BYTES, DataType, bf16, f16, f32, s4, s8, s32, u4, u8
 
 NAME = "unpacking"
 MATRIX = 2  # dims
@@ -59,14 +59,16 @@ def plan(desc: MatMul, attr: Attr, engine: Engine) -> Plan:
     arguments = {SCALES: MemoryDesc(vector, f32, "a")}
     assembly = Assembly(engine.tuning, engine.isa)
     if desc.dst.nelems():
-        assembly.scratch["scales"] = panels.size_bytes
-        add_reorder(assembly, Reordering(SCALES, table, "scales", panels))
+        plain_scales = n % columns == 0
+        if not plain_scales:
+            assembly.scratch["scales"] = panels.size_bytes
+            add_reorder(assembly, Reordering(SCALES, table, "scales", panels))
         if points is not None:
             arguments[POINTS] = MemoryDesc(vector, s32, "a")
             assembly.scratch["offsets"] = panels.size_bytes
             add_offsets(assembly, table, panels, engine)
         inside = {**tensors.inside, **({"offsets": panels} if points else {})}
-        CodedPlan(inner, chain, inside, isa, assembly).of(desc.weights.dtype).add()
+        CodedPlan(inner, chain, inside, isa, assembly).of(desc.weights.dtype, plain_scales).add()
     elif points is not None:
         arguments[POINTS] = MemoryDesc(vector, s32, "a")
     found = Tensors({**tensors.passed, **arguments}, {**tensors.inside, **arguments})
@@ -78,12 +80,14 @@ class CodedPlan(UnpackedPlan):
 
     signed = False
 
-    def of(self, weights: DataType) -> "CodedPlan":
-        self.signed = weights in (s4, s8)
+    def of(self, weights: DataType, plain_scales: bool) -> "CodedPlan":
+        self.signed, self.plain_scales = weights in (s4, s8), plain_scales
+        self.scales = SCALES if plain_scales else "scales"
         return self
 
     def spec(self, tile: PanelTile) -> UnpackedProductSpec:
-        return replace(super().spec(tile), signed=self.signed, in_order=True)
+        row_bytes = F32_BYTES * self.n if self.plain_scales else 0
+        return replace(super().spec(tile), signed=self.signed, in_order=True, scales_row_bytes=row_bytes)
 
 
 def group_of(desc: MatMul, attr: Attr) -> int:

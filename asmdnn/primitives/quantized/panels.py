@@ -61,9 +61,11 @@ class PanelTile:
 
 
 class PanelPlan:
-    """Phases as they come together.  most_rows: of a tile."""
+    """Phases as they come together.  most_rows: of a tile.  scales: the buffer; plain_scales: rows of all columns,
+    which are whole panels."""
 
     most_rows: int
+    scales, plain_scales = "scales", False
 
     def __init__(
         self, desc: QuantizedMatMul, chain: Chain, tensors: Mapping[str, MemoryDesc], isa: str, assembly: Assembly
@@ -88,7 +90,7 @@ class PanelPlan:
         raise NotImplementedError
 
     def add_products(self) -> None:
-        names = (*self.sources(), "weights", "scales", *["offsets"] * self.has_offsets, "dst", *self.chain.names)
+        names = (*self.sources(), "weights", self.scales, *["offsets"] * self.has_offsets, "dst", *self.chain.names)
         calls = [call for rows in spans_of(self.m, self.most_rows) for call in self.products(rows)]
         self.assembly.add(phases_of(calls, views(names), self.assembly.tuning.phases))
 
@@ -118,7 +120,7 @@ class PanelPlan:
         }
         own = {
             "weights": (self.k * self.desc.bits // LANE_BITS * width, register * first),
-            "scales": (self.groups * width, register * first),
+            "scales": (width if self.plain_scales else self.groups * width, register * first),
             "offsets": (self.groups * width, register * first),
         }
         starts, along, down = [], [], []
@@ -126,7 +128,7 @@ class PanelPlan:
             starts.append(start + rows.first * row)
             along.append(0)
             down.append(rows.size * row)
-        for name in ("weights", "scales", *["offsets"] * self.has_offsets):
+        for name in own if self.has_offsets else ("weights", "scales"):
             size, start = own[name]
             starts.append(panel * size + start)
             along.append(size)

@@ -89,11 +89,12 @@ def unpacked_case(spec: UnpackedProductSpec, random: np.random.Generator, intege
         octets = np.array([memory["weights"].load(i * spec.panel_bytes, QUAD * columns) for i in range(rows)])
         pairs = np.stack((octets % 16, octets // 16), -1).reshape(rows, columns, 2 * QUAD)
         numbers = pairs.swapaxes(1, 2).reshape(numbers.shape)
+    steps = (spec.scales_row_bytes or spec.panel_bytes, spec.panel_bytes)
     if spec.signed:
         numbers = np.where(numbers >= 2 ** (spec.bits - 1), numbers - 2**spec.bits, numbers)
     table = [
-        np.array([memory[name].load(g * spec.panel_bytes, columns) for g in range(spec.groups)])[:, None]
-        for name in ("scales", *["offsets"] * spec.offsets)
+        np.array([memory[name].load(g * step, columns) for g in range(spec.groups)])[:, None]
+        for name, step in zip(("scales", *["offsets"] * spec.offsets), steps, strict=False)
     ]
     scales, shift = table[0], table[1] if spec.offsets else table[0] * spec.zero_point
     weights = (numbers * scales - shift).reshape(spec.depth, columns)
