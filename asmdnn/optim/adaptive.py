@@ -28,13 +28,23 @@ class AdamMoments(Optimizer):
         lr, (mean, square) = self.rate(step), self.betas
         return lr / (1 - mean**step), 1 / sqrt(1 - square**step), lr * self.weight_decay
 
-    def move(self, p: Updating, gradient: Any) -> Any:
-        """What is subtracted."""
-        rate, correction, _ = p.numbers
+    def move(self, p: Updating, gradient: Any, value: Any) -> Any:
+        """The value less what the step takes of it."""
+        (first, second), (rate, correction, decay) = self.betas, p.numbers
         mean, square = p.state("mean"), p.state("square")
-        mean = p.update(mean, self.betas[0] * mean + (1 - self.betas[0]) * gradient)
-        square = p.update(square, self.betas[1] * square + (1 - self.betas[1]) * (gradient * gradient))
-        return rate * mean / (p.apply("Sqrt", square) * correction + self.eps)
+        mean = p.update(mean, p.map(lambda m, g: first * m + (1 - first) * g, mean, gradient))
+        square = p.update(square, p.map(lambda v, g: second * v + (1 - second) * (g * g), square, gradient))
+        root, operands = p.apply("Sqrt", square), (mean, rate, correction)
+        if self.decays_values:
+            return p.map(
+                lambda w, s, m, r, c, d: w - (r * m / (s * c + self.eps) + d * w), value, root, *operands, decay
+            )
+        return p.map(lambda w, s, m, r, c: w - r * m / (s * c + self.eps), value, root, *operands)
+
+    @property
+    def decays_values(self) -> bool:
+        """Whether a share of the value is taken beside."""
+        return False
 
 
 @exact
@@ -50,7 +60,7 @@ class Adam(AdamMoments):
     groups: Groups = field(default_factory=dict, compare=False)
 
     def moved(self, p: Updating) -> Any:
-        return p.value - self.move(p, decayed(p, self.weight_decay))
+        return self.move(p, decayed(p, self.weight_decay), p.value)
 
 
 @exact
@@ -65,8 +75,11 @@ class AdamW(AdamMoments):
     groups: Groups = field(default_factory=dict, compare=False)
 
     def moved(self, p: Updating) -> Any:
-        move = self.move(p, p.gradient)
-        return p.value - (move + p.numbers[2] * p.value if self.weight_decay else move)
+        return self.move(p, p.gradient, p.value)
+
+    @property
+    def decays_values(self) -> bool:
+        return bool(self.weight_decay)
 
 
 @exact
@@ -91,12 +104,13 @@ class RMSprop(Optimizer):
 
     def moved(self, p: Updating) -> Any:
         gradient, square = decayed(p, self.weight_decay), p.state("square")
-        square = p.update(square, self.alpha * square + (1 - self.alpha) * (gradient * gradient))
-        direction = gradient / (p.apply("Sqrt", square) + self.eps)
-        if self.momentum:
-            moment = p.state("momentum")
-            direction = p.update(moment, self.momentum * moment + direction)
-        return p.value - p.numbers[0] * direction
+        square = p.update(square, p.map(lambda v, g: self.alpha * v + (1 - self.alpha) * (g * g), square, gradient))
+        root = p.apply("Sqrt", square)
+        if not self.momentum:
+            return p.map(lambda w, s, g, lr: w - lr * (g / (s + self.eps)), p.value, root, gradient, p.numbers[0])
+        moment = p.state("momentum")
+        moved = p.map(lambda m, s, g: self.momentum * m + g / (s + self.eps), moment, root, gradient)
+        return p.map(lambda w, d, lr: w - lr * d, p.value, p.update(moment, moved), p.numbers[0])
 
 
 @exact
@@ -121,6 +135,8 @@ class Lion(Optimizer):
 
     def moved(self, p: Updating) -> Any:
         (first, second), mean = self.betas, p.state("mean")
-        move = p.numbers[0] * p.apply("Sign", first * mean + (1 - first) * p.gradient)
-        p.update(mean, second * mean + (1 - second) * p.gradient)
-        return p.value - (move + p.numbers[1] * p.value if self.weight_decay else move)
+        sign = p.apply("Sign", p.map(lambda m, g: first * m + (1 - first) * g, mean, p.gradient))
+        p.update(mean, p.map(lambda m, g: second * m + (1 - second) * g, mean, p.gradient))
+        if self.weight_decay:
+            return p.map(lambda w, s, lr, decay: w - (lr * s + decay * w), p.value, sign, *p.numbers)
+        return p.map(lambda w, s, lr: w - lr * s, p.value, sign, p.numbers[0])

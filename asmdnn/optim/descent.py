@@ -35,11 +35,13 @@ class SGD(Optimizer):
         direction = decayed(p, self.weight_decay)
         if self.momentum:
             kept = p.state("momentum")
-            moment = p.update(kept, self.momentum * kept + direction)
-            direction = direction + self.momentum * moment if self.nesterov else moment
-        return p.value - lr * direction
+            moment = p.update(kept, p.map(lambda m, g: self.momentum * m + g, kept, direction))
+            if self.nesterov:
+                return p.map(lambda w, g, m, lr: w - lr * (g + self.momentum * m), p.value, direction, moment, lr)
+            direction = moment
+        return p.map(lambda w, d, lr: w - lr * d, p.value, direction, lr)
 
 
 def decayed(p: Updating, weight_decay: float) -> Any:
     """The gradient of the loss and of weight_decay / 2 times the square of the parameter."""
-    return p.gradient + weight_decay * p.value if weight_decay else p.gradient
+    return p.map(lambda g, w: g + weight_decay * w, p.gradient, p.value) if weight_decay else p.gradient

@@ -34,6 +34,9 @@ class Updating(Protocol):
     def apply(self, op: str, *operands: Any) -> Any:
         """An operator of ONNX with one result."""
 
+    def map(self, function: Callable[..., Any], *operands: Any) -> Any:
+        """A function of elements, as `Graph.map` takes it, which becomes one pass over the operands."""
+
 
 class Optimizer:
     """A rule for parameters.  For one of your own, make a frozen dataclass with the fields lr and groups, whose

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ class StepRecipe:
     options: TrainingOptions
     engine: Engine
 
-    @property
+    @cached_property
     def optimizers(self) -> list[Optimizer]:
         """Each once, in the order of parameters."""
         found = list[Optimizer]()
@@ -41,7 +42,7 @@ class StepRecipe:
                 found.append(each)
         return found
 
-    @property
+    @cached_property
     def seeds(self) -> list[str]:
         """The inputs that dropout draws by."""
         return [name for name in self.graph._inputs if name.startswith(SEED)]

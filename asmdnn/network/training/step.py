@@ -1,6 +1,7 @@
 """A training step: one native call, which reads and writes parameters and an optimizer's moments in place."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from os import PathLike
 from typing import Any
 
@@ -51,7 +52,7 @@ class TrainingStep:
     def __reduce__(self) -> Any:
         return made_again, (self._recipe, None, dict(self._states), self.steps, self._calls)
 
-    @property
+    @cached_property
     def inputs(self) -> Inputs:
         """(dims, numpy type) by name."""
         own = {NUMBERS, *self._recipe.seeds}

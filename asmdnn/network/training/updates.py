@@ -1,6 +1,6 @@
 """The second half of a training step: what becomes of parameters and of all that an optimizer keeps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,6 +38,10 @@ class UpdatedParameter:
         made: Symbol = self.graph.single(op, *operands)
         return made
 
+    def map(self, function: Callable[..., Any], *operands: Any) -> Symbol:
+        made: Symbol = self.graph.map(function, *operands)
+        return made
+
 
 def add_updates(
     graph: Any,
@@ -56,7 +60,16 @@ def add_updates(
         became = graph.update(value, each.moved(p))
         if options.ema is not None:
             average = graph.state(f"{AVERAGE}{name}", dims, initial=graph._states[name].initial)
-            graph.update(average, options.ema * average + (1 - options.ema) * became)
+            graph.update(average, graph.map(averaging(options.ema), average, became))
+
+
+def averaging(kept: float) -> Callable[[Any, Any], Any]:
+    """The function of an average and of what it takes a share of."""
+
+    def moved(average: Any, value: Any) -> Any:
+        return kept * average + (1 - kept) * value
+
+    return moved
 
 
 def sum_of_squares(graph: Any, gradients: Sequence[Symbol]) -> Symbol:
