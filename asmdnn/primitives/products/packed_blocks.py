@@ -31,7 +31,7 @@ from asmdnn.primitives.products.cut import Cut
 from asmdnn.primitives.products.prepare import with_near_src
 from asmdnn.primitives.products.product import Matrix, Panels, Product
 from asmdnn.primitives.products.records import Laid, tile_records
-from asmdnn.primitives.products.rounds import ProductPiece, in_rounds, part, steps
+from asmdnn.primitives.products.rounds import ProductPiece, in_rounds, steps
 from asmdnn.primitives.products.schedule import views_of
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.products.tile_specs import DepthStep, steps_of
@@ -99,9 +99,9 @@ def add_blocks(assembly: Assembly, p: Product, target: Target) -> None:
 def pieces_along(p: Product, columns: int) -> Iterator[ProductPiece]:
     """The product in pieces of so many columns, and what is left; each round begins at the start of its block."""
     times, rest = divmod(p.n, columns)
-    yield ProductPiece(part(p, 1, 0, columns), ((times, steps(p, 1, columns) | {"weights": 0}),))
+    yield ProductPiece(p.columns(0, columns), ((times, steps(p, 1, columns) | {"weights": 0}),))
     if rest:
-        yield ProductPiece(part(p, 1, p.n - rest, p.n))
+        yield ProductPiece(p.columns(p.n - rest, p.n))
 
 
 def group_of_blocks(p: Product, block: Panels, ranges: Sequence[tuple[int, int]], target: Target) -> Phase:

@@ -186,35 +186,54 @@ class Product:
         return list(self.operands().items())
 
     def _with_batch(self, sizes: Sequence[int], steps: Mapping[str, Sequence[int]]) -> "Product":
-        moved = {n: replace(x, batch_bytes=tuple(steps[n])) for n, x in self._all()}
-        others = tuple(moved.pop(name) for name in self.other_names)
-        return replace(self, batch=tuple(sizes), others=others, **moved)  # type: ignore[arg-type]
+        return replace(
+            self._with({n: replace(x, batch_bytes=tuple(steps[n])) for n, x in self._all()}), batch=tuple(sizes)
+        )
 
-    def columns(self, begin: int, end: int, weights: Matrix | Panels) -> "Product":
-        """Columns [begin, end), whose weights are `weights`."""
-        dst = replace(self.dst, start_bytes=self.dst.start_bytes + begin * self.dst.column_bytes)
-        bias = self.bias
-        if bias is not None:
-            bias = replace(bias, start_bytes=bias.start_bytes + begin * bias.column_bytes)
-        others = tuple(replace(x, start_bytes=x.start_bytes + begin * x.column_bytes) for x in self.others)
-        return replace(self, n=end - begin, weights=weights, dst=dst, bias=bias, others=others)
+    def _with(self, operands: dict[str, "Matrix | Panels"]) -> "Product":
+        others = tuple(operands.pop(name) for name in self.other_names)
+        return replace(self, others=others, **operands)  # type: ignore[arg-type]
+
+    def distances(self, axis: int, size: int = 1) -> dict[str, int]:
+        """Bytes that operands move with `size` steps along an axis: a dim of the batch, then rows, columns, and k.
+
+        Operands that have not the axis are left out.  Columns of panels come in whole ones.
+        """
+        batch_dims, every = len(self.batch), self.operands()
+        if axis < batch_dims:
+            return {name: size * x.batch_bytes[axis] for name, x in every.items()}
+        if axis == batch_dims:
+            return {name: size * x.row_bytes for name, x in every.items() if name not in ("weights", "packed")}
+        if axis == batch_dims + 1:
+            return {
+                name: size // x.columns * x.panel_bytes if isinstance(x, Panels) else size * x.column_bytes
+                for name, x in every.items()
+                if name != "src"
+            }
+        found = {"src": size * self.src.column_bytes, "weights": size * self.weights_step}
+        return found | ({"packed": size * self.packed.row_bytes} if self.packed else {})
+
+    def part(self, axis: int, begin: int, end: int) -> "Product":
+        """[begin, end) along an axis, which counts as in `distances`."""
+        moves, batch_dims, size = self.distances(axis, begin), len(self.batch), end - begin
+        p = self._with({n: replace(x, start_bytes=x.start_bytes + moves.get(n, 0)) for n, x in self._all()})
+        if axis < batch_dims:
+            return replace(p, batch=(*p.batch[:axis], size, *p.batch[axis + 1 :]))
+        if axis == batch_dims:
+            return replace(p, m=size)
+        if axis == batch_dims + 1:
+            return replace(p, n=size)
+        return replace(p, k=size, missing=p.missing if end == p.k else 0)
 
     def rows(self, begin: int, end: int) -> "Product":
-        """Rows [begin, end)."""
-        moved = {
-            name: replace(x, start_bytes=x.start_bytes + begin * x.row_bytes)
-            for name, x in (("src", self.src), ("dst", self.dst), ("bias", self.bias))
-            if x is not None
-        }
-        others = tuple(replace(x, start_bytes=x.start_bytes + begin * x.row_bytes) for x in self.others)
-        return replace(self, m=end - begin, others=others, **moved)  # type: ignore[arg-type]
+        return self.part(len(self.batch), begin, end)
+
+    def columns(self, begin: int, end: int) -> "Product":
+        return self.part(len(self.batch) + 1, begin, end)
 
     def depths(self, begin: int, end: int) -> "Product":
         """The part of the sum over k in [begin, end)."""
-        src = replace(self.src, start_bytes=self.src.start_bytes + begin * self.src.column_bytes)
-        weights = replace(self.weights, start_bytes=self.weights.start_bytes + begin * self.weights_step)
-        missing = self.missing if end == self.k else 0
-        return replace(self, k=end - begin, src=src, weights=weights, missing=missing)
+        return self.part(len(self.batch) + 2, begin, end)
 
 
 def matrix_of(name: str, desc: MemoryDesc) -> Matrix:

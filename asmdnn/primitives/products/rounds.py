@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from asmdnn.planning.phase import Phase, Repeat
-from asmdnn.primitives.products.product import Matrix, Panels, Product
+from asmdnn.primitives.products.product import Product
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,44 +34,17 @@ def pieces_of(p: Product, tile: tuple[int, int], most: int, together: int) -> li
     steps_of_one = max(1, min(most, together) * units[axis] // tiles)
     times, size = units[axis] // steps_of_one, steps_of_one * [*[1] * len(p.batch), rows, columns][axis]
     found = []
-    for piece in pieces_of(part(p, axis, 0, size), tile, most, together):
+    for piece in pieces_of(p.part(axis, 0, size), tile, most, together):
         found.append(replace(piece, loops=((times, steps(p, axis, size)), *piece.loops)))
     end = [*p.batch, p.m, p.n][axis]
-    rest = pieces_of(part(p, axis, times * size, end), tile, most, together) if times * size < end else []
+    rest = pieces_of(p.part(axis, times * size, end), tile, most, together) if times * size < end else []
     return found + rest
-
-
-def part(p: Product, axis: int, begin: int, end: int) -> Product:
-    """[begin, end) of a dim of the batch, of the rows, or of the columns."""
-    if axis == len(p.batch):
-        return p.rows(begin, end)
-    moved = {name: shifted(x, bytes_of(x, name, p, axis, begin)) for name, x in p.operands().items()}
-    others = tuple(moved.pop(name) for name in p.other_names)
-    if axis > len(p.batch):
-        return replace(p, n=end - begin, others=others, **moved)  # type: ignore[arg-type]
-    batch = (*p.batch[:axis], end - begin, *p.batch[axis + 1 :])
-    return replace(p, batch=batch, others=others, **moved)  # type: ignore[arg-type]
 
 
 def steps(p: Product, axis: int, size: int) -> dict[str, int]:
     """How far every operand, and what is prefetched, moves with so many steps along an axis."""
-    found = {name: bytes_of(x, name, p, axis, size) for name, x in p.operands().items()}
-    return found | {"ahead": found["weights"]}
-
-
-def bytes_of(x: Matrix | Panels, name: str, p: Product, axis: int, size: int) -> int:
-    """From an element of an operand to the one `size` steps further."""
-    if axis < len(p.batch):
-        return size * x.batch_bytes[axis]
-    if axis == len(p.batch):
-        return 0 if name in ("weights", "packed") else size * x.row_bytes
-    if isinstance(x, Panels):
-        return size // x.columns * x.panel_bytes
-    return 0 if name == "src" else size * x.column_bytes
-
-
-def shifted(x: Matrix | Panels, by: int) -> Matrix | Panels:
-    return replace(x, start_bytes=x.start_bytes + by)
+    found = p.distances(axis, size)
+    return found | {"ahead": found.get("weights", 0)}
 
 
 def in_rounds(phases: Sequence[Phase], piece: ProductPiece, arguments: Sequence[str], is_first: bool) -> list[Phase]:
