@@ -6,6 +6,7 @@ dst[b, m, n] = bias[b, m, n] + sum over k of src[b, m, k] * weights[b, k, n]
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.isa.dot import F32, Types
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
@@ -129,6 +130,11 @@ class Product:
         return tuple(f"operand {i}" for i in range(len(self.others)))
 
     @property
+    def arguments(self) -> tuple[str, ...]:
+        """Of tiles' kernels."""
+        return (*ARGUMENTS, *self.other_names)
+
+    @property
     def matrix_bytes(self) -> int:
         """Of one matrix of the batch: src, weights and dst."""
         read = self.m * self.k * self.src.element_bytes + self.k * self.n * self.weights.element_bytes
@@ -195,22 +201,23 @@ class Product:
         return replace(self, others=others, **operands)  # type: ignore[arg-type]
 
     def distances(self, axis: int, size: int = 1) -> dict[str, int]:
-        """Bytes that operands move with `size` steps along an axis: a dim of the batch, then rows, columns, and k.
+        """Bytes that arguments of tiles move with `size` steps along an axis: a dim of the batch, rows, columns, or k.
 
-        Operands that have not the axis are left out.  Columns of panels come in whole ones.
+        What has not the axis is left out.  What is prefetched, `ahead`, are weights.  Panels are taken whole.
         """
-        batch_dims, every = len(self.batch), self.operands()
+        batch_dims, every = len(self.batch), self.operands() | {"ahead": self.weights}
         if axis < batch_dims:
             return {name: size * x.batch_bytes[axis] for name, x in every.items()}
         if axis == batch_dims:
-            return {name: size * x.row_bytes for name, x in every.items() if name not in ("weights", "packed")}
+            return {name: size * x.row_bytes for name, x in every.items() if name not in ("weights", "packed", "ahead")}
         if axis == batch_dims + 1:
             return {
                 name: size // x.columns * x.panel_bytes if isinstance(x, Panels) else size * x.column_bytes
                 for name, x in every.items()
                 if name != "src"
             }
-        found = {"src": size * self.src.column_bytes, "weights": size * self.weights_step}
+        weights = size * self.weights_step
+        found = {"src": size * self.src.column_bytes, "weights": weights, "ahead": weights}
         return found | ({"packed": size * self.packed.row_bytes} if self.packed else {})
 
     def part(self, axis: int, begin: int, end: int) -> "Product":

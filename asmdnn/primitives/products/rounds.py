@@ -4,7 +4,7 @@ Planning takes time and memory by the records that are written out.  A round has
 caches that it repeats as good as none.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -14,7 +14,7 @@ from asmdnn.primitives.products.product import Product
 
 @dataclass(frozen=True, slots=True)
 class ProductPiece:
-    """A product, and what stands for it: `times` it, each operand steps[name] bytes further; outermost loop first."""
+    """A product, and what stands for it: `times` it, each argument steps[name] bytes further; outermost loop first."""
 
     product: Product
     loops: tuple[tuple[int, dict[str, int]], ...] = ()
@@ -33,21 +33,15 @@ def pieces_of(p: Product, tile: tuple[int, int], most: int, together: int) -> li
         return [ProductPiece(p)]
     steps_of_one = max(1, min(most, together) * units[axis] // tiles)
     times, size = units[axis] // steps_of_one, steps_of_one * [*[1] * len(p.batch), rows, columns][axis]
-    found = []
-    for piece in pieces_of(p.part(axis, 0, size), tile, most, together):
-        found.append(replace(piece, loops=((times, steps(p, axis, size)), *piece.loops)))
+    first, distances = p.part(axis, 0, size), p.distances(axis, size)
     end = [*p.batch, p.m, p.n][axis]
-    rest = pieces_of(p.part(axis, times * size, end), tile, most, together) if times * size < end else []
-    return found + rest
+    rest = p.part(axis, times * size, end) if times * size < end else None
+    pieces = pieces_of(first, tile, most, together)
+    found = [replace(piece, loops=((times, distances), *piece.loops)) for piece in pieces]
+    return found + (pieces_of(rest, tile, most, together) if rest else [])
 
 
-def steps(p: Product, axis: int, size: int) -> dict[str, int]:
-    """How far every operand, and what is prefetched, moves with so many steps along an axis."""
-    found = p.distances(axis, size)
-    return found | {"ahead": found.get("weights", 0)}
-
-
-def in_rounds(phases: Sequence[Phase], piece: ProductPiece, arguments: Sequence[str], is_first: bool) -> list[Phase]:
+def in_rounds(phases: Iterable[Phase], piece: ProductPiece, arguments: Sequence[str], is_first: bool) -> list[Phase]:
     """The phases of a piece, again and again; behind other pieces they are apart from them."""
     repeats = tuple(Repeat(times, tuple(step.get(name, 0) for name in arguments)) for times, step in piece.loops)
     made = [replace(phase, repeats=repeats) for phase in phases] if repeats else list(phases)
