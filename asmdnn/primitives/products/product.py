@@ -157,14 +157,14 @@ class Product:
         """The same with fewer batch dims: none of size 1, neighbours that count on from each other as one, and a batch
         that shares its weights as more rows."""
         kept = [i for i, size in enumerate(self.batch) if size != 1]
-        steps = {name: [x.batch_bytes[i] for i in kept] for name, x in self._all()}
+        steps = {name: [x.batch_bytes[i] for i in kept] for name, x in self.operands().items()}
         p = self._with_batch([self.batch[i] for i in kept], steps)
         i = 0
         while i + 1 < len(p.batch):
             inner = p.batch[i + 1]
-            if all(x.batch_bytes[i] == inner * x.batch_bytes[i + 1] for _, x in p._all()):
+            if all(x.batch_bytes[i] == inner * x.batch_bytes[i + 1] for _, x in p.operands().items()):
                 sizes = [*p.batch[:i], p.batch[i] * inner, *p.batch[i + 2 :]]
-                p = p._with_batch(sizes, {n: [*x.batch_bytes[:i], *x.batch_bytes[i + 1 :]] for n, x in p._all()})
+                p = p._with_batch(sizes, {n: [*x.batch_bytes[:i], *x.batch_bytes[i + 1 :]] for n, x in p.operands().items()})
             else:
                 i += 1
         return p._rows_from_batch()
@@ -185,15 +185,12 @@ class Product:
             p = replace(
                 self, src=moved(self.src), dst=moved(self.dst), bias=self.bias and moved(self.bias), others=others
             )
-        p = p._with_batch(p.batch[:-1], {n: x.batch_bytes[:-1] for n, x in p._all()})
+        p = p._with_batch(p.batch[:-1], {n: x.batch_bytes[:-1] for n, x in p.operands().items()})
         return replace(p, m=self.m * self.batch[-1])._rows_from_batch()
-
-    def _all(self) -> list[tuple[str, "Matrix | Panels"]]:
-        return list(self.operands().items())
 
     def _with_batch(self, sizes: Sequence[int], steps: Mapping[str, Sequence[int]]) -> "Product":
         return replace(
-            self._with({n: replace(x, batch_bytes=tuple(steps[n])) for n, x in self._all()}), batch=tuple(sizes)
+            self._with({n: replace(x, batch_bytes=tuple(steps[n])) for n, x in self.operands().items()}), batch=tuple(sizes)
         )
 
     def _with(self, operands: dict[str, "Matrix | Panels"]) -> "Product":
@@ -223,7 +220,7 @@ class Product:
     def part(self, axis: int, begin: int, end: int) -> "Product":
         """[begin, end) along an axis, which counts as in `distances`."""
         moves, batch_dims, size = self.distances(axis, begin), len(self.batch), end - begin
-        p = self._with({n: replace(x, start_bytes=x.start_bytes + moves.get(n, 0)) for n, x in self._all()})
+        p = self._with({n: replace(x, start_bytes=x.start_bytes + moves.get(n, 0)) for n, x in self.operands().items()})
         if axis < batch_dims:
             return replace(p, batch=(*p.batch[:axis], size, *p.batch[axis + 1 :]))
         if axis == batch_dims:
