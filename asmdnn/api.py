@@ -4,6 +4,7 @@ from asmdnn import ops, optim, recurrent, show
 from asmdnn.aten.module import TorchNetwork, from_torch
 from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
 from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemented
+from asmdnn.export.writing import export_c
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_memory_limits
 from asmdnn.network.building import Graph
@@ -180,6 +181,7 @@ __all__ = [
     "clip",
     "cos",
     "exp",
+    "export_c",
     "f8_e4m3",
     "f8_e5m2",
     "f16",

@@ -5,8 +5,9 @@ from typing import Any
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.jit import packs
-from asmdnn.jit.tuned_folder import look_again
 from asmdnn.ops.calls import calls
+from asmdnn.planning.own_row import forget_row
+from asmdnn.primitives.core.engine import forget_engines
 from asmdnn.primitives.core.implementation import plans
 from asmdnn.runtime.caches import Cache
 from asmdnn.runtime.execution import kernel_cache, live_programs, programs
@@ -89,7 +90,8 @@ def clear_caches() -> None:
     """
     for cache in (calls, networks, programs, plans, scratch_pool):
         cache.clear()
-    look_again()
+    forget_row()
+    forget_engines()
 
 
 def set_memory_limits(**limit_bytes: int) -> None:

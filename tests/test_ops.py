@@ -266,7 +266,7 @@ def test_numpy_integers(data: Data) -> None:
         ((2, 0, 9, 8), (16, 0, 3, 3), None, {}, "empty dim"),
         ((2, 3, 9, 8), (0, 3, 3, 3), None, {}, "empty dim"),
         ((2, 3, 9, 8), (16, 3, 0, 3), None, {}, "empty dim"),
-        ((2, 3, 9, 8), (16, 3, 3, 3), None, {"post_ops": ["relu"]}, r"post_ops\[0\] must be a Sum, Eltwise"),
+        ((2, 3, 9, 8), (16, 3, 3, 3), None, {"post_ops": [b"relu"]}, r"post_ops\[0\] must be a Sum, Eltwise"),
         ((2, 3, 9, 8), (16, 3, 3, 3), None, {"engine": "cpu"}, "engine must be an Engine, not str"),
     ],
 )

@@ -37,11 +37,13 @@ def run(arguments: Sequence[str]) -> int:
         raise InvalidArguments(f"cache: expected list, prune [SIZE] or clear, not '{' '.join(arguments)}'")
     store = DiskStore(default_directory())
     if command == "clear":
+        from asmdnn.planning import own_row
         from asmdnn.runtime.rates import forget  # not above: the other words do not need numpy
 
         plans = _plans(DiskStore(tuned_directory()).clear())
+        row = ", the numbers of this machine" * own_row.remove()
         rates = " and the measured rates" * forget()
-        print(f"{store.clear()} kernels and networks{plans}{rates} removed from {store.directory}")
+        print(f"{store.clear()} kernels and networks{plans}{row}{rates} removed from {store.directory}")
     elif command == "prune":
         files, size = store.prune(parse_size("SIZE", sizes[0]) if sizes else size_limit())
         plans = _plans(_forget_stale())
@@ -71,7 +73,7 @@ def _listed(store: DiskStore) -> dict[str, Any]:
         for kind, entries in (("kernels", store.list()), ("networks", store.images()))
     }
     tuned = [{"key": key, "choice": choice and asdict(choice)} for key, choice in _tuned()]
-    return {"directory": str(store.directory), "enabled": enabled(), **found, "tuned": tuned}
+    return {"directory": str(store.directory), "enabled": enabled(), **found, "tuned": tuned, "machine": _rows()}
 
 
 def _tuned() -> "list[tuple[str, Choice | None]]":
@@ -84,7 +86,21 @@ def _tuned() -> "list[tuple[str, Choice | None]]":
     return list(tuned.choices())
 
 
+def _rows() -> dict[str, dict[str, Any]]:
+    """The numbers that asmdnn tune --machine has kept for this CPU, by level."""
+    if not tuned_directory().is_dir():
+        return {}
+    from asmdnn.isa.vectors import F32_LEVELS
+    from asmdnn.planning import own_row
+
+    rows = {isa: own_row.kept(isa) for isa in map(str, F32_LEVELS)}
+    return {isa: {name: own_row.as_json(row[name]) for name in row} for isa, row in rows.items() if row}
+
+
 def _list_tuned() -> None:
+    for isa, row in _rows().items():
+        numbers = ", ".join(f"{name} {value}" for name, value in row.items())
+        print(f"tuned  {isa} on this CPU: {numbers}")
     for key, choice in _tuned():
         print(f"tuned  {key[:12]}  {f'{choice.problem}  {choice}' if choice else 'of another version'}")
 

@@ -11,9 +11,9 @@ from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 
 USAGE = """asmdnn compare [--change=PERCENT] [--slower=PERCENT] [--json] BEFORE AFTER
-BEFORE and AFTER are files that asmdnn bench wrote with --json=FILE.  Problems of
-both are compared by their median times; how they were measured (--isa, --threads,
---peer, times) may differ.  1.10 says that AFTER is 1.10 times as fast.
+BEFORE and AFTER are JSON files of asmdnn bench.  Problems of both are compared by
+their median times; how they were measured (level, threads, peer, times) may
+differ.  1.10 says that AFTER is 1.10 times as fast.
   --change=PERCENT   list problems that changed by more than this, 3 by default
   --slower=PERCENT   exit with status 1 if one became slower by more than this
   --json             one JSON object

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from asmdnn import __version__, environment
 from asmdnn.errors import AsmdnnError, InvalidArguments
-from asmdnn.isa.dot import dot_class, multiplied
+from asmdnn.isa.dot import BF16, dot_class, multiplied
 from asmdnn.jit.store import default_directory, enabled
 from asmdnn.planning.host import detected, effective_isa, executable_isas, host
 from asmdnn.runtime import threads
@@ -66,7 +66,7 @@ def _effective_isa() -> str:
 
 def _products() -> str:
     """The types of src and weights of products, by what the level in use does with them."""
-    found: dict[str, list[str]] = {"native": [], "widened": []}
+    found: dict[str, list[str]] = {"native": [], "native for few rows": [], "widened": []}
     try:
         isa = str(effective_isa())
     except AsmdnnError:
@@ -74,7 +74,9 @@ def _products() -> str:
     for src, weights in ((f32, f32), (bf16, bf16), (f16, f16), (u8, s8), (s8, s8)):
         types = multiplied(src, weights, isa)
         is_native = types.src == src and dot_class(types, isa).is_native
-        found["native" if is_native else "widened"].append(str(src) if src == weights != s8 else f"{src} x {weights}")
+        is_slow = types == BF16 and host().tuning_at(isa).products.bf16_cycles > BF16.group
+        how = ("native for few rows" if is_slow else "native") if is_native else "widened"
+        found[how].append(str(src) if src == weights != s8 else f"{src} x {weights}")
     return "; ".join(f"{how}: {', '.join(pairs)}" for how, pairs in found.items() if pairs)
 
 

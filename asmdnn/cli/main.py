@@ -24,15 +24,17 @@ COMMANDS = {
     "tune": "measure what planners choose from for a problem, keep the fastest",
     "pack": "kernels and plans in one file, for processes without PeachPy",
     "dump": "kernels as bytes, assembly, ELF objects and C headers",
+    "export": "a network or a primitive for C: object, header, shared library",
     "prove": "that kernels keep to ISA level, footprint and ABI; nothing is run",
     "explain": "every instruction of a problem's kernels, its schedule, and why",
     "analyze": "what the loops of a problem's kernels cost; the roofline",
+    "completion": "a script for bash or zsh that completes all these words",
     "show": "a memory format as text or picture: which element lies where",
 }
 
 
 def usage() -> str:
-    lines = "\n".join(f"  {name:<8} {text}" for name, text in COMMANDS.items())
+    lines = "\n".join(f"  {name:<10} {text}" for name, text in COMMANDS.items())
     more = "asmdnn help COMMAND, or COMMAND --help, says more; asmdnn --version the version."
     return f"usage: asmdnn COMMAND [...]\n\n{lines}\n\n{more}"
 

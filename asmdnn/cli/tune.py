@@ -17,6 +17,9 @@ attributes, ISA level, CPU class and version; for any number of threads, so that
   --max-ms-per-prb=20000   time for a problem, default 3000 ms
 Other options of problems are those of asmdnn bench. asmdnn cache list shows what is kept, asmdnn cache clear removes
 it, and ASMDNN_TUNED=no passes it over.
+asmdnn tune --machine [--isa=LEVEL] [--only=NUMBER,..] [--max-ms-per-prb=1000] [--json]
+Measures the numbers that planners choose by instead, beside those of the CPU's class, in some minutes on an idle
+machine, and keeps those that are better here. --only=moves, or --only=moves.page_bytes: some of them.
 Problem sets: {sets}
 Example: asmdnn tune --conv --alg=auto --dir=FWD_I --threads=1 mb1ic64ih56oc64oh56kh3ph1"""
 
@@ -28,6 +31,10 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     if not enabled():
         raise Unimplemented("tune: ASMDNN_CACHE=0 leaves no place to keep what is measured: unset it")
+    if "--machine" in arguments:
+        from asmdnn.cli.tune_machine import run as tune_machine
+
+        return tune_machine(arguments)
     if not Reader().count(arguments, Path.cwd()):
         raise InvalidArguments("tune: no problem is given; name one, or a set with --batch=resnet_50")
     from asmdnn.bench.tune import run as tune  # not above: help needs neither numpy nor the library

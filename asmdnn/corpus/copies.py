@@ -228,7 +228,8 @@ def quotient_specs() -> Iterator[QuotientSpec]:
 
 
 def compensation_specs() -> Iterator[CompensationSpec]:
-    """A lane or a register for each output, dense rows around a vector and the loop; all counts; repeats and steps."""
+    """A lane or a register for each output, dense rows around a vector and the loop; all counts; repeats and steps;
+    sums of columns in words."""
     for dense in (1, 2, 4):
         for outputs in (*range(1, 9), 9, 16, 31, 64):
             repeats = 1 + outputs % 3
@@ -243,6 +244,8 @@ def compensation_specs() -> Iterator[CompensationSpec]:
         yield CompensationSpec(REORDER_ISA, outputs, 270, 270)
     for outputs in (1, 5, 8, 13):
         yield CompensationSpec(REORDER_ISA, outputs, 1, 3, 2, 50, dst_step=20)
+    for outputs, repeats, step in ((32, 2, 40), (64, 8, 67), (32, 3, -35), (32, 255, 1), (32, 256, 1)):
+        yield CompensationSpec(REORDER_ISA, outputs, 1, 1, repeats, step)
 
 
 def blocks(conversion: Conversion, scales: tuple[int, int]) -> Iterator[ConvertSpec | ConvertTransposeSpec]:

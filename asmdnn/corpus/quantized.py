@@ -125,9 +125,30 @@ def unpacked(isa: str) -> Iterator[UnpackedProductSpec]:
         )
 
 
+def coded(isa: str) -> Iterator[UnpackedProductSpec]:
+    """Weights that are signed, and nibbles in the order of k."""
+    lanes = lanes_of(isa)
+    for bits, signed in ((4, True), (4, False), (8, True)):
+        for count in (1, 3):
+            yield UnpackedProductSpec(
+                isa,
+                count,
+                columns=2 * lanes,
+                vectors=2,
+                depth=64,
+                group=32,
+                src_row_bytes=4 * 64,
+                dst_row_bytes=8 * lanes,
+                offsets=not signed,
+                bits=bits,
+                signed=signed,
+                in_order=True,
+            )
+
+
 FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {
     **of_levels("quantize", rows=rows),
-    **of_levels("unpacked", products=unpacked),
+    **of_levels("unpacked", products=unpacked, coded=coded),
     **{f"nibbles-{isa}": partial(products, isa.name) for isa in DOTS},
     **{f"octets-{isa}": partial(octets, isa.name) for isa in DOTS},
 }

@@ -13,24 +13,26 @@ from asmdnn.dump.unwind import eh_frame
 
 _FILE_HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION_HEADER: Final = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL: Final = struct.Struct("<IBBHQQ")
-_RELOCATION: Final = struct.Struct("<QQq")
+SYMBOL: Final = struct.Struct("<IBBHQQ")
+RELOCATION: Final = struct.Struct("<QQq")
 
 _IDENTITY: Final = b"\x7fELF" + bytes((2, 1, 1, 0)) + bytes(8)  # 64 bits, little endian, version 1, System V
 _RELOCATABLE, _X86_64, _VERSION = 1, 62, 1
-_PROGBITS, _SYMTAB, _STRTAB, _RELA, _UNWIND = 1, 2, 3, 4, 0x70000001
-_ALLOC, _EXECUTE, _INFO_LINK = 2, 4, 0x40
-_LOCAL, _GLOBAL = 0 << 4, 1 << 4
-_OBJECT, _FUNC, _SECTION = 1, 2, 3
-_PC32: Final = 2
-_CODE_ALIGNMENT: Final = 64  # constants are addressed relative to the code, and aligned by up to 64
+PROGBITS, SYMTAB, STRTAB, RELA, UNWIND = 1, 2, 3, 4, 0x70000001
+WRITE, ALLOC, EXECUTE, INFO_LINK = 1, 2, 4, 0x40
+LOCAL, GLOBAL = 0 << 4, 1 << 4
+OBJECT, FUNC, SECTION = 1, 2, 3
+ABSOLUTE_64, RELATIVE_32 = 1, 2  # relocations: R_X86_64_64, R_X86_64_PC32
+CODE_ALIGNMENT: Final = 64  # constants are addressed relative to the code, and aligned by up to 64
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
+    """link, info: as the ABI has them, by the section's number; the null section has number 0."""
+
     name: str
     kind: int
-    data: bytes = b""
+    data: bytes | bytearray | memoryview = b""
     flags: int = 0
     alignment: int = 1
     link: int = 0
@@ -44,28 +46,28 @@ def relocatable(kernel: DumpedKernel) -> bytes:
     `cc main.c NAME.o` links it.  The stack stays non-executable.
     """
     text, eh, symtab, strtab = 1, 2, 5, 6
-    names = _Strings()
+    names = StringTable()
     frames = eh_frame(kernel.listing, kernel.tables)
     pool_bytes = len(kernel.data) - kernel.constants_offset
-    section = _SYMBOL.pack(0, _LOCAL | _SECTION, 0, text, 0, 0)
-    pool = _SYMBOL.pack(names.add("constants"), _LOCAL | _OBJECT, 0, text, kernel.constants_offset, pool_bytes)
-    function = _SYMBOL.pack(names.add(kernel.symbol), _GLOBAL | _FUNC, 0, text, 0, kernel.code_bytes)
-    local = [bytes(_SYMBOL.size), section, *[pool] * bool(pool_bytes)]
-    relocation = _RELOCATION.pack(frames.start_field, 1 << 32 | _PC32, 0)  # against symbol 1, the section
-    return _file([
-        Section(".text", _PROGBITS, kernel.data, _ALLOC | _EXECUTE, _CODE_ALIGNMENT),
-        Section(".eh_frame", _UNWIND, frames.data, _ALLOC, 8),
-        Section(".rela.eh_frame", _RELA, relocation, _INFO_LINK, 8, link=symtab, info=eh, entry_bytes=_RELOCATION.size),
-        Section(".note.GNU-stack", _PROGBITS),
+    section = SYMBOL.pack(0, LOCAL | SECTION, 0, text, 0, 0)
+    pool = SYMBOL.pack(names.add("constants"), LOCAL | OBJECT, 0, text, kernel.constants_offset, pool_bytes)
+    function = SYMBOL.pack(names.add(kernel.symbol), GLOBAL | FUNC, 0, text, 0, kernel.code_bytes)
+    local = [bytes(SYMBOL.size), section, *[pool] * bool(pool_bytes)]
+    relocation = RELOCATION.pack(frames.start_field, 1 << 32 | RELATIVE_32, 0)  # against symbol 1, the section
+    return elf_file([
+        Section(".text", PROGBITS, kernel.data, ALLOC | EXECUTE, CODE_ALIGNMENT),
+        Section(".eh_frame", UNWIND, frames.data, ALLOC, 8),
+        Section(".rela.eh_frame", RELA, relocation, INFO_LINK, 8, link=symtab, info=eh, entry_bytes=RELOCATION.size),
+        Section(".note.GNU-stack", PROGBITS),
         Section(
-            ".symtab", _SYMTAB, b"".join(local) + function, 0, 8,
-            link=strtab, info=len(local), entry_bytes=_SYMBOL.size,
+            ".symtab", SYMTAB, b"".join(local) + function, 0, 8,
+            link=strtab, info=len(local), entry_bytes=SYMBOL.size,
         ),
-        Section(".strtab", _STRTAB, bytes(names.data)),
+        Section(".strtab", STRTAB, bytes(names.data)),
     ])  # fmt: skip
 
 
-class _Strings:
+class StringTable:
     """A string table: names ended by 0, the first one empty."""
 
     def __init__(self) -> None:
@@ -78,12 +80,12 @@ class _Strings:
         return offset
 
 
-def _file(sections: Sequence[Section]) -> bytes:
-    """File header, the sections' bytes, then the table of their headers, in which the first is null."""
-    names = _Strings()
+def elf_file(sections: Sequence[Section]) -> bytes:
+    """A relocatable file: header, the sections' bytes, then the table of their headers, in which the first is null."""
+    names = StringTable()
     starts = [names.add(section.name) for section in sections]
     starts.append(names.add(".shstrtab"))
-    everything = [*sections, Section(".shstrtab", _STRTAB, bytes(names.data))]
+    everything = [*sections, Section(".shstrtab", STRTAB, bytes(names.data))]
     body = bytearray(_FILE_HEADER.size)
     headers = [bytes(_SECTION_HEADER.size)]
     for start, s in zip(starts, everything, strict=True):

@@ -6,7 +6,7 @@ permission of the kernel besides (arch_prctl(ARCH_REQ_XCOMP_PERM)), asked for by
 Source: Intel manual, volume 2, CPUID; AMD manual, volume 3, appendix E (cache topology).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, NamedTuple
@@ -18,7 +18,7 @@ _AVX512_STATE: Final = 0xE6  # and k, upper halves of zmm0-15, zmm16-31
 _TILE_STATE: Final = 0x60000
 
 
-class _Bit(NamedTuple):
+class CpuidBit(NamedTuple):
     """Where CPUID reports a feature, and the XCR0 bits without which it cannot be used."""
 
     name: str
@@ -30,41 +30,41 @@ class _Bit(NamedTuple):
 
 _EAX, _EBX, _ECX, _EDX = range(4)
 _FEATURES: Final = (
-    _Bit("avx", (1, 0), _ECX, 28, _AVX_STATE),
-    _Bit("fma", (1, 0), _ECX, 12, _AVX_STATE),
-    _Bit("f16c", (1, 0), _ECX, 29, _AVX_STATE),
-    _Bit("avx2", (7, 0), _EBX, 5, _AVX_STATE),
-    _Bit("bmi1", (7, 0), _EBX, 3, 0),
-    _Bit("bmi2", (7, 0), _EBX, 8, 0),
-    _Bit("avx_vnni", (7, 1), _EAX, 4, _AVX_STATE),
-    _Bit("avx512f", (7, 0), _EBX, 16, _AVX512_STATE),
-    _Bit("avx512dq", (7, 0), _EBX, 17, _AVX512_STATE),
-    _Bit("avx512cd", (7, 0), _EBX, 28, _AVX512_STATE),
-    _Bit("avx512bw", (7, 0), _EBX, 30, _AVX512_STATE),
-    _Bit("avx512vl", (7, 0), _EBX, 31, _AVX512_STATE),
-    _Bit("avx512_vnni", (7, 0), _ECX, 11, _AVX512_STATE),
-    _Bit("avx512_fp16", (7, 0), _EDX, 23, _AVX512_STATE),
-    _Bit("avx512_bf16", (7, 1), _EAX, 5, _AVX512_STATE),
-    _Bit("amx_bf16", (7, 0), _EDX, 22, _TILE_STATE),
-    _Bit("amx_tile", (7, 0), _EDX, 24, _TILE_STATE),
-    _Bit("amx_int8", (7, 0), _EDX, 25, _TILE_STATE),
+    CpuidBit("avx", (1, 0), _ECX, 28, _AVX_STATE),
+    CpuidBit("fma", (1, 0), _ECX, 12, _AVX_STATE),
+    CpuidBit("f16c", (1, 0), _ECX, 29, _AVX_STATE),
+    CpuidBit("avx2", (7, 0), _EBX, 5, _AVX_STATE),
+    CpuidBit("bmi1", (7, 0), _EBX, 3, 0),
+    CpuidBit("bmi2", (7, 0), _EBX, 8, 0),
+    CpuidBit("avx_vnni", (7, 1), _EAX, 4, _AVX_STATE),
+    CpuidBit("avx512f", (7, 0), _EBX, 16, _AVX512_STATE),
+    CpuidBit("avx512dq", (7, 0), _EBX, 17, _AVX512_STATE),
+    CpuidBit("avx512cd", (7, 0), _EBX, 28, _AVX512_STATE),
+    CpuidBit("avx512bw", (7, 0), _EBX, 30, _AVX512_STATE),
+    CpuidBit("avx512vl", (7, 0), _EBX, 31, _AVX512_STATE),
+    CpuidBit("avx512_vnni", (7, 0), _ECX, 11, _AVX512_STATE),
+    CpuidBit("avx512_fp16", (7, 0), _EDX, 23, _AVX512_STATE),
+    CpuidBit("avx512_bf16", (7, 1), _EAX, 5, _AVX512_STATE),
+    CpuidBit("amx_bf16", (7, 0), _EDX, 22, _TILE_STATE),
+    CpuidBit("amx_tile", (7, 0), _EDX, 24, _TILE_STATE),
+    CpuidBit("amx_int8", (7, 0), _EDX, 25, _TILE_STATE),
 )
 
 
 _EXTENSIONS: Final = (  # that no level has; what functions of their own may ask for
-    _Bit("pclmulqdq", (1, 0), _ECX, 1, 0),
-    _Bit("movbe", (1, 0), _ECX, 22, 0),
-    _Bit("popcnt", (1, 0), _ECX, 23, 0),
-    _Bit("aes", (1, 0), _ECX, 25, 0),
-    _Bit("rdrand", (1, 0), _ECX, 30, 0),
-    _Bit("rdseed", (7, 0), _EBX, 18, 0),
-    _Bit("adx", (7, 0), _EBX, 19, 0),
-    _Bit("avx512_ifma", (7, 0), _EBX, 21, _AVX512_STATE),
-    _Bit("sha", (7, 0), _EBX, 29, 0),
-    _Bit("avx512_vbmi", (7, 0), _ECX, 1, _AVX512_STATE),
-    _Bit("vpclmulqdq", (7, 0), _ECX, 10, _AVX_STATE),
-    _Bit("avx512_vpopcntdq", (7, 0), _ECX, 14, _AVX512_STATE),
-    _Bit("lzcnt", (0x80000001, 0), _ECX, 5, 0),
+    CpuidBit("pclmulqdq", (1, 0), _ECX, 1, 0),
+    CpuidBit("movbe", (1, 0), _ECX, 22, 0),
+    CpuidBit("popcnt", (1, 0), _ECX, 23, 0),
+    CpuidBit("aes", (1, 0), _ECX, 25, 0),
+    CpuidBit("rdrand", (1, 0), _ECX, 30, 0),
+    CpuidBit("rdseed", (7, 0), _EBX, 18, 0),
+    CpuidBit("adx", (7, 0), _EBX, 19, 0),
+    CpuidBit("avx512_ifma", (7, 0), _EBX, 21, _AVX512_STATE),
+    CpuidBit("sha", (7, 0), _EBX, 29, 0),
+    CpuidBit("avx512_vbmi", (7, 0), _ECX, 1, _AVX512_STATE),
+    CpuidBit("vpclmulqdq", (7, 0), _ECX, 10, _AVX_STATE),
+    CpuidBit("avx512_vpopcntdq", (7, 0), _ECX, 14, _AVX512_STATE),
+    CpuidBit("lzcnt", (0x80000001, 0), _ECX, 5, 0),
 )
 EXTENSIONS: Final = tuple(bit.name for bit in _EXTENSIONS)
 
@@ -100,12 +100,17 @@ def cpu_extensions() -> frozenset[str]:
     return _enabled(_EXTENSIONS)
 
 
-def _enabled(bits: Sequence[_Bit]) -> frozenset[str]:
+def _enabled(bits: Sequence[CpuidBit]) -> frozenset[str]:
     if not is_x86_64():
         return frozenset()
     state = xcr0()
     found = (feature for feature in bits if cpuid(*feature.leaf)[feature.register] >> feature.bit & 1)
     return frozenset(feature.name for feature in found if state & feature.state == feature.state)
+
+
+def feature_bits(names: Set[str]) -> list[CpuidBit]:
+    """Where CPUID says whether a CPU has features of levels."""
+    return [bit for bit in _FEATURES if bit.name in names]
 
 
 @cache

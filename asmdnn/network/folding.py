@@ -24,6 +24,7 @@ from asmdnn.network.operators.evaluation import own_errors
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.operators.signatures import check_signature
 from asmdnn.network.operators.table import operator_of
+from asmdnn.network.quantised.blocks import with_blocked_products
 from asmdnn.network.quantised.weights import weights_of_products
 from asmdnn.network.spelling.table import foreign, spelt, spelt_foreign
 from asmdnn.network.static import StaticGraph, needed
@@ -41,7 +42,7 @@ def specialise(model: Model, shapes: Shapes, constants: Mapping[str, Array]) -> 
     Raises InvalidArguments for a name that is no input, a shape that does not fit or is missing, and nodes whose
     operands do not fit together; Unimplemented for unknown operators and dims that depend on data.
     """
-    body = model.body
+    body = with_blocked_products(model.body)
     for name in (*shapes, *constants):
         if name not in body.inputs:
             raise InvalidArguments(f"{shown(name)} is no input of the model, these are {', '.join(body.inputs)}")

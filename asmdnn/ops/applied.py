@@ -18,7 +18,7 @@ from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.types import DataType
 
 Descs = dict[str, MemoryDesc]
-Ending = tuple[Sequence[AnyPostOp], Any, Engine | None, DataType | None]  # post_ops, out, engine, dtype
+Ending = tuple[Sequence[AnyPostOp | str], Any, Engine | None, DataType | None]  # post_ops, out, engine, dtype
 find = calls.entries.get
 
 

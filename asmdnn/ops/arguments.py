@@ -58,11 +58,12 @@ def output(name: str, value: Any, dtype: np.dtype[Any] = F32) -> npt.NDArray[Any
 def chain_of(post_ops: Any) -> tuple[AnyPostOp, ...]:
     """The chain as a tuple, validated where it is not one yet."""
     try:
-        return post_ops if type(post_ops) is tuple else Attr(post_ops).post_ops
+        return post_ops if type(post_ops) is tuple and str not in map(type, post_ops) else Attr(post_ops).post_ops
     except TypeError:
         raise InvalidArguments(f"post_ops must be a sequence of post-ops, not {shown(post_ops)}") from None
 
 
+Padding = int | str | Sequence[int]
 COUNTS = ("no", "one", "two", "three", "four", "five", "six")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.memory import Memory
-from asmdnn.ops.arguments import F32, AnyArray, as_f32, image_dims
+from asmdnn.ops.arguments import F32, AnyArray, Padding, as_f32, image_dims
 from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow, packing_desc, plain_weights
 from asmdnn.ops.convolving import convolve
 from asmdnn.ops.packed import pack
@@ -28,10 +28,10 @@ def conv1d(
     b: Any = None,
     *,
     stride: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
+    padding: Padding = 0,
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
-    post_ops: Sequence[AnyPostOp] = (),
+    post_ops: Sequence[AnyPostOp | str] = (),
     dtype: DataType | None = None,
     scales: Mapping[str, Any] = NOTHING,
     zero_points: Mapping[str, Any] = NOTHING,
@@ -56,10 +56,10 @@ def conv2d(
     b: Any = None,
     *,
     stride: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
+    padding: Padding = 0,
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
-    post_ops: Sequence[AnyPostOp] = (),
+    post_ops: Sequence[AnyPostOp | str] = (),
     algorithm: ConvolutionAlgorithm = "direct",
     dtype: DataType | None = None,
     scales: Mapping[str, Any] = NOTHING,
@@ -73,10 +73,11 @@ def conv2d(
 
     x: (n, c, h, w); w: (o, c / groups, kh, kw), or what `pack_conv_weights` made of it, once, instead of with every
     call; b: (o,) or None.  stride, dilation (1 is dense): one integer or (height, width); padding: one, two, or (top,
-    left, bottom, right), filled with zeros.  Each of `groups` groups of output channels is computed from its group of
-    input channels.  post_ops run in order on the result; `Sum` adds what `out` held, and tensors of a `PostOp` come
-    with their data.  algorithm: "winograd" is for 3x3 with stride 1 and rounds more (docs/winograd.md), "auto" takes it
-    where it is expected to be faster; weights that are packed for it need no word.
+    left, bottom, right), filled with zeros; "same", for results of x's size over the stride, rounded up; or "valid".
+    Each of `groups` groups of output channels is computed from its group of input channels.  post_ops run in order on
+    the result, words for those without parameters, such as "relu"; `Sum` adds what `out` held, and tensors of a
+    `PostOp` come with their data.  algorithm: "winograd" is for 3x3 with stride 1 and rounds more (docs/winograd.md),
+    "auto" takes it where it is expected to be faster; weights that are packed for it need no word.
     Returns a new array (n, o, oh, ow), or `out`: anything that exports memory of these dims.  Arrays may be numpy's, or
     anything that speaks DLPack or the array interface.  x and out may lie anyhow, such as images with channels last
     (x.transpose(0, 3, 1, 2)) and parts of larger ones; w and b are copied if not dense.
@@ -98,10 +99,10 @@ def conv3d(
     b: Any = None,
     *,
     stride: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
+    padding: Padding = 0,
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
-    post_ops: Sequence[AnyPostOp] = (),
+    post_ops: Sequence[AnyPostOp | str] = (),
     dtype: DataType | None = None,
     scales: Mapping[str, Any] = NOTHING,
     zero_points: Mapping[str, Any] = NOTHING,
@@ -130,7 +131,7 @@ def conv_transpose1d(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     output_padding: int | Sequence[int] = 0,
-    post_ops: Sequence[AnyPostOp] = (),
+    post_ops: Sequence[AnyPostOp | str] = (),
     dtype: DataType | None = None,
     scales: Mapping[str, Any] = NOTHING,
     zero_points: Mapping[str, Any] = NOTHING,
@@ -156,7 +157,7 @@ def conv_transpose2d(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     output_padding: int | Sequence[int] = 0,
-    post_ops: Sequence[AnyPostOp] = (),
+    post_ops: Sequence[AnyPostOp | str] = (),
     dtype: DataType | None = None,
     scales: Mapping[str, Any] = NOTHING,
     zero_points: Mapping[str, Any] = NOTHING,
@@ -188,7 +189,7 @@ def conv_transpose3d(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     output_padding: int | Sequence[int] = 0,
-    post_ops: Sequence[AnyPostOp] = (),
+    post_ops: Sequence[AnyPostOp | str] = (),
     dtype: DataType | None = None,
     scales: Mapping[str, Any] = NOTHING,
     zero_points: Mapping[str, Any] = NOTHING,
@@ -209,7 +210,7 @@ def pack_conv_weights(
     image: Sequence[int] | None = None,
     *,
     stride: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
+    padding: Padding = 0,
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     algorithm: ConvolutionAlgorithm = "direct",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.ops.arguments import pads, per_axis
 from asmdnn.primitives.attributes.attr import Attr
@@ -15,6 +15,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.shapes.windows import MAX_SIZE
 from asmdnn.types import DataType, f32
 
+PADDINGS = ("same", "valid")
 USUAL_PIXELS = 28  # of an axis of dst that weights are packed for if no shape is given
 
 Convolution = ConvolutionForward | DeconvolutionForward
@@ -58,12 +59,22 @@ class ConvWindow(NamedTuple):
         axes = kind.axes
         return (
             stride if type(stride) is int else per_axis("stride", stride, axes, 1),
-            padding if type(padding) is int else pads(padding, axes),
+            padding if type(padding) is int else self._padding(kind),
             dilation if type(dilation) is int else per_axis("dilation", dilation, axes, 1),
             groups,
             more if type(more) is int else per_axis("output_padding", more, axes, 0),
             algorithm,
         )
+
+
+    def _padding(self, kind: ConvFunction) -> str | tuple[int, ...]:
+        """A word as it is: what it stands for depends on x."""
+        if not isinstance(self.padding, str) or kind.transposed:
+            return pads(self.padding, kind.axes)
+        if self.padding not in PADDINGS:
+            near = did_you_mean(self.padding, PADDINGS)
+            raise InvalidArguments(f"padding must be integers or a word, not {shown(self.padding)}: {near}")
+        return self.padding
 
 
 def any_format(desc: MemoryDesc | None) -> MemoryDesc:
@@ -101,9 +112,9 @@ def description(
     strides, dilations = (
         per_axis(name, value, axes, 1) for name, value in (("stride", window.stride), ("dilation", window.dilation))
     )
-    padding, kernel = pads(window.padding, axes), weights.dims[-axes:]
-    low, high = padding[:axes], padding[axes:]
+    kernel = weights.dims[-axes:]
     extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    low, high = both_sides(window.padding, image[2:], strides, extents)
     if kind.transposed:
         more = per_axis("output_padding", window.output_padding, axes, 0)
         high = tuple(h - m for h, m in zip(high, more, strict=True))
@@ -133,6 +144,23 @@ def description(
         padding_r=high,
         algorithm=algorithm_of(kind.primitive, window.algorithm),
     )
+
+
+def both_sides(
+    padding: Any, pixels: Sequence[int], strides: Sequence[int], extents: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What lies before x along each axis, and what behind.
+
+    "same" makes as many results as there are pixels, divided by the stride and rounded up; an odd pixel comes behind,
+    as in torch, and in ONNX's SAME_UPPER.
+    """
+    axes = len(pixels)
+    if padding == "same":
+        sizes = zip(pixels, strides, extents, strict=True)
+        total = [max(0, (-(-pixel // stride) - 1) * stride + extent - pixel) for pixel, stride, extent in sizes]
+        return tuple(all_of // 2 for all_of in total), tuple(all_of - all_of // 2 for all_of in total)
+    numbers = pads(0 if padding == "valid" else padding, axes)
+    return numbers[:axes], numbers[axes:]
 
 
 def words(sizes: Sequence[int]) -> str:

@@ -28,7 +28,7 @@ def inner_product(
     w: Any,
     b: Any = None,
     *,
-    post_ops: Sequence[AnyPostOp] = (),
+    post_ops: Sequence[AnyPostOp | str] = (),
     dtype: DataType | None = None,
     scales: Mapping[str, Any] = NOTHING,
     zero_points: Mapping[str, Any] = NOTHING,

@@ -29,7 +29,7 @@ def matmul(
     b: Any,
     bias: Any = None,
     *,
-    post_ops: Sequence[AnyPostOp] = (),
+    post_ops: Sequence[AnyPostOp | str] = (),
     dtype: DataType | None = None,
     scales: Mapping[str, Any] = NOTHING,
     zero_points: Mapping[str, Any] = NOTHING,

@@ -68,7 +68,7 @@ class ProductRequest(NamedTuple):
     modes: fpmath_mode and accumulation_mode.
     """
 
-    post_ops: Sequence[AnyPostOp]
+    post_ops: Sequence[AnyPostOp | str]
     dtype: DataType | None
     scales: Mapping[str, Any]
     zero_points: Mapping[str, Any]

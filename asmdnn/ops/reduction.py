@@ -25,7 +25,7 @@ def reduce(
     keepdims: bool = False,
     p: float = 2.0,
     eps: float = 0.0,
-    post_ops: Sequence[AnyPostOp] = (),
+    post_ops: Sequence[AnyPostOp | str] = (),
     dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,

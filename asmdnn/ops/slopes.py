@@ -16,7 +16,7 @@ def prelu(
     x: Any,
     weights: Any,
     *,
-    post_ops: Sequence[AnyPostOp] = (),
+    post_ops: Sequence[AnyPostOp | str] = (),
     dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,

@@ -17,7 +17,7 @@ def weighted_sum(
     arrays: Sequence[Any],
     scales: Sequence[float] = (),
     *,
-    post_ops: Sequence[AnyPostOp] = (),
+    post_ops: Sequence[AnyPostOp | str] = (),
     dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,

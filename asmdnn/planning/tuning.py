@@ -51,6 +51,7 @@ class ConvolutionTuning:
     few_src_stream_cycles: float = 1.5  # and of src, in short runs: 256 to 4 at 14x14 and 28x28, 64 to 1 at 128x128
     far_image: int = 4  # times L2: rows of a larger image with channels last take two lines of a pixel at a time
     streaming_bytes: int = 8 << 20  # a larger dst of rows, depthwise ones and first layers, goes past the caches
+    rows_of_whole: bool = True  # groups that fill a vector go by rows also with strides, and in rows of few pixels
     grouped_pixel_cycles: int = 3  # of a pixel of rows at least: a load, a store, and what it takes to get on
     cut_step_cycles: float = 1.0  # that a pixel's step takes longer if not all of its bytes exist,
     padded_pixel_cycles: float = 5.0  # and of a copy of a pixel of src, with all of them
@@ -215,6 +216,8 @@ class PoolingTuning:
     most_pixels: int = 8  # that share columns
     few_calls: int = 16  # fewer, and channels are shared out, too,
     fewest_elements: int = 128  # so many at a time: whole lines, and their neighbours that a CPU fetches with them
+    short_rows_share: int = 2  # of L2: so small src and dst are reordered if rows fill half of a vector at most,
+    short_rows_channels: int = 64  # and there are so many channels: 64x7x7 1.13x faster, 32x8x8 0.86x
     overlap: int = 3  # times that a column is covered, from which on reducing rows before columns pays
 
 

@@ -10,7 +10,8 @@ from asmdnn.cli import doctor, info
 from asmdnn.cli.main import main
 from asmdnn.errors import AsmdnnError
 from asmdnn.jit.store import DiskStore
-from asmdnn.planning.host import effective_isa
+from asmdnn.planning.host import as_machine, effective_isa
+from asmdnn.planning.machine import machine_of
 
 
 @pytest.fixture(autouse=True)
@@ -23,6 +24,18 @@ def cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def rows(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(("machine", "row"), [
+    ("zen4", "native: f32, bf16, u8 x s8, s8 x s8; widened: f16"),
+    ("sapphire_rapids", "native: f32, u8 x s8, s8 x s8; native for few rows: bf16; widened: f16"),
+    ("zen3", "native: f32; widened: bf16, f16, u8 x s8, s8 x s8"),
+])  # fmt: skip
+def test_products_of_machines(capsys: pytest.CaptureFixture[str], machine: str, row: str) -> None:
+    """Of a class that multiplies pairs of bf16 slowly plans widen many rows."""
+    with as_machine(machine_of(machine)):
+        assert main(["info"]) == 0
+    assert f"{'products':<{info.NAME_WIDTH}} {row}" in rows(capsys)
 
 
 def test_info(capsys: pytest.CaptureFixture[str], cache_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +145,7 @@ def test_cache_list_as_json(capsys: pytest.CaptureFixture[str], cache_directory:
     (kernel,) = found.pop("kernels")
     assert (kernel["name"], kernel["key"], kernel["bytes"] > 1) == ("conv_one__avx2", "a" * 64, True)
     assert 0 <= kernel["unused_s"] < 3600
-    assert found == {"directory": str(cache_directory), "enabled": True, "networks": [], "tuned": []}
+    assert found == {"directory": str(cache_directory), "enabled": True, "networks": [], "tuned": [], "machine": {}}
 
 
 @pytest.mark.parametrize("words", [["info", "--jso"], ["doctor", "--json", "x"], ["cache", "clear", "--json"]])

@@ -211,6 +211,7 @@ def calls(directory: Path) -> dict[str, Call]:
         "Network.analyze": (net.analyze, lambda: {"feeds": {"x": x}, "repeats": 1}),
         "Network.dump": (net.dump, lambda: {"path": directory / "dumped", "formats": ("bin",)}),
         "Network.save": (net.save, lambda: {"path": directory / "saved.pack"}),
+        "export_c": (dnn.export_c, lambda: {"source": net, "folder": directory / "c", "name": "net"}),
         "load_network": (dnn.load_network, lambda: {"path": kept, "threads": 1, "sha256": ""}),
         "Network.of_image": (dnn.Network.of_image, lambda: {"image": kept.read_bytes(), "threads": 1}),
         "OpenNetwork.of_image": (dnn.OpenNetwork.of_image, lambda: {"image": kept.read_bytes(), "threads": 1}),

@@ -161,6 +161,74 @@ def test_rows_chosen_by_data_are_gathered_natively() -> None:
     np.testing.assert_allclose(found, (numbers * np.repeat(scales, 16, 1))[i], 1e-6)
 
 
+def blocked(kind: str, turned: bool, has_zeros: bool, block: int = 32) -> tuple[File, Any]:
+    """MatMul of x by a DequantizeLinear of operator set 21, transposed or not; and the weights."""
+    f, dtype = File(), np.dtype(getattr(ml_dtypes, kind) if kind.endswith("4") else kind)
+    bits = 4 if kind.endswith("4") else 8
+    least = -(1 << bits - 1) if kind.startswith("int") else 0
+    draw = lambda dims: f.random.integers(least, least + (1 << bits), dims)  # noqa: E731
+    integers, scales = draw((K, N)), f.random.uniform(0.1, 1, (K // block, N)).astype(np.float32)
+    zeros = draw(scales.shape) if has_zeros else np.zeros(scales.shape, int)
+    given = [integers.astype(dtype), scales, *([zeros.astype(dtype)] if has_zeros else [])]
+    names = [f.constant(np.ascontiguousarray(x.T if turned else x)) for x in given]
+    w = f.node("DequantizeLinear", *names, axis=int(turned), block_size=block)
+    f.node("MatMul", "x", f.node("Transpose", w, perm=[1, 0]) if turned else w)
+    spread = [np.repeat(x, block, 0) for x in (zeros, scales)]
+    return f, (integers - spread[0]) * spread[1].astype(np.float64)
+
+
+def model_of(f: File, dims: tuple[int, ...]) -> bytes:
+    values = onnx.helper.make_tensor_value_info
+    y = f.nodes[-1].output[0]
+    graph = onnx.helper.make_graph(f.nodes, "g", [values("x", FLOAT, dims)], [values(y, FLOAT, None)], f.constants)
+    opset = onnx.helper.make_opsetid("", 21)
+    return bytes(onnx.helper.make_model(graph, opset_imports=[opset], ir_version=10).SerializeToString())
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("kind", ["int4", "uint4", "int8", "uint8"])
+@pytest.mark.parametrize(("turned", "has_zeros"), [(False, False), (False, True), (True, True)])
+def test_weights_in_blocks_of_operator_set_21(kind: str, turned: bool, has_zeros: bool) -> None:
+    f, weights = blocked(kind, turned, has_zeros)
+    f.node("Relu", f.nodes[-1].output[0])
+    x = np.random.default_rng(1).standard_normal((2, 3, K)).astype(np.float32)
+    net = dnn.load_onnx(model_of(f, x.shape), engine=engine())
+    net.check()
+    assert kinds(net) == ["QuantizedMatMul"]
+    assert [str(one) for one in net.verify({"x": x}) if not one.fits] == []
+    (found,) = net.run({"x": x}).values()
+    size = np.abs(x) @ (np.abs(weights) + 512)
+    assert (np.abs(found - np.maximum(x @ weights, 0)) <= (K + 8) * 2.0**-24 * size).all()
+
+
+@pytest.mark.isa("avx2")
+def test_what_else_reads_floats_has_them() -> None:
+    f, weights = blocked("uint4", False, True)
+    w = f.nodes[0].output[0]
+    f.node("Add", f.nodes[-1].output[0], f.node("ReduceSum", w, f.constant(np.array([0])), keepdims=0))
+    x = np.ones((3, K), np.float32)
+    net = dnn.load_onnx(model_of(f, x.shape), engine=engine())
+    assert "QuantizedMatMul" in kinds(net)
+    np.testing.assert_allclose(next(iter(net.run({"x": x}).values())), x @ weights + weights.sum(0), 1e-4, 1e-2)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("block", [8, 256])
+def test_blocks_of_other_sizes(block: int) -> None:
+    """8 have no kernel, and become f32; 256 are one."""
+    f, weights = blocked("int4", False, True, block)
+    x = np.random.default_rng(1).standard_normal((3, K)).astype(np.float32)
+    net = dnn.load_onnx(model_of(f, x.shape), engine=engine())
+    assert kinds(net) == ["MatMul" if block == 8 else "QuantizedMatMul"]
+    np.testing.assert_allclose(next(iter(net.run({"x": x}).values())), x @ weights, 1e-3, 1e-2)
+
+
+def test_operands_that_do_not_fit_are_named() -> None:
+    f, _ = blocked("int4", False, True)
+    with pytest.raises(AsmdnnError, match=r"MatMul.* its operand is float32 of dims \(3, 250\), float32 with 256"):
+        dnn.load_onnx(model_of(f, (3, 250)), engine=engine())
+
+
 @pytest.mark.parametrize(("attributes", "says"), [
     ({"bits": 3}, "has bits 3: 2, 4 and 8 are known"),
     ({"block_size": 24}, "block_size 24: they must be above 0, a block a power of two from 16 on"),

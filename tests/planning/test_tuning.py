@@ -171,9 +171,35 @@ def test_blocks_of_sixteen_rows_on_zen_4(isa: str, blocks: bool) -> None:
     assert ("pack_blocks" in found) == blocks
 
 
-def test_emerald_rapids_packs_blocks_of_more_rows_with_zmm() -> None:
-    narrow, wide = (machine_of("sapphire_rapids").tuning_at(isa) for isa in ("avx2", "avx512_core"))
-    assert narrow == with_numbers(wide, "products", block_least_rows=17) != wide
+def test_what_differs_on_emerald_rapids_with_ymm() -> None:
+    narrow, wide = (dict(machine_of("sapphire_rapids").tuning_at(isa).numbers()) for isa in ("avx2", "avx512_core"))
+    assert {name: (wide[name], narrow[name]) for name in wide if wide[name] != narrow[name]} == {
+        "convolution.rows_of_whole": (False, True),
+        "products.block_least_rows": (33, 17),
+    }
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "algorithm", "tag", "name"),
+    [
+        (14, 2, "direct", "any", "direct"),
+        (14, 1, "direct", "any", "grouped"),
+        (7, 1, "direct", "any", "direct"),
+        (7, 1, "auto", "any", "grouped"),
+        (14, 2, "direct", "acdb", "grouped"),
+    ],
+)
+def test_groups_that_fill_a_vector(size: int, stride: int, algorithm: Any, tag: str, name: str) -> None:
+    """On Emerald Rapids tiles take those with strides, and short rows."""
+    src, dst = (desc((1, 64, n, n), tag) for n in (size, -(-size // stride)))
+    weights = desc((4, 16, 16, 3, 3), "any")
+    steps = (stride,) * 2
+    request = dnn.ConvolutionForward(src, weights, dst, None, steps, (0, 0), (1, 1), (1, 1), algorithm=algorithm)
+    for machine, wanted in (("sapphire_rapids", name), ("zen5", "grouped")):
+        engine = dnn.Engine(isa="avx512_core", threads=1, machine=machine)
+        pd = dnn.primitive_desc(request, engine=engine)
+        pd.plan.check()
+        assert pd.implementation == f"{wanted}:avx512_core"
 
 
 def test_what_classes_choose_otherwise() -> None:

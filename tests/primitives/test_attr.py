@@ -54,13 +54,13 @@ def test_numpy_scalars_are_numbers() -> None:
         (lambda: dnn.Eltwise(["relu"]), "Eltwise.alg"),  # type: ignore[arg-type]
         (lambda: dnn.Eltwise("relu", 0.0, 1.0), "Eltwise.beta must be 0 for relu, not 1.0"),
         (
-            lambda: dnn.Attr(["relu"]),
-            r"post_ops\[0\] must be a Sum, Eltwise, Binary, PReLU, Depthwise or PostOp, not 'relu'",
+            lambda: dnn.Attr([b"relu"]),
+            r"post_ops\[0\] must be a Sum, Eltwise, Binary, PReLU, Depthwise or PostOp, not b'relu'",
         ),  # type: ignore[list-item]
         (lambda: dnn.Attr([dnn.Sum(), None]), r"post_ops\[1\] must be"),  # type: ignore[list-item]
         (
-            lambda: dnn.Attr("relu"),
-            r"post_ops\[0\] must be a Sum, Eltwise, Binary, PReLU, Depthwise or PostOp, not 'relu'",
+            lambda: dnn.Attr(7),
+            r"post_ops\[0\] must be a Sum, Eltwise, Binary, PReLU, Depthwise or PostOp, not 7",
         ),  # type: ignore[arg-type]
         (lambda: dnn.Attr(7), r"post_ops\[0\] must be"),  # type: ignore[arg-type]
         (lambda: dnn.Attr([dnn.Sum()] * 33), "post_ops has 33 entries, at most 32"),

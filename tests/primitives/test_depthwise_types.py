@@ -42,8 +42,9 @@ OTHERS = {  # which rows of bytes do not take, and rows of halves do
     "several for each": ("g7mb1ic7ih6oc28kh3ph1", "repeat+depthwise"),
 }
 
-BY_TILES = {  # too many channels for a vector, or tiles multiply them in pairs, in no more steps than rows
-    ("groups of 16", "avx2"), ("groups of eight", "avx512_core_bf16"), ("groups of 16", "avx512_core_bf16"),
+BY_TILES = {  # a vector of channels and more, which tiles widen less often, or in pairs, in no more steps than rows
+    ("groups of eight", "avx2"), ("groups of 16", "avx2"), ("groups of 16", "avx512_core"),
+    ("groups of eight", "avx512_core_bf16"), ("groups of 16", "avx512_core_bf16"),
 }  # fmt: skip
 
 

@@ -94,6 +94,33 @@ def test_layouts(planned_isa: str, alg: PoolingAlgorithm, tag: str) -> None:
         assert pd.implementation == f"{strategy_of(problem, tag)}:{planned_isa}"
 
 
+@pytest.mark.parametrize(
+    ("isa", "channels", "size", "kernel", "name"),
+    [
+        ("avx512_core", 64, 8, 3, "reorder+pixels"),
+        ("avx512_core", 64, 9, 3, "rows"),
+        ("avx512_core", 63, 8, 3, "rows"),
+        ("avx512_core", 64, 8, 1, "rows"),
+        ("avx2", 64, 4, 3, "reorder+pixels"),
+        ("avx2", 64, 5, 3, "rows"),
+        ("avx2", 16384, 4, 3, "rows"),
+    ],
+)
+def test_short_rows(isa: str, channels: int, size: int, kernel: int, name: str) -> None:
+    """Vectors that are half empty are slower than reorders within L2."""
+    edge = (kernel // 2, kernel // 2)
+    problem = ((1, channels, size, size), (kernel, kernel), (1, 1), (0, 0), edge, edge)
+    engine = dnn.Engine(isa=isa, threads=1, l2_bytes=1 << 20, machine="zen4")
+    pd = dnn.primitive_desc(described("max", problem, "abcd"), engine=engine)
+    pd.plan.check()
+    assert pd.implementation == f"{name}:{isa}"
+    if isa == "avx2":
+        x = numbers(*problem[0])
+        memories = {"src": dnn.Memory.from_array(x), "dst": dnn.Memory(pd.dst_desc)}
+        dnn.Primitive(pd).execute(**memories)
+        np.testing.assert_array_equal(memories["dst"].numpy(), expected("max", x, problem))
+
+
 @pytest.mark.parametrize("alg", ALGS)
 @pytest.mark.parametrize("problem", OTHER_AXES, ids=str)
 def test_one_and_three_axes(isa: str, alg: PoolingAlgorithm, problem: Any) -> None:

@@ -48,6 +48,12 @@ def test_sums_of_bytes_are_exact(level: str, src: str) -> None:
     """Extreme bytes, for which instructions that add in 16 bits saturate, in sums of every length."""
     for k in (1, 2, 3, 4, 5, 64, 1000, 4100):
         check(C(6, 40, k, f"{src}:s8:s32", extreme=True), level, seed=k)
+    for k in (8, 511, 1024):
+        least = TypedCase(6, 64, k, f"{src}:s8:s32", "ab").planned(level)
+        data = {"src": np.full((6, k), 127), "weights": np.full((k, 64), -128), "dst": np.zeros((6, 64))}
+        memories = memories_of(least, data)
+        dnn.Primitive(least).execute(**memories)
+        assert (memories["dst"].array == -128 * 127 * k).all()
     ones = TypedCase(2, 16, 64, f"{src}:s8:s32").planned(level)
     data = {
         "src": np.full((2, 64), np.iinfo(ones.plan.tensors["src"].dtype.numpy).max),

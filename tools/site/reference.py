@@ -24,7 +24,7 @@ PAGES: Final = {
     "networks": (
         "Networks",
         "Graphs, files and modules of torch as one native call.",
-        ("asmdnn.network", "asmdnn.aten", "asmdnn.optim"),
+        ("asmdnn.network", "asmdnn.aten", "asmdnn.optim", "asmdnn.export"),
     ),
     "attributes": (
         "Attributes and post-ops",

@@ -5,7 +5,7 @@
 | argument | dtype[shape] | what it is |
 |---|---|---|
 | src        | f32[rows, depth]           | rows src_row_bytes apart |
-| weights    | nibbles[depth / 8, panel, 4, 2] | bytes: of 4 k the lower halves, of 4 more the upper ones |
+| weights    | nibbles[depth / 8, panel, 4, 2] | bytes: of 4 k the lower halves, of 4 more the upper ones; or in order |
 |            | or u8[depth / 4, panel, 4] | with 8 bits |
 | scales     | f32[groups, panel]         | dense |
 | offsets    | f32[groups, panel]         | dense; only with offsets |
@@ -29,7 +29,7 @@ from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.rows import operands_touched, rows_touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import size_of
-from asmdnn.isa.few_bits import unpacking_of
+from asmdnn.isa.few_bits import Coding, unpacking_of
 from asmdnn.isa.nibbles import NIBBLE_BITS
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import VECTORS, vector_of
@@ -45,7 +45,8 @@ SRC, WEIGHTS, SCALES = range(3)
 @dataclass(frozen=True, slots=True)
 class UnpackedProductSpec:
     """Everything that the bytes of such a kernel depend on.  columns: of the first `vectors` of a panel, those that
-    dst has.  bits: of an element of weights, 4 or 8."""
+    dst has.  bits: of an element of weights, 4 or 8.  signed: in two's complement.  in_order: nibbles of 8 k as they
+    come."""
 
     isa: str
     rows: int
@@ -60,6 +61,8 @@ class UnpackedProductSpec:
     after: tuple[PostOp, ...] = ()
     kind: str = "f32"
     bits: int = NIBBLE_BITS
+    signed: bool = False
+    in_order: bool = False
 
     @property
     def block(self) -> int:
@@ -133,7 +136,7 @@ class UnpackedProductCode(PanelProductCode):
     def __init__(self, spec: UnpackedProductSpec, v: Vector) -> None:
         super().__init__(spec, v)
         self.spec = spec
-        self.unpacking = unpacking_of(v, spec.bits)
+        self.unpacking = unpacking_of(v, Coding(spec.bits, spec.signed, spec.in_order))
         self.pointers = [self.pointer(i) for i in range(spec.dst)]
         self.sums = v.registers.take("sum", spec.rows, spec.vectors)
         self.lanes, self.number, self.spare = v.registers.take("weights", 3)

@@ -11,7 +11,8 @@ shifted by is known only when they come.
 | compensation | s32[outputs]  | dst_step bytes apart; no other byte is written |
 | taps         | int64[1 + n]  | n, then as many byte offsets of src |
 
-Sums are modulo 2^32.  Taps are data, so that one kernel serves weights of all sizes.  VPMADDUBSW with ones adds pairs
+Sums are modulo 2^32.  Taps are data, so that one kernel serves weights of all sizes.  Rows of single bytes are added up
+as words (column_sums.py).  Elsewhere VPMADDUBSW with ones adds pairs
 of bytes to words, which cannot overflow, and VPMADDWD pairs of words to dwords.  Needs AVX2, which every supported
 level has.
 """
@@ -21,6 +22,7 @@ from itertools import product
 from typing import Any
 
 from asmdnn.generators.contract import Footprint, Range, TapList
+from asmdnn.generators.move.column_sums import COLUMNS, MOST_ROWS, SUMS, ColumnSums
 from asmdnn.generators.move.pieces import StridedPlace, load_elements, store_elements
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dense import dense_of
@@ -64,6 +66,11 @@ class CompensationSpec:
         return f"compensation_s8_{self.outputs}x{self.dense}_{steps}__{self.isa}"
 
     @property
+    def sums_columns(self) -> bool:
+        """Whether rows of single bytes are added up as words."""
+        return self.dense == self.src_step == 1 and 1 < self.repeats <= MOST_ROWS and self.outputs % COLUMNS == 0
+
+    @property
     def looped_vectors(self) -> int:
         """How many vectors of a dense row the loop does, so many a turn that its overhead does not matter."""
         is_long = self.dense > UNROLLED * VECTOR_BYTES
@@ -76,6 +83,8 @@ class CompensationSpec:
     @property
     def cycles_a_tap(self) -> int:
         """One for each addition to a register, measured on a Zen 3; bytes that lie apart are loaded one by one."""
+        if self.sums_columns:
+            return self.outputs // COLUMNS * (2 * self.repeats + SUMS)
         if not has_lanes(self.dense, self.src_step):
             return self.repeats * self.outputs * -(-self.dense // VECTOR_BYTES)
         return self.repeats * -(-self.outputs // LANES) * (1 if self.src_step == self.dense else LANES)
@@ -106,7 +115,7 @@ class CompensationSpec:
         sums, (x, spare) = registers.take("sums", count), registers.take("data", 2)
         src, taps, left, tap = (asm.gp.take(name) for name in ("src", "taps", "taps left", "tap's src"))
         asm.role("start")
-        adder = Adder(v, x, spare, registers.take("ones", 2))
+        adder = ColumnSums(v, x, spare) if self.sums_columns else Adder(v, x, spare, registers.take("ones", 2))
         for total in sums:
             asm.VPXOR(total, total, total)
         asm.MOV(src, mem(asm.frame, WORD_BYTES * SRC))
@@ -121,13 +130,27 @@ class CompensationSpec:
             asm.MOV(tap, mem(taps))
             asm.ADD(taps, WORD_BYTES)
             asm.ADD(tap, src)
-            (self.add_lanes if by_lanes else self.add_rows)(adder, tap, sums)
+            if isinstance(adder, ColumnSums):
+                self.add_columns(adder, tap, sums)
+            else:
+                (self.add_lanes if by_lanes else self.add_rows)(adder, tap, sums)
         asm.bind(nothing)
+        if isinstance(adder, ColumnSums):
+            asm.role("columns in order")
+            for i in range(0, len(sums), SUMS):
+                adder.in_order(sums[i : i + SUMS])
         if not by_lanes:
             asm.role("a lane for each output")
             sums = [gathered(asm, sums, spare)]
         self.store(adder, sums)
         asm.ret()
+
+    def add_columns(self, adder: ColumnSums, tap: Any, sums: list[Any]) -> None:
+        """What one tap adds to 32 outputs in four registers."""
+        for i in range(self.outputs // COLUMNS):
+            adder.asm.role(f"outputs from {i * COLUMNS} on")
+            rows = [mem(tap, self.at(r, i * COLUMNS), size=COLUMNS) for r in range(self.repeats)]
+            adder.add(sums[SUMS * i : SUMS * (i + 1)], rows)
 
     def add_lanes(self, adder: "Adder", tap: Any, sums: list[Any]) -> None:
         """What one tap adds to 8 outputs a register."""
@@ -154,7 +177,7 @@ class CompensationSpec:
             asm.role(f"repeat {r}, output {o}")
             adder.add_bytes(sums[o], StridedPlace(tap, self.at(r, o) + at, 1), min(VECTOR_BYTES, rest - at))
 
-    def store(self, adder: "Adder", sums: list[Any]) -> None:
+    def store(self, adder: "Adder | ColumnSums", sums: list[Any]) -> None:
         """-factor times the sums."""
         asm, x = adder.asm, adder.x
         dst = asm.gp.take("compensation")

@@ -44,6 +44,9 @@ def rounded(a: Array, group: int) -> Array:
 
 
 def types(node: Node, a: Value, octets: Value, scales: Value, offsets: Value | None = None) -> list[Type]:
+    k = len(scales.shape) and scales.shape[0] * node.get("group")
+    if a.shape[-1:] != (k,) or a.dtype != scales.dtype:
+        raise ValueError(f"its operand is {a.dtype} of dims {a.shape}, {scales.dtype} with {k} in the last one fit")
     return [((*a.shape[:-1], scales.shape[1]), a.dtype)]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import Array, Node
+from asmdnn.network.operators.conversion import SMALL_INTEGERS
 from asmdnn.network.operators.definition import Operator, Type, Value, normal
 from asmdnn.network.operators.products import conv, conv_types, matmul_types
 
@@ -41,7 +42,7 @@ def check_parameters(node: Node, x: Value, scale: Value, zero: Value | None, qua
 
 
 def dequantized_types(node: Node, x: Value, scale: Value, zero: Value | None = None) -> list[Type]:
-    if x.dtype.kind not in "iu":
+    if not is_integer(x.dtype):
         raise ValueError(f"its operand is {x.dtype}, it must be integers")
     check_parameters(node, x, scale, zero, x.dtype)
     return [(x.shape, scale.dtype)]
@@ -67,14 +68,20 @@ def target_of(node: Node, zero: Any) -> np.dtype[Any]:
         raise ValueError("precision is not defined here")
     code = node.get("output_dtype", 0)
     found = zero.dtype if zero is not None else element_type(code, "output_dtype") if code else np.dtype(np.uint8)
-    if found.kind not in "iu":
+    if not is_integer(found):
         raise ValueError(f"type {found} is no integer")
     return np.dtype(found)
 
 
+def is_integer(dtype: np.dtype[Any]) -> bool:
+    """Of 4 and 2 bits, too."""
+    return dtype.kind in "iu" or dtype.name in SMALL_INTEGERS
+
+
 def saturated(x: Array, dtype: np.dtype[Any]) -> Array:
-    limits = np.iinfo(dtype)
-    return np.clip(x, limits.min, limits.max).astype(dtype)
+    found = SMALL_INTEGERS.get(dtype.name)
+    least, most = found or (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    return np.clip(x, least, most).astype(dtype)
 
 
 def quantized_types(node: Node, x: Value, scale: Value, zero: Value | None = None) -> list[Type]:

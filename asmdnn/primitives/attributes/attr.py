@@ -5,14 +5,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, get_args
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.exact import exact
 from asmdnn.generators.functions import postops
+from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.postops import EltwiseOp, OffsetSumOp, Operand, PReluOp, ReluOp, SumOp
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.sequences import items
 from asmdnn.primitives.attributes.depthwise import Depthwise
-from asmdnn.primitives.attributes.numbers import check_alg, check_eltwise, finite, tensor
+from asmdnn.primitives.attributes.numbers import OLDER_ALGORITHMS, check_alg, check_eltwise, finite, tensor
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.types import (
     DATA_TYPES,
@@ -140,6 +141,29 @@ def checked_masks(field: str, masks: Mapping[str, int]) -> tuple[tuple[str, int]
     return tuple(sorted(masks.items()))
 
 
+def checked_groups(
+    groups: Mapping[str, tuple[int, int]] | tuple[()], given: Mapping[str, int]
+) -> tuple[tuple[str, tuple[int, int]], ...]:
+    """By tensor, sorted.  Raises InvalidArguments."""
+    if isinstance(groups, tuple) and not groups:  # of a copy of attributes
+        return ()
+    if not isinstance(groups, Mapping):
+        raise InvalidArguments(f"groups must map tensors to sizes, such as {{'weights': (32, 1)}}, not {shown(groups)}")
+    found = {}
+    for name, sizes in groups.items():
+        if name not in given:
+            raise InvalidArguments(f"groups has {shown(name)}, which has neither scales nor zero points")
+        try:
+            pair = tuple(items(sizes))
+        except Exception:  # whatever the caller's object does
+            pair = ()
+        if len(pair) != 2 or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in pair):
+            what = f"groups[{shown(name)}] must be two whole numbers above 0"
+            raise InvalidArguments(f"{what}, such as (32, 1), not {shown(sizes)}")
+        found[name] = pair
+    return tuple(sorted(found.items()))
+
+
 def check_chain(chain: tuple[object, ...]) -> None:
     """Raise InvalidArguments for what is no post-op, or too many."""
     for i, op in enumerate(chain):
@@ -150,9 +174,20 @@ def check_chain(chain: tuple[object, ...]) -> None:
         raise InvalidArguments(f"post_ops has {len(chain)} entries, at most {MAX_POST_OPS} can be chained")
 
 
+def named_post_op(word: str) -> "Sum | Eltwise":
+    """A post-op without parameters by its word: "sum", or an element-wise function's name."""
+    if word == "sum":
+        return Sum()
+    if word not in ALGORITHMS and word not in OLDER_ALGORITHMS:
+        near = did_you_mean(word, ("sum", *ALGORITHMS))
+        raise InvalidArguments(f"post_ops has the word {shown(word)}, which is no element-wise function: {near}")
+    return Eltwise(word)  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True, slots=True)
 class Attr:
     """post_ops: Sum, Eltwise, Binary, PReLU, Depthwise and PostOp values, executed in order of appending; at most 32.
+    Words stand for those without parameters: ["relu"] is [Eltwise("relu")], "sum" is Sum().
 
     The chain is a tuple of frozen values: its length, each one's `kind` and parameters can be read, and what is done to
     the list that it was made from does not change it.
@@ -161,6 +196,8 @@ class Attr:
     mask, whose bit d says that every index of dim d has a value of its own; 0 is one value for all.  The values come
     with the call: `src_scales` is f32[product of those dims], `src_zero_points` s32, and so on.  Results are divided by
     the scales of dst, behind all post-ops.
+    groups: for each tensor with scales or zero points how many neighbours along the last two dims share one, such as
+    {"weights": (32, 1)} of a matmul's weights: 32 of k, and of mask 3 k / 32 rows of scales for all columns.
     scratchpad_mode: "library", the primitive has a pool of temporary memory, or "user", every call passes it.
     deterministic: ask for results that are bitwise equal in every run and for every number of threads.  All kernels
     here are, so it changes nothing; a request that says so stays true when others come.
@@ -182,10 +219,11 @@ class Attr:
     denormals: str | None = None
     fpmath_mode: FpMathMode = "strict"
     accumulation_mode: AccumulationMode = "strict"
+    groups: tuple[tuple[str, tuple[int, int]], ...] = ()
 
     def __init__(
         self,
-        post_ops: AnyPostOp | Iterable[AnyPostOp] = (),
+        post_ops: AnyPostOp | str | Iterable[AnyPostOp | str] = (),
         scales: Mapping[str, int] | None = None,
         zero_points: Mapping[str, int] | None = None,
         scratchpad_mode: ScratchpadMode = "library",
@@ -193,11 +231,13 @@ class Attr:
         denormals: str | None = None,
         fpmath_mode: FpMathMode = "strict",
         accumulation_mode: AccumulationMode = "strict",
+        groups: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
         try:
             chain = items(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
         except Exception:  # whatever the caller's object does when it is iterated over
             chain = (post_ops,)  # type: ignore[assignment]
+        chain = tuple(named_post_op(op) if isinstance(op, str) else op for op in chain)
         check_chain(chain)
         object.__setattr__(self, "post_ops", chain)
         object.__setattr__(self, "scales", checked_masks("scales", {} if scales is None else scales))
@@ -213,6 +253,8 @@ class Attr:
         if denormals is not None and not (isinstance(denormals, str) and denormals in DENORMALS):
             raise InvalidArguments(f"denormals must be 'flush', 'keep' or None for the default, not {shown(denormals)}")
         object.__setattr__(self, "denormals", denormals)
+        given = dict(self.scales) | dict(self.zero_points)
+        object.__setattr__(self, "groups", checked_groups({} if groups is None else groups, given))
         object.__setattr__(self, "fpmath_mode", check_alg("fpmath_mode", fpmath_mode, FPMATH_MODES))
         object.__setattr__(
             self, "accumulation_mode", check_alg("accumulation_mode", accumulation_mode, ACCUMULATION_MODES)
@@ -223,7 +265,7 @@ class Attr:
         """The same without permission to round."""
         if self.fpmath_mode == "strict":
             return self
-        masks = {"scales": dict(self.scales), "zero_points": dict(self.zero_points)}
+        masks = {name: dict(getattr(self, name)) for name in ("scales", "zero_points", "groups")}
         return replace(self, fpmath_mode="strict", **masks)  # type: ignore[arg-type]  # as __init__
 
     @property

@@ -147,6 +147,8 @@ def chain_of(
     """
     check_zero_points(attr, tensors, starts)
     check_accumulation(attr, sums)
+    if attr.groups:
+        raise Refused(f"scales by groups, {dict(attr.groups)}, are not implemented")
     masks, ndims = dict(attr.scales), tensors["dst"].ndims
     dims_of = {**kept, "dst": {dim: dim for dim in range(ndims)}}
     links = {}

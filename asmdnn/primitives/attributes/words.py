@@ -28,16 +28,17 @@ def attribute_words(attr: Attr) -> str:
         "attr-denormals": attr.denormals or "",
         "attr-fpmath": "" if attr.fpmath_mode == "strict" else attr.fpmath_mode,
         "attr-acc-mode": "" if attr.accumulation_mode == "strict" else attr.accumulation_mode,
-        "attr-scales": masks(attr.scales),
-        "attr-zero-points": masks(attr.zero_points),
+        "attr-scales": masks(attr.scales, attr.groups, "f32"),
+        "attr-zero-points": masks(attr.zero_points, attr.groups, "s32"),
         "attr-post-ops": "+".join(post_op_word(op) for op in attr.post_ops),
     }
     return " ".join(f"{name}:{word}" for name, word in words.items() if word)
 
 
-def masks(found: Iterable[tuple[str, int]]) -> str:
-    """Of tensors, by oneDNN's short names."""
-    return "+".join(f"{'wei' if name == 'weights' else name}:{mask}" for name, mask in found)
+def masks(found: Iterable[tuple[str, int]], groups: Iterable[tuple[str, tuple[int, int]]], dtype: str) -> str:
+    """Of tensors, by oneDNN's short names; with the type and the sizes of groups, where there are some."""
+    sizes = {name: f":{dtype}:{along[0]}x{along[1]}" for name, along in groups}
+    return "+".join(f"{'wei' if name == 'weights' else name}:{mask}{sizes.get(name, '')}" for name, mask in found)
 
 
 def post_op_word(op: Any) -> str:

@@ -180,6 +180,8 @@ def check_request(desc: Description, attr: Attr, engine: Engine | None) -> tuple
     kind = kind_of(desc)
     if not isinstance(attr, Attr):
         raise InvalidArguments(f"attr must be an Attr, not {type(attr).__name__}")
+    if attr.groups and "weights" not in kind.packed:
+        raise InvalidArguments(f"groups are {dict(attr.groups)}, but only weights of MatMul have scales by groups")
     return kind.planners, engine_or_default(engine)
 
 

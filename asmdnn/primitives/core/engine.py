@@ -7,6 +7,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.levels import isa_of
 from asmdnn.planning.host import best_isa, host, setting
 from asmdnn.planning.machine import machine_of
+from asmdnn.planning.own_row import tuning_here
 from asmdnn.runtime.threads import check_thread_count, max_threads
 from asmdnn.types import IsaName
 
@@ -24,8 +25,8 @@ class Engine:
     threads: default the OpenMP runtime's count.  l2_bytes: the cache that a thread's working set should stay in,
     default the machine's.  machine: a CPU class, such as "sapphire_rapids", whose level, L2 and tuning are the
     defaults; the default is the machine at hand, or that of ASMDNN_MACHINE.  tuning: the numbers that planners choose
-    by, all of them; default the machine's.  Plans can be made for machines and levels that are not at hand; only
-    execution asks for the real one.
+    by, all of them; default the machine's, with those that `asmdnn tune --machine` has found on the one at hand.
+    Plans can be made for machines and levels that are not at hand; only execution asks for the real one.
     Raises InvalidArguments for an unknown kind, ISA, machine or count, Unimplemented without AVX2 or an OpenMP runtime.
     """
 
@@ -48,7 +49,7 @@ class Engine:
         if isinstance(self.l2_bytes, bool) or not isinstance(self.l2_bytes, int) or self.l2_bytes < 0:
             raise InvalidArguments(f"l2_bytes must be a number of bytes, not {shown(self.l2_bytes)}")
         object.__setattr__(self, "l2_bytes", self.l2_bytes or machine.caches.l2_bytes)
-        own = machine.tuning_at(isa.name)
+        own = tuning_here(machine, isa.name)
         if self.tuning is _OF_THE_MACHINE:
             object.__setattr__(self, "tuning", own)
         elif not isinstance(self.tuning, type(own)):
@@ -77,6 +78,11 @@ def engine_or_default(engine: Engine | None) -> Engine:
     if not isinstance(engine, Engine):
         raise InvalidArguments(f"engine must be an Engine, not {type(engine).__name__}")
     return engine
+
+
+def forget_engines() -> None:
+    """The default engines are made anew when they are needed: their tuning may be another one now."""
+    _defaults.clear()
 
 
 class Stream:

@@ -19,7 +19,9 @@ from asmdnn.exact import exact
 from asmdnn.forking import importing
 from asmdnn.jit.store import SUFFIX, TUNED_FOLDER, DiskStore
 from asmdnn.jit.tuned_folder import look_again, tuned_directory
+from asmdnn.planning.host import detected
 from asmdnn.planning.machine import machine_of
+from asmdnn.planning.own_row import tuning_here
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.core.engine import Engine
 
@@ -48,7 +50,8 @@ def store() -> DiskStore:
 
 def find(plan_key: str, engine: Engine) -> tuple[Plan, Choice] | None:
     """The plan for a request, whose key without L2 is given; None where nothing is stored."""
-    if engine.tuning != machine_of(engine.machine).tuning_at(engine.isa):
+    of_class = machine_of(engine.machine).tuning_at(engine.isa)
+    if engine.tuning != of_class and engine.tuning != tuning_here(detected(), engine.isa):
         return None
     found, key = store(), key_of(plan_key, engine)
     data = found.get(key, TUNED_FOLDER)

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from asmdnn.generators.pooling.pixels import UNROLLED
 from asmdnn.isa.elements import element_of
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
@@ -95,6 +96,22 @@ def dense_rows(request: PoolRequest) -> Tensors:
     if (src.dtype, dst.dtype) != (f32, f32) or channels_are_dense(src, dst) or not rows_are_dense(src, dst):
         raise Refused("src and dst are no f32 with dense rows")
     return request.tensors
+
+
+def long_rows(request: PoolRequest) -> Tensors:
+    """As they are, if rows of pixels are dense, and not so short that most lanes hold none of them.
+
+    Beside half-empty vectors reorders within L2 cost less.  On Emerald Rapids with AVX-512 a maximum of 832x7x7 runs
+    1.7x faster with dense channels, a mean of 1280x8x8 1.76x; with AVX2 a maximum of 256x4x4 2.7x.
+    """
+    tensors, row, by = dense_rows(request), request.windows.row, request.engine.tuning.pooling
+    src, dst = (tensors[name] for name in PLAIN)
+    near = by.short_rows_share * (src.size_bytes + dst.size_bytes) <= request.engine.l2_bytes
+    if row is None or not near or src.dims[1] < by.short_rows_channels:
+        return tensors
+    if row.columns > 1 and row.stride == 1 and 2 * row.results <= lanes_of(request.isa):
+        raise Refused("rows fill half of a vector at most, and reorders stay in L2")
+    return tensors
 
 
 def dense_channels(request: PoolRequest) -> Tensors:
@@ -218,7 +235,7 @@ STRATEGIES = (
     PoolStrategy("bytes", words, any_windows, add_pixels, as_bits=True),
     PoolStrategy("narrow_pixels", narrow_channels, check_apart, add_pixels),
     PoolStrategy("planes", dense_rows, check_planes, add_planes),
-    PoolStrategy("rows", dense_rows, check_rows, add_rows),
+    PoolStrategy("rows", long_rows, check_rows, add_rows),
     PoolStrategy("two_steps", channels_alone, check_overlap, add_two_steps),
     PoolStrategy("pixels", channels_alone, any_windows, add_pixels),
     PoolStrategy("indexed_two_steps", channels_with_indices, check_indexed_overlap, add_indexed_steps),

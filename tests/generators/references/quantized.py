@@ -14,6 +14,7 @@ from tests.support.arena import Elements, buffer_of, elements
 
 ROUNDINGS = 16  # of what is summed, beside one for each group
 QUAD = 4
+NIBBLE_BITS = 4
 F16_END = 65520.0  # from which on f16 rounds to infinity
 AnySpec = QuantizedProductSpec | UnpackedProductSpec
 
@@ -83,6 +84,13 @@ def unpacked_case(spec: UnpackedProductSpec, random: np.random.Generator, intege
     memory = {name: elements(random, integers, kinds.get(name, f32)) for name in spec.frame}
     columns = spec.vectors * lanes_of(spec.isa)
     numbers = numbers_of(spec, memory["weights"], columns).reshape(spec.groups, spec.group, columns)
+    if spec.in_order and spec.bits == NIBBLE_BITS:
+        rows = spec.depth // spec.block
+        octets = np.array([memory["weights"].load(i * spec.panel_bytes, QUAD * columns) for i in range(rows)])
+        pairs = np.stack((octets % 16, octets // 16), -1).reshape(rows, columns, 2 * QUAD)
+        numbers = pairs.swapaxes(1, 2).reshape(numbers.shape)
+    if spec.signed:
+        numbers = np.where(numbers >= 2 ** (spec.bits - 1), numbers - 2**spec.bits, numbers)
     table = [
         np.array([memory[name].load(g * spec.panel_bytes, columns) for g in range(spec.groups)])[:, None]
         for name in ("scales", *["offsets"] * spec.offsets)

@@ -1,0 +1,71 @@
+"""What each number that `asmdnn tune --machine` measures is tried on: problems whose plans it decides, and threads.
+
+A few of different sizes: a number is kept if it gains where plans differ, and loses nowhere among them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Problems in the words of the bench, and the fewest threads of a machine on which they say anything."""
+
+    words: tuple[str, ...]
+    threads: int = 1
+
+
+def _trial(words: str, threads: int = 1) -> Trial:
+    return Trial((*words.split(),), threads)
+
+
+_REORDERS: Final = "--reorder --stag=abx --dtag=axb,aBx16b 1x64x56x56 1x512x14x14 --stag=axb --dtag=abx 1x256x28x28"
+_TRANSPOSES: Final = "--reorder --stag=ab --dtag=ba 512x512 1000x1024 --stag=abx --dtag=axb 1x256x28x28 1x512x14x14"
+_LARGE_REORDERS: Final = (
+    "--reorder --stag=abx --dtag=axb,aBx16b 8x64x56x56 16x64x56x56 16x512x14x14 --sdt=bf16 --dtag=abx 16x64x56x56"
+)
+_LARGE_SHUFFLES: Final = "--shuffle --dt=f32 --tag=axb,aBx16b --axis=1 --group=3 16x960x7x7 16x480x14x14 16x240x28x28"
+_SHUFFLES: Final = "--shuffle --dt=f32 --tag=axb,aBx16b --axis=1 --group=2,4,60 1x480x14x14 1x240x28x28"
+_FUNCTIONS: Final = "--eltwise --alg=relu,tanh 2x64x112x112 3x64x112x112 6x64x112x112"
+_CHAINS: Final = "--eltwise --alg=gelu_erf,tanh,logistic 1x64x28x28 --alg=relu,gelu_erf 8x64x112x112"
+_TEAMS: Final = "--eltwise --alg=relu,gelu_erf 1x64x14x14 1x64x28x28 --reorder --stag=abx --dtag=axb 1x64x28x28"
+_WIDE_DST: Final = "--conv --dir=FWD_I mb1ic3ih224oc32oh112kh3sh2ph1 g32mb4ic32ih112oc32oh112kh3ph1"
+_PANELS: Final = "--conv --dir=FWD_I mb1ic256ih14oc256oh14kh3ph1 mb1ic128ih28oc128oh28kh3ph1 mb1ic512ih7oc512oh7kh3ph1"
+_MANY_IMAGES: Final = "--conv --dir=FWD_I mb16ic64ih56oc256oh56kh1 mb16ic512ih28oc128oh28kh1 mb4ic1024ih14oc256oh14kh1"
+_STRIDES: Final = "--conv --dir=FWD_I mb16ic256ih56oc128oh28kh1sh2 mb16ic512ih28oc256oh14kh1sh2"
+_PRODUCTS: Final = "--matmul 256x3072:3072x768 1024x1024:1024x1024"
+_PLAIN: Final = "--matmul --stag=ab --wtag=ab 16x1024:1024x1024 16x3072:3072x768 32x1024:1024x4096 64x1024:1024x1024"
+_WINOGRAD: Final = "--conv --alg=auto --dir=FWD_I mb1ic512ih14oc512oh14kh3ph1 mb1ic64ih56oc64oh56kh3ph1"
+_WINOGRAD_GROUPS: Final = (
+    "--conv --alg=auto --dir=FWD_I g32mb1ic512ih14oc512oh14kh3ph1 g32mb1ic1024ih7oc1024oh7kh3ph1 "
+    "g32mb1ic2048ih7oc2048oh7kh3ph1 g21mb1ic1008ih7oc1008oh7kh3ph1"
+)
+_RANKS: Final = "--topk --values=true --k=5 128x1000 --k=2 4096x8 --k=8 4096x64"
+
+TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
+    {
+        "phases.inline_cycles": _trial(_TEAMS, threads=2),
+        "elementwise.streaming_bytes": _trial(_FUNCTIONS),
+        "elementwise.interleaved": _trial(_CHAINS),
+        "moves.streaming_bytes": _trial(_LARGE_REORDERS),
+        "moves.shuffle_streaming_bytes": _trial(_LARGE_SHUFFLES),
+        "moves.wide_cost": _trial(_REORDERS),
+        "moves.wide_shuffle_cost": _trial(_SHUFFLES),
+        "moves.page_bytes": _trial(_TRANSPOSES),
+        "convolution.streaming_bytes": _trial(_WIDE_DST),
+        "convolution.panel_share": _trial(_PANELS),
+        "convolution.src_ahead_bytes": _trial(_MANY_IMAGES),
+        "convolution.strided_ahead_bytes": _trial(_STRIDES),
+        "products.panel_share": _trial(_PRODUCTS),
+        "products.block_least_rows": _trial(_PLAIN),
+        "products.pack_tiles": _trial(_PLAIN),
+        "products.columns_depth": _trial(_PLAIN),
+        "winograd.memory_overlapped": _trial(_WINOGRAD),
+        "winograd_groups.transform_lanes": _trial(_WINOGRAD_GROUPS),
+        "winograd_groups.memory_overlapped": _trial(_WINOGRAD_GROUPS),
+        "winograd_groups.far_bytes_per_cycle": _trial(_WINOGRAD_GROUPS),
+        "topk.narrow_elements": _trial(_RANKS),
+    }
+)

@@ -1,0 +1,157 @@
+"""What a C program passes to an exported network or primitive, and how it becomes what kernels read and write."""
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.errors import Unimplemented
+from asmdnn.memory import MemoryDesc
+from asmdnn.network.running import WEIGHTS, NativePart, Runnable, result_name
+from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
+from asmdnn.primitives.core.descriptor import PrimitiveDesc
+from asmdnn.primitives.core.registry import kind_of
+from asmdnn.primitives.gather.description import Gather
+
+Data = npt.NDArray[np.generic]
+F32_NAME, BOOL = "f32", np.dtype(np.bool_)
+ELEMENTS = {  # by the name that messages and headers have: type of C; the order is that of the runtime's enum
+    "f32": "float", "f64": "double", "s8": "int8_t", "u8": "uint8_t", "s16": "int16_t", "u16": "uint16_t",
+    "s32": "int32_t", "u32": "uint32_t", "s64": "int64_t", "u64": "uint64_t", "bool": "_Bool", "other": "void",
+}  # fmt: skip
+BITS = {"bf16": "uint16_t", "f16": "uint16_t", "f8_e5m2": "uint8_t", "f8_e4m3": "uint8_t"}  # as which C sees others
+KINDS = {"f": "f", "i": "s", "u": "u"}  # numpy's letters of numbers
+
+
+@dataclass(frozen=True)
+class CTensor:
+    """A pointer of the caller's.  element: a name of ELEMENTS or BITS; about: what a header says of it; in_place: the
+    position of the output that may be the same memory, -1 if none."""
+
+    name: str
+    element: str
+    elements: int
+    size_bytes: int
+    about: str
+    is_output: bool
+    in_place: int = -1
+
+
+@dataclass(frozen=True)
+class CBuffer:
+    """A tensor of the plan.  tensor: the position of the caller's, or -1; room: where in the rooms behind the scratch
+    it is kept as f32, or -1; limit: of indices, which are from -limit to limit - 1, or 0."""
+
+    name: str
+    tensor: int
+    room: int
+    elements: int
+    limit: int
+    is_made: bool
+
+
+@dataclass(frozen=True, eq=False)
+class CResult:
+    """An output that no kernel writes where it belongs: a buffer, an input, or data; the others are -1 or None."""
+
+    output: int
+    buffer: int = -1
+    input: int = -1
+    data: Data | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CInterface:
+    """tensors: inputs, then outputs.  buffers: by the name of the plan's tensor."""
+
+    tensors: tuple[CTensor, ...]
+    buffers: Mapping[str, CBuffer]
+    results: tuple[CResult, ...]
+    rooms_bytes: int
+
+
+def of_network(runnable: Runnable, part: NativePart, plan: Plan) -> CInterface:
+    """Inputs and outputs as the network declares them.  Raises Unimplemented for types that C has not."""
+    tensors = [tensor_of(name, *shown, False) for name, shown in runnable.inputs.items()]
+    tensors += [tensor_of(name, *shown, True) for name, shown in runnable.outputs.items()]
+    inputs = {name: i for i, name in enumerate(runnable.inputs)}
+    outputs = {name: len(inputs) + i for i, name in enumerate(runnable.outputs)}
+    direct = dict[str, int]()  # values that kernels write where the caller wants them
+    for name, value in runnable.results.items():
+        if isinstance(value, str) and value in part.ends.makes and tensors[outputs[name]].element == F32_NAME:
+            direct.setdefault(value, outputs[name])
+    made = {result_name(value): value for value in part.ends.makes}
+    buffers, end = dict[str, CBuffer](), 0
+    for tensor in plan.tensors:
+        if tensor == WEIGHTS:
+            continue
+        name = made.get(tensor, tensor)
+        at = direct.get(name, -1) if tensor in made else inputs[name]
+        elements = prod(part.ends.makes[name]) if tensor in made else tensors[at].elements
+        is_kept = at < 0 or not (tensor in made or as_kernels_read(*runnable.inputs[name]))
+        limit, _ = (part.ends.checked if tensor in made else part.ends.limits).get(name, (0, 0))
+        buffers[tensor] = CBuffer(name, at, end if is_kept else -1, elements, limit, tensor in made)
+        end += -(-4 * elements // ALIGNMENT_BYTES) * ALIGNMENT_BYTES * is_kept
+    numbers = {buffer.name: i for i, buffer in enumerate(buffers.values()) if buffer.is_made}
+    results = []
+    for name, value in runnable.results.items():
+        if not isinstance(value, str):
+            results.append(CResult(outputs[name], data=np.ascontiguousarray(value, runnable.outputs[name][1])))
+        elif value in numbers and direct.get(value) != outputs[name]:
+            results.append(CResult(outputs[name], buffer=numbers[value]))
+        elif value not in numbers:
+            same = runnable.inputs[value][1] == runnable.outputs[name][1]
+            if not same:
+                raise Unimplemented(f"output {name} is input {value} as another type: have the model cast it")
+            results.append(CResult(outputs[name], input=inputs[value]))
+    return CInterface(tuple(tensors), buffers, tuple(results), end)
+
+
+def as_kernels_read(dims: Sequence[int], dtype: np.dtype[np.generic]) -> bool:
+    """Whether kernels read the caller's array itself: as `native_array` says."""
+    return dtype == np.float32 or (dtype.kind == "i" and dtype.itemsize >= 4)
+
+
+def tensor_of(name: str, dims: Sequence[int], dtype: np.dtype[np.generic], is_output: bool) -> CTensor:
+    element = "bool" if dtype == BOOL else f"{KINDS.get(dtype.kind, '')}{8 * dtype.itemsize}"
+    if element not in ELEMENTS:
+        what = "output" if is_output else "input"
+        raise Unimplemented(f"{what} {name} is {dtype.name}, for which C has no type: cast it to float32 in the model")
+    count = prod(dims)
+    return CTensor(name, element, count, count * dtype.itemsize, f"{element}{list(dims)}", is_output)
+
+
+def of_primitive(pd: PrimitiveDesc, bound: Container[str]) -> CInterface:
+    """The tensors of its plan, in their formats, but those that are bound.
+
+    Raises Unimplemented for what Python checks before every call.
+    """
+    plan, desc = pd.plan, pd.desc
+    limits = dict[str, int]()
+    if isinstance(desc, Gather):
+        if not plan.tensors["indices"].is_dense:
+            raise Unimplemented("indices are not dense, and C checks dense ones: give them a plain format")
+        limits["indices"] = desc.limit
+    elif kind_of(desc).guard is not None:
+        raise Unimplemented(f"{type(desc).__name__} is checked in Python before every call: export a network of it")
+    names = sorted((name for name in plan.tensors if name not in bound), key=lambda name: name in plan.outputs)
+    tensors = tuple(plain_tensor(name, plan, names) for name in names)
+    buffers = {
+        name: CBuffer(
+            name, names.index(name), -1, tensors[names.index(name)].elements, limits.get(name, 0), name in plan.outputs
+        )
+        for name in names
+    }
+    return CInterface(tensors, buffers, (), 0)
+
+
+def plain_tensor(name: str, plan: Plan, names: Sequence[str]) -> CTensor:
+    desc: MemoryDesc = plan.tensors[name]
+    shared = [out for out in plan.outputs if name in plan.in_place and plan.tensors[out] == desc]
+    in_place = names.index(shared[0]) if shared else -1
+    about = f"{desc}, {desc.size_bytes} bytes" + (f"; may be {shared[0]} itself" if shared else "")
+    elements = desc.size_bytes // desc.dtype.size_bytes
+    is_output = name in plan.outputs
+    return CTensor(name, desc.dtype.name, elements, desc.size_bytes, about, is_output=is_output, in_place=in_place)

@@ -1,0 +1,53 @@
+"""Numbers of a tuning that `asmdnn tune --machine` measures, each with the values that it may take.
+
+They are those that differ between the CPUs that were measured (of_classes.py), and values that gained on one of them.
+A row that is read from disk has none but these, so that whatever is in the file, plans stay sound.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from asmdnn.planning.product_tuning import ByDistance
+from asmdnn.planning.tuning import Tuning
+
+MB: Final = 1 << 20
+STREAMING: Final = (4 * MB, 8 * MB, 16 * MB, 24 * MB, 64 * MB)
+CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
+    {
+        "phases.inline_cycles": (6_000, 12_000, 24_000, 48_000),
+        "elementwise.streaming_bytes": STREAMING,
+        "elementwise.interleaved": (4, 6, 8),
+        "moves.streaming_bytes": STREAMING,
+        "moves.shuffle_streaming_bytes": (2 * MB, *STREAMING),
+        "moves.wide_cost": (1.0, 1.5, 2.0),
+        "moves.wide_shuffle_cost": (1.0, 1.9, 3.0),
+        "moves.page_bytes": (1024, 4096),
+        "convolution.streaming_bytes": (2 * MB, *STREAMING),
+        "convolution.panel_share": (3, 6, 12, 24),
+        "convolution.src_ahead_bytes": (MB, 8 * MB, 16 * MB),
+        "convolution.strided_ahead_bytes": (MB, 8 * MB, 1 << 40),
+        "products.panel_share": (3, 5, 8),
+        "products.block_least_rows": (9, 17, 33, 65, 128),
+        "products.pack_tiles": (ByDistance(16, 5, 3), ByDistance(16, 7, 7)),
+        "products.columns_depth": (64, 128),
+        "winograd.memory_overlapped": (False, True),
+        "winograd_groups.transform_lanes": (8, 16),
+        "winograd_groups.memory_overlapped": (False, True),
+        "winograd_groups.far_bytes_per_cycle": (9.0, 25.0),
+        "topk.narrow_elements": (1, 32, 4096, 1 << 30),
+    }
+)
+
+
+def number_of(tuning: Tuning, name: str) -> Any:
+    """The number of a name such as "moves.page_bytes"."""
+    group, _, number = name.partition(".")
+    return getattr(getattr(tuning, group), number)
+
+
+def with_number(tuning: Tuning, name: str, value: Any) -> Tuning:
+    """The tuning with another number of that name."""
+    group, _, number = name.partition(".")
+    return replace(tuning, **{group: replace(getattr(tuning, group), **{number: value})})

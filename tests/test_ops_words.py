@@ -1,0 +1,77 @@
+"""Words in array calls: "same" and "valid" for padding, "relu" and "sum" for post-ops."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn import ops
+
+rng = np.random.default_rng(0)
+X, W = rng.standard_normal((2, 8, 9, 12)).astype(np.float32), rng.standard_normal((16, 8, 3, 4)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("stride", "dilation", "pads"),
+    [
+        (1, 1, (1, 1, 1, 2)),  # 3 - 1 and 4 - 1 pixels of padding, the odd one behind
+        (2, 1, (1, 1, 1, 1)),  # 5 results from 9: 4 * 2 + 3 - 9 = 2; 6 from 12: 5 * 2 + 4 - 12 = 2
+        (1, (2, 1), (2, 1, 2, 2)),
+        ((4, 5), 1, (1, 1, 1, 1)),  # 3 from 9: 8 + 3 - 9 = 2; 3 from 12: 10 + 4 - 12 = 2
+    ],
+)
+def test_same(stride: Any, dilation: Any, pads: tuple[int, ...]) -> None:
+    """As ONNX's SAME_UPPER; the numbers are worked out by hand."""
+    wanted = ops.conv2d(X, W, stride=stride, dilation=dilation, padding=pads)
+    found = ops.conv2d(X, W, stride=stride, dilation=dilation, padding="same")
+    strides = (stride, stride) if isinstance(stride, int) else stride
+    assert found.shape[2:] == tuple(-(-size // s) for size, s in zip(X.shape[2:], strides, strict=True))
+    assert np.array_equal(found, wanted)
+
+
+def test_valid_and_1d_and_bytes() -> None:
+    assert np.array_equal(ops.conv2d(X, W, padding="valid"), ops.conv2d(X, W))
+    line, kernel = X[:, :, 0], np.ascontiguousarray(W[:, :, 0])
+    assert np.array_equal(ops.conv1d(line, kernel, padding="same"), ops.conv1d(line, kernel, padding=(1, 2)))
+    x, w = rng.integers(0, 255, X.shape, np.uint8), rng.integers(-128, 127, W.shape).astype(np.int8)
+    assert np.array_equal(ops.conv2d(x, w, padding="same"), ops.conv2d(x, w, padding=(1, 1, 1, 2)))
+
+
+def test_a_kept_call_asks_for_the_shape_again() -> None:
+    for pixels in (9, 6, 9):
+        x = np.ascontiguousarray(X[:, :, :pixels])
+        assert ops.conv2d(x, W, stride=2, padding="same").shape == (2, 16, -(-pixels // 2), 6)
+
+
+@pytest.mark.parametrize("chain", [["relu"], ("relu",), "relu", [dnn.Eltwise("relu")]])
+def test_post_ops_by_their_words(chain: Any) -> None:
+    wanted = np.maximum(ops.conv2d(X, W), 0)
+    assert np.array_equal(ops.conv2d(X, W, post_ops=chain), wanted)
+    a, b = X[0, 0], np.ascontiguousarray(X[0, 1].T)
+    assert np.array_equal(ops.matmul(a, b, post_ops=chain), np.maximum(ops.matmul(a, b), 0))
+    assert np.array_equal(ops.eltwise(X, "abs", post_ops=chain), np.abs(X))
+
+
+def test_sum_and_several() -> None:
+    out = np.ones((2, 16, 9, 12), np.float32)
+    result = ops.conv2d(X, W, padding="same", post_ops=["sum", "relu"], out=out)
+    assert np.allclose(result, np.maximum(ops.conv2d(X, W, padding="same") + 1, 0), atol=1e-5)
+    assert dnn.Attr(["sum", "tanh"]) == dnn.Attr([dnn.Sum(), dnn.Eltwise("tanh")])
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: ops.conv2d(X, W, padding="sane"), "padding must be .* not 'sane': did you mean same?"),
+        (lambda: ops.conv2d(X, W, padding="full"), "padding must be .* not 'full': these are same, valid"),
+        (lambda: ops.conv_transpose2d(X, W[:8], padding="same"), "padding must be integers, not 'same'"),
+        (lambda: ops.conv2d(X, W, post_ops=["rleu"]), "post_ops has the word 'rleu', .*did you mean relu?"),
+        (lambda: ops.conv2d(X, W, post_ops=("rleu",)), "post_ops has the word 'rleu', .*did you mean relu?"),
+        (lambda: dnn.Attr("soft_relu"), "alpha must not be 0 for soft_relu"),
+        (lambda: ops.matmul(X[0, 0], X[0, 1].T, post_ops=[7]), r"post_ops\[0\] must be a Sum"),
+    ],
+)
+def test_refusals(call: Any, says: str) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=says):
+        call()
