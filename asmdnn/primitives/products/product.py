@@ -164,7 +164,8 @@ class Product:
             inner = p.batch[i + 1]
             if all(x.batch_bytes[i] == inner * x.batch_bytes[i + 1] for _, x in p.operands().items()):
                 sizes = [*p.batch[:i], p.batch[i] * inner, *p.batch[i + 2 :]]
-                p = p._with_batch(sizes, {n: [*x.batch_bytes[:i], *x.batch_bytes[i + 1 :]] for n, x in p.operands().items()})
+                every = p.operands().items()
+                p = p._with_batch(sizes, {n: [*x.batch_bytes[:i], *x.batch_bytes[i + 1 :]] for n, x in every})
             else:
                 i += 1
         return p._rows_from_batch()
@@ -189,9 +190,8 @@ class Product:
         return replace(p, m=self.m * self.batch[-1])._rows_from_batch()
 
     def _with_batch(self, sizes: Sequence[int], steps: Mapping[str, Sequence[int]]) -> "Product":
-        return replace(
-            self._with({n: replace(x, batch_bytes=tuple(steps[n])) for n, x in self.operands().items()}), batch=tuple(sizes)
-        )
+        moved = {n: replace(x, batch_bytes=tuple(steps[n])) for n, x in self.operands().items()}
+        return replace(self._with(moved), batch=tuple(sizes))
 
     def _with(self, operands: dict[str, "Matrix | Panels"]) -> "Product":
         others = tuple(operands.pop(name) for name in self.other_names)
