@@ -48,6 +48,7 @@ class Graph(LearnsParameters):
         self._nodes: list[Node] = []
         self._states: dict[str, NetworkState] = {}
         self._parameters: dict[str, tuple[int, ...]] = {}
+        self._ends: tuple[str, ...] = ()
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -166,9 +167,22 @@ class Graph(LearnsParameters):
         keep_f32: Sequence[str] = (),
         max_error: float | None = None,
         feeds: Mapping[str, Any] | None = None,
+        parameters: Any = None,
         **outputs: Symbol,
     ) -> Network:
-        """The network that computes these outputs, by name; the other arguments are those of `load_onnx`."""
+        """The network that computes these outputs, by name.
+
+        parameters: a training step, or arrays by name, whose values parameters have, as constants: a later step does
+        not change them.  Batch norm takes running statistics then, and dropout drops nothing.  The other arguments are
+        those of `load_onnx`.
+        """
+        if parameters is not None:
+            self._check_own(outputs)
+            graph = self._learned(parameters, [symbol.name for symbol in outputs.values()])
+            own = {name: Symbol(graph, symbol.name) for name, symbol in outputs.items()}
+            more: dict[str, Any] = {"precision": precision, "keep_f32": keep_f32, "max_error": max_error}
+            found: Network = graph.compile(shapes, engine=engine, fallback=fallback, feeds=feeds, **more, **own)
+            return found
         allowed, limit = precision_of(precision, keep_f32), limit_of(max_error, feeds)
         return self._network(outputs, shapes, engine_or_default(engine), fallback, allowed, limit)
 
@@ -176,7 +190,7 @@ class Graph(LearnsParameters):
         copy = Graph(self.name, self.seed)
         for name in ("_inputs", "_constants", "_states", "_parameters"):
             setattr(copy, name, dict(getattr(self, name)))
-        copy._nodes = list(self._nodes)
+        copy._nodes, copy._ends = list(self._nodes), self._ends
         return copy
 
     def _check_own(self, outputs: Mapping[str, Any]) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.forking import importing
 from asmdnn.network.declaring import declared
 from asmdnn.network.graph import Array, Body, Node, TensorType
@@ -26,12 +27,41 @@ class LearnsParameters:
     _nodes: list[Node]
     _states: dict[str, NetworkState]
     _parameters: dict[str, tuple[int, ...]]
+    _ends: tuple[str, ...]
 
     if TYPE_CHECKING:
 
         def state(self, name: str, shape: Sequence[int], dtype: Any = np.float32, initial: Any = 0) -> Symbol: ...
         def _check_own(self, outputs: Mapping[str, Any]) -> None: ...
         def _copy(self) -> Any: ...
+
+    @classmethod
+    def from_onnx(cls, path: Any, shapes: Any = None, train: Any = ()) -> Any:
+        """A graph of the nodes in an ONNX file, or in its bytes, to go on from.
+
+        shapes: dims of inputs by name, which gradients need; train: patterns of names (as the shell has them): f32
+        weights that match are parameters, as "head.*".  `outputs` are symbols of the file's, `value` of any name in it.
+        Raises InvalidArguments for what is no intact model, and for patterns that no weight matches.
+        """
+        with importing():
+            from asmdnn.network.training.tuning import fill_from
+
+        graph = cls()
+        fill_from(graph, path, shapes, train)
+        return graph
+
+    @property
+    def outputs(self) -> dict[str, Symbol]:
+        """Of a graph from a file: its outputs by name."""
+        return {name: Symbol(self, name) for name in self._ends}
+
+    def value(self, name: str) -> Symbol:
+        """A value by its name, as a file has it: an input, a weight, a node's result.  Raises InvalidArguments."""
+        made = (output for node in self._nodes for output in node.outputs if output)
+        known = [*self._inputs, *self._constants, *made]
+        if not isinstance(name, str) or name not in known:
+            raise InvalidArguments(f"{shown(name)} is no value of the graph: {did_you_mean(str(name), known)}")
+        return Symbol(self, name)
 
     @property
     def parameters(self) -> dict[str, tuple[int, ...]]:
@@ -106,6 +136,14 @@ class LearnsParameters:
         options = checked_options(clip_norm, accumulate, ema, check_finite)
         recipe = recipe_of(copy, own.pop("loss"), own, optimizer, options, engine_or_default(engine))
         return TrainingStep(recipe, StepNetworks(recipe))
+
+    def _learned(self, values: Any, wanted: Sequence[str]) -> Any:
+        """A copy with these values as constants, and the inputs that what is wanted needs.  Raises InvalidArguments."""
+        with importing():
+            from asmdnn.network.training.learned import with_values
+            from asmdnn.network.training.step import TrainingStep
+
+        return with_values(self, values.state_dict() if isinstance(values, TrainingStep) else values, wanted)
 
     def _with_parameters(self, names: Sequence[str]) -> Any:
         """A graph of these parameters alone."""

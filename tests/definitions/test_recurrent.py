@@ -122,8 +122,8 @@ def test_torch_computes_the_same(alg: str, projection: int, layers: int, bidirec
     for layer in reversed(range(layers)):
         found = runs[layer].gradients({"diff_dst_layer": gradient})
         gradient = found["diff_src_layer"].value
-        weights = {name.removeprefix("diff_"): x.value for name, x in found.items() if "iter" not in name[:15]}
-        weights["weights_iter"] = found["diff_weights_iter"].value
+        own_names = [name for name in found if name.startswith(("diff_weights", "diff_bias"))]
+        weights = {name.removeprefix("diff_"): found[name].value for name in own_names}
         for name, own in dnn.recurrent.to_torch(NAMES[alg], weights, layer).items():
             theirs = gradients[name].grad.numpy()
             if alg == "LBR_GRU" and "bias_hh" in name:

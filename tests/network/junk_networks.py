@@ -104,7 +104,9 @@ def parameter_of(**arguments: Any) -> dnn.Network:
 
 def steps(directory: Path) -> dict[str, Call]:
     """What training steps take."""
-    step = learning(loss="loss", optimizer=dnn.optim.SGD(0.1), engine=ENGINE)
+    step = learning(loss="loss", optimizer=dnn.optim.SGD(0.1), outputs="outputs", engine=ENGINE)
+    model = directory / "learned.onnx"
+    step.export(model)
     state, kept = step.state_dict(), directory / "step.npz"
     step.save(kept)
     optim, x = dnn.optim, array(2, 3)
@@ -113,6 +115,8 @@ def steps(directory: Path) -> dict[str, Call]:
     moments: Arguments = {"lr": 0.1, "betas": (0.9, 0.99), "eps": 1e-8, **both}
     return {
         "Graph.parameter": (parameter_of, lambda: {"name": "w", "shape": (3, 4), "init": "he_normal"}),
+        "Graph.from_onnx": (dnn.Graph.from_onnx, lambda: {"path": model, "shapes": {"x": (2, 3)}, "train": ["w"]}),
+        "Graph.value": (dnn.Graph.from_onnx(model).value, lambda: {"name": "y"}),
         "Graph.train": (
             learning,
             lambda: {
@@ -130,6 +134,7 @@ def steps(directory: Path) -> dict[str, Call]:
         "TrainingStep.run": (step.run, lambda: {"feeds": {"x": x}}),
         "TrainingStep.gradients": (step.gradients, lambda: {"x": x}),
         "TrainingStep.apply": (step.apply, lambda: {"gradients": {"w": array(3, 2)}}),
+        "TrainingStep.export": (step.export, lambda: {"path": directory / "model.onnx"}),
         "TrainingStep.verify": (step.verify, lambda: {"feeds": {"x": x}}),
         "TrainingStep.page": (step.page, lambda: {"feeds": {"x": x}, "repeats": 1}),
         "TrainingStep.load_state_dict": (step.load_state_dict, lambda: {"state": state, "strict": True}),
@@ -199,6 +204,7 @@ def calls(directory: Path) -> dict[str, Call]:
         "Graph.update": (updated, lambda: {"value": array(2, 3), "at": 1}),
         "Graph.gradients": (differentiated, lambda: {"loss": "loss", "wrt": "x"}),
         "Graph.compile": (compiled, lambda: {"shapes": {"x": (2, 3)}, "engine": ENGINE, "fallback": None}),
+        "Graph.compile with parameters": (compiled, lambda: {"shapes": {"x": (2, 3)}, "parameters": {}}),
         "Graph.compile within an error": (
             compiled, lambda: {"precision": "f32", "keep_f32": (), "max_error": 1.0, "feeds": {"x": x}}
         ),

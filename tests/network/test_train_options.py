@@ -234,3 +234,88 @@ def test_dropout_outside_of_training_steps() -> None:
     loss = g.apply("ReduceSum", g.apply("Dropout", w, 0.5, mode), keepdims=0)
     with pytest.raises(dnn.InvalidArguments, match="training_mode that is data"):
         g.train(loss, optim.SGD(0.1), engine=engine())
+
+
+def reader_of(g: dnn.Graph, scores: Any, parameters: Any) -> Any:
+    return g.compile(y=scores, parameters=parameters, engine=engine())(feeds(9)["x"])
+
+
+def trained_digits(**options: Any) -> tuple[dnn.Graph, Any, dnn.TrainingStep]:
+    g, loss, scores = digits()
+    step = g.train(loss, optim.Adam(0.01), {"scores": scores}, engine=engine(), **options)
+    for i in range(3):
+        step(**feeds(i))
+    return g, scores, step
+
+
+def test_networks_with_what_was_learned() -> None:
+    """By running statistics, and without dropout; a later step changes nothing of them."""
+    g, scores, step = trained_digits(ema=0.5)
+    state = {name: array.astype(np.float64) for name, array in step.state_dict().items()}
+    net = g.compile(y=scores, parameters=step, engine=engine())
+    x = np.pad(feeds(9)["x"].astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    h: Any = sum(
+        np.einsum("nchw,oc->nohw", x[:, :, i : i + 6, j : j + 6], state["w"][:, :, i, j])
+        for i in range(3)
+        for j in range(3)
+    )
+    by = {name: state[name].reshape(-1, 1, 1) for name in ("mean", "variance", "scale", "shift")}
+    h = (h - by["mean"]) / np.sqrt(by["variance"] + 1e-5) * by["scale"] + by["shift"]
+    h = np.maximum(h, 0).reshape(8, 6, 3, 2, 3, 2).max((3, 5)).reshape(8, 54)
+    first = net(feeds(9)["x"])
+    np.testing.assert_allclose(first, h @ state["head"], rtol=1e-4, atol=1e-5)
+    step(**feeds())
+    assert np.array_equal(net(feeds(9)["x"]), first)
+    averaged = reader_of(g, scores, {**step.state_dict(), **step.averages})
+    assert not np.array_equal(averaged, reader_of(g, scores, step))
+
+
+def test_models_with_what_was_learned(tmp_path: Path) -> None:
+    """A file that others read, from which training goes on."""
+    g, scores, step = trained_digits()
+    path, wanted = tmp_path / "model.onnx", reader_of(g, scores, step)
+    step.export(path)
+    np.testing.assert_allclose(dnn.load_onnx(path, engine=engine())(feeds(9)["x"]), wanted, rtol=1e-5, atol=1e-6)
+    ort = pytest.importorskip("onnxruntime")
+    (theirs,) = ort.InferenceSession(str(path)).run(None, {"x": feeds(9)["x"]})
+    np.testing.assert_allclose(theirs, wanted, rtol=1e-4, atol=1e-5)
+    tuned = dnn.Graph.from_onnx(path, train=["he*"])
+    assert tuned.parameters == {"head": (54, 5)}
+    t = tuned.input("t", IMAGES[:1], np.int64)
+    loss = tuned.apply("SoftmaxCrossEntropyLoss", tuned.outputs["scores"], t)
+    again = tuned.train(loss, optim.SGD(0.1), {"result": tuned.value("scores")}, engine=engine())
+    assert np.array_equal(again.parameters["head"], step.parameters["head"])
+    losses = [again(**feeds()) for _ in range(5)]
+    assert losses[-1] < losses[0]
+    again.export(tmp_path / "again.onnx")
+    after = dnn.load_onnx(tmp_path / "again.onnx", engine=engine())(feeds(9)["x"])
+    assert not np.allclose(after, wanted, atol=1e-3)
+
+
+def exported(path: Any = "model.onnx", **options: Any) -> None:
+    g, loss, _ = digits()
+    g.train(loss, optim.SGD(0.1), engine=engine(), **options).export(path)
+
+
+def from_file(tmp_path: Path, **options: Any) -> dnn.Graph:
+    trained_digits()[2].export(tmp_path / "m.onnx")
+    found: dnn.Graph = dnn.Graph.from_onnx(tmp_path / "m.onnx", **options)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda at: exported(at / "m.onnx"), "the step has no outputs to export"),
+        (lambda at: trained_digits()[2].export(at / "not there" / "m.onnx"), "the model cannot be written to"),
+        (lambda at: from_file(at, train=["haed"]), "train names 'haed', which no f32 weight matches: .*head"),
+        (lambda at: from_file(at, train=3), r"train must be patterns of weights' names, .* not 3"),
+        (lambda at: from_file(at, shapes={"y": (1,)}), "shapes must be dims by input, x, not"),
+        (lambda at: from_file(at).value("haed"), "'haed' is no value of the graph: did you mean head"),
+        (lambda at: reader_of(*digits()[::2], 3), "parameters must be a training step, or arrays by name, not 3"),
+        (lambda at: reader_of(*digits()[::2], {}), "parameters lacks 'scale', which the graph has"),
+    ],
+)
+def test_bad_files_and_values(make: Callable[[Path], Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        make(tmp_path)

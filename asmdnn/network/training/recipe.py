@@ -21,9 +21,10 @@ LOSS, SUM, GRADIENT = "loss of the step", "sum of gradients of ", "gradient by "
 
 @dataclass(frozen=True, eq=False)
 class StepRecipe:
-    """What a step's networks are made of.  graph: the forward pass, as training computes it; loss, outputs: names of
-    its values; settings: the optimizer of each parameter that is trained."""
+    """What a step's networks are made of.  source: the forward pass; graph: the same as training computes it; loss,
+    outputs: names of values; settings: the optimizer of each parameter that is trained."""
 
+    source: Any
     graph: Any
     loss: str
     outputs: Mapping[str, str]
@@ -111,9 +112,10 @@ def recipe_of(
     if not settings:
         raise InvalidArguments("groups freezes all parameters: leave one to be trained")
     check_reached(graph, loss, [*settings])
+    source = graph._copy()
     make_trainable(graph, settings)
     names = {name: symbol.name for name, symbol in outputs.items()}
-    return StepRecipe(graph, loss.name, names, settings, options=options, engine=engine)
+    return StepRecipe(source, graph, loss.name, names, settings, options=options, engine=engine)
 
 
 def check_reached(graph: Any, loss: Symbol, names: Sequence[str]) -> None:

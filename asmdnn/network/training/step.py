@@ -1,17 +1,18 @@
 """A training step: one native call, which reads and writes parameters and an optimizer's moments in place."""
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
 from asmdnn.network.inputs import as_input
-from asmdnn.network.states import StateArrays
 from asmdnn.network.training.networks import StepNetworks
+from asmdnn.network.training.parameters import Parameters
 from asmdnn.network.training.recipe import GRADIENT, LOSS, StepRecipe
 from asmdnn.network.training.state_files import read_state, write_state
 from asmdnn.network.training.updates import AVERAGE, NUMBERS, SIZE
@@ -20,45 +21,6 @@ COUNT, CALLS = "steps taken", "calls made"
 F32, MOST_STEPS = np.dtype(np.float32), 2**53
 WORD, GOLDEN, PLACES = 2**64, 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03
 Inputs = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
-
-
-class Parameters(MutableMapping[str, Array]):
-    """The trained and frozen parameters by name: reading copies, assigning writes.  Neither works while a step runs.
-
-    prefix: of the names of the states."""
-
-    def __init__(self, states: StateArrays, names: Iterable[str], prefix: str = "") -> None:
-        self._states, self._names, self._prefix = states, tuple(names), prefix
-
-    def __repr__(self) -> str:
-        return f"<Parameters {', '.join(self._names)}>"
-
-    @within_memory
-    def __getitem__(self, name: str) -> Array:
-        with self._states as states:
-            return states[self._prefix + self._known(name)].copy()
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        with self._states as states:
-            array = states[self._prefix + self._known(name)]
-            array[...] = as_input(f"parameter {shown(name)}", value, array.shape, F32)
-
-    def __delitem__(self, name: str) -> None:
-        raise InvalidArguments(f"parameter {shown(name)} is part of the step: make a graph without it")
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def _known(self, name: str) -> str:
-        if name not in self._names:
-            raise InvalidArguments(f"{shown(name)} is no parameter, these are {', '.join(self._names)}")
-        return name
 
 
 class TrainingStep:
@@ -229,6 +191,21 @@ class TrainingStep:
         """`load_state_dict` of a file that `save` has written.  Raises InvalidArguments."""
         sizes = [array.nbytes for array in self._states.values()]
         self.load_state_dict(read_state(path, max(sizes), sum(sizes)), strict)
+
+    @within_memory
+    def export(self, path: str | PathLike[str]) -> None:
+        """Write an ONNX file that computes the outputs `Graph.train` was given, with the parameters as they are now.
+
+        Batch norm takes running statistics in it, and dropout drops nothing.  Raises InvalidArguments.
+        """
+        with importing():
+            from asmdnn.network.training.learned import export_onnx, with_values
+
+        outputs = self._recipe.outputs
+        if not outputs:
+            raise InvalidArguments("the step has no outputs to export: make it with graph.train(..., outputs={...})")
+        graph = with_values(self._recipe.source, self.state_dict(), [*outputs.values()])
+        export_onnx(path, graph, outputs, {name: self._nets.main.outputs[name] for name in outputs})
 
     def _look_at(self, results: dict[str, Array]) -> None:
         """Raise InvalidArguments for a step that was refused, as its sizes are not finite."""
