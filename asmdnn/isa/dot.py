@@ -50,16 +50,20 @@ DOTS: Final[dict[tuple[Types, Isa], type[Dot]]] = {
 OFFERED: Final = tuple(of for of in dict.fromkeys(of for of, _ in DOTS) if of != S32)  # which is for sums of others
 
 
-@cache
 def dot_level(types: Types, isa: str) -> IsaName:
     """The level whose dot product of these types is the best for a CPU of level `isa`.
 
     Raises Unimplemented with the reason if there is none.
     """
+    return _level(types, isa).name
+
+
+@cache
+def _level(types: Types, isa: str) -> Isa:
     levels = [level for of, level in DOTS if of == types]
     known = levels_of(types, isa)
     if known:
-        return max(known, key=lambda level: level.rank).name
+        return max(known, key=lambda level: level.rank)
     reason = f"isa {isa} has no dot product of {types}" if levels else f"no isa has a dot product of {types} here"
     words = map(str, levels or OFFERED)
     raise Unimplemented(f"{reason}: take {' or '.join(words)}")
@@ -102,7 +106,7 @@ def blocks_of(types: Types, isa: str) -> Blocks:
 
 def dot_class(types: Types, isa: str) -> type[Dot]:
     """Raises Unimplemented as `dot_level` does."""
-    return DOTS[types, isa_of(dot_level(types, isa))]
+    return DOTS[types, _level(types, isa)]
 
 
 def dot_of(types: Types, isa: str, v: Vector) -> Dot:

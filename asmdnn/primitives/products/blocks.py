@@ -1,4 +1,4 @@
-"""How to cut a matrix product: the register block, ranges of k, items of a call; from an explicit cost model.
+"""The register block of a matrix product, and what its weights are worth; from an explicit cost model.
 
 The model of one step of depth is that of planning/cost.py.  Blocks of one row are wide: each weight is used once, so
 several streams of them are read at a time, and there are enough accumulators to hide the latency of a multiply.
@@ -11,7 +11,7 @@ from asmdnn.isa.dot import Types, blocks_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.planning.cost import step_cycles
-from asmdnn.planning.cuts import balanced, ranges_of, runs_of
+from asmdnn.planning.cuts import runs_of
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.tuning import PhaseTuning
 from asmdnn.primitives.products.product import Matrix, Panels, Product
@@ -31,16 +31,6 @@ class Block:
     panel_vectors: int
 
 
-@dataclass(frozen=True, slots=True)
-class Kernels:
-    """What blocks are chosen for: panels of so many vectors (0: none), which the tiles pack or read."""
-
-    isa: str
-    types: Types
-    panel: int
-    packs: bool
-
-
 def panel_columns(n: int, lanes: int) -> int:
     """The width of the panels that this library packs."""
     return lanes * min(PANEL_VECTORS, -(-n // lanes))
@@ -50,82 +40,46 @@ def choose_block(p: Product, target: Target) -> Block:
     """The block that the model expects to be fastest; it depends on shape, ISA and tuning alone."""
     panels = p.packed or p.weights
     panel = panels.columns // target.lanes if isinstance(panels, Panels) else 0
-    kernels = Kernels(target.isa, p.types, panel, bool(p.packed))
-    return fastest_block((p.m, p.n, p.k), kernels, target.tuning.phases, target.products)
+    by = target.products.far_elements, target.products.reread_cycles
+    return fastest_block((p.m, p.n, p.k), p.types, target.isa, (panel, bool(p.packed)), target.tuning.phases, by)
 
 
 @lru_cache(maxsize=1024)  # a product is asked for its block by every strategy, and by most of their parts
-def fastest_block(sizes: tuple[int, int, int], kernels: Kernels, phases: PhaseTuning, products: ProductTuning) -> Block:
-    """Of m, n, k."""
-    isa, panel, (_, n, k) = kernels.isa, kernels.panel, sizes
-    lanes = lanes_of(isa)
+def fastest_block(
+    sizes: tuple[int, int, int],
+    types: Types,
+    isa: str,
+    panels: tuple[int, bool],
+    phases: PhaseTuning,
+    by: tuple[int, float],
+) -> Block:
+    """Of m, n, k: that of the least expected cycles of one matrix of the batch.
+
+    panels: vectors of those that tiles read (0: none), and whether the tiles pack them.  by: weights that stay in L2,
+    and cycles to read 32 bytes of those again.
+    """
+    (m, n, k), (panel, packs), (far_elements, reread_cycles), lanes = sizes, panels, by, lanes_of(isa)
     least = 1  # vectors; of plain weights behind L2 a line at least, which else comes twice: 7 rows times 1024x1024
-    if k * n > products.far_elements:  # take 1.25 times as long by 12x1
+    if k * n > far_elements:  # take 1.25 times as long by 12x1
         least = min(-(-n // lanes), -(-LINE_BYTES // vector_bytes(isa)))
+
+    def cycles(b: Block) -> float:
+        groups, last = divmod(-(-n // lanes), b.vectors)
+        total = 0.0
+        for rows, times in runs_of(m, b.rows):
+            for count, vectors in ((groups, b.vectors),) * bool(groups) + ((1, last),) * bool(last):
+                step = step_cycles(rows, vectors, lanes, phases)
+                if m > b.rows:  # weights come from L2 again
+                    step = max(step, reread_cycles * vectors * lanes / 8)
+                total += times * count * (k * step + phases.call_cycles)
+        return total
+
     candidates = [
         Block(rows, vectors, panel or vectors)
-        for vectors, rows in blocks_of(kernels.types, isa).items()
-        if (vectors >= least if not panel else vectors == panel if kernels.packs else vectors % panel == 0)
+        for vectors, rows in blocks_of(types, isa).items()
+        if (vectors >= least if not panel else vectors == panel if packs else vectors % panel == 0)
     ]
-    return min(candidates, key=lambda b: block_cycles(*sizes, b, lanes, phases, products.reread_cycles))
-
-
-def block_cycles(m: int, n: int, k: int, b: Block, lanes: int, tuning: PhaseTuning, reread_cycles: float) -> float:
-    """Expected cycles of one matrix of the batch."""
-    groups, last = divmod(-(-n // lanes), b.vectors)
-    total = 0.0
-    for rows, times in runs_of(m, b.rows):
-        for count, vectors in ((groups, b.vectors),) * bool(groups) + ((1, last),) * bool(last):
-            step = step_cycles(rows, vectors, lanes, tuning)
-            if m > b.rows:  # weights come from L2 again
-                step = max(step, reread_cycles * vectors * lanes / 8)
-            total += times * count * (k * step + tuning.call_cycles)
-    return total
-
-
-def choose_ranges(p: Product, b: Block, target: Target) -> list[tuple[int, int]]:
-    """Ranges of k that are summed at a time: the rows of a panel that fill its share of L2.
-
-    Convolutions take a smaller one; here rows of dst lie apart, and partial sums cost more.  A single tile of rows
-    reads its panel once, so it takes all of k.
-    """
-    by = target.products
-    if p.packed:
-        return [(0, p.k)]
-    if prefetches_columns(p, b, by):
-        return depths_of(p.k, by.columns_depth // DEPTH_STEP, by)
-    if p.m <= b.rows:
-        return [(0, p.k)]
-    if isinstance(p.weights, Matrix) and not p.packed:
-        return depths_of(p.k, by.plain_depth.of(p.weights.row_bytes) // DEPTH_STEP, by)
-    row_bytes = p.weights.element_bytes * target.lanes * b.vectors
-    rows = max(target.l2_bytes // by.panel_share // row_bytes, target.tuning.phases.least_depth)
-    return depths_of(p.k, rows // DEPTH_STEP, by)
-
-
-def prefetches_columns(p: Product, b: Block, tuning: ProductTuning) -> bool:
-    """Whether plain weights are read a few columns at a time, from rows that lie in many pages, and from behind L2."""
-    is_plain = isinstance(p.weights, Matrix) and not p.packed and p.weights.is_dense
-    few = b.rows > 2 and p.m <= tuning.few_row_tiles * b.rows
-    return is_plain and few and p.k * p.n > tuning.far_elements
-
-
-def depths_of(k: int, most_steps: int, tuning: ProductTuning) -> list[tuple[int, int]]:
-    """[0, k) in nearly equal ranges of at most `most_steps` DEPTH_STEPs, of more where they would be too many."""
-    return ranges_of(k, max(most_steps, -(-k // (DEPTH_STEP * tuning.most_ranges))), DEPTH_STEP)
-
-
-def choose_items(p: Product, tiles: int, cycles: float, tuning: ProductTuning) -> list[int]:
-    """How many matrices of the innermost batch dim the calls take, in turn, if one of its tiles takes `cycles`."""
-    if not p.batch:
-        return []
-    size = p.batch[-1]
-    if cycles > tuning.small_tile_cycles:
-        return [1] * size
-    most = int(tuning.call_target_cycles // max(cycles, 1))
-    if tiles > 1:
-        most = min(most, tuning.near_bytes // p.matrix_bytes)
-    return balanced(size, max(1, most))
+    return min(candidates, key=cycles)
 
 
 def choose_splits(p: Product, target: Target) -> int:

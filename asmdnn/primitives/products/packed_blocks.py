@@ -24,17 +24,15 @@ from asmdnn.primitives.products.blocks import (
     PANEL_VECTORS,
     choose_block,
     columns_are_apart,
-    depths_of,
     panel_columns,
 )
-from asmdnn.primitives.products.cut import Cut
+from asmdnn.primitives.products.cut import Cut, DepthStep, Prefetch, depths_of, lines_a_step, steps_of, stream_bytes
 from asmdnn.primitives.products.prepare import with_near_src
 from asmdnn.primitives.products.product import Matrix, Panels, Product
-from asmdnn.primitives.products.records import Laid, tile_records
-from asmdnn.primitives.products.rounds import ProductPiece, in_rounds, part, steps
-from asmdnn.primitives.products.schedule import views_of
+from asmdnn.primitives.products.records import Laid, group_rows, tile_records, views_of
+from asmdnn.primitives.products.rounds import ProductPiece, in_rounds
 from asmdnn.primitives.products.target import Target
-from asmdnn.primitives.products.tile_specs import DepthStep, steps_of
+from asmdnn.primitives.products.tile_calls import tile_calls
 
 BLOCK = "packed block"
 MOST_PANELS = 2  # so many times larger than others may a block be that has all of k
@@ -92,16 +90,16 @@ def add_blocks(assembly: Assembly, p: Product, target: Target) -> None:
     phases: list[Phase] = []
     for piece in pieces_along(p, panels * width):
         made = group_of_blocks(piece.product, block, ranges, target)
-        phases += in_rounds([made], piece, (*ARGUMENTS, *p.other_names), is_first=not phases)
+        phases += in_rounds([made], piece, p.arguments, is_first=not phases)
     assembly.add(phases, "pack_blocks", "tiles")
 
 
 def pieces_along(p: Product, columns: int) -> Iterator[ProductPiece]:
     """The product in pieces of so many columns, and what is left; each round begins at the start of its block."""
     times, rest = divmod(p.n, columns)
-    yield ProductPiece(part(p, 1, 0, columns), ((times, steps(p, 1, columns) | {"weights": 0}),))
+    yield ProductPiece(p.columns(0, columns), ((times, p.distances(1, columns) | {"weights": 0}),))
     if rest:
-        yield ProductPiece(part(p, 1, p.n - rest, p.n))
+        yield ProductPiece(p.columns(p.n - rest, p.n))
 
 
 def group_of_blocks(p: Product, block: Panels, ranges: Sequence[tuple[int, int]], target: Target) -> Phase:
@@ -111,7 +109,7 @@ def group_of_blocks(p: Product, block: Panels, ranges: Sequence[tuple[int, int]]
     for step in steps_of(p, ranges, target):
         laid += [packing(p, step, block, target, specs), multiplying(p, step, block, target, specs)]
     records, cycles = (np.concatenate(arrays) for arrays in zip(*laid, strict=True))
-    views = dict(zip((*ARGUMENTS, *p.other_names), views_of(cut_of(p, block, target)), strict=True))
+    views = dict(zip(p.arguments, views_of(replace(p, weights=block), target), strict=True))
     views["ahead"] = views["ahead"]._replace(buffer=p.weights.buffer)
     groups = np.array([0, len(records)])
     return Phase(tuple(specs), tuple(views.values()), records, cycles, flushes=True, groups=groups)
@@ -132,38 +130,41 @@ def packing(p: Product, step: DepthStep, block: Panels, target: Target, specs: d
         types=p.types,
     )
     columns = {"ahead": part.weights.start_bytes}
-    record = records_of((*ARGUMENTS, *p.other_names), columns, specs.setdefault(spec, len(specs)))
+    record = records_of(p.arguments, columns, specs.setdefault(spec, len(specs)))
     return record, np.array([part.depth * spec.vectors + target.call_cycles], np.int32)
 
 
 def multiplying(p: Product, step: DepthStep, block: Panels, target: Target, specs: dict[KernelSpec, int]) -> Laid:
     """The records of the tiles that read a range of k from the block, and prefetch the next one: further down, or the
     first one of the columns beside these."""
-    depth = step.end - step.begin
-    cut = cut_of(p.depths(step.begin, step.end), block, target)
-    records, cycles = tile_records(cut, replace(step, begin=0, end=depth), specs)
+    cut = cut_of(p, step, block, target)
+    (inside,) = cut.steps
+    records, cycles = tile_records(cut, inside, group_rows(cut), tile_calls(cut, specs))
     following = step.end * p.weights_step if step.end < p.k else p.n * p.weights.element_bytes
     records[:, 1 + ARGUMENTS.index("ahead")] += p.weights.start_bytes + following
     return records, cycles
 
 
-def cut_of(p: Product, block: Panels, target: Target) -> Cut:
-    """All tiles of rows of a panel, then the next panel: the rows of src for a range of k stay in L2."""
+def cut_of(p: Product, step: DepthStep, block: Panels, target: Target) -> Cut:
+    """All tiles of rows of a panel for a range of k, then the next panel: those rows of src stay in L2."""
     assert isinstance(p.weights, Matrix)
     row_bytes = p.weights.row_bytes
-    p = replace(p, weights=block)
-    shape = choose_block(p, target)
-    sizes = balanced(p.m, shape.rows)
-    groups = -(-p.n // (shape.vectors * target.lanes))
-    ahead = row_bytes if shape.vectors == shape.panel_vectors else 0
+    part = replace(p.depths(step.begin, step.end), weights=block)
+    shape = choose_block(part, target)
+    sizes, width = balanced(p.m, shape.rows), shape.vectors * target.lanes
+    prefetch = Prefetch(stream_bytes=stream_bytes(part, shape, target, sizes == [1]))
+    if shape.vectors == shape.panel_vectors:
+        prefetch = Prefetch(lines_a_step(block.element_bytes * width, len(sizes)), row_bytes)
+    groups = -(-p.n // width)
     return Cut(
-        p=p,
+        p=part,
         block=shape,
         target=target,
+        steps=(replace(step, begin=0, end=part.k),),
         sizes=sizes,
         groups=groups,
         at_once=groups,
         chunk=len(sizes),
         items=[],
-        ahead_row_bytes=ahead,
+        prefetch=prefetch,
     )

@@ -20,7 +20,8 @@ from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.phases import merged
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.products.blocks import DEPTH_STEP, columns_are_apart, depths_of
+from asmdnn.primitives.products.blocks import DEPTH_STEP, columns_are_apart
+from asmdnn.primitives.products.cut import depths_of
 from asmdnn.primitives.products.product import SUM_BYTES, Matrix, Panels, Product, dense_matrix
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 from asmdnn.primitives.products.schedule import schedule

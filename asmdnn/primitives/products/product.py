@@ -6,6 +6,7 @@ dst[b, m, n] = bias[b, m, n] + sum over k of src[b, m, k] * weights[b, k, n]
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.isa.dot import F32, Types
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
@@ -129,6 +130,11 @@ class Product:
         return tuple(f"operand {i}" for i in range(len(self.others)))
 
     @property
+    def arguments(self) -> tuple[str, ...]:
+        """Of tiles' kernels."""
+        return (*ARGUMENTS, *self.other_names)
+
+    @property
     def matrix_bytes(self) -> int:
         """Of one matrix of the batch: src, weights and dst."""
         read = self.m * self.k * self.src.element_bytes + self.k * self.n * self.weights.element_bytes
@@ -151,14 +157,15 @@ class Product:
         """The same with fewer batch dims: none of size 1, neighbours that count on from each other as one, and a batch
         that shares its weights as more rows."""
         kept = [i for i, size in enumerate(self.batch) if size != 1]
-        steps = {name: [x.batch_bytes[i] for i in kept] for name, x in self._all()}
+        steps = {name: [x.batch_bytes[i] for i in kept] for name, x in self.operands().items()}
         p = self._with_batch([self.batch[i] for i in kept], steps)
         i = 0
         while i + 1 < len(p.batch):
             inner = p.batch[i + 1]
-            if all(x.batch_bytes[i] == inner * x.batch_bytes[i + 1] for _, x in p._all()):
+            if all(x.batch_bytes[i] == inner * x.batch_bytes[i + 1] for _, x in p.operands().items()):
                 sizes = [*p.batch[:i], p.batch[i] * inner, *p.batch[i + 2 :]]
-                p = p._with_batch(sizes, {n: [*x.batch_bytes[:i], *x.batch_bytes[i + 1 :]] for n, x in p._all()})
+                every = p.operands().items()
+                p = p._with_batch(sizes, {n: [*x.batch_bytes[:i], *x.batch_bytes[i + 1 :]] for n, x in every})
             else:
                 i += 1
         return p._rows_from_batch()
@@ -179,42 +186,58 @@ class Product:
             p = replace(
                 self, src=moved(self.src), dst=moved(self.dst), bias=self.bias and moved(self.bias), others=others
             )
-        p = p._with_batch(p.batch[:-1], {n: x.batch_bytes[:-1] for n, x in p._all()})
+        p = p._with_batch(p.batch[:-1], {n: x.batch_bytes[:-1] for n, x in p.operands().items()})
         return replace(p, m=self.m * self.batch[-1])._rows_from_batch()
 
-    def _all(self) -> list[tuple[str, "Matrix | Panels"]]:
-        return list(self.operands().items())
-
     def _with_batch(self, sizes: Sequence[int], steps: Mapping[str, Sequence[int]]) -> "Product":
-        moved = {n: replace(x, batch_bytes=tuple(steps[n])) for n, x in self._all()}
-        others = tuple(moved.pop(name) for name in self.other_names)
-        return replace(self, batch=tuple(sizes), others=others, **moved)  # type: ignore[arg-type]
+        moved = {n: replace(x, batch_bytes=tuple(steps[n])) for n, x in self.operands().items()}
+        return replace(self._with(moved), batch=tuple(sizes))
 
-    def columns(self, begin: int, end: int, weights: Matrix | Panels) -> "Product":
-        """Columns [begin, end), whose weights are `weights`."""
-        dst = replace(self.dst, start_bytes=self.dst.start_bytes + begin * self.dst.column_bytes)
-        bias = self.bias
-        if bias is not None:
-            bias = replace(bias, start_bytes=bias.start_bytes + begin * bias.column_bytes)
-        others = tuple(replace(x, start_bytes=x.start_bytes + begin * x.column_bytes) for x in self.others)
-        return replace(self, n=end - begin, weights=weights, dst=dst, bias=bias, others=others)
+    def _with(self, operands: dict[str, "Matrix | Panels"]) -> "Product":
+        others = tuple(operands.pop(name) for name in self.other_names)
+        return replace(self, others=others, **operands)  # type: ignore[arg-type]
+
+    def distances(self, axis: int, size: int = 1) -> dict[str, int]:
+        """Bytes that arguments of tiles move with `size` steps along an axis: a dim of the batch, rows, columns, or k.
+
+        What has not the axis is left out.  What is prefetched, `ahead`, are weights.  Panels are taken whole.
+        """
+        batch_dims, every = len(self.batch), self.operands() | {"ahead": self.weights}
+        if axis < batch_dims:
+            return {name: size * x.batch_bytes[axis] for name, x in every.items()}
+        if axis == batch_dims:
+            return {name: size * x.row_bytes for name, x in every.items() if name not in ("weights", "packed", "ahead")}
+        if axis == batch_dims + 1:
+            return {
+                name: size // x.columns * x.panel_bytes if isinstance(x, Panels) else size * x.column_bytes
+                for name, x in every.items()
+                if name != "src"
+            }
+        weights = size * self.weights_step
+        found = {"src": size * self.src.column_bytes, "weights": weights, "ahead": weights}
+        return found | ({"packed": size * self.packed.row_bytes} if self.packed else {})
+
+    def part(self, axis: int, begin: int, end: int) -> "Product":
+        """[begin, end) along an axis, which counts as in `distances`."""
+        moves, batch_dims, size = self.distances(axis, begin), len(self.batch), end - begin
+        p = self._with({n: replace(x, start_bytes=x.start_bytes + moves.get(n, 0)) for n, x in self.operands().items()})
+        if axis < batch_dims:
+            return replace(p, batch=(*p.batch[:axis], size, *p.batch[axis + 1 :]))
+        if axis == batch_dims:
+            return replace(p, m=size)
+        if axis == batch_dims + 1:
+            return replace(p, n=size)
+        return replace(p, k=size, missing=p.missing if end == p.k else 0)
 
     def rows(self, begin: int, end: int) -> "Product":
-        """Rows [begin, end)."""
-        moved = {
-            name: replace(x, start_bytes=x.start_bytes + begin * x.row_bytes)
-            for name, x in (("src", self.src), ("dst", self.dst), ("bias", self.bias))
-            if x is not None
-        }
-        others = tuple(replace(x, start_bytes=x.start_bytes + begin * x.row_bytes) for x in self.others)
-        return replace(self, m=end - begin, others=others, **moved)  # type: ignore[arg-type]
+        return self.part(len(self.batch), begin, end)
+
+    def columns(self, begin: int, end: int) -> "Product":
+        return self.part(len(self.batch) + 1, begin, end)
 
     def depths(self, begin: int, end: int) -> "Product":
         """The part of the sum over k in [begin, end)."""
-        src = replace(self.src, start_bytes=self.src.start_bytes + begin * self.src.column_bytes)
-        weights = replace(self.weights, start_bytes=self.weights.start_bytes + begin * self.weights_step)
-        missing = self.missing if end == self.k else 0
-        return replace(self, k=end - begin, src=src, weights=weights, missing=missing)
+        return self.part(len(self.batch) + 2, begin, end)
 
 
 def matrix_of(name: str, desc: MemoryDesc) -> Matrix:

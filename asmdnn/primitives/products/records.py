@@ -1,30 +1,52 @@
-"""The records of a cut product: tiles for every matrix of the batch, in the order that reads least."""
+"""Third stage of a product: where each call finds its operands, in the order that reads least.
 
+A record is the sum of what its tile of rows, its group of columns and its matrix of the batch add.
+"""
+
+from collections.abc import Iterator
 from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
 
 from asmdnn.generators.contract import KernelSpec
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.order import lay_out
-from asmdnn.planning.phase import Int64, records_of
-from asmdnn.primitives.products.cut import Cut
-from asmdnn.primitives.products.tile_specs import DepthStep, specs_of
+from asmdnn.planning.phase import NOTHING, Int64, Phase, View, records_of
+from asmdnn.primitives.products.cut import Cut, DepthStep
+from asmdnn.primitives.products.product import Product
+from asmdnn.primitives.products.target import Target
+from asmdnn.primitives.products.tile_calls import TileCalls
 
 Laid = tuple[Int64, npt.NDArray[np.int32]]  # records and their cycles
 
 
-def tile_records(cut: Cut, step: DepthStep, specs: dict[KernelSpec, int]) -> Laid:
+def phases_of(cut: Cut, kernels: tuple[KernelSpec, ...], calls: TileCalls) -> Iterator[Phase]:
+    """A phase for each range of k.  Equal ranges share their records: only their views lie further."""
+    groups, made = group_rows(cut), dict[DepthStep, Laid]()
+    for i, step in enumerate(cut.steps):
+        if step not in made:
+            made[step] = tile_records(cut, step, groups, calls)
+        yield Phase(kernels, views_of(cut.p, cut.target, step.skipped), *made[step], continues=i > 0, flushes=True)
+
+
+def views_of(p: Product, target: Target, skipped: int = 0) -> tuple[View, ...]:
+    """What the arguments point into, behind so many steps of k."""
+    names = {name: x.buffer for name, x in p.operands().items()}
+    names |= {"ahead": names["weights"]} | ({"scale": "scale"} if target.ending.scaled else {})
+    moves = p.distances(len(p.batch) + 2, skipped)
+    return tuple(View(names[name], moves.get(name, 0)) if name in names else NOTHING for name in p.arguments)
+
+
+def tile_records(cut: Cut, step: DepthStep, groups: Int64, calls: TileCalls) -> Laid:
     """All records of a range of k: matrix after matrix, or runs of `items` of them."""
-    rows, columns = tile_rows(cut, step), group_rows(cut)
+    rows, base = tile_rows(cut, step), dict[int, Laid]()
     pattern = max(cut.sizes) - np.array(cut.sizes, np.int64)  # sizes differ by at most one
-    base: dict[int, Laid] = {}
     for items in sorted(set(cut.items or [1])):
-        spec_of, cycles = specs_of(cut, step, items, specs)
+        spec_of, cycles = calls[step, items]
         base[items] = lay_out(
             tile_rows=rows,
-            panel_rows=columns,
+            panel_rows=groups,
             pattern=pattern,
             spec_of=spec_of,
             cycles=cycles,
@@ -49,12 +71,10 @@ def of_batch(cut: Cut, base: dict[int, Laid]) -> Laid:
 
 def matrix_rows(cut: Cut) -> Int64:
     """int64[batch, 1 + arguments]: what each matrix adds to the records."""
-    p, grid = cut.p, np.zeros((1, 1 + len(cut.arguments)), np.int64)
+    p = cut.p
+    grid = np.zeros((1, 1 + len(p.arguments)), np.int64)
     for axis, size in enumerate(p.batch):
-        step = np.zeros(grid.shape[1], np.int64)
-        for name, x in p.operands().items():
-            step[1 + cut.arguments.index(name)] = x.batch_bytes[axis]
-        step[1 + ARGUMENTS.index("ahead")] = p.weights.batch_bytes[axis]
+        step = records_of(p.arguments, p.distances(axis))
         grid = (grid[:, None] + np.arange(size)[:, None] * step).reshape(-1, grid.shape[1])
     return grid
 
@@ -68,7 +88,7 @@ def tile_rows(cut: Cut, step: DepthStep) -> Int64:
         "src": p.src.start_bytes + step.begin * p.src.column_bytes + first * p.src.row_bytes,
         "weights": weights,
         "dst": p.dst.start_bytes + first * p.dst.row_bytes,
-        "ahead": weights + cut.ahead_shares(step.end - step.begin),
+        "ahead": weights + prefetched_shares(cut, step.end - step.begin),
     }
     if p.bias is not None:
         columns["bias"] = p.bias.start_bytes + first * p.bias.row_bytes
@@ -76,17 +96,16 @@ def tile_rows(cut: Cut, step: DepthStep) -> Int64:
         columns["packed"] = p.packed.start_bytes + step.begin * p.packed.row_bytes
     for name, x in zip(p.other_names, p.others, strict=True):
         columns[name] = x.start_bytes + first * x.row_bytes
-    return records_of(cut.arguments, columns)
+    return records_of(p.arguments, columns)
 
 
 def group_rows(cut: Cut) -> Int64:
-    """int64[groups, 1 + arguments]: what each group of columns adds; ahead of it lies the next one."""
+    """int64[groups, 1 + arguments]: what each group of columns adds; the next one is prefetched."""
     p, number = cut.p, np.arange(cut.groups)
-    step_bytes = cut.panel_bytes * (cut.block.vectors // cut.block.panel_vectors)
     columns = {
-        "weights": number * step_bytes,
+        "weights": number * cut.group_bytes,
         "dst": number * p.dst.element_bytes * cut.width,
-        "ahead": cut.ahead_groups(),
+        "ahead": cut.row_bytes * number if cut.prefetch.row_bytes else (number + 1) % cut.groups * cut.group_bytes,
     }
     if p.bias is not None:
         columns["bias"] = number * cut.width * p.bias.column_bytes
@@ -94,4 +113,15 @@ def group_rows(cut: Cut) -> Int64:
         columns["packed"] = number * p.packed.panel_bytes
     for name, x in zip(p.other_names, p.others, strict=True):
         columns[name] = number * cut.width * x.column_bytes
-    return records_of(cut.arguments, columns)
+    return records_of(p.arguments, columns)
+
+
+def prefetched_shares(cut: Cut, depth: int) -> Int64:
+    """int64[tiles]: where in what is prefetched the share of each tile begins."""
+    tiles, lines, row_bytes = np.arange(len(cut.sizes)), cut.prefetch.lines * (depth // 8), cut.prefetch.row_bytes
+    if not row_bytes or not lines:
+        return tiles % cut.chunk * (lines * LINE_BYTES)
+    row_lines = -(-cut.row_bytes // LINE_BYTES)
+    line, row = np.divmod(tiles * lines % (row_lines * depth), depth)  # all rows' first line, then the next
+    begins: Int64 = line * LINE_BYTES + row * row_bytes
+    return begins

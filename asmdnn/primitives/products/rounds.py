@@ -4,17 +4,17 @@ Planning takes time and memory by the records that are written out.  A round has
 caches that it repeats as good as none.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 from asmdnn.planning.phase import Phase, Repeat
-from asmdnn.primitives.products.product import Matrix, Panels, Product
+from asmdnn.primitives.products.product import Product
 
 
 @dataclass(frozen=True, slots=True)
 class ProductPiece:
-    """A product, and what stands for it: `times` it, each operand steps[name] bytes further; outermost loop first."""
+    """A product, and what stands for it: `times` it, each argument steps[name] bytes further; outermost loop first."""
 
     product: Product
     loops: tuple[tuple[int, dict[str, int]], ...] = ()
@@ -33,48 +33,15 @@ def pieces_of(p: Product, tile: tuple[int, int], most: int, together: int) -> li
         return [ProductPiece(p)]
     steps_of_one = max(1, min(most, together) * units[axis] // tiles)
     times, size = units[axis] // steps_of_one, steps_of_one * [*[1] * len(p.batch), rows, columns][axis]
-    found = []
-    for piece in pieces_of(part(p, axis, 0, size), tile, most, together):
-        found.append(replace(piece, loops=((times, steps(p, axis, size)), *piece.loops)))
+    first, distances = p.part(axis, 0, size), p.distances(axis, size)
     end = [*p.batch, p.m, p.n][axis]
-    rest = pieces_of(part(p, axis, times * size, end), tile, most, together) if times * size < end else []
-    return found + rest
+    rest = p.part(axis, times * size, end) if times * size < end else None
+    pieces = pieces_of(first, tile, most, together)
+    found = [replace(piece, loops=((times, distances), *piece.loops)) for piece in pieces]
+    return found + (pieces_of(rest, tile, most, together) if rest else [])
 
 
-def part(p: Product, axis: int, begin: int, end: int) -> Product:
-    """[begin, end) of a dim of the batch, of the rows, or of the columns."""
-    if axis == len(p.batch):
-        return p.rows(begin, end)
-    moved = {name: shifted(x, bytes_of(x, name, p, axis, begin)) for name, x in p.operands().items()}
-    others = tuple(moved.pop(name) for name in p.other_names)
-    if axis > len(p.batch):
-        return replace(p, n=end - begin, others=others, **moved)  # type: ignore[arg-type]
-    batch = (*p.batch[:axis], end - begin, *p.batch[axis + 1 :])
-    return replace(p, batch=batch, others=others, **moved)  # type: ignore[arg-type]
-
-
-def steps(p: Product, axis: int, size: int) -> dict[str, int]:
-    """How far every operand, and what is prefetched, moves with so many steps along an axis."""
-    found = {name: bytes_of(x, name, p, axis, size) for name, x in p.operands().items()}
-    return found | {"ahead": found["weights"]}
-
-
-def bytes_of(x: Matrix | Panels, name: str, p: Product, axis: int, size: int) -> int:
-    """From an element of an operand to the one `size` steps further."""
-    if axis < len(p.batch):
-        return size * x.batch_bytes[axis]
-    if axis == len(p.batch):
-        return 0 if name in ("weights", "packed") else size * x.row_bytes
-    if isinstance(x, Panels):
-        return size // x.columns * x.panel_bytes
-    return 0 if name == "src" else size * x.column_bytes
-
-
-def shifted(x: Matrix | Panels, by: int) -> Matrix | Panels:
-    return replace(x, start_bytes=x.start_bytes + by)
-
-
-def in_rounds(phases: Sequence[Phase], piece: ProductPiece, arguments: Sequence[str], is_first: bool) -> list[Phase]:
+def in_rounds(phases: Iterable[Phase], piece: ProductPiece, arguments: Sequence[str], is_first: bool) -> list[Phase]:
     """The phases of a piece, again and again; behind other pieces they are apart from them."""
     repeats = tuple(Repeat(times, tuple(step.get(name, 0) for name in arguments)) for times, step in piece.loops)
     made = [replace(phase, repeats=repeats) for phase in phases] if repeats else list(phases)

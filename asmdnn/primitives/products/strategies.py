@@ -150,7 +150,7 @@ def groups(assembly: Assembly, p: Product, target: Target, at_once: bool) -> Ite
     begin = 0
     for size in balanced(panels, most):
         end = min(p.n, begin + size * width)
-        part = p.columns(begin, end, replace(x, start_bytes=x.start_bytes + begin * x.column_bytes))
+        part = p.columns(begin, end)
         dims = matrices_desc(x, p.batch, p.depth, end - begin).dims
         desc = MemoryDesc(dims, x.dtype, panels_tag(len(dims), width, p.types.group))
         place = panels_of(assembly.room("packed weights", desc.size_bytes), desc, p.types.group)

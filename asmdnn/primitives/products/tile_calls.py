@@ -1,0 +1,84 @@
+"""Second stage of a product: the kernels of its tiles, and what their calls cost.
+
+There is a kernel for each size of tiles, width of groups, range of k and number of matrices.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.dot.matmul import MatmulTileSpec
+from asmdnn.generators.dot.matmul_shape import Bias, Items, MatmulTile
+from asmdnn.planning.phase import Int64
+from asmdnn.primitives.products.cut import Cut, DepthStep
+from asmdnn.primitives.products.product import Panels
+from asmdnn.types import f32
+
+# Of a range of k and a number of matrices, int64[groups, sizes]: numbers of kernels, and the cycles of a call.
+TileCalls = Mapping[tuple[DepthStep, int], tuple[Int64, Int64]]
+ONE_ITEM = Items(1, 0, 0, 0, 0)
+
+
+def tile_calls(cut: Cut, specs: dict[KernelSpec, int]) -> TileCalls:
+    """The calls of all ranges of k.  specs: the table of kernels, to which new ones are added."""
+    counts = sorted(set(cut.items or [1]))
+    return {(step, items): calls_of(cut, step, items, specs) for step in dict.fromkeys(cut.steps) for items in counts}
+
+
+def calls_of(cut: Cut, step: DepthStep, items: int, specs: dict[KernelSpec, int]) -> tuple[Int64, Int64]:
+    target, sizes = cut.target, sorted(set(cut.sizes), reverse=True)
+    spec_of, cycles = (np.empty((cut.groups, len(sizes)), np.int64) for _ in range(2))
+    last = cut.p.n - (cut.groups - 1) * cut.width
+    for users, columns in ((slice(0, cut.groups - 1), cut.width), (slice(cut.groups - 1, cut.groups), last)):
+        for i, rows in enumerate(sizes if users.start < users.stop else ()):
+            spec = tile_spec(cut, step, (rows, columns), items)
+            spec_of[users, i] = specs.setdefault(spec, len(specs))
+            of_depth = spec.tile.steps * target.step_cycles(rows, spec.tile.vectors)
+            cycles[users, i] = items * (of_depth + target.call_cycles)
+    return spec_of, cycles
+
+
+def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> MatmulTileSpec:
+    """The kernel of tiles of (rows, columns)."""
+    p, block, (rows, columns) = cut.p, cut.block, tile
+    assert isinstance(p.weights, Panels) or p.types.group == 1, "no tile reads plain rows of several elements of k"
+    bias = None
+    if p.bias is not None and step.bias:
+        bias = Bias(p.bias.row_bytes if rows > 1 else 0, p.bias.is_dense)
+    shape = MatmulTile(
+        isa=cut.target.isa,
+        rows=rows,
+        columns=columns,
+        depth=(step.end - step.begin) * p.types.group - step.missing,
+        src_row_bytes=p.src.row_bytes if rows > 1 else 0,
+        src_depth_bytes=p.src.column_bytes,
+        weights_row_bytes=p.weights.row_bytes,
+        panel_vectors=block.panel_vectors,
+        panel_bytes=cut.panel_bytes if block.vectors > block.panel_vectors else 0,
+        padded=isinstance(p.weights, Panels),
+        dst_row_bytes=p.dst.row_bytes if rows > 1 else 0,
+        bias=bias,
+        accumulate=step.accumulate,
+        scaled=step.scaled,
+        beta=step.beta,
+        post_ops=step.post_ops,
+        ahead_lines=cut.prefetch.lines,
+        ahead_bytes=cut.prefetch.row_bytes,
+        stream_bytes=cut.prefetch.stream_bytes,
+        packs=p.packed is not None,
+        items=item_steps(cut, items, bias is not None),
+        types=p.types,
+        dst=None if p.dst.dtype == f32 == p.types.sums else p.dst.dtype,
+        operand_types=tuple(x.dtype for x in p.others) if any(x.dtype != f32 for x in p.others) else (),
+    )
+    return MatmulTileSpec(shape)
+
+
+def item_steps(cut: Cut, items: int, bias: bool) -> Items:
+    """How far the operands of the next matrix of a call lie."""
+    p = cut.p
+    if items == 1:
+        return ONE_ITEM
+    bias_bytes = p.bias.batch_bytes[-1] if bias and p.bias is not None else 0
+    return Items(items, p.src.batch_bytes[-1], p.weights.batch_bytes[-1], bias_bytes, p.dst.batch_bytes[-1])
