@@ -94,7 +94,7 @@ from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.primitives.sum.sum import SumForward
 from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
-from asmdnn.types import Algorithm, DataType, PropKind, bf16, f8_e4m3, f8_e5m2, f16, f32, s8, s32, u8
+from asmdnn.types import Algorithm, DataType, PropKind, bf16, f8_e4m3, f8_e5m2, f16, f32, s4, s8, s32, u4, u8
 
 __all__ = [
     "AdaptivePooling",
@@ -211,6 +211,7 @@ __all__ = [
     "recurrent",
     "reorder",
     "rint",
+    "s4",
     "s8",
     "s32",
     "set_memory_limits",
@@ -222,6 +223,7 @@ __all__ = [
     "square",
     "tanh",
     "trunc",
+    "u4",
     "u8",
     "where",
     "write_pack",

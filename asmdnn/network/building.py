@@ -8,17 +8,17 @@ net = graph.compile(y=y)
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
-from asmdnn.forking import importing
 from asmdnn.memory.foreign import rounded_f32
 from asmdnn.network.calibration import network_within
 from asmdnn.network.declaring import declared
 from asmdnn.network.folding import check_node
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
+from asmdnn.network.learning import LearnsParameters
 from asmdnn.network.network import Network
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
@@ -29,14 +29,11 @@ from asmdnn.network.symbols import Symbol as Symbol
 from asmdnn.primitives.attributes.user_post_op import trace
 from asmdnn.primitives.core.engine import Engine, engine_or_default
 
-if TYPE_CHECKING:
-    from asmdnn.network.training.step import TrainingStep
-
 OPSET = 22  # the operator set whose meaning nodes have
 MOST_RESULTS = 4096
 
 
-class Graph:
+class Graph(LearnsParameters):
     """A network as it is written down; `compile` makes a Network of it, as often as wanted.
 
     seed: an integer from 0 on, for the parameters' initial values.  Raises InvalidArguments.
@@ -56,11 +53,6 @@ class Graph:
     def nodes(self) -> tuple[Node, ...]:
         """What was applied, in that order."""
         return tuple(self._nodes)
-
-    @property
-    def parameters(self) -> dict[str, tuple[int, ...]]:
-        """The dims of its parameters by name."""
-        return dict(self._parameters)
 
     def input(self, name: str, shape: tuple[int | str | None, ...], dtype: Any = np.float32) -> Symbol:
         """What a caller passes; dims that are no integers are said when the graph is compiled."""
@@ -85,23 +77,6 @@ class Graph:
             del self._inputs[name]
             raise
         self._states[name] = NetworkState(name, data)
-        return symbol
-
-    def parameter(self, name: str, shape: Sequence[int], init: Any = "he_normal") -> Symbol:
-        """A state that `train` learns.
-
-        init: an array, a number, or a word: zeros, ones, and he, glorot or lecun with _normal or _uniform, which count
-        the first of two dims as inputs, as `x @ w` reads them, and the first of more as outputs, as Conv does.  Raises
-        InvalidArguments.
-        """
-        if isinstance(init, str):
-            with importing():
-                from asmdnn.network.training.initial import drawn
-
-            shape = declared(name, shape, np.float32).shape  # type: ignore[assignment]
-            init = drawn(name, shape, init, self.seed)  # type: ignore[arg-type]
-        symbol = self.state(name, shape, initial=init)
-        self._parameters[name] = self._inputs[name].shape  # type: ignore[assignment]
         return symbol
 
     def update(self, state: Symbol, value: Any, at: Any = None) -> Symbol:
@@ -181,24 +156,6 @@ class Graph:
         result: Symbol = self.apply(op, *operands)
         return result
 
-    def gradients(self, loss: Symbol, wrt: Sequence[Symbol]) -> tuple[Symbol, ...]:
-        """The gradients of a loss, one number of f32, by values that it depends on: symbols, each of its value's dims.
-
-        Dims of inputs must be fixed.  Raises InvalidArguments for what is no loss, or does not depend on a value;
-        Unimplemented for operators between them that have no rule (docs/gradients.md).
-        """
-        with importing():
-            from asmdnn.network.gradients.of_graph import gradient_nodes, symbols_of
-
-        values = symbols_of(wrt)
-        self._check_own({"loss": loss})
-        self._check_own({f"wrt[{i}]": symbol for i, symbol in enumerate(values)})
-        body = Body(self.name, self._inputs, (), tuple(self._nodes), self._constants)
-        names, made, constants = gradient_nodes(body, loss.name, [symbol.name for symbol in values])
-        self._nodes += made
-        self._constants |= constants
-        return tuple(Symbol(self, name) for name in names)
-
     def compile(
         self,
         shapes: Mapping[str, Any] | None = None,
@@ -214,32 +171,6 @@ class Graph:
         """The network that computes these outputs, by name; the other arguments are those of `load_onnx`."""
         allowed, limit = precision_of(precision, keep_f32), limit_of(max_error, feeds)
         return self._network(outputs, shapes, engine_or_default(engine), fallback, allowed, limit)
-
-    def train(
-        self,
-        loss: Symbol,
-        optimizer: Any,
-        outputs: Mapping[str, Symbol] | None = None,
-        *,
-        clip_norm: float | None = None,
-        engine: Engine | None = None,
-    ) -> "TrainingStep":
-        """A step that computes the loss and its gradients and moves all parameters, as one native call.
-
-        optimizer: of `dnn.optim`; outputs: what `step.run` returns beside the loss; clip_norm: the most that the
-        Euclidean norm of all gradients together may be.  The graph stays as it is: each step has parameters of its
-        own.  Raises InvalidArguments, Unimplemented for operators without a gradient.
-        """
-        with importing():
-            from asmdnn.network.training.recipe import checked_outputs, made_step, step_of
-
-        found = {"loss": loss, **checked_outputs(outputs)}
-        self._check_own(found)
-        copy = self._copy()
-        own = {name: Symbol(copy, symbol.name) for name, symbol in found.items()}
-        made, optimizers = step_of(copy, own.pop("loss"), optimizer, clip_norm)
-        net = copy._network({**made, **own}, None, engine_or_default(engine), None, precision_of("f32", ()))
-        return made_step(net, optimizers, [*self._parameters])
 
     def _copy(self) -> "Graph":
         copy = Graph(self.name, self.seed)
@@ -263,7 +194,7 @@ class Graph:
         limit: ErrorLimit | None = None,
     ) -> Network:
         self._check_own(outputs)
-        if not outputs:
+        if not outputs and not self._states:
             raise InvalidArguments("a network needs an output, as in graph.compile(y=y)")
         taken = {*self._inputs, *(output for node in self._nodes for output in node.outputs)} & outputs.keys()
         if taken:

@@ -57,7 +57,8 @@ UNARY = (
     "Softplus", "Softsign", "HardSigmoid", "HardSwish", "Mish", "Elu", "Celu", "Selu", "LeakyRelu", "Shrink",
     "Abs", "Swish", "ThresholdedRelu", "Gelu", "Identity", "Floor", "Softmax", "LogSoftmax", "ReduceSum",
     "ReduceMean", "ReduceSumSquare", "ReduceL1", "ReduceL2", "ReduceLogSumExp", "ReduceMax", "ReduceMin",
-    "LpNormalization", "Flatten", "Transpose", "GlobalAveragePool",
+    "LpNormalization", "Flatten", "Transpose", "GlobalAveragePool", "GlobalMaxPool", "ReduceProd",
+    "MeanVarianceNormalization",
 )  # fmt: skip
 POSITIVE = ("Sqrt", "Log", "Reciprocal", "ReduceLogSum", "Asin", "Acos", "Atanh")
 
@@ -119,6 +120,14 @@ MOVES: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     "maxima that overlap": ("MaxPool", (), {"kernel_shape": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1)}),
     "rows": ("LayerNormalization", (random(4, 5), random(4, 5)), {"axis": 2}),
     "rms": ("RMSNormalization", (random(5),), {}),
+    "columns": ("Gather", (i64(1, 0, 1, -1, 3),), {"axis": 3}),
+    "channels": ("Gather", (np.array([[1, 0], [2, 2]], np.int64),), {"axis": 1}),
+    "groups": ("GroupNormalization", (random(3), random(3)), {"num_groups": 1}),
+    "instances": ("InstanceNormalization", (random(3), random(3)), {}),
+    "neighbours": ("LRN", (), {"size": 3, "alpha": 0.5, "beta": 0.7}),
+    "nearest": ("Resize", (None, np.array([1, 1, 2, 2.5], np.float32)), {}),
+    "linear": ("Resize", (None, np.array([1, 1, 2, 0.6], np.float32)), {"mode": "linear"}),
+    "cubic": ("Resize", (None, None, i64(2, 3, 7, 5)), {"mode": "cubic"}),
     "statistics": ("BatchNormalization", (random(3), random(3), random(3), np.abs(random(3)) + 1), {}),
 }  # fmt: skip
 
@@ -140,6 +149,36 @@ def test_scales_of_rows(rms: bool) -> None:
     y = graph.apply("RMSNormalization", x, scale) if rms else graph.apply("LayerNormalization", x, scale, shift)
     given = {"x": random(6, 16), "scale": random(16), "shift": random(16)}
     check(graph, weighed(graph, y, (6, 16)), given, names)
+
+
+CHANNELS: dict[str, dict[str, Any]] = {
+    "InstanceNormalization": {}, "GroupNormalization": {"num_groups": 3},
+    "BatchNormalization": {"training_mode": 1, "results": 3},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("op", CHANNELS)
+def test_scales_of_channels(op: str) -> None:
+    """With statistics of x, which the gradient goes through."""
+    graph, dims = dnn.Graph(op), (3, 6, 4, 5)
+    x, scale, shift = graph.input("x", dims), graph.input("scale", (6,)), graph.input("shift", (6,))
+    running = [graph.input(name, (6,)) for name in ("mean", "variance")] if op == "BatchNormalization" else []
+    y = graph.apply(op, x, scale, shift, *running, **CHANNELS[op])
+    y = graph.apply("Relu", y[0] if running else y)
+    given = {"x": random(*dims), "scale": random(6) + 1, "shift": random(6)}
+    given |= {symbol.name: random(6) for symbol in running}
+    check(graph, weighed(graph, y, dims), given, ["x", "scale", "shift"], 1e-4)
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+@pytest.mark.parametrize("same", [False, True])
+def test_attention(causal: int, same: bool) -> None:
+    """Through what it is spelt in; one tensor may be all three operands."""
+    graph, dims = dnn.Graph("attention"), (2, 4, 6, 8)
+    symbols = [graph.input(name, dims) for name in ("q" if same else "qkv")]
+    y = graph.apply("Attention", *(symbols * 3)[:3], is_causal=causal)
+    given = {symbol.name: 3 * random(*dims) for symbol in symbols}
+    check(graph, weighed(graph, y, dims), given, [*given], 1e-4)
 
 
 def test_pieces() -> None:

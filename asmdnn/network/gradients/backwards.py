@@ -5,18 +5,21 @@ the bits do not depend on anything else.  Source: Griewank and Walther, Evaluati
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from math import prod
 
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.network.gradients.composed import has_rule, spelt_results
 from asmdnn.network.gradients.table import Gradients, rules
 from asmdnn.network.gradients.words import GradientWords, KnownGraph
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.known import name_of
 
 F32 = np.dtype(np.float32)
+Parts = dict[str, list[str]]
 
 
 def differentiated(known: KnownGraph, nodes: Sequence[Node], loss: str, wrt: Sequence[str], first: int) -> list[str]:
@@ -28,31 +31,75 @@ def differentiated(known: KnownGraph, nodes: Sequence[Node], loss: str, wrt: Seq
     for name in wrt:
         if known.values[name].dtype != F32:
             raise InvalidArguments(f"{shown(name)} is {known.values[name].dtype.name}: only f32 values have gradients")
-    depends = set(wrt)
-    for node in nodes:
-        if depends.intersection(node.inputs):
-            depends.update(name for name in node.outputs if name != NOTHING and known.values[name].dtype == F32)
-    numbers = count(first)
-    start = Node("Identity", (loss,), (loss,), attributes={})
-    parts: dict[str, list[str]] = {
-        loss: [GradientWords(known, start, numbers).constant(np.ones(shape_of(known, loss)))]
-    }
-    for node in reversed(nodes):
-        if not depends.intersection(node.inputs) or not parts.keys() & (set(node.outputs) - {NOTHING}):
-            continue
-        words = GradientWords(known, node, numbers)
-        given = [words.sum_of(parts[name]) if parts.get(name) else None for name in node.outputs]
-        for name, part in zip(node.inputs, gradients_of(words, node, given), strict=False):
-            if name in depends and name != NOTHING:
-                if part is None:
-                    raise Unimplemented(f"{node} has no gradient by its operand {shown(name)}: leave it out of wrt")
-                parts.setdefault(name, []).append(part)
+    back = Backwards(known, count(first))
+    start = back.words(Node("Identity", (loss,), (loss,), attributes={}))
+    parts: Parts = {loss: [start.constant(np.ones(shape_of(known, loss)))]}
+    back.walk(nodes, parts, set(wrt))
     missing = [name for name in wrt if not parts.get(name)]
     if missing:
         raise InvalidArguments(
             f"the loss {shown(loss)} does not depend on {shown(missing[0])}, or by integers alone: leave it out of wrt"
         )
-    return [GradientWords(known, start, numbers).sum_of(parts[name]) for name in wrt]
+    return [start.sum_of(parts[name]) for name in wrt]
+
+
+class Backwards:
+    """The way back through nodes.  numbers: of the names of what it makes."""
+
+    def __init__(self, known: KnownGraph, numbers: "count[int]") -> None:
+        self.known, self.numbers = known, numbers
+
+    def words(self, node: Node) -> GradientWords:
+        return GradientWords(self.known, node, self.numbers)
+
+    def walk(self, nodes: Sequence[Node], parts: Parts, wrt: set[str]) -> None:
+        """Add to `parts`, by value its gradients from each reader, those of all that depends on wrt, and of wrt."""
+        depends = self.depending(nodes, wrt)
+        for node in reversed(nodes):
+            if not depends.intersection(node.inputs) or not parts.keys() & (set(node.outputs) - {NOTHING}):
+                continue
+            words = self.words(node)
+            given = [words.sum_of(parts[name]) if parts.get(name) else None for name in node.outputs]
+            for name, part in zip(node.inputs, self.gradients_of(words, node, given, depends), strict=False):
+                if name in depends and name != NOTHING:
+                    if part is None:
+                        raise Unimplemented(f"{node} has no gradient by its operand {shown(name)}: leave it out of wrt")
+                    parts.setdefault(name, []).append(part)
+
+    def depending(self, nodes: Sequence[Node], names: set[str]) -> set[str]:
+        """The floats that depend on these values, and they."""
+        found = set(names)
+        for node in nodes:
+            if found.intersection(node.inputs):
+                found.update(name for name in node.outputs if name != NOTHING and self.known.values[name].dtype == F32)
+        return found
+
+    def gradients_of(self, words: GradientWords, node: Node, given: Gradients, depends: set[str]) -> Gradients:
+        """By each input.  Raises Unimplemented where there is no rule, and none of what the node is spelt in."""
+        if has_rule(node):
+            return rules()[node.key](words, node, given)
+        found = self.composed(words, node, given, depends)
+        if found is None:
+            second = " (it computes a gradient itself: second derivatives end here)" if node.domain else ""
+            raise Unimplemented(f"{node} has no gradient: {name_of(node)} has no rule{second}")
+        return found
+
+    def composed(self, words: GradientWords, node: Node, given: Gradients, depends: set[str]) -> Gradients | None:
+        """Through what a node is spelt in; None for one that is not.
+
+        An input that stands twice has a name of its own each time, so that each place has its gradient."""
+        own = tuple(words("Identity", x) if x != NOTHING and node.inputs.count(x) > 1 else x for x in node.inputs)
+        start = len(self.known.made)
+        results = spelt_results(self.known, words, replace(node, inputs=own))
+        if results is None:
+            return None
+        parts: Parts = {}
+        for name, d in zip(node.outputs, given, strict=True):
+            if d is not None:
+                parts.setdefault(results[name], []).append(d)
+        wanted = {new for new, name in zip(own, node.inputs, strict=True) if name in depends}
+        self.walk(self.known.made[start:], parts, wanted)
+        return [words.sum_of(parts[new]) if new in wanted and new in parts else None for new in own]
 
 
 def shape_of(known: KnownGraph, name: str) -> tuple[int, ...]:
@@ -67,12 +114,3 @@ def check_loss(known: KnownGraph, loss: str) -> None:
         raise InvalidArguments(
             f"the loss {shown(loss)} is {value.dtype.name} {dims}, it must be one number of f32: take a mean or a sum"
         )
-
-
-def gradients_of(words: GradientWords, node: Node, given: Gradients) -> Gradients:
-    """By each input.  Raises Unimplemented where there is no rule."""
-    rule = None if node.domain else rules().get(node.op)
-    if rule is None:
-        second = " (it computes a gradient itself: second derivatives end here)" if node.domain else ""
-        raise Unimplemented(f"{node} has no gradient: {name_of(node)} has no rule{second}")
-    return rule(words, node, given)

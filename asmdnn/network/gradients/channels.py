@@ -1,6 +1,11 @@
-"""Rules of normalisations of channels, by given statistics."""
+"""Rules of normalisations of channels: by given statistics, by those of groups, by neighbours."""
+
+from math import prod
+
+import numpy as np
 
 from asmdnn.network.gradients.activations import given_of
+from asmdnn.network.gradients.arithmetic import square
 from asmdnn.network.gradients.table import Gradients, Rule
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import Node
@@ -22,4 +27,53 @@ def batch_norm(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     return by_x, by_scale, by_shift, None, None
 
 
-RULES: dict[str, Rule] = {"BatchNormalization": batch_norm}
+def group_norm(w: GradientWords, node: Node, given: Gradients) -> Gradients:
+    """Groups are rows, whose gradient is that of a layer norm without a scale."""
+    d, (x, scale, _) = given_of(given), node.inputs
+    dims = w.shape(x)
+    n, c = dims[:2]
+    groups, epsilon = node.get("num_groups", c), node.get("epsilon", 1e-5)
+    size = prod(dims[1:]) // groups
+    each = w.expanded(w.reshaped(scale, w.shape(scale)[0], 1), w.shape(scale)[0], c // w.shape(scale)[0])
+    along = (1, c, *[1] * (len(dims) - 2))
+    scaled, ones = w.mul(d, w.reshaped(each, *along)), w.constant(np.ones(size))
+    rows = (w.reshaped(name, n * groups, size) for name in (x, scaled))
+    dx, *_ = w.own("LayerNormGradient", *rows, ones, results=3, epsilon=epsilon, rms=0)
+    flat = w("LayerNormalization", w.reshaped(x, n * groups, size), ones, axis=-1, epsilon=epsilon)
+    axes = [i for i in range(len(dims)) if i != 1]
+    sums = (w.reduced("ReduceSum", part, *axes, keepdims=False) for part in (w.mul(d, w.reshaped(flat, *dims)), d))
+    by_scale, by_shift = (of_parameter(w, part, w.shape(scale)[0]) for part in sums)
+    return w.reshaped(dx, *dims), by_scale, by_shift
+
+
+def of_parameter(w: GradientWords, by_channel: str, count: int) -> str:
+    """Of one value a channel, or, in operator set 18, a group of channels."""
+    (c,) = w.shape(by_channel)
+    return w.summed_to(w.reshaped(by_channel, count, c // count), (count, 1)) if count != c else by_channel
+
+
+def local_response(w: GradientWords, node: Node, given: Gradients) -> Gradients:
+    """With s = k + alpha / size W x^2 and W the sums over neighbouring channels, y = x s^-beta:
+    dx = dy s^-beta - 2 alpha beta / size x W^T (dy y / s)."""
+    d, x, y = given_of(given), node.inputs[0], node.outputs[0]
+    dims, size = w.shape(x), node.get("size")
+    alpha, beta, bias = node.get("alpha", 0.0001), node.get("beta", 0.75), node.get("bias", 1.0)
+    n, c = dims[:2]
+    place = np.arange(c)[None, :] - np.arange(c)[:, None]
+    window = ((place >= -((size - 1) // 2)) & (place <= size // 2)).astype(np.float32)
+
+    def summed(matrix: np.ndarray, name: str) -> str:
+        flat = w("MatMul", w.constant(matrix), w.reshaped(name, n, c, prod(dims[2:])))
+        return w.reshaped(flat, *dims)
+
+    base = w.add(w.mul(summed(window, square(w, x)), alpha / size), bias)
+    direct = w.mul(d, w("Pow", base, w.constant(-beta)))
+    across = w.mul(x, summed(window.T, w.div(w.mul(d, y), base)))
+    return (w.sub(direct, w.mul(across, 2 * alpha * beta / size)),)
+
+
+RULES: dict[str, Rule] = {
+    "BatchNormalization": batch_norm,
+    **dict.fromkeys(("InstanceNormalization", "GroupNormalization"), group_norm),
+    "LRN": local_response,
+}

@@ -48,6 +48,28 @@ def whole(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     return (w.expanded(w.mul(given_of(given), 1.0 / prod(dims[2:])), *dims),)
 
 
+def whole_extreme(w: GradientWords, node: Node, given: Gradients) -> Gradients:
+    """Of whole planes, as ReduceMax."""
+    x, d = node.inputs[0], given_of(given)
+    dims = w.shape(x)
+    hit = w.where(w("Equal", x, w.expanded(node.outputs[0], *dims)), w.constant(np.ones(dims)), 0.0)
+    return (w.mul(hit, w.div(d, w.reduced("ReduceSum", hit, *range(2, len(dims))))),)
+
+
+def product(w: GradientWords, node: Node, given: Gradients) -> Gradients:
+    """The product of all others, y / x: where an element is 0 that of the others, computed beside."""
+    x, y, d = node.inputs[0], node.outputs[0], given_of(given)
+    dims = w.shape(x)
+    axes = axes_to_reduce(node, len(dims), w.data_of(node, 1))
+    kept = tuple(1 if i in axes else n for i, n in enumerate(dims))
+    zero = w.where(w("Equal", x, w.constant(0.0)), w.constant(np.ones(dims)), 0.0)
+    zeros = w.reduced("ReduceSum", zero, *axes) if axes else zero
+    rest = w.reduced("ReduceProd", w.add(x, zero), *axes) if axes else w.add(x, zero)
+    alone = w("And", w("Equal", zero, w.constant(1.0)), w("Equal", w.expanded(zeros, *dims), w.constant(1.0)))
+    others = w.where(alone, w.expanded(rest, *dims), w.div(w.expanded(w.reshaped(y, *kept), *dims), w.add(x, zero)))
+    return w.mul(others, w.expanded(w.reshaped(d, *kept), *dims)), *[None] * (len(node.inputs) - 1)
+
+
 def running_sum(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     """From the other end."""
     flags = {"exclusive": node.get("exclusive", 0), "reverse": 1 - node.get("reverse", 0)}
@@ -60,4 +82,5 @@ SUMS = (
 RULES: dict[str, Rule] = {
     **dict.fromkeys(SUMS, reduction),
     "ReduceMax": extreme, "ReduceMin": extreme, "GlobalAveragePool": whole, "CumSum": running_sum,
+    "GlobalMaxPool": whole_extreme, "ReduceProd": product,
 }  # fmt: skip

@@ -13,7 +13,7 @@ from asmdnn.network.graph import Node
 
 MODULES = (
     "arithmetic", "activations", "reductions", "moves", "products", "convolutions", "windows", "rows", "channels",
-    "losses", "indexing",
+    "losses", "indexing", "training", "resizing",
 )  # fmt: skip
 Gradients = Sequence[str | None]
 Rule = Callable[[GradientWords, Node, Gradients], Gradients]
@@ -21,7 +21,7 @@ Rule = Callable[[GradientWords, Node, Gradients], Gradients]
 
 @cache
 def rules() -> Mapping[str, Rule]:
-    """Of ONNX's operators."""
+    """By the operator's key: those of ONNX by their names."""
     found: dict[str, Rule] = {}
     for name in MODULES:
         found |= import_module(f"asmdnn.network.gradients.{name}").RULES

@@ -19,11 +19,11 @@ AddConstant = Callable[[str, Array], None]
 class KnownGraph:
     """A graph's nodes as they come, and what is known of their values: rules' Sentences.
 
-    add, add_constant: put a node and a constant into the graph itself.
+    add, add_constant: put a node and a constant into the graph itself; made: the nodes that came.
     """
 
     def __init__(self, body: Body, add: Add, add_constant: AddConstant) -> None:
-        self.add, self.add_constant = add, add_constant
+        self.add, self.add_constant, self.made = add, add_constant, list[Node]()
         self._folding = Folding(body)
         for name, declared in body.inputs.items():
             self._folding.values[name] = Value(shape_of(name, declared, None), declared.dtype)
@@ -33,6 +33,7 @@ class KnownGraph:
 
     def node(self, node: Node) -> None:
         self.add(node)
+        self.made.append(node)
         self._folding.node(self._folding.with_known_names(node))
 
     def known(self, name: str) -> str:

@@ -27,8 +27,10 @@ MODULES = (
     "casts",
     "dequantising",
     "dynamic",
+    "few_bits",
     "states",
     "gradients",
+    "training",
 )
 Lowering = Callable[[Steps, Group], None]
 

@@ -11,7 +11,16 @@ from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import AXES_MOVED, Operator, Type, Value, axis_of, normal
 
 
-def batch_norm(node: Node, x: Array, scale: Array, shift: Array, mean: Array, variance: Array) -> Array:
+def batch_norm(
+    node: Node, x: Array, scale: Array, shift: Array, mean: Array, variance: Array
+) -> Array | tuple[Array, ...]:
+    """In training by the statistics of x, and what the running ones become: momentum times them, and the rest."""
+    if node.get("training_mode", 0):
+        share, own = node.get("momentum", 0.9), moments(x, tuple(i for i in range(x.ndim) if i != 1))
+        result = scaled(normalized(x, *own, node.get("epsilon", 1e-5)), scale, shift, x.dtype)
+        running = ((mean, own[0]), (variance, own[1]))
+        moved = (np.asarray(share * old + (1 - share) * new.ravel(), x.dtype) for old, new in running)
+        return (result, *moved)[: max(1, len(node.outputs))]
     mean, variance = by_channels(mean, x.ndim), by_channels(variance, x.ndim)
     return scaled(normalized(x, mean, variance, node.get("epsilon", 1e-5)), scale, shift, x.dtype)
 
@@ -29,11 +38,10 @@ def check_channels(x: Value, *parameters: Value) -> None:
 
 def batch_norm_types(node: Node, x: Value, *parameters: Value) -> list[Type]:
     check_channels(x, *parameters)
-    if node.get("training_mode", 0):
-        raise Unimplemented(f"{node} has training_mode 1: networks are run, not trained")
     if not node.get("spatial", 1) and len(x.shape) > 2:
         raise Unimplemented(f"{node} has spatial 0: statistics of every pixel are not defined here")
-    return [(x.shape, x.dtype)]
+    running = [(x.shape[1:2], x.dtype)] * 2 if node.get("training_mode", 0) else []
+    return [(x.shape, x.dtype), *running]
 
 
 def centred(x: Array, axes: tuple[int, ...], node: Node) -> Array:

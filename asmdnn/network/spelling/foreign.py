@@ -49,13 +49,16 @@ def check(node: Node, known: ForeignOperator) -> None:
             raise InvalidArguments(f"{node} lacks the attribute {name}, which must be {attribute.kind}")
 
 
-def results_of(folding: Sentences, node: Node, known: ForeignOperator) -> dict[str, str]:
-    """The values behind a node's results, whose nodes are taken in.  Raises Unimplemented for other types than f32."""
+def results_of(
+    folding: Sentences, node: Node, known: ForeignOperator, words: Speller | None = None
+) -> dict[str, str]:
+    """The values behind a node's results, whose nodes are taken in.  words: that name what is made, if the node's own
+    results are no names for it.  Raises Unimplemented for other types than f32."""
     if not known.of_integers and not is_f32(folding, node):
         types = ", ".join(folding.values[name].dtype.name for name in node.inputs if name != NOTHING)
         raise Unimplemented(f"{node} is of {types}: {node.op} is known of float32 alone")
     count = len(Places(known.inputs).letters)
-    results = known.spell(Speller(folding, node), node, *node.inputs, *[NOTHING] * (count - len(node.inputs)))
+    results = known.spell(words or Speller(folding, node), node, *node.inputs, *[NOTHING] * (count - len(node.inputs)))
     for name, result in zip_longest(node.outputs, results, fillvalue=NOTHING):
         if name != NOTHING and result == NOTHING:
             raise Unimplemented(f"{node} has the output {shown(name)}, which is not known here: nothing may read it")

@@ -7,6 +7,7 @@ import numpy as np
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.normalisation import softmax_axes
+from asmdnn.network.operators.own import OWN
 from asmdnn.network.spelling.words import Speller
 
 Spelt = tuple[str, ...] | None
@@ -65,12 +66,23 @@ def instance_norm(w: Speller, node: Node, x: str, scale: str, shift: str) -> Spe
 
 
 def batch_norm(w: Speller, node: Node, x: str, scale: str, shift: str, mean: str, variance: str) -> Spelt:
+    if node.get("training_mode", 0):
+        return trained_batch_norm(w, node, x, scale, shift, mean, variance)
     if all(w.data(name) is not None for name in (scale, shift, mean, variance)) or any(node.outputs[1:]):
         return None
     factor = w.div(scale, w("Sqrt", w.add(variance, node.get("epsilon", 1e-5))))
     ndim = len(w.shape(x))
     mean, factor, shift = (along_channels(w, name, ndim) for name in (mean, factor, shift))
     return (w.add(w.mul(w.sub(x, mean), factor), shift),)
+
+
+def trained_batch_norm(w: Speller, node: Node, x: str, *operands: str) -> Spelt:
+    """By the statistics of x, of which the running ones take a share."""
+    scale, shift, *running = operands
+    kept, epsilon = node.get("momentum", 0.9), node.get("epsilon", 1e-5)
+    y, *own = w.results("ChannelNorm", (x, scale, shift), 3, OWN, epsilon=epsilon)
+    pairs = zip(running, own, strict=True) if any(node.outputs[1:]) else ()
+    return (y, *(w.add(w.mul(old, kept), w.mul(new, 1 - kept)) for old, new in pairs))
 
 
 def mean_variance(w: Speller, node: Node, x: str) -> Spelt:

@@ -1,4 +1,4 @@
-"""From a graph with a loss to a training step: gradients, clipping, and the optimizer's rule for each parameter."""
+"""From a graph with a loss to the networks of a training step."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,104 +8,122 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.network.static import needed
+from asmdnn.network.storage import precision_of
 from asmdnn.network.symbols import Symbol
-from asmdnn.network.training.step import LOSS, NUMBERS, TrainingStep
-from asmdnn.optim.checks import number
+from asmdnn.network.training.forward import SEED, make_trainable
+from asmdnn.network.training.options import TrainingOptions
+from asmdnn.network.training.updates import add_updates, guarded
 from asmdnn.optim.optimizer import Optimizer
+from asmdnn.primitives.core.engine import Engine
+
+LOSS, SUM, GRADIENT = "loss of the step", "sum of gradients of ", "gradient by "
 
 
 @dataclass(frozen=True, eq=False)
-class UpdatedParameter:
-    """A parameter as an optimizer's rule sees it: `asmdnn.optim.optimizer.Updating`."""
+class StepRecipe:
+    """What a step's networks are made of.  graph: the forward pass, as training computes it; loss, outputs: names of
+    its values; settings: the optimizer of each parameter that is trained."""
 
     graph: Any
-    name: str
-    dims: tuple[int, ...]
-    value: Symbol
-    gradient: Symbol
-    numbers: Sequence[Symbol]
+    loss: str
+    outputs: Mapping[str, str]
+    settings: Mapping[str, Optimizer]
+    options: TrainingOptions
+    engine: Engine
 
-    def state(self, name: str) -> Symbol:
-        made: Symbol = self.graph.state(f"{name} of {self.name}", self.dims)
-        return made
+    @property
+    def optimizers(self) -> list[Optimizer]:
+        """Each once, in the order of parameters."""
+        found = list[Optimizer]()
+        for each in self.settings.values():
+            if each not in found:
+                found.append(each)
+        return found
 
-    def update(self, state: Symbol, value: Symbol) -> Symbol:
-        became: Symbol = self.graph.update(state, value)
-        return became
+    @property
+    def seeds(self) -> list[str]:
+        """The inputs that dropout draws by."""
+        return [name for name in self.graph._inputs if name.startswith(SEED)]
 
-    def apply(self, op: str, *operands: Any) -> Symbol:
-        made: Symbol = self.graph.single(op, *operands)
-        return made
+    def whole(self) -> Any:
+        """The network of a step: loss, gradients and updates."""
+        graph = self.graph._copy()
+        gradients = self.gradients(graph)
+        add_updates(graph, self.settings, self.optimizers, gradients, self.options)
+        made = guarded(graph, self.loss, gradients) if self.options.check_finite else {}
+        return self.network(graph, {LOSS: Symbol(graph, self.loss), **made, **self.wanted(graph)})
+
+    def gathering(self) -> Any:
+        """The network that adds gradients to sums, of which a step takes the mean."""
+        graph = self.graph._copy()
+        gradients = self.gradients(graph)
+        for name, gradient in zip(self.settings, gradients, strict=True):
+            total = graph.state(f"{SUM}{name}", graph.parameters[name])
+            graph.update(total, total + gradient * (1 / self.options.accumulate))
+        made = guarded(graph, self.loss, gradients) if self.options.check_finite else {}
+        return self.network(graph, {LOSS: Symbol(graph, self.loss), **made, **self.wanted(graph)})
+
+    def forward(self) -> Any:
+        """The network of a step's first half, whose results are the gradients."""
+        graph = self.graph._copy()
+        found = dict(zip(self.settings, self.gradients(graph), strict=True))
+        ends = {f"{GRADIENT}{name}": gradient * 1.0 for name, gradient in found.items()}
+        return self.network(graph, {LOSS: Symbol(graph, self.loss), **ends, **self.wanted(graph)})
+
+    def updating(self, sums: bool) -> Any:
+        """The network of a step's second half.  sums: whether gradients are states, which it leaves as zeros."""
+        graph = self.graph._with_parameters([*self.settings])
+        found = list[Symbol]()
+        for name in self.settings:
+            dims = graph.parameters[name]
+            found.append(graph.state(f"{SUM}{name}", dims) if sums else graph.input(f"{GRADIENT}{name}", dims))
+        add_updates(graph, self.settings, self.optimizers, found, self.options)
+        made = guarded(graph, "", found) if self.options.check_finite and not sums else {}
+        for name, gradient in zip(self.settings, found if sums else (), strict=False):
+            graph.update(gradient, np.zeros(graph.parameters[name], np.float32))
+        return self.network(graph, made)
+
+    def gradients(self, graph: Any) -> list[Symbol]:
+        values = [Symbol(graph, name) for name in self.settings]
+        found: list[Symbol] = list(graph.gradients(Symbol(graph, self.loss), values))
+        return found
+
+    def wanted(self, graph: Any) -> dict[str, Symbol]:
+        return {name: Symbol(graph, value) for name, value in self.outputs.items()}
+
+    def network(self, graph: Any, ends: Mapping[str, Symbol]) -> Any:
+        """Raises InvalidArguments for a network whose dims are not all known."""
+        net = graph._network(ends, None, self.engine, None, precision_of("f32", ()))
+        if net.is_open:
+            raise InvalidArguments("an input of the graph has dims that are no numbers: a training step needs them")
+        return net
 
 
-def step_of(graph: Any, loss: Symbol, optimizer: Any, clip_norm: Any) -> tuple[Mapping[str, Symbol], list[Optimizer]]:
-    """Add to a graph what trains it.  Returns its loss, as an output, and the optimizers whose numbers it reads.
-
-    Raises InvalidArguments, Unimplemented.
-    """
-    dims: dict[str, tuple[int, ...]] = graph.parameters
+def recipe_of(
+    graph: Any, loss: Symbol, outputs: Mapping[str, Symbol], optimizer: Any, options: TrainingOptions, engine: Engine
+) -> StepRecipe:
+    """graph: a copy, which becomes the step's.  Raises InvalidArguments, Unimplemented."""
     if not isinstance(optimizer, Optimizer):
         raise InvalidArguments(f"optimizer must be one of dnn.optim, such as AdamW(lr=1e-3), not {shown(optimizer)}")
-    if not dims:
+    if not graph.parameters:
         raise InvalidArguments("the graph has no parameters: make some with graph.parameter(name, shape)")
-    settings = optimizer.settings([*dims])
+    settings = optimizer.settings([*graph.parameters])
     if not settings:
         raise InvalidArguments("groups freezes all parameters: leave one to be trained")
     check_reached(graph, loss, [*settings])
-    values = [Symbol(graph, name) for name in settings]
-    gradients = graph.gradients(loss, values)
-    if clip_norm is not None:
-        gradients = clipped(graph, gradients, number("clip_norm", clip_norm))
-    optimizers = list[Optimizer]()
-    for each in settings.values():
-        if each not in optimizers:
-            optimizers.append(each)
-    numbers = numbers_of(graph, optimizers)
-    for (name, each), value, gradient in zip(settings.items(), values, gradients, strict=True):
-        mine = numbers[optimizers.index(each)]
-        p = UpdatedParameter(graph, name, dims[name], value=value, gradient=gradient, numbers=mine)
-        graph.update(value, each.moved(p))
-    return {LOSS: loss}, optimizers
+    make_trainable(graph, settings)
+    names = {name: symbol.name for name, symbol in outputs.items()}
+    return StepRecipe(graph, loss.name, names, settings, options=options, engine=engine)
 
 
 def check_reached(graph: Any, loss: Symbol, names: Sequence[str]) -> None:
     """Raise InvalidArguments for a parameter that the loss does not read."""
-    if not isinstance(loss, Symbol) or loss.graph is not graph:
-        return  # graph.gradients says what is wrong
     read = {loss.name}.union(*(node.inputs for node in needed(graph.nodes, (loss.name,))))
     for name in names:
         if name not in read:
             raise InvalidArguments(
                 f"the loss does not depend on parameter {shown(name)}: use it, or freeze it, groups={{{name!r}: None}}"
             )
-
-
-def clipped(graph: Any, gradients: Sequence[Symbol], most: float) -> list[Symbol]:
-    """Gradients times most / norm, where the Euclidean norm of all together is more (Pascanu et al., 2013)."""
-    if most == 0:
-        raise InvalidArguments("clip_norm must be more than 0: with it no parameter would change")
-    squares = [graph.single("ReduceSumSquare", gradient) for gradient in gradients]
-    flat = [graph.apply("Reshape", square, np.array([1])) for square in squares]
-    total = flat[0]
-    for square in flat[1:]:
-        total = total + square
-    share = graph.apply("Squeeze", most / graph.apply("Max", graph.apply("Sqrt", total), most))
-    return [gradient * share for gradient in gradients]
-
-
-def numbers_of(graph: Any, optimizers: Sequence[Optimizer]) -> list[list[Symbol]]:
-    """For each optimizer its numbers, which lie one behind the other in one input."""
-    counts = [len(optimizer.numbers(1)) for optimizer in optimizers]
-    numbers, found = graph.input(NUMBERS, (sum(counts),)), list[list[Symbol]]()
-    for i, count in enumerate(counts):
-        start = sum(counts[:i])
-        found.append([element(graph, numbers, start + j) for j in range(count)])
-    return found
-
-
-def element(graph: Any, vector: Symbol, at: int) -> Symbol:
-    made: Symbol = graph.apply("Squeeze", graph.apply("Slice", vector, np.array([at]), np.array([at + 1])))
-    return made
 
 
 def checked_outputs(outputs: Any) -> dict[str, Symbol]:
@@ -117,10 +135,3 @@ def checked_outputs(outputs: Any) -> dict[str, Symbol]:
     if "loss" in outputs:
         raise InvalidArguments("outputs has 'loss', which is the loss itself: call it something else")
     return dict(outputs)
-
-
-def made_step(net: Any, optimizers: Sequence[Optimizer], names: Sequence[str]) -> TrainingStep:
-    """Raises InvalidArguments for a network whose dims are not all known."""
-    if net.is_open:
-        raise InvalidArguments("an input of the graph has dims that are no numbers: a training step needs them")
-    return TrainingStep(net, optimizers, names)

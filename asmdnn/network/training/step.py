@@ -1,7 +1,6 @@
 """A training step: one native call, which reads and writes parameters and an optimizer's moments in place."""
 
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from copy import copy
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from os import PathLike
 from typing import Any
 
@@ -11,21 +10,25 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
 from asmdnn.network.inputs import as_input
-from asmdnn.network.network import Network
 from asmdnn.network.states import StateArrays
-from asmdnn.network.training.state_files import read_npz, write_npz
-from asmdnn.optim.optimizer import Optimizer
+from asmdnn.network.training.networks import StepNetworks
+from asmdnn.network.training.recipe import GRADIENT, LOSS, StepRecipe
+from asmdnn.network.training.state_files import read_state, write_state
+from asmdnn.network.training.updates import AVERAGE, NUMBERS, SIZE
 
-NUMBERS, LOSS, COUNT = "numbers of the step", "loss of the step", "steps taken"
+COUNT, CALLS = "steps taken", "calls made"
 F32, MOST_STEPS = np.dtype(np.float32), 2**53
+WORD, GOLDEN, PLACES = 2**64, 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03
 Inputs = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
 
 class Parameters(MutableMapping[str, Array]):
-    """The trained and frozen parameters by name: reading copies, assigning writes.  Neither works while a step runs."""
+    """The trained and frozen parameters by name: reading copies, assigning writes.  Neither works while a step runs.
 
-    def __init__(self, states: StateArrays, names: Sequence[str]) -> None:
-        self._states, self._names = states, tuple(names)
+    prefix: of the names of the states."""
+
+    def __init__(self, states: StateArrays, names: Iterable[str], prefix: str = "") -> None:
+        self._states, self._names, self._prefix = states, tuple(names), prefix
 
     def __repr__(self) -> str:
         return f"<Parameters {', '.join(self._names)}>"
@@ -33,11 +36,11 @@ class Parameters(MutableMapping[str, Array]):
     @within_memory
     def __getitem__(self, name: str) -> Array:
         with self._states as states:
-            return states[self._known(name)].copy()
+            return states[self._prefix + self._known(name)].copy()
 
     def __setitem__(self, name: str, value: Any) -> None:
         with self._states as states:
-            array = states[self._known(name)]
+            array = states[self._prefix + self._known(name)]
             array[...] = as_input(f"parameter {shown(name)}", value, array.shape, F32)
 
     def __delitem__(self, name: str) -> None:
@@ -61,37 +64,48 @@ class Parameters(MutableMapping[str, Array]):
 class TrainingStep:
     """What `Graph.train` makes.  One call is one step: a loss, its gradients, and the update of all parameters.
 
-    steps: how many were taken, on which learning rates and corrections depend.  One call at a time: a second one from
-    another thread raises InvalidArguments.  Equal bits for every number of threads of the engine.
+    steps: how many were taken, on which learning rates and corrections depend; with accumulate, every so many calls are
+    one.  One call at a time: a second one from another thread raises InvalidArguments.  Equal bits for every number of
+    threads of the engine.  recipe: what its networks are made of; nets: those; calls: how many it has had.
     """
 
-    def __init__(self, net: Network, optimizers: Sequence[Optimizer], names: Sequence[str], steps: int = 0) -> None:
-        self._net, self._optimizers, self._names, self.steps = net, tuple(optimizers), tuple(names), steps
-        self.parameters = Parameters(net.state, names)
+    def __init__(self, recipe: StepRecipe, nets: StepNetworks, steps: int = 0, calls: int = 0) -> None:
+        self._recipe, self._nets, self.steps, self._calls = recipe, nets, steps, calls
+        self._states = nets.states()
+        self.parameters = Parameters(self._states, recipe.graph.parameters)
 
     def __repr__(self) -> str:
-        return f"<TrainingStep of {', '.join(self._names)} after {self.steps} steps>"
+        return f"<TrainingStep of {', '.join(self.parameters)} after {self.steps} steps>"
 
     def __copy__(self) -> "TrainingStep":
         """One with parameters and moments of its own."""
-        return TrainingStep(copy(self._net), self._optimizers, self._names, self.steps)
+        with self._states as states:
+            return made_again(self._recipe, self._nets, dict(states), self.steps, self._calls)
 
     def __deepcopy__(self, memo: object) -> "TrainingStep":
         """As copy."""
         return self.__copy__()
 
     def __reduce__(self) -> Any:
-        return TrainingStep, (self._net, self._optimizers, self._names, self.steps)
+        return made_again, (self._recipe, None, dict(self._states), self.steps, self._calls)
 
     @property
     def inputs(self) -> Inputs:
         """(dims, numpy type) by name."""
-        return {name: wanted for name, wanted in self._net.inputs.items() if name != NUMBERS}
+        own = {NUMBERS, *self._recipe.seeds}
+        return {name: wanted for name, wanted in self._nets.main.inputs.items() if name not in own}
 
     @property
     def is_native(self) -> bool:
         """Whether it is one native call, without nodes in numpy."""
-        return self._net.is_native
+        return bool(self._nets.main.is_native)
+
+    @property
+    def averages(self) -> Parameters:
+        """The exponential averages of the trained parameters by name.  Raises InvalidArguments without `ema`."""
+        if self._recipe.options.ema is None:
+            raise InvalidArguments("the step keeps no averages: make it with graph.train(..., ema=0.999)")
+        return Parameters(self._states, [*self._recipe.settings], AVERAGE)
 
     def __call__(self, **feeds: Any) -> float:
         """Take a step; the loss, from before it.  Raises as `run`."""
@@ -101,38 +115,82 @@ class TrainingStep:
         """Take a step, for inputs by name: "loss" and the outputs that were asked for, from before the update.
 
         Raises InvalidArguments for inputs that are missing, unknown or do not fit, for a learning rate that is no
-        finite number, and while another step runs; no parameter has changed then.
+        finite number, with check_finite for a loss or a gradient that is not finite, and while another step runs; no
+        parameter has changed then.
+        """
+        given, parts = self._checked(feeds), self._recipe.options.accumulate
+        with self._states as states:
+            is_last = (self._calls + 1) % parts == 0
+            numbers = self._numbers(self.steps + 1) if is_last else None
+            own = {} if parts > 1 or numbers is None else {NUMBERS: numbers}
+            results = self._nets.main._runnable.run_in_place({**given, **self._seeds(), **own}, states)
+            self._look_at(results)
+            if parts > 1 and numbers is not None:
+                self._nets.update._runnable.run_in_place({NUMBERS: numbers}, states)
+            self._calls += 1
+            self.steps += is_last
+        return {"loss": results.pop(LOSS), **results}
+
+    def gradients(self, **feeds: Any) -> dict[str, Array]:
+        """The first half of a step: "loss", and the gradient by each trained parameter, by its name.
+
+        Running statistics move, parameters do not.  For steps that several processes take together: `apply` takes their
+        mean.  Raises as `run`.
         """
         given = self._checked(feeds)
-        with self._net.state as states:
-            results = self._net._runnable.run_in_place({**given, NUMBERS: self._numbers(self.steps + 1)}, states)
+        with self._states as states:
+            results = self._nets.forward._runnable.run_in_place({**given, **self._seeds()}, states)
+            self._calls += 1
+        found = {name: results[f"{GRADIENT}{name}"] for name in self._recipe.settings}
+        return {"loss": results[LOSS], **found}
+
+    def apply(self, gradients: Mapping[str, Any]) -> None:
+        """The second half of a step, with gradients as `gradients` returns them; a "loss" among them is not read.
+
+        Raises InvalidArguments for gradients that are missing, unknown or do not fit, and as `run`.
+        """
+        trained = self._recipe.settings
+        names = {*gradients} - {"loss"} if isinstance(gradients, Mapping) else None
+        if names != trained.keys():
+            given = shown(gradients) if names is None else ", ".join(map(str, names)) or "none"
+            raise InvalidArguments(f"apply takes gradients by {', '.join(trained)}, not {given}")
+        dims = self._recipe.graph.parameters
+        found = {f"{GRADIENT}{x}": as_input(f"gradient by {x}", gradients[x], dims[x], F32) for x in trained}
+        with self._states as states:
+            numbers = {NUMBERS: self._numbers(self.steps + 1)}
+            self._look_at(self._nets.halves._runnable.run_in_place({**found, **numbers}, states))
             self.steps += 1
-        return {"loss": results.pop(LOSS), **results}
 
     def check(self) -> None:
         """As `Network.check`: also that every parameter is written after its last reader.  Raises PlanError."""
-        self._net.check()
+        for net in self._nets.made():
+            net.check()
 
     def explain(self) -> str:
         """As `Network.explain`."""
-        return self._net.explain()
+        return str(self._nets.main.explain())
 
     def page(self, feeds: Mapping[str, Any] | None = None, repeats: int = 20) -> str:
         """As `Network.page`.  feeds: of a step that is measured, and not taken."""
-        return self._net.page(None if feeds is None else self._next(feeds), repeats)
+        net = self._nets.main
+        return str(net.page(None if feeds is None else self._next(net, feeds), repeats))
 
     def verify(self, feeds: Mapping[str, Any]) -> Any:
-        """As `Network.verify`, for the next step, which is not taken."""
-        return self._net.verify(self._next(feeds))
+        """As `Network.verify`, for the next step, which is not taken: every gradient and update, too, against
+        definitions in double precision."""
+        net = self._nets.main
+        return net.verify(self._next(net, feeds))
 
     @within_memory
     def state_dict(self) -> dict[str, Array]:
-        """Copies of all that stays between steps, by name: parameters, moments, the number of steps (i64).
+        """Copies of all that stays between steps, by name: parameters, moments, the numbers of steps and calls (i64).
 
         Raises InvalidArguments while a step runs.
         """
-        with self._net.state as states:
-            return {name: array.copy() for name, array in states.items()} | {COUNT: np.array(self.steps, np.int64)}
+        with self._states as states:
+            counts = {COUNT: self.steps, **({CALLS: self._calls} if self._calls != self.steps else {})}
+            found = {name: array.copy() for name, array in states.items()}
+            return found | {name: np.array(count, np.int64) for name, count in counts.items()}
 
     @within_memory
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
@@ -145,30 +203,48 @@ class TrainingStep:
             raise InvalidArguments(
                 f"state must be arrays by name, and strict a bool, not {shown(state)}, {shown(strict)}"
             )
-        with self._net.state as states:
+        with self._states as states:
             known = {*states, COUNT}
-            differ = sorted(map(str, known ^ {*state}))
+            differ = sorted(map(str, known ^ ({*state} - {CALLS})))
             if strict and differ:
                 raise InvalidArguments(f"state and step differ in {shown(differ)}: strict=False takes what both have")
             found = {name: as_input(name, state[name], x.shape, F32) for name, x in states.items() if name in state}
-            steps = count_of(state[COUNT]) if COUNT in state else self.steps
+            steps = count_of(COUNT, state[COUNT]) if COUNT in state else self.steps
+            calls = count_of(CALLS, state[CALLS]) if CALLS in state else steps
             found = {name: array.copy() for name, array in found.items()}  # one may be a view of another state
             for name, array in found.items():
                 states[name][...] = array
-            self.steps = steps
+            self.steps, self._calls = steps, calls
 
     @within_memory
     def save(self, path: str | PathLike[str]) -> None:
-        """Write `state_dict` as numpy's .npz, as a whole or not at all.  Raises InvalidArguments."""
-        write_npz(path, self.state_dict())
+        """Write `state_dict`, as a whole or not at all: as safetensors if the name ends so, else as numpy's .npz.
+
+        Raises InvalidArguments.
+        """
+        write_state(path, self.state_dict())
 
     @within_memory
     def load(self, path: str | PathLike[str], strict: bool = True) -> None:
         """`load_state_dict` of a file that `save` has written.  Raises InvalidArguments."""
-        self.load_state_dict(read_npz(path, max(array.nbytes for array in self._net.state.values())), strict)
+        sizes = [array.nbytes for array in self._states.values()]
+        self.load_state_dict(read_state(path, max(sizes), sum(sizes)), strict)
 
-    def _next(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
-        return {**self._checked(feeds), NUMBERS: self._numbers(self.steps + 1)}
+    def _look_at(self, results: dict[str, Array]) -> None:
+        """Raise InvalidArguments for a step that was refused, as its sizes are not finite."""
+        if SIZE in results and not np.isfinite(results.pop(SIZE)).all():
+            raise InvalidArguments(
+                f"the loss or a gradient of step {self.steps + 1} is not finite: nothing has changed; look at the "
+                "inputs, or make the learning rate smaller"
+            )
+
+    def _next(self, net: Any, feeds: Mapping[str, Any]) -> dict[str, Array]:
+        """The inputs of a step's first network, whose states are set to the step's."""
+        given = {**self._checked(feeds), **self._seeds(), NUMBERS: self._numbers(self.steps + 1)}
+        with self._states as states:
+            for name in net.state:
+                net.state[name][...] = states[name]
+        return {name: given[name] for name in net.inputs}
 
     def _checked(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
         wanted = self.inputs
@@ -177,9 +253,14 @@ class TrainingStep:
             raise InvalidArguments(f"a step takes arrays for {', '.join(wanted)}, not {given or 'none'}")
         return {name: as_input(name, feeds[name], *dims_and_type) for name, dims_and_type in wanted.items()}
 
+    def _seeds(self) -> dict[str, Array]:
+        """What dropout draws by: other numbers for each call and each place."""
+        seed, call = self._recipe.graph.seed, self._calls
+        return {name: np.array([mixed(seed, call, i)], np.int32) for i, name in enumerate(self._recipe.seeds)}
+
     def _numbers(self, step: int) -> Array:
         """What the optimizers' rules read.  Raises InvalidArguments for numbers that f32 does not hold."""
-        found = [number for optimizer in self._optimizers for number in optimizer.numbers(step)]
+        found = [number for optimizer in self._recipe.optimizers for number in optimizer.numbers(step)]
         with np.errstate(all="ignore"):
             numbers = np.array(found, np.float64).astype(F32)
         if not np.isfinite(numbers).all():
@@ -187,9 +268,27 @@ class TrainingStep:
         return numbers
 
 
-def count_of(value: Any) -> int:
+def made_again(
+    recipe: StepRecipe, nets: StepNetworks | None, arrays: Mapping[str, Array], steps: int, calls: int
+) -> TrainingStep:
+    """A step with these states; nets: of the step that it is a copy of, else planned anew."""
+    step = TrainingStep(recipe, nets or StepNetworks(recipe), steps, calls)
+    for name, array in arrays.items():
+        step._states[name][...] = array
+    return step
+
+
+def mixed(seed: int, call: int, place: int) -> int:
+    """An integer of 32 bits with a sign (Steele and others, Fast Splittable Pseudorandom Number Generators, 2014)."""
+    z = (seed + (call + 1) * GOLDEN + (place + 1) * PLACES) % WORD
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % WORD
+    z = (z ^ z >> 27) * 0x94D049BB133111EB % WORD
+    return ((z ^ z >> 31) & 0xFFFFFFFF) - 2**31
+
+
+def count_of(name: str, value: Any) -> int:
     """Raises InvalidArguments for what is no number of steps."""
-    found = int(as_input(COUNT, value, (), np.dtype(np.int64)))
+    found = int(as_input(name, value, (), np.dtype(np.int64)))
     if not 0 <= found < MOST_STEPS:
-        raise InvalidArguments(f"{COUNT} must be from 0 to 2**53, not {found}")
+        raise InvalidArguments(f"{name} must be from 0 to 2**53, not {found}")
     return found

@@ -1,0 +1,31 @@
+"""Gradients of operators that have no rule, but are spelt in operators that have some (spelling/table.py)."""
+
+from asmdnn.network.gradients.table import rules
+from asmdnn.network.gradients.words import KnownGraph
+from asmdnn.network.graph import NOTHING, Node
+from asmdnn.network.spelling.foreign import check, results_of
+from asmdnn.network.spelling.table import foreign, spellings
+from asmdnn.network.spelling.words import Speller, is_f32
+
+
+def spelt_results(known: KnownGraph, words: Speller, node: Node) -> dict[str, str] | None:
+    """The values behind a node's results, whose nodes `known` takes in; None for a node that is not spelt."""
+    other = foreign(node)
+    if other is not None:
+        check(node, other)
+        return results_of(known, node, other, words)
+    spelling = spellings().get(node.op) if not node.domain else None
+    results = spelling(words, node, *node.inputs) if spelling is not None and is_f32(known, node) else None
+    if results is None:
+        return None
+    return {name: result for name, result in zip(node.outputs, results, strict=False) if name != NOTHING}
+
+
+def has_rule(node: Node) -> bool:
+    """Whether its gradient is written down; that of a batch norm is by given statistics."""
+    return node.key in rules() and not is_training(node)
+
+
+def is_training(node: Node) -> bool:
+    """Whether it is a batch norm that computes its statistics."""
+    return node.op == "BatchNormalization" and bool(node.get("training_mode", 0))

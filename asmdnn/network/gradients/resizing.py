@@ -1,0 +1,38 @@
+"""Rules of resampling: each axis is a product with a matrix of its taps, so its adjoint is one with the transposed."""
+
+from math import prod
+
+import numpy as np
+
+from asmdnn.definitions.resampling import along
+from asmdnn.network.gradients.activations import given_of
+from asmdnn.network.gradients.table import Gradients, Rule
+from asmdnn.network.gradients.words import GradientWords
+from asmdnn.network.graph import Node
+from asmdnn.network.operators.resizing import resize_inputs, resized, taps_of
+
+
+def resize(w: GradientWords, node: Node, given: Gradients) -> Gradients:
+    """Axis by axis, from the last one on; places say nothing of the loss."""
+    d, dims = given_of(given), w.shape(node.inputs[0])
+    data = [w.data_of(node, i) for i in range(1, len(node.inputs))]
+    outputs, factors = resized(node, dims, *resize_inputs(node, tuple(data)))
+    for axis in reversed(range(len(dims))):
+        n, wanted = dims[axis], outputs[axis]
+        if (n, 1.0) != (wanted, factors[axis]):
+            matrix = along(np.eye(n), 0, taps_of(node, n, wanted, factors[axis]))
+            d = times(w, d, axis, matrix.T)
+    return d, *[None] * (len(node.inputs) - 1)
+
+
+def times(w: GradientWords, d: str, axis: int, matrix: np.ndarray) -> str:
+    """A matrix times each column along an axis."""
+    dims = w.shape(d)
+    before, behind = prod(dims[:axis]), prod(dims[axis + 1 :])
+    made = (*dims[:axis], len(matrix), *dims[axis + 1 :])
+    if behind == 1:
+        return w.reshaped(w("MatMul", w.reshaped(d, before, dims[axis]), w.constant(matrix.T)), *made)
+    return w.reshaped(w("MatMul", w.constant(matrix), w.reshaped(d, before, dims[axis], behind)), *made)
+
+
+RULES: dict[str, Rule] = dict.fromkeys(("Resize", "Upsample"), resize)

@@ -1,0 +1,25 @@
+"""Rules of forward passes of training, which are operators of the library's own."""
+
+from asmdnn.network.gradients.activations import given_of
+from asmdnn.network.gradients.table import Gradients, Rule
+from asmdnn.network.gradients.words import GradientWords
+from asmdnn.network.graph import Node
+from asmdnn.network.operators.own import OWN
+
+
+def channel_norm(w: GradientWords, node: Node, given: Gradients) -> Gradients:
+    """The statistics are results of x, so that the gradient goes through them, too; none by what they are."""
+    d = given[0]
+    if d is None or any(one is not None for one in given[1:]):
+        return [None] * len(node.inputs)
+    operands = (node.inputs[0], d, node.inputs[1], *node.outputs[1:])
+    return w.own("ChannelNormGradient", *operands, results=3, epsilon=node.get("epsilon"))
+
+
+def random_dropout(w: GradientWords, node: Node, given: Gradients) -> Gradients:
+    """The same elements again."""
+    (found,) = w.own("RandomDropout", given_of(given), node.inputs[1], **node.attributes)
+    return found, None
+
+
+RULES: dict[str, Rule] = {f"{OWN}.ChannelNorm": channel_norm, f"{OWN}.RandomDropout": random_dropout}

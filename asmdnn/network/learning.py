@@ -1,0 +1,116 @@
+"""The part of a graph that learns: parameters, gradients, training steps."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asmdnn.forking import importing
+from asmdnn.network.declaring import declared
+from asmdnn.network.graph import Array, Body, Node, TensorType
+from asmdnn.network.states import NetworkState
+from asmdnn.network.symbols import Symbol
+from asmdnn.primitives.core.engine import Engine, engine_or_default
+
+if TYPE_CHECKING:
+    from asmdnn.network.training.step import TrainingStep
+
+
+class LearnsParameters:
+    """What Graph has of parameters."""
+
+    name: str
+    seed: int
+    _inputs: dict[str, TensorType]
+    _constants: dict[str, Array]
+    _nodes: list[Node]
+    _states: dict[str, NetworkState]
+    _parameters: dict[str, tuple[int, ...]]
+
+    if TYPE_CHECKING:
+
+        def state(self, name: str, shape: Sequence[int], dtype: Any = np.float32, initial: Any = 0) -> Symbol: ...
+        def _check_own(self, outputs: Mapping[str, Any]) -> None: ...
+        def _copy(self) -> Any: ...
+
+    @property
+    def parameters(self) -> dict[str, tuple[int, ...]]:
+        """The dims of its parameters by name."""
+        return dict(self._parameters)
+
+    def parameter(self, name: str, shape: Sequence[int], init: Any = "he_normal") -> Symbol:
+        """A state that `train` learns.
+
+        init: an array, a number, or a word: zeros, ones, and he, glorot or lecun with _normal or _uniform, which count
+        the first of two dims as inputs, as `x @ w` reads them, and the first of more as outputs, as Conv does.  Raises
+        InvalidArguments.
+        """
+        if isinstance(init, str):
+            with importing():
+                from asmdnn.network.training.initial import drawn
+
+            shape = declared(name, shape, np.float32).shape  # type: ignore[assignment]
+            init = drawn(name, shape, init, self.seed)  # type: ignore[arg-type]
+        symbol = self.state(name, shape, initial=init)
+        self._parameters[name] = self._inputs[name].shape  # type: ignore[assignment]
+        return symbol
+
+    def gradients(self, loss: Symbol, wrt: Sequence[Symbol]) -> tuple[Symbol, ...]:
+        """The gradients of a loss, one number of f32, by values that it depends on: symbols, each of its value's dims.
+
+        Dims of inputs must be fixed.  Raises InvalidArguments for what is no loss, or does not depend on a value;
+        Unimplemented for operators between them that have no rule (docs/gradients.md).
+        """
+        with importing():
+            from asmdnn.network.gradients.of_graph import gradient_nodes, symbols_of
+
+        values = symbols_of(wrt)
+        self._check_own({"loss": loss})
+        self._check_own({f"wrt[{i}]": symbol for i, symbol in enumerate(values)})
+        body = Body(self.name, self._inputs, (), tuple(self._nodes), self._constants)
+        names, made, constants = gradient_nodes(body, loss.name, [symbol.name for symbol in values])
+        self._nodes += made
+        self._constants |= constants
+        return tuple(Symbol(self, name) for name in names)
+
+    def train(
+        self,
+        loss: Symbol,
+        optimizer: Any,
+        outputs: Mapping[str, Symbol] | None = None,
+        *,
+        clip_norm: float | None = None,
+        accumulate: int = 1,
+        ema: float | None = None,
+        check_finite: bool = False,
+        engine: Engine | None = None,
+    ) -> "TrainingStep":
+        """A step that computes the loss and its gradients and moves all parameters, as one native call.
+
+        optimizer: of `dnn.optim`; outputs: what `step.run` returns beside the loss; clip_norm: the most that the
+        Euclidean norm of all gradients together may be; accumulate: how many calls' mean gradient makes a step; ema:
+        how much an exponential average of each parameter keeps of itself, such as 0.999; check_finite: whether a step
+        whose loss or gradients are not finite raises InvalidArguments and changes nothing.  The graph stays as it is:
+        each step has parameters of its own.  Raises InvalidArguments, Unimplemented for operators without a gradient.
+        """
+        with importing():
+            from asmdnn.network.training.networks import StepNetworks
+            from asmdnn.network.training.options import checked_options
+            from asmdnn.network.training.recipe import checked_outputs, recipe_of
+            from asmdnn.network.training.step import TrainingStep
+
+        found = {"loss": loss, **checked_outputs(outputs)}
+        self._check_own(found)
+        copy: Any = self._copy()
+        own = {name: Symbol(copy, symbol.name) for name, symbol in found.items()}
+        options = checked_options(clip_norm, accumulate, ema, check_finite)
+        recipe = recipe_of(copy, own.pop("loss"), own, optimizer, options, engine_or_default(engine))
+        return TrainingStep(recipe, StepNetworks(recipe))
+
+    def _with_parameters(self, names: Sequence[str]) -> Any:
+        """A graph of these parameters alone."""
+        made: Any = type(self)()
+        made.name, made.seed = self.name, self.seed
+        for name in names:
+            made.parameter(name, self._parameters[name], self._states[name].initial)
+        return made

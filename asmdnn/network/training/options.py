@@ -1,0 +1,34 @@
+"""What a training step does beside gradients and updates."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.optim.checks import number, whole
+
+MOST_PARTS = 2**20
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """clip_norm: the most that the Euclidean norm of all gradients together may be; accumulate: how many calls' mean
+    gradient makes a step; ema: how much an average of parameters keeps of itself; check_finite: whether a step whose
+    loss or gradients are not finite is refused."""
+
+    clip_norm: float | None
+    accumulate: int
+    ema: float | None
+    check_finite: bool
+
+
+def checked_options(clip_norm: Any, accumulate: Any, ema: Any, check_finite: Any) -> TrainingOptions:
+    """Raises InvalidArguments."""
+    most = None if clip_norm is None else number("clip_norm", clip_norm)
+    if most == 0:
+        raise InvalidArguments("clip_norm must be more than 0: with it no parameter would change")
+    if whole("accumulate", accumulate, 1) > MOST_PARTS:
+        raise InvalidArguments(f"accumulate must be an integer from 1 to 2**20, not {shown(accumulate)}")
+    if type(check_finite) is not bool:
+        raise InvalidArguments(f"check_finite must be True or False, not {shown(check_finite)}")
+    kept = None if ema is None else number("ema", ema, below=1)
+    return TrainingOptions(most, accumulate, kept, check_finite)
