@@ -85,12 +85,7 @@ def quantize(
     their largest value of f32's.  calibration: of "static": how ranges are chosen.
     Raises InvalidArguments, also if no node has such weights or the model cannot be written; Unimplemented.
     """
-    if not isinstance(method, str) or method not in PRODUCTS:
-        raise InvalidArguments(f"method must be one of {', '.join(PRODUCTS)}, not {shown(method)}")
-    if method != STATIC and (max_error is not None or calibration is not None):
-        raise InvalidArguments(f'max_error and calibration are of method="static", not of {method}')
-    if not isinstance(calibration, Calibration | None):
-        raise InvalidArguments(f"calibration must be a Calibration, not {shown(calibration)}")
+    check_words(method, max_error, calibration)
     several, limit = several_feeds(feeds), limit_of(max_error, None if max_error is None else {})
     model = source.model if isinstance(source, Network) else read_model(source)
     opset = max(model.opsets.get(domain, 0) for domain in DOMAINS)
@@ -117,6 +112,16 @@ def quantize(
         )
     types = {name: TensorType(dtype, (None,) * len(dims)) for name, (dims, dtype) in wide.outputs.items()}
     return compared(model, made, types, several, wanted, engine)
+
+
+def check_words(method: Any, max_error: Any, calibration: Any) -> None:
+    """Raise InvalidArguments for what is not known, or is of another method."""
+    if not isinstance(method, str) or method not in PRODUCTS:
+        raise InvalidArguments(f"method must be one of {', '.join(PRODUCTS)}, not {shown(method)}")
+    if method != STATIC and (max_error is not None or calibration is not None):
+        raise InvalidArguments(f'max_error and calibration are of method="static", not of {method}')
+    if not isinstance(calibration, Calibration | None):
+        raise InvalidArguments(f"calibration must be a Calibration, not {shown(calibration)}")
 
 
 def several_feeds(feeds: Any) -> Feeds:
