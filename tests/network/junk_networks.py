@@ -184,8 +184,13 @@ def calls(directory: Path) -> dict[str, Call]:
         "quantize": (
             dnn.quantize,
             lambda: {
-                "source": PRODUCT, "feeds": {"x": array(2, 4)}, "method": "weights", "keep_f32": (), "engine": ENGINE
+                "source": PRODUCT, "feeds": {"x": array(2, 4)}, "method": "static", "keep_f32": (), "max_error": 1.0,
+                "calibration": dnn.Calibration(), "engine": ENGINE,
             },
+        ),
+        "Calibration": (
+            dnn.Calibration,
+            lambda: {"rule": "entropy", "percentile": 99.9, "activations": "s8", "correct_bias": False},
         ),
         "load_onnx by dims": (
             lambda **shapes: dnn.load_onnx(MODEL, shapes, engine=ENGINE, fallback="numpy"), lambda: {"x": (1, 3, 4, 8)}

@@ -148,7 +148,12 @@ def test_what_is_written_is_read_again() -> None:
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({"method": "static"}, "method must be one of dynamic, weights, not 'static'"),
+        ({"method": "stat"}, "method must be one of dynamic, weights, static, not 'stat'"),
+        ({"feeds": ()}, "feeds must be inputs by name, or several of them"),
+        ({"max_error": 0.1}, 'max_error and calibration are of method="static"'),
+        ({"method": "static", "max_error": -1}, "max_error must be a positive share"),
+        ({"method": "static", "max_error": 1e-9}, "max_error=1e-09 leaves no product of integers"),
+        ({"method": "static", "calibration": "entropy"}, "calibration must be a Calibration"),
         ({"method": None}, "method must be one of"),
         ({"feeds": {}}, "feeds must be arrays for x, y"),
         ({"keep_f32": ["thrid"]}, "keep_f32 has 'thrid', which no node is called.*third"),

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from asmdnn.network.graph import Array, Body, Model, Node, captured
+from asmdnn.network.graph import Array, Body, Model, Node
+from asmdnn.network.quantised.writing import BodyWriter
 
 KINDS = {"dynamic": ("MatMul", "Gemm"), "weights": ("MatMul", "Gemm", "Conv")}
-Names = tuple[str, ...]
 MOST = 127
 FLOAT = 1  # ONNX's number of f32
 
@@ -41,17 +41,14 @@ def symmetric(weights: Array, axis: int) -> tuple[Array, Array]:
     return integers, scales.reshape(-1)
 
 
-class BodyQuantizer:
-    """The nodes and constants that a body becomes."""
+class BodyQuantizer(BodyWriter):
+    """known: constants, of nodes too; kept: names of nodes or results that stay as they are."""
 
     def __init__(self, body: Body, opset: int, kept: Collection[str]) -> None:
-        self.given, self.opset, self.kept = body, opset, kept
+        super().__init__(body, opset)
+        self.kept = kept
         values = {node.outputs[0]: node.get("value") for node in body.nodes if node.key == "Constant"}
         self.known = {**body.constants, **{name: x for name, x in values.items() if isinstance(x, np.ndarray)}}
-        self.taken = {*body.inputs, *body.constants, *(name for node in body.nodes for name in node.outputs)}
-        self.nodes = list[Node]()
-        self.constants = dict(body.constants)
-        self.ready: dict[tuple[str, ...], tuple[str, ...]] = {}  # what several nodes read, by what it is made of
 
     def takes(self, node: Node, method: str) -> bool:
         """Whether its weights are constants of f32 that bytes can stand for, and nobody keeps it."""
@@ -103,33 +100,3 @@ class BodyQuantizer:
             bias = self.constant(f"{y} bias", self.known[bias] * np.float32(node.get("beta")))
         (product,) = self.add("Mul", (floats, factor), (f"{y} product",))
         self.nodes.append(self.node("Add", (product, bias), (y,)))
-
-    def node(self, op: str, inputs: Names, outputs: Names, name: str = "", **attributes: int) -> Node:
-        return Node(op, inputs, outputs, attributes=attributes, name=name, opset=self.opset)
-
-    def add(
-        self, op: str, inputs: tuple[str, ...], results: tuple[str, ...], name: str = "", **attributes: int
-    ) -> tuple[str, ...]:
-        """A node with results of its own; their names."""
-        outputs = tuple(self.fresh(result) for result in results)
-        self.nodes.append(self.node(op, inputs, outputs, name, **attributes))
-        return outputs
-
-    def constant(self, name: str, array: Array) -> str:
-        name = self.fresh(name)
-        self.constants[name] = np.ascontiguousarray(array)
-        return name
-
-    def fresh(self, name: str) -> str:
-        """A name that no value has."""
-        while name in self.taken:
-            name += "_"
-        self.taken.add(name)
-        return name
-
-    def body(self) -> Body:
-        """Without constants that nobody reads any more."""
-        read = {name for node in self.nodes for name in (*node.inputs, *captured(node))} | {*self.given.outputs}
-        nodes = tuple(node for node in self.nodes if node.key != "Constant" or read & {*node.outputs})
-        constants = {name: array for name, array in self.constants.items() if name in read}
-        return replace(self.given, nodes=nodes, constants=constants)
