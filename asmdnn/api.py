@@ -93,7 +93,7 @@ from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.primitives.sum.sum import SumForward
 from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
-from asmdnn.types import Algorithm, DataType, PropKind, bf16, f8_e4m3, f8_e5m2, f16, f32, s8, s32, u8
+from asmdnn.types import Algorithm, DataType, PropKind, bf16, f8_e4m3, f8_e5m2, f16, f32, s4, s8, s32, u4, u8
 
 __all__ = [
     "AdaptivePooling",
@@ -209,6 +209,7 @@ __all__ = [
     "recurrent",
     "reorder",
     "rint",
+    "s4",
     "s8",
     "s32",
     "set_memory_limits",
@@ -220,6 +221,7 @@ __all__ = [
     "square",
     "tanh",
     "trunc",
+    "u4",
     "u8",
     "where",
     "write_pack",

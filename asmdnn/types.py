@@ -11,6 +11,7 @@ class DataType:
 
     extension: ml_dtypes' name for a type that numpy lacks; `numpy` is then that of unsigned integers, as which its
     storage is viewed.  dlpack: DLPack's code of such a type.  What code does with elements is said in isa/elements.py.
+    in_a_byte: how many elements share one, whose size_bytes is 1 then.
     """
 
     name: str
@@ -18,6 +19,7 @@ class DataType:
     numpy: str
     extension: str = ""
     dlpack: int = 0
+    in_a_byte: int = 1
 
     def __hash__(self) -> int:
         return hash(self.name)  # a spec's hash, which planning takes hundreds of times, has several types in it
@@ -38,8 +40,12 @@ s32 = DataType("s32", 4, "<i4")
 s8 = DataType("s8", 1, "|i1")
 u8 = DataType("u8", 1, "|u1")
 
+s4 = DataType("s4", 1, "|u1", "int4", in_a_byte=2)
+u4 = DataType("u4", 1, "|u1", "uint4", in_a_byte=2)
+
 F32_BYTES = f32.size_bytes
-DATA_TYPES = {t.name: t for t in (f32, bf16, f16, s32, s8, u8, f8_e5m2, f8_e4m3)}
+DATA_TYPES = {t.name: t for t in (f32, bf16, f16, s32, s8, u8, f8_e5m2, f8_e4m3)}  # that kernels compute with
+PACKED_TYPES = {t.name: t for t in (s4, u4)}  # of weights, which share bytes
 
 
 class PropKind(Enum):

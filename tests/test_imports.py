@@ -34,7 +34,8 @@ MAY_IMPORT = {
     "corpus": {"types", "isa", "generators"},
     "dump": {"types", "isa", "generators"},
     "proof": {"isa", "generators", "corpus"},
-    "asm": {"isa", "jit", "generators", "dump", "proof"},
+    "emulator": set(),
+    "asm": {"isa", "jit", "generators", "dump", "proof", "emulator"},
     "planning": {"types", "environment", "memory", "isa", "jit", "generators"},
     "runtime": {"types", "environment", "memory", "isa", "jit", "generators", "planning", "dump"},
     "primitives": {
@@ -120,6 +121,7 @@ ONLY_FOR = {  # of a package that may be imported, the modules that may import i
     ("cli", "generators"): {"asmdnn.cli.dump_plan"},  # for the contract
     ("asm", "generators"): {"asmdnn.asm.proof", "asmdnn.asm.files"},  # for the contract
 }
+BUILT_ON = {"emulator": "iced_x86"}  # who imports such a unit does it where it is used
 EVERYWHERE = {"errors", "exact", "files", "forking", "notebook"}
 # Generators see no arrays, no files, no machine.
 PURE = {
@@ -213,7 +215,7 @@ def complaints(source: str, module: str, is_package: bool = False) -> list[str]:
                 found.append(f"{where}: only asmdnn.isa does, and not when it is imported")
         elif unit == "generators" and top not in PURE:
             found.append(f"{where}: generators depend on nothing but their spec")
-        elif top in OPTIONAL and imported.at_import:
+        elif top in OPTIONAL and imported.at_import and BUILT_ON.get(unit) != top:
             found.append(f"{where}: optional packages are imported where they are used")
         elif top not in sys.stdlib_module_names | DEPENDENCIES | OPTIONAL | {"six"}:
             found.append(f"{where}: not a dependency")

@@ -80,6 +80,19 @@ def test_one_row_and_many_have_the_same_bits(isa: str) -> None:
         assert np.array_equal(found, many[0])
 
 
+@pytest.mark.parametrize("dtype", ["s4", "u8"])
+def test_sums_of_f32_take_rows_as_they_are(isa: str, dtype: Any) -> None:
+    """Within (k + 8) roundings of what is summed; the other mode's calls are others."""
+    engine = dnn.Engine(isa=isa)
+    packed, a = ops.pack_quantized_weights(reals(128, 70), dtype=dtype, engine=engine), reals(5, 128)
+    exact = packed.dequantize().astype(np.float64)
+    for rows in (1, 5):
+        found = ops.matmul(a[:rows], packed, accumulation_mode="f32", engine=engine)
+        size = np.abs(a[:rows].astype(np.float64)) @ np.abs(exact) + 16 * np.abs(a[:rows]).sum(1, keepdims=True)
+        assert (np.abs(found - a[:rows] @ exact) <= (128 + 8) * 2.0**-24 * size).all()
+        assert not np.array_equal(found, ops.matmul(a[:rows], packed, engine=engine))
+
+
 B, SCALES = RANDOM.integers(0, 8, (64, 5)), np.ones((2, 5), np.float32)
 
 

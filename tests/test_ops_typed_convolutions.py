@@ -59,7 +59,7 @@ def test_f32_with_weights_that_a_mode_packed(transposed: bool, groups: int) -> N
     conv, pack = ops.conv2d, ops.pack_conv_weights
     if transposed:
         conv, pack = ops.conv_transpose2d, ops.pack_conv_transpose_weights  # type: ignore[assignment]
-    engine = dnn.Engine(isa="avx512_core_bf16")
+    engine = dnn.Engine(isa="avx512_core_bf16", machine="zen3")
     window: dict[str, Any] = {"padding": 1, "groups": groups, "engine": engine, "fpmath_mode": "bf16"}
     x, w, b = (floats(*dims, kind=np.float32) for dims in ((2, 64, 14, 14), (64, 64 // groups, 3, 3), (64,)))
     packed = pack(w, x.shape, **window)

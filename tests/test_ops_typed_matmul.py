@@ -67,7 +67,7 @@ def test_quantised_to_bytes() -> None:
 @pytest.mark.isa("avx512_core_bf16")
 def test_f32_with_weights_that_a_mode_packed() -> None:
     """Bits are those of plain weights in that mode; calls are kept."""
-    engine = dnn.Engine(isa="avx512_core_bf16")
+    engine = dnn.Engine(isa="avx512_core_bf16", machine="zen3")
     a, b = floats(64, 256, kind=np.float32), floats(256, 64, kind=np.float32)
     packed = dnn.ops.pack_weights(b, engine, fpmath_mode="bf16")
     assert packed.desc.dtype == dnn.bf16

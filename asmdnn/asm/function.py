@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from asmdnn.asm.comparison import Comparison, Draw, Tolerance
     from asmdnn.asm.converters import Converters
+    from asmdnn.asm.emulation import EmulatedCall
     from asmdnn.asm.proof import FunctionProof
     from asmdnn.asm.timing import Timing
 
@@ -154,6 +155,24 @@ class CFunction:
 
         drawn = RandomCases(self._prototype, self._extents, ranges, draw or well_conditioned)
         return compare(self, drawn, reference, cases, tolerance or exact, seed)
+
+    def emulate(self, *arguments: Any, isa: str = "", most_instructions: int = 10_000_000) -> "EmulatedCall":
+        """The call, instruction by instruction in Python, so that any level runs on any machine; arrays are written.
+
+        isa: the level, of those that the function is for; by default as for `listing`.  Every access is held to `reads`
+        and `writes`.  Raises EmulationFault, an AsmdnnError, with the instruction: for an access beyond them, for what
+        breaks the ABI, for an instruction that the emulator does not know, after most_instructions; Unimplemented where
+        iced-x86 is missing, and for a function that calls others.
+        """
+        from asmdnn.proof.decoder import require_decoder
+
+        require_decoder("emulate")
+        if self._calls:
+            raise Unimplemented(f"emulate of {self._prototype.name!r}: it calls others, which are no emulated code.")
+        from asmdnn.asm.emulation import emulate
+
+        machine = (self.at(isa) if isa else self)._machine
+        return emulate(self._prototype, machine, self._extents, arguments, most_instructions)
 
     def bench(self, *arguments: Any) -> "Timing":
         """How long a call with these arguments takes, in ns and in ticks; the calls are made in machine code."""

@@ -20,6 +20,7 @@ COMMANDS = {
     "cache": "list, prune or clear the kernels on disk",
     "run": "a network from an ONNX file: its answer, its primitives, its time",
     "bench": "check and time problems in benchdnn's notation, also against oneDNN",
+    "compare": "two results of bench: which problems became faster, which slower",
     "tune": "measure what planners choose from for a problem, keep the fastest",
     "pack": "kernels and plans in one file, for processes without PeachPy",
     "dump": "kernels as bytes, assembly, ELF objects and C headers",

@@ -7,6 +7,7 @@ from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.quantize import QuantizeSpec
 from asmdnn.generators.dot.quantized import PANEL_VECTORS, QuantizedProductSpec, vectors_of
+from asmdnn.generators.dot.unpacked import UnpackedProductSpec, unpacked_vectors
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand
 from asmdnn.isa.elements import size_of
 from asmdnn.isa.nibbles import DOTS
@@ -84,8 +85,49 @@ def octets(isa: str) -> Iterator[QuantizedProductSpec]:
             )
 
 
+def unpacked(isa: str) -> Iterator[UnpackedProductSpec]:
+    """Rows by groups and rows that share what is scaled, all vectors; offsets, a zero point, none; types, post-ops."""
+    lanes = lanes_of(isa)
+    for count in (1, 2, 3, 4, 8, 12):
+        if not (most := unpacked_vectors(isa, count)):
+            continue
+        for bits in (4, 8):
+            for vectors in range(1, most + 1):
+                columns, which = vectors * lanes - (vectors == most), (count + vectors) % 3
+                yield UnpackedProductSpec(
+                    isa,
+                    count,
+                    columns=columns,
+                    vectors=vectors,
+                    depth=96,
+                    group=48,
+                    src_row_bytes=4 * (96 + (GAP if count > 1 else 0)),
+                    dst_row_bytes=4 * (columns + GAP),
+                    offsets=which == 1,
+                    zero_point=2.0 ** (bits - 1) if which == 0 else 0.0,
+                    bits=bits,
+                )
+    after = (BinaryOp("add", Operand(4, 0, 0, False)), EltwiseOp("relu", 0.0, 0.0, 1.0))
+    each = BinaryOp("mul", Operand(5, 4, 0, True))
+    for kind in ("f32", "bf16", "f16"):
+        count, columns = (1, 2 * lanes - 3) if kind == "f32" else (3, lanes - 2)
+        yield UnpackedProductSpec(
+            isa,
+            count,
+            columns=columns,
+            vectors=-(-columns // lanes),
+            depth=256 if kind == "f32" else 64,
+            group=128 if kind == "f32" else 32,
+            src_row_bytes=4 * (256 if kind == "f32" else 64),
+            dst_row_bytes=size_of(kind) * columns,
+            after=(*after, each),
+            kind=kind,
+        )
+
+
 FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {
     **of_levels("quantize", rows=rows),
+    **of_levels("unpacked", products=unpacked),
     **{f"nibbles-{isa}": partial(products, isa.name) for isa in DOTS},
     **{f"octets-{isa}": partial(octets, isa.name) for isa in DOTS},
 }

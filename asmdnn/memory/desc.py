@@ -14,6 +14,7 @@ from asmdnn.memory.allocation import allocated
 from asmdnn.memory.formats import words_of
 from asmdnn.memory.layout import (
     Index,
+    check_reach,
     checked_blocks,
     naturals,
     place_along,
@@ -22,13 +23,12 @@ from asmdnn.memory.layout import (
     place_by_tag,
     steps_meet,
 )
+from asmdnn.memory.packed import check_packed
 from asmdnn.memory.reshaping import reshaped
 from asmdnn.memory.tags import MAX_NDIMS, alias_of, tag_of
 from asmdnn.memory.views import inverse_permutation, submemory_offset
 from asmdnn.notebook import html_of
-from asmdnn.types import DataType, FormatTag
-
-MAX_BYTES = 1 << 46  # a tensor beyond half of the address space is a mistake, and offsets below it cannot overflow
+from asmdnn.types import DataType, FormatTag, u8
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -97,9 +97,9 @@ class MemoryDesc:
         else:
             place = place_by_tag(dims, tag or "")
 
-        reach_bytes = (max(place.extent, max(place.strides, default=0)) + offset0) * dtype.size_bytes
-        if reach_bytes > MAX_BYTES:
-            raise InvalidArguments(f"dims {dims} of {dtype} reach {reach_bytes} bytes: the largest tensor has 2**46")
+        check_reach(dims, dtype, place, offset0)
+        if dtype.in_a_byte > 1:
+            check_packed(dims, dtype, place, offset0)
         put = object.__setattr__
         put(self, "dims", dims)
         put(self, "dtype", dtype)
@@ -136,7 +136,7 @@ class MemoryDesc:
     def size_bytes(self) -> int:
         """Bytes from the base to the end of the furthest element, padding and offset0 included; 0 if a dim is 0."""
         self._require_layout("size")
-        return self._extent * self.dtype.size_bytes
+        return -(-self._extent * self.dtype.size_bytes // self.dtype.in_a_byte)
 
     @property
     def offset0_bytes(self) -> int:
@@ -205,11 +205,11 @@ class MemoryDesc:
 
     @property
     def storage(self) -> "MemoryDesc":
-        """These very elements, but where a format transforms them (winograd.py) or has more beside them (summed.py)."""
-        return self
+        """These very elements, but where a format transforms them (winograd.py) or has more beside them (summed.py);
+        or the bytes of those that share them."""
+        return self if self.dtype.in_a_byte == 1 else MemoryDesc((-(-self._extent // 2),), u8, "a")
 
     holds_elements: ClassVar[bool] = True  # as they are, in `storage`
-
     def complete(self, array: NDArray[Any], storage: NDArray[Any]) -> None:
         """Write what a format holds beside the elements `array`, shaped dims."""
 

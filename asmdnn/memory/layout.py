@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.sequences import items
 from asmdnn.memory.tags import MAX_INNER_BLOCKS, parse_tag
+from asmdnn.types import DataType
 
 MAX_NATURAL = 2**63 - 1
+MAX_BYTES = 1 << 46  # a tensor beyond half of the address space is a mistake, and offsets below it cannot overflow
 Blocks = tuple[tuple[int, int], ...]  # (dim, block size), outermost first
 
 Index = TypeVar("Index", int, NDArray[np.int64])
@@ -65,6 +67,13 @@ def place_by_strides(dims: tuple[int, ...], strides: Sequence[int], blocks: Bloc
 def place_anywhere(dims: tuple[int, ...]) -> Placement:
     """`any`: no strides yet; the extent is that of a dense tensor."""
     return Placement((), (), (), dims, prod(n or 1 for n in dims))
+
+
+def check_reach(dims: tuple[int, ...], dtype: DataType, place: Placement, offset0: int) -> None:
+    """Raise InvalidArguments for a tensor that is too large."""
+    reach_bytes = (max(place.extent, max(place.strides, default=0)) + offset0) * dtype.size_bytes
+    if reach_bytes > MAX_BYTES:
+        raise InvalidArguments(f"dims {dims} of {dtype} reach {reach_bytes} bytes: the largest tensor has 2**46")
 
 
 def naturals(name: str, values: Sequence[int]) -> tuple[int, ...]:

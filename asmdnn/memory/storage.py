@@ -13,6 +13,7 @@ from asmdnn.memory.allocation import allocated, no_memory
 from asmdnn.memory.arrays import data_type_of, element_strides, is_stored_as, way_to
 from asmdnn.memory.blocks import Array, blocked_view, padding_views
 from asmdnn.memory.desc import MemoryDesc
+from asmdnn.memory.packed import as_integers, packed, packed_dims, unpacked
 from asmdnn.memory.tags import LETTERS
 from asmdnn.memory.views import plain_strides
 from asmdnn.notebook import html_of
@@ -53,8 +54,9 @@ class Memory:
     def from_array(cls, array: Array, dtype: DataType | None = None) -> "Memory":
         """The ndarray itself as a Memory whose plain strides are the array's; no copy.
 
-        `dtype` is needed only to read integers as a type that numpy lacks.  Raises InvalidArguments for element types
-        that asmdnn does not have, for negative strides and for strides that let elements overlap.
+        `dtype` is needed only to read integers as a type that numpy lacks; bytes hold two s4 or u4 of the last dim.
+        Raises InvalidArguments for element types that asmdnn does not have, for negative strides and for strides that
+        let elements overlap.
         """
         if not isinstance(array, np.ndarray):
             raise InvalidArguments(f"array of type {type(array).__name__} is not a numpy array: use numpy.asarray")
@@ -63,6 +65,8 @@ class Memory:
             raise InvalidArguments(f"dtype {shown(dtype)} is not a DataType: use one of asmdnn.types, such as f32")
         if dtype is None:
             dtype = data_type_of(array.dtype)
+        elif dtype.in_a_byte > 1:
+            return cls(MemoryDesc(packed_dims(array), dtype, LETTERS[: array.ndim]), array)
         elif not is_stored_as(array.dtype, dtype):
             raise InvalidArguments(f"array has elements of {array.dtype}, not {dtype}: use {way_to(dtype)}")
         if array.flags.c_contiguous:
@@ -101,11 +105,15 @@ class Memory:
         if desc.may_overlap:
             raise InvalidArguments(f"desc {desc} lets elements share memory: use strides that keep them apart")
         memory = cls(desc)
-        storage = desc.storage
-        padded = allocated(np.zeros, storage.padded_dims, memory.array.dtype)
-        padded[tuple(map(slice, storage.dims))] = allocated(desc._stored, array.view(memory.array.dtype))
-        view = blocked_view(storage, memory.array)
+        storage = desc if memory.is_packed else desc.storage
+        kind = memory._elements().dtype
+        padded = allocated(np.zeros, storage.padded_dims, kind)
+        stored = as_integers(array, desc.dtype) if memory.is_packed else array.view(kind)
+        padded[tuple(map(slice, storage.dims))] = allocated(desc._stored, stored)
+        held = memory._elements()
+        view = blocked_view(storage, held)
         view[...] = padded.reshape(view.shape)
+        memory._keep(held)
         desc.complete(array, memory.array)
         return memory
 
@@ -127,6 +135,8 @@ class Memory:
         strides cannot say it: for blocked and padded formats.
         """
         self._check_elements("view")
+        if self.is_packed:
+            raise BufferError(f"{self.desc} has two elements in a byte, so no array views them: use numpy()")
         strides = plain_strides(self.desc)
         if strides is None:
             plain = f"MemoryDesc({self.desc.dims}, {self.desc.dtype}, '{LETTERS[: self.desc.ndims]}')"
@@ -167,22 +177,23 @@ class Memory:
         return dlpack.CPU_DEVICE
 
     def numpy(self) -> Array:
-        """A copy as a dense ndarray shaped dims, in logical order; of types as `view` has."""
+        """A copy as a dense ndarray shaped dims, in logical order; of types as `view` has, int8 of s4, uint8 of u4."""
         self._check_elements("copy")
-        padded = blocked_view(self.desc, self.array).reshape(self.desc.padded_dims)
+        padded = blocked_view(self.desc, self._elements()).reshape(self.desc.padded_dims)
         copied: Array = allocated(padded[tuple(map(slice, self.desc.dims))].copy)
         return copied
 
     def padding_is_zero(self) -> bool:
         """Whether every element of the padding is zero, as it must be: a debug check."""
-        return not any(view.any() for view in padding_views(self.desc.storage, self.array))
+        desc = self.desc if self.is_packed else self.desc.storage
+        return not any(view.any() for view in padding_views(desc, self._elements()))
 
     def first_stray(self) -> tuple[int, ...] | None:
         """The first index, in logical order, at which the padding is not zero; None if it is, as it must be."""
         if self.padding_is_zero():
             return None
-        storage = self.desc.storage
-        stray = blocked_view(storage, self.array).reshape(storage.padded_dims) != 0
+        storage = self.desc if self.is_packed else self.desc.storage
+        stray = blocked_view(storage, self._elements()).reshape(storage.padded_dims) != 0
         stray[tuple(map(slice, storage.dims))] = False
         return tuple(int(i) for i in np.unravel_index(int(stray.argmax()), stray.shape))
 
@@ -201,6 +212,20 @@ class Memory:
         if not self.desc.holds_elements:
             raise InvalidArguments(f"memory of {self.desc} has no {what}, its elements are transformed")
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether elements share bytes."""
+        return self.desc.dtype.in_a_byte > 1
+
+    def _elements(self) -> Array:
+        """The flat array, or a copy with a byte for each element."""
+        return unpacked(self.array, self.desc.dtype) if self.is_packed else self.array
+
+    def _keep(self, elements: Array) -> None:
+        """Write back what `_elements` gave."""
+        if self.is_packed:
+            self.array[...] = packed(elements, self.desc.dtype)
+
     def _set(self, desc: MemoryDesc, storage: Array) -> None:
         address = storage.__array_interface__["data"][0]
         if address % desc.dtype.size_bytes:
@@ -215,8 +240,10 @@ class Memory:
 
     def _settle_padding(self) -> None:
         if self.writable:
-            for view in padding_views(self.desc.storage, self.array):
+            held = self._elements()
+            for view in padding_views(self.desc if self.is_packed else self.desc.storage, held):
                 view[...] = 0
+            self._keep(held)
         elif not self.padding_is_zero():
             raise InvalidArguments(
                 f"buffer is read-only and its padding in {self.desc} is not zero: attach a writable copy"

@@ -10,6 +10,7 @@ import numpy as np
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.evaluation import results_of
+from asmdnn.network.operators.few_bits import largest_sums
 from asmdnn.network.quantised.numbers import numbers_behind
 from asmdnn.network.quantised.weights import QUANTIZE
 from asmdnn.network.static import StaticGraph
@@ -20,6 +21,7 @@ UNIT_ROUNDOFF = 2.0**-24
 NARROW_ROUNDING = 2.0**-7  # of bf16: an operand, a weight and the result, each by 2^-9 of its value
 FUNCTIONS = 64  # roundings that maps, and transformed convolutions, may add
 SUMS = ("Conv", "ConvTranspose", "MatMul", "Gemm")  # what sums products
+FEW_BITS = "MatMulNBits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,8 @@ def evaluated(group: Group, known: Mapping[str, Array]) -> dict[str, Array]:
 def magnitude(group: Group, known: Mapping[str, Array]) -> float:
     """What the products of the main node add up to at most, without their signs."""
     node = group.main
+    if node is not None and node.op == FEW_BITS:
+        return largest_number(largest_sums(node, *(known[x] for x in node.inputs)))
     if node is None or node.op not in SUMS:
         return 0.0
     inputs = [None if x == NOTHING else np.abs(known[x]) for x in node.inputs]

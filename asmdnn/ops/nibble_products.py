@@ -10,19 +10,20 @@ from asmdnn.memory.allocation import allocated, within_memory
 from asmdnn.memory.foreign import as_array, rounded_f32
 from asmdnn.ops.arguments import AnyArray, Array, chain_of
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
-from asmdnn.ops.nibbles import LIMITS, QUAD, FewBits, QuantizedWeights
-from asmdnn.ops.quantized import ProductRequest
+from asmdnn.ops.nibbles import LIMITS, FewBits, QuantizedWeights
+from asmdnn.ops.quantized import ProductRequest, attr_of
 from asmdnn.ops.typed import kind_of, numpy_type, result_type, typed, typed_output
 from asmdnn.primitives.attributes.attr import Attr, Binary
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine, engine_key
 from asmdnn.primitives.core.primitive import Primitive
-from asmdnn.primitives.quantized.description import BLOCK, QuantizedMatMul, check_group
+from asmdnn.primitives.quantized.description import QuantizedMatMul, check_group
+from asmdnn.primitives.quantized.octets import in_octets
 from asmdnn.primitives.reorder.reordering import reorder
 from asmdnn.types import DataType, f32, u8
 
-SYMMETRIC, EIGHT_BITS = ("s4", "s8"), ("s8", "u8")
+SYMMETRIC = ("s4", "s8")
 
 
 @within_memory
@@ -35,7 +36,8 @@ def pack_quantized_weights(
     group: int = 32,
     engine: Engine | None = None,
 ) -> QuantizedWeights:
-    """A matrix (k, n) with 4 or 8 bits for each element, for `matmul(a, packed)`, which rounds a to 8 bits by groups.
+    """A matrix (k, n) with 4 or 8 bits for each element, for `matmul(a, packed)`, which rounds a to 8 bits by groups;
+    with accumulation_mode="f32" it multiplies a as it is.
 
     b: integers of the range of dtype, -8 to 7 for s4, with scales (k / group, n), whose rows say the group, and for u4
     and u8 with zero_points, integers of the same dims.  Or real numbers, without scales: they are rounded to the
@@ -60,7 +62,7 @@ def pack_quantized_weights(
         if array is not None and array.shape != (groups, n):
             raise InvalidArguments(f"{name} have dims {array.shape}, they must be (k / group, n): {(groups, n)}")
     offsets = None if points is None else factors * points.astype(np.float32)
-    return packed_panels((dtype, k), in_bytes(numbers - LIMITS[dtype][0], dtype), factors, offsets, engine)
+    return packed_panels((dtype, k), in_octets(numbers - LIMITS[dtype][0], int(dtype[1])), factors, offsets, engine)
 
 
 def matrix(name: str, array: AnyArray) -> AnyArray:
@@ -116,17 +118,6 @@ def quantized(b: Array, dtype: FewBits, group: int) -> tuple[AnyArray, Array, An
 
 
 @within_memory
-def in_bytes(numbers: AnyArray, dtype: FewBits) -> AnyArray:
-    """u8 (k, n), or of 4 bits (k / 2, n): of eight rows the first four in lower halves, the last in upper ones."""
-    if dtype in EIGHT_BITS:
-        return numbers.astype(np.uint8)
-    k, n = numbers.shape
-    rows = numbers.astype(np.uint8).reshape(k // BLOCK, 2, QUAD, n)
-    joined: AnyArray = (rows[:, 0] | rows[:, 1] << QUAD).reshape(k // 2, n)
-    return joined
-
-
-@within_memory
 def packed_panels(
     kind: tuple[FewBits, int], octets: AnyArray, scales: Array, offsets: Array | None, engine: Engine | None
 ) -> QuantizedWeights:
@@ -166,10 +157,10 @@ def quantized_matmul(a: Any, b: QuantizedWeights, bias: Any, out: Any, request: 
     kind = result_type(request.dtype, target, kind_of(x))
     source, where = arrays["src"], None if rows is None else rows.strides
     key = ("nibbles", b.weights.desc, b.scales.desc, b.offsets is None, b.zero_point, source.shape, source.strides,
-           source.dtype, where, kind, chain, engine_key(request.engine))  # fmt: skip
+           source.dtype, where, kind, chain, request.modes, engine_key(request.engine))  # fmt: skip
     call = calls.get(key)
     if call is None:
-        call = calls.put(key, prepare(arrays, b, rows, kind, Attr(chain), request.engine))
+        call = calls.put(key, prepare(arrays, b, rows, kind, attr_of(chain, request.modes), request.engine))
     data = [memory.array for op in chain if isinstance(op, PostOp) for memory in op.data.values()]
     result = call([*arrays.values(), *data], rows)
     return out if out is not None else result.view(numpy_type(kind, [x.dtype])).reshape(dims)

@@ -8,10 +8,10 @@ import numpy as np
 from asmdnn.memory import Memory
 from asmdnn.memory.allocation import within_memory
 from asmdnn.ops.arguments import Array
+from asmdnn.primitives.quantized.octets import numbers_in
 
 FewBits = Literal["s4", "u4", "s8", "u8"]
 LIMITS: Final = {"s4": (-8, 7), "u4": (0, 15), "s8": (-128, 127), "u8": (0, 255)}
-QUAD: Final = 4  # rows whose nibbles are in the same half
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,12 +45,9 @@ class QuantizedWeights:
         """The matrix as f32, of which products are."""
         (k, n), panels = self.dims, [x for x in (self.weights, self.scales, self.offsets) if x is not None]
         octets, scales, *offsets = (memory.numpy() for memory in panels)
-        if len(octets) < k:
-            rows = octets.reshape(k // (2 * QUAD), 1, QUAD, n) >> np.array([0, QUAD], np.uint8)[:, None, None]
-            octets = rows & 15
-        nibbles = octets.reshape(-1, self.group, n).astype(np.float32)
+        numbers = numbers_in(octets, int(self.dtype[1])).reshape(-1, self.group, n).astype(np.float32)
         shift = offsets[0][:, None] if offsets else scales[:, None] * np.float32(self.zero_point)
-        found: Array = (nibbles * scales[:, None] - shift).reshape(k, n)
+        found: Array = (numbers * scales[:, None] - shift).reshape(k, n)
         return found
 
     def __repr__(self) -> str:

@@ -28,7 +28,7 @@ from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.decoded import Nonsense, check_decoded, require
 from asmdnn.planning.phase import FLAGS, Phase, Repeat, View
 from asmdnn.planning.plan import Plan
-from asmdnn.types import DATA_TYPES
+from asmdnn.types import DATA_TYPES, PACKED_TYPES
 
 COMPRESSION = 6
 LARGEST_PLAN_BYTES = 1 << 28  # inflated; a record has some 64 bytes
@@ -224,7 +224,7 @@ def _desc(text: dict[str, Any]) -> MemoryDesc:
         turned = text.get("turned", False)
         return WinogradDesc(text["dims"], DATA_TYPES[text["dtype"]], text["winograd"], text["panel"], turned)
     layout = {name: text[name] for name in ("tag", "strides", "inner_blocks") if name in text}
-    return MemoryDesc(text["dims"], DATA_TYPES[text["dtype"]], offset0=text["offset0"], **layout)
+    return MemoryDesc(text["dims"], {**DATA_TYPES, **PACKED_TYPES}[text["dtype"]], offset0=text["offset0"], **layout)
 
 
 def _compare(plan: Plan, copy: Plan) -> None:

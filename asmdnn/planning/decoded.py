@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.desc import MAX_BYTES
+from asmdnn.memory.layout import MAX_BYTES
 from asmdnn.planning.phase import FLAGS, NOTHING, Phase, View
 from asmdnn.planning.plan import Plan
 

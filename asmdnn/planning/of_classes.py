@@ -13,18 +13,46 @@ from typing import Final
 
 from asmdnn.isa.levels import AVX2
 from asmdnn.isa.vectors import vector_bytes
-from asmdnn.planning.move_tuning import MoveTuning
+from asmdnn.planning.move_tuning import ElementwiseTuning, MoveTuning
 from asmdnn.planning.product_tuning import ByDistance, ProductTuning
-from asmdnn.planning.tuning import DEFAULT, GROUPS, ConvolutionTuning, TopKTuning, Tuning, WinogradTuning
+from asmdnn.planning.tuning import (
+    DEFAULT,
+    GROUPS,
+    ConvolutionTuning,
+    ResamplingTuning,
+    TopKTuning,
+    Tuning,
+    WinogradTuning,
+)
 
 # A virtual machine of Emerald Rapids class (L1 48 KB in 12 ways, L2 2 MB), AVX-512; equal plans were 0.9 to 1.05 apart.
+# Of 260 MB of L3, which a socket shares, a core gets 30 GB/s, about what it reads from memory, where it writes lines
+# without reading them first.  So from 8 MiB on dst goes past the caches: alone 1.2 to 1.3x, and with a function that
+# reads it next 1.1x.  From 4 MiB on it would be 1.2x alone, but 0.9x with that reader.
 EMERALD_RAPIDS: Final = Tuning(
-    convolution=ConvolutionTuning(src_ahead_bytes=1 << 20),  # 16 images, 512 to 128 at 28x28: 1.20x, 1024 to 256 1.18x
+    convolution=ConvolutionTuning(
+        src_ahead_bytes=1 << 20,  # 16 images, 512 to 128 at 28x28: 1.20x, 1024 to 256 1.18x
+        strided_ahead_bytes=1 << 20,  # 16 images, 256 to 128 at 56x56: 1.27x, 512 to 256 at 28x28 1.11x; one: 1.09x
+    ),
     products=ProductTuning(
         pack_tiles=ByDistance(16, 7, 7),  # 32 rows times 1024x1024 1.35x faster unpacked, 48 rows 1.22, 64 1.06
         columns_depth=64,  # 16 rows times 4096x4096 1.5 to 1.7x faster, others level
+        # 16 rows times 1024x1024 1.36x, 4096x4096 1.67x, 512x512 1.24x, 32 rows times 3072x768 1.21x; with 48 rows
+        # 0.99 to 1.1x, with 64 0.8 to 1.1x.
+        block_least_rows=33,
+        # 1.33 G VDPBF16PS a second, 5.3 G FMA.  As f32 16 rows times 768x768 run 1.47x faster, 512 rows 1.41x, 64 to
+        # 256 channels 1x1 at 56x56 1.18x, 64 3x3 1.47x, 512 at 7x7 1.34x; 256 to 128 of stride 2, 2.75 times the
+        # cycles, 0.77x.
+        bf16_cycles=2.6,
     ),
-    moves=MoveTuning(page_bytes=1024),  # nchw to nhwc 256x28x28 1.24x, 512x14x14 1.46x, ab to ba 512x512 1.48x faster
+    moves=MoveTuning(
+        page_bytes=1024,  # nchw to nhwc 256x28x28 1.24x, 512x14x14 1.46x, ab to ba 512x512 1.48x faster
+        streaming_bytes=8 << 20,  # 19 of 184 reorders 1.08 to 1.11x in the mean, 0.92 at least
+        shuffle_streaming_bytes=4 << 20,  # of dst: 21 shuffles of 6 MB 1.18x in the mean
+    ),
+    elementwise=ElementwiseTuning(streaming_bytes=8 << 20),  # relu of 13 MB 1.18x, of 19 MB 1.18x, tanh 1.00 and 1.04x
+    resampling=ResamplingTuning(streaming_share=32),  # dst of 26 MB 1.14 to 2.8x, of 51 MB 2.6 to 3.2x
+    topk=TopKTuning(narrow_elements=32),  # top 5 of 128x1000 1.7x faster by zmm, top 8 of 4096x64 1.35x, 4096x8 0.83x
 )
 # AMD EPYC (family 26, model 2), 2 cores of a virtual machine, 512 bits wide; AVX-512.
 ZEN5: Final = Tuning(
@@ -90,7 +118,14 @@ _OF_CLASSES: Final[Mapping[str, Tuning]] = MappingProxyType(
         "zen5": ZEN5,
     }
 )
-_WITH_YMM: Final[Mapping[str, Tuning]] = MappingProxyType({"zen4": _with_ymm(ZEN4), "zen5": _with_ymm(ZEN5)})
+_WITH_YMM: Final[Mapping[str, Tuning]] = MappingProxyType(
+    {
+        # 16 rows times 1024x1024 1.19x, times 1024x4096 1.27x, 512x512 1.27x; 32 rows would be 0.81 to 1.07x.
+        "sapphire_rapids": replace(EMERALD_RAPIDS, products=replace(EMERALD_RAPIDS.products, block_least_rows=17)),
+        "zen4": _with_ymm(ZEN4),
+        "zen5": _with_ymm(ZEN5),
+    }
+)
 
 
 def tuning_of(machine: str, isa: str) -> Tuning:

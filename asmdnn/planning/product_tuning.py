@@ -64,6 +64,7 @@ class ProductTuning:
     stream_rows: int = 16  # and weights that are not packed so many rows ahead
     most_stream_bytes: int = 1 << 24  # but not further
     half_weights_rows: int = 2  # of src are as fast as weights come, which are f16 or bf16 where f32 may be rounded
+    bf16_cycles: float = 1.0  # of FMA, that VDPBF16PS takes for a pair: with more than 2, plans weigh f32 in its place
     few_weights: int = 64 * 64  # which stay in L1 and need no prefetch
     apart_depth: int = 8  # more steps of k whose elements of src lie apart are copied,
     apart_columns: int = 64  # if so many columns read them

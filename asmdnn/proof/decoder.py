@@ -88,10 +88,10 @@ class Fact:
         return self.flow == "indirect call" and any(access.index != NO_REGISTER for access in self.accesses)
 
 
-def require_decoder() -> None:
+def require_decoder(who: str = "prove") -> None:
     """Raise Unimplemented, with what to install, when iced-x86 is missing."""
     if find_spec("iced_x86") is None:
-        raise Unimplemented("prove needs the independent decoder iced-x86: pip install iced-x86")
+        raise Unimplemented(f"{who} needs the independent decoder iced-x86: pip install iced-x86")
 
 
 def fact_at(code: bytes, offset: int) -> Fact | None:

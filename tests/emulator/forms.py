@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from iced_x86 import Code, OpCodeInfo
 
-from .assembling import Mem
-from .machine import MNEMONICS, SEMANTICS
+from asmdnn.emulator.machine import MNEMONICS, SEMANTICS
+from tests.emulator.assembling import Mem
 
 MEMORY_BASE = "rcx"
 MEMORY_BYTES = 256

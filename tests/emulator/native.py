@@ -6,12 +6,11 @@ import cffi
 import numpy as np
 from iced_x86 import Decoder, Instruction
 
+from asmdnn.emulator.machine import Emulator, needed_features
+from asmdnn.emulator.memory import Array, MemoryRegion
 from asmdnn.jit.executable import ExecutableMemory
-
-from .assembling import Mem, argument, assemble, ins
-from .forms import INTEGERS, MEMORY_BASE, MEMORY_BYTES
-from .machine import Machine, needed_features
-from .memory import Array, Region
+from tests.emulator.assembling import Mem, argument, assemble, ins
+from tests.emulator.forms import INTEGERS, MEMORY_BASE, MEMORY_BYTES
 
 VECTOR_BYTES = 32
 _INPUT, _OUTPUT = "rax", "rdx"
@@ -40,8 +39,8 @@ class Twin:
         self.code, self.executable = code, ExecutableMemory([code])
         self.buffers = {name: aligned(size) for name, size in sizes.items()}
         self.frame = np.array([b.ctypes.data for b in self.buffers.values()], np.int64)
-        regions = [Region(name, b.ctypes.data, b, True, True) for name, b in self.buffers.items()]
-        self.machine = Machine([Region("frame", self.frame.ctypes.data, self.frame.view(np.uint8)), *regions])
+        regions = [MemoryRegion(name, b.ctypes.data, b, True, True) for name, b in self.buffers.items()]
+        self.machine = Emulator([MemoryRegion("frame", self.frame.ctypes.data, self.frame.view(np.uint8)), *regions])
 
     def run(self, contents: dict[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         """The buffers after a native and after an emulated run, from `contents`; buffers not named start as zero."""

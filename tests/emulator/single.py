@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from iced_x86 import Instruction
 
-from .assembling import assemble
-from .cpu import Cpu
-from .forms import MEMORY_BYTES
-from .machine import Program, floating_point
-from .memory import Array, Footprint, Region
-from .native import mixed_floats
+from asmdnn.emulator.cpu import Cpu
+from asmdnn.emulator.machine import CompiledCode, floating_point
+from asmdnn.emulator.memory import Array, MemoryRegion, TouchedBytes
+from tests.emulator.assembling import assemble
+from tests.emulator.forms import MEMORY_BYTES
+from tests.emulator.native import mixed_floats
 
 ADDRESS = 0x10_0000
 RCX = 1
@@ -24,7 +24,7 @@ class State:
     k: list[int]
     gpr: list[int]
     memory: Array
-    footprint: Footprint = field(default_factory=lambda: Footprint(*np.zeros((2, MEMORY_BYTES), bool)))
+    footprint: TouchedBytes = field(default_factory=lambda: TouchedBytes(*np.zeros((2, MEMORY_BYTES), bool)))
 
     def copy(self) -> "State":
         return State(self.vectors.copy(), list(self.k), list(self.gpr), self.memory.copy())
@@ -50,10 +50,10 @@ def after(instruction: Instruction, state: State) -> State:
     _CPU.reset()
     _CPU.vectors[:], _CPU.k[:], _CPU.gpr[:], _CPU.width[:] = state.vectors, state.k, state.gpr, [64] * 32
     _CPU.gpr[RCX] = ADDRESS
-    region = Region("memory", ADDRESS, result.memory, True, True)
+    region = MemoryRegion("memory", ADDRESS, result.memory, True, True)
     _CPU.memory.map([region], {"memory": result.footprint})
     with floating_point(_CPU):
-        Program(_CPU, assemble(instruction)).block(0).steps[0]()
+        CompiledCode(_CPU, assemble(instruction)).block(0).steps[0]()
     result.vectors[:], result.k[:], result.gpr[:] = _CPU.vectors, _CPU.k, _CPU.gpr
     result.gpr[RCX] = state.gpr[RCX]
     return result

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from asmdnn.emulator.cpu import mask_value
+from asmdnn.emulator.memory import Array
 from tests.emulator.assembling import Mem, ins
-from tests.emulator.cpu import mask_value
-from tests.emulator.memory import Array
 from tests.emulator.single import State, after, random_state
 
 SIZES = {"X": 16, "Y": 32, "Z": 64}

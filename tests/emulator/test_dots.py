@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from asmdnn.emulator.memory import Array
 from tests.emulator.assembling import Mem, ins
-from tests.emulator.memory import Array
 from tests.emulator.native import missing_features, mixed_floats, vector_twin
 from tests.emulator.single import State, after, random_state
 from tests.emulator.test_fma import nearest_float32

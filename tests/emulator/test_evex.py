@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pytest
 from iced_x86 import Decoder, MemorySizeExt
 
-from tests.emulator.arithmetic import PACKED
+from asmdnn.emulator.arithmetic import PACKED
+from asmdnn.emulator.cpu import mask_array
 from tests.emulator.assembling import Mem, assemble, ins
-from tests.emulator.cpu import mask_array
 from tests.emulator.forms import VECTOR_FORMS, Form, by_mnemonic
 from tests.emulator.single import State, after, random_state
 

@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from asmdnn.emulator.fma import COMBINE
+from asmdnn.emulator.memory import Array
 from tests.emulator.assembling import ins
-from tests.emulator.fma import COMBINE
-from tests.emulator.memory import Array
 from tests.emulator.native import missing_features, vector_twin
 from tests.emulator.single import after, random_state
 

@@ -1,21 +1,21 @@
-"""What a Machine reports about a call: results, footprints, CPUID features, callbacks; and what it refuses to start."""
+"""What an Emulator reports of a call: results, footprints, CPUID features, callbacks; and what it refuses to start."""
 
 import numpy as np
 import pytest
 
+from asmdnn.emulator.machine import Emulator
+from asmdnn.emulator.memory import EmulationFault, MemoryRegion
 from tests.emulator.assembling import Label, Mem, argument, assemble, ins
-from tests.emulator.machine import Machine
-from tests.emulator.memory import Region, Violation
 
 FRAME, BUFFER, CODE, HOST = 0x1000, 0x2_0000, 0x40_0000, 0x50_0000
 
 
-def frame(*values: int) -> Region:
-    return Region("frame", FRAME, np.array(values, np.int64).view(np.uint8))
+def frame(*values: int) -> MemoryRegion:
+    return MemoryRegion("frame", FRAME, np.array(values, np.int64).view(np.uint8))
 
 
-def buffer(size: int = 256) -> Region:
-    return Region("buffer", BUFFER, np.zeros(size, np.uint8), writable=True)
+def buffer(size: int = 256) -> MemoryRegion:
+    return MemoryRegion("buffer", BUFFER, np.zeros(size, np.uint8), writable=True)
 
 
 def test_a_loop_with_constants() -> None:
@@ -35,7 +35,7 @@ def test_a_loop_with_constants() -> None:
     code = assemble(*program) + np.array([3, 1], np.float32).tobytes()
     for address in (CODE, CODE + 192):
         result = buffer()
-        machine = Machine([frame(0x3_0000, BUFFER), result, Region("source", 0x3_0000, source.view(np.uint8))],
+        machine = Emulator([frame(0x3_0000, BUFFER), result, MemoryRegion("source", 0x3_0000, source.view(np.uint8))],
                           record=True)  # fmt: skip
         machine.call(code, address, FRAME)
         assert np.array_equal(result.array.view(np.float32), source * 3 + 1)
@@ -57,10 +57,10 @@ def test_features_of_what_was_executed() -> None:
         ins("EVEX_VPXORD_YMM_K1Z_YMM_YMMM256B32", "ymm16", "ymm16", "ymm16"),
         ins("RETNQ"),
     )
-    machine = Machine([frame(0)])
+    machine = Emulator([frame(0)])
     machine.call(code, CODE, FRAME)
     assert machine.features == set()
-    machine = Machine([frame(1)])
+    machine = Emulator([frame(1)])
     machine.call(code, CODE, FRAME)
     assert machine.features >= {"avx512f", "avx512vl"}
 
@@ -68,7 +68,7 @@ def test_features_of_what_was_executed() -> None:
 def test_footprints_accumulate_byte_ranges() -> None:
     load, store = ins("MOV_R32_RM32", "ecx", Mem("rax", 4)), ins("MOV_RM16_R16", Mem("rax", 9), "cx")
     code = assemble(argument("rax", 0), load, store, ins("RETNQ"))
-    machine = Machine([frame(BUFFER), buffer()], record=True)
+    machine = Emulator([frame(BUFFER), buffer()], record=True)
     machine.call(code, CODE, FRAME)
     assert machine.footprints is not None
     touched = machine.footprints["buffer"]
@@ -99,7 +99,7 @@ def test_host_callback() -> None:
         return 42
 
     data = np.array([HOST, 0], np.int64).view(np.uint8)
-    machine = Machine([Region("frame", FRAME, data, writable=True)], callbacks={HOST: host})
+    machine = Emulator([MemoryRegion("frame", FRAME, data, writable=True)], callbacks={HOST: host})
     machine.call(CALLER, CODE, FRAME)
     assert calls == [(FRAME, 7)]
     assert data.view(np.int64)[1] == 42
@@ -109,7 +109,7 @@ def test_a_callback_may_run_another_code() -> None:
     """Which is how an executor calls kernels; a violation names the place in both codes."""
     inner = assemble(ins("ADD_RM32_IMM8", Mem("rdi", 16), 5), ins("RETNQ"))
     data = np.array([HOST, 0, 1], np.int64).view(np.uint8)
-    machine = Machine([Region("frame", FRAME, data, writable=True)])
+    machine = Emulator([MemoryRegion("frame", FRAME, data, writable=True)])
 
     def host(rdi: int, *_: int) -> None:
         machine.call(inner, CODE + 4096, rdi + 8 * len(calls))
@@ -119,7 +119,7 @@ def test_a_callback_may_run_another_code() -> None:
     machine.callbacks[HOST] = host
     machine.call(CALLER, CODE, FRAME)
     assert data.view(np.int64)[2] == 6
-    with pytest.raises(Violation, match=r"at 0x9: call .*: at 0x0: add dword ptr \[rdi\+10h\],5: reads 4 bytes"):
+    with pytest.raises(EmulationFault, match=r"at 0x9: call .*: at 0x0: add dword ptr \[rdi\+10h\],5: reads 4 bytes"):
         machine.call(CALLER, CODE, FRAME)
 
 
@@ -132,16 +132,16 @@ def test_calls_leave_no_value_in_caller_saved_registers() -> None:
         ins("ADD_RM64_IMM8", "rsp", 8),
         ins("RETNQ"),
     )
-    with pytest.raises(Violation, match=r"mov rax,\[rcx\]: reads 8 bytes at 0xbad0"):
-        Machine([frame(HOST)], callbacks={HOST: lambda *_: None}).call(code, CODE, FRAME)
+    with pytest.raises(EmulationFault, match=r"mov rax,\[rcx\]: reads 8 bytes at 0xbad0"):
+        Emulator([frame(HOST)], callbacks={HOST: lambda *_: None}).call(code, CODE, FRAME)
 
 
 def test_calls_need_an_aligned_stack_and_a_target() -> None:
     unaligned = assemble(ins("CALL_RM64", Mem("rdi")), ins("RETNQ"))
-    with pytest.raises(Violation, match="not a multiple of 16"):
-        Machine([frame(HOST)], callbacks={HOST: lambda *_: None}).call(unaligned, CODE, FRAME)
-    with pytest.raises(Violation, match="neither in the code nor a callback"):
-        Machine([frame(HOST)]).call(CALLER, CODE, FRAME)
+    with pytest.raises(EmulationFault, match="not a multiple of 16"):
+        Emulator([frame(HOST)], callbacks={HOST: lambda *_: None}).call(unaligned, CODE, FRAME)
+    with pytest.raises(EmulationFault, match="neither in the code nor a callback"):
+        Emulator([frame(HOST)]).call(CALLER, CODE, FRAME)
 
 
 def test_each_call_starts_afresh() -> None:
@@ -149,22 +149,22 @@ def test_each_call_starts_afresh() -> None:
     write = assemble(ins("MOV_RM64_R64", Mem("rsp", -8), "rdi"), ins("RETNQ"))
     read = assemble(ins("MOV_R64_RM64", "rax", Mem("rsp", -8)), ins("MOV_RM64_R64", Mem("rdi", 8), "rax"), ins("RETNQ"))
     data = np.zeros(16, np.uint8)
-    machine = Machine([Region("frame", FRAME, data, writable=True)])
+    machine = Emulator([MemoryRegion("frame", FRAME, data, writable=True)])
     machine.call(write, CODE, FRAME)
     machine.call(read, CODE, FRAME)
     assert data[8:].tolist() == [0xAB] * 8
 
 
 def test_regions_are_checked() -> None:
-    overlap = Machine([frame(0), Region("other", FRAME + 4, np.zeros(8, np.uint8))])
+    overlap = Emulator([frame(0), MemoryRegion("other", FRAME + 4, np.zeros(8, np.uint8))])
     with pytest.raises(ValueError, match="'other' at 0x1004 overlaps region 'frame'"):
         overlap.call(assemble(ins("RETNQ")), CODE, FRAME)
     with pytest.raises(ValueError, match="names must be distinct"):
-        Machine([frame(0), frame(0)])
-    floats = Machine([Region("floats", FRAME, np.zeros(8, np.float32))])
+        Emulator([frame(0), frame(0)])
+    floats = Emulator([MemoryRegion("floats", FRAME, np.zeros(8, np.float32))])
     with pytest.raises(ValueError, match="contiguous uint8"):
         floats.call(assemble(ins("RETNQ")), CODE, FRAME)
     frozen = np.zeros(8, np.uint8)
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="is writable but its array is not"):
-        Machine([Region("frozen", FRAME, frozen, writable=True)]).call(assemble(ins("RETNQ")), CODE, FRAME)
+        Emulator([MemoryRegion("frozen", FRAME, frozen, writable=True)]).call(assemble(ins("RETNQ")), CODE, FRAME)

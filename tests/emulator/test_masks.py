@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from iced_x86 import Instruction
 
+from asmdnn.emulator.cpu import Cpu
+from asmdnn.emulator.machine import CompiledCode
+from asmdnn.emulator.memory import EmulationFault
 from tests.emulator.assembling import Mem, assemble, ins
-from tests.emulator.cpu import Cpu
 from tests.emulator.forms import MEMORY_BYTES
-from tests.emulator.machine import Program
-from tests.emulator.memory import Violation
 from tests.emulator.single import State, after, random_state
 
 WIDTHS = {"B": 8, "W": 16, "D": 32, "Q": 64}
@@ -72,7 +72,7 @@ def test_ktest(first: int, second: int, zero: bool, carry: bool) -> None:
 def flags_after(instruction: Instruction, state: State) -> tuple[bool | None, bool | None]:
     cpu = Cpu()
     cpu.k[:] = state.k
-    Program(cpu, assemble(instruction)).block(0).steps[0]()
+    CompiledCode(cpu, assemble(instruction)).block(0).steps[0]()
     return cpu.zf, cpu.cf
 
 
@@ -116,5 +116,5 @@ def test_gather_faults_only_for_active_lanes() -> None:
     state.k[6] = 0b1000
     assert after(gather, state).lanes(20, np.uint32)[3] == state.memory.view(np.uint32)[0]
     state.k[6] = 0b1001
-    with pytest.raises(Violation, match="past the end of 'memory'"):
+    with pytest.raises(EmulationFault, match="past the end of 'memory'"):
         after(gather, state)

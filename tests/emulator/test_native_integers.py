@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from iced_x86 import Decoder, Instruction
 
+from asmdnn.emulator.memory import Array
 from tests.emulator.assembling import Label, Mem, argument, assemble, ins
-from tests.emulator.memory import Array
 from tests.emulator.native import Twin, missing_features
 
 REGISTERS = ("rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11")
@@ -80,6 +80,9 @@ OTHERS = [
     *((f"XADD_RM{bits}_R{bits}", shape, bits, ALL) for bits in (8, 16, 32, 64) for shape in ("r,r", "m,r")),
     *((f"VEX_{name}_R{bits}_RM{bits}_R{bits}", shape, bits, ALL) for name in ("SHLX", "SHRX", "SARX")
       for bits in (32, 64) for shape in ("r,r,r", "r,m,r")),
+    *((f"POPCNT_R{bits}_RM{bits}", shape, bits, ALL) for bits in (16, 32, 64) for shape in ("r,r", "r,m")),
+    *((f"{name}_R{bits}_RM{bits}", shape, bits, "zc") for name in ("LZCNT", "TZCNT") for bits in (16, 32, 64)
+      for shape in ("r,r", "r,m")),
     *((f"VEX_BZHI_R{bits}_RM{bits}_R{bits}", "r,r,r", bits, "oszc") for bits in (32, 64)),
 ]  # fmt: skip
 

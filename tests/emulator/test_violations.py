@@ -6,24 +6,24 @@ import numpy as np
 import pytest
 from iced_x86 import Instruction
 
+from asmdnn.emulator.machine import Emulator
+from asmdnn.emulator.memory import EmulationFault, MemoryRegion
 from tests.emulator.assembling import Label, Mem, argument, assemble, ins
-from tests.emulator.machine import Machine
-from tests.emulator.memory import Region, Violation
 
 FRAME, SRC, DST, CODE = 0x1000, 0x2_0000, 0x3_0000, 0x40_0000
 RET = ins("RETNQ")
 NARROW = ins("VEX_VZEROUPPER")
 
 
-def machine(max_instructions: int = 1000) -> Machine:
+def machine(max_instructions: int = 1000) -> Emulator:
     """frame = (src, dst); src is 256 bytes to read, dst 128 bytes to write but not to read."""
     frame = np.array([SRC, DST], np.int64).view(np.uint8)
-    return Machine([Region("frame", FRAME, frame), Region("src", SRC, np.arange(256, dtype=np.uint8)),
-                    Region("dst", DST, np.zeros(128, np.uint8), readable=False, writable=True)],
+    return Emulator([MemoryRegion("frame", FRAME, frame), MemoryRegion("src", SRC, np.arange(256, dtype=np.uint8)),
+                    MemoryRegion("dst", DST, np.zeros(128, np.uint8), readable=False, writable=True)],
                    max_instructions=max_instructions, record=True)  # fmt: skip
 
 
-def call(*program: Instruction) -> Machine:
+def call(*program: Instruction) -> Emulator:
     """Run with rax = src, rdx = dst."""
     it = machine()
     it.call(assemble(argument("rax", 0), argument("rdx", 1), *program), CODE, FRAME)
@@ -31,7 +31,7 @@ def call(*program: Instruction) -> Machine:
 
 
 def refused(message: str, *program: Instruction) -> None:
-    with pytest.raises(Violation, match=message):
+    with pytest.raises(EmulationFault, match=message):
         call(*program)
 
 
@@ -58,7 +58,7 @@ def test_the_edges_are_inside() -> None:
 def test_location() -> None:
     """The offset in the code, the instruction, and what it did."""
     code = assemble(argument("rax", 0), ins("MOV_R64_RM64", "rcx", Mem("rax", 1 << 20)), RET)
-    with pytest.raises(Violation) as caught:
+    with pytest.raises(EmulationFault) as caught:
         machine().call(code, CODE, FRAME)
     length = len(assemble(argument("rax", 0)))
     assert re.match(rf"at {length:#x}: mov rcx,\[rax\+100000h\]: reads 8 bytes at ", str(caught.value))
@@ -140,7 +140,7 @@ def test_alignment() -> None:
 
 
 def test_endless_loop() -> None:
-    with pytest.raises(Violation, match="has not returned after 1000 instructions"):
+    with pytest.raises(EmulationFault, match="has not returned after 1000 instructions"):
         machine().call(assemble(ins("JMP_REL8_64", Label(0))), CODE, FRAME)
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from asmdnn.emulator import Emulator, MemoryRegion
 from asmdnn.explain.classes import bytes_of
 from asmdnn.generators.probes.bandwidth import ADDITIONS, BandwidthSpec, ClockSpec
 from asmdnn.isa.vectors import lanes_of
-from tests.emulator import Machine, Region
 from tests.generators.codes import code_of
 from tests.generators.reference import LANES
 
@@ -21,7 +21,8 @@ def test_every_byte_is_read_in_every_pass(isa: str) -> None:
     executed = []
     for blocks, passes in ((1, 1), (3, 1), (3, 2)):
         frame = np.array([DATA, blocks, passes], np.int64).view(np.uint8)
-        machine = Machine([Region("frame", FRAME, frame), Region("data", DATA, np.zeros(blocks * block, np.uint8))])
+        data = MemoryRegion("data", DATA, np.zeros(blocks * block, np.uint8))
+        machine = Emulator([MemoryRegion("frame", FRAME, frame), data])
         machine.call(code_of(spec).data, CODE, FRAME)
         executed.append(machine.instructions)
     of_block = executed[1] - executed[0]

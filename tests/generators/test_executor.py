@@ -11,9 +11,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from asmdnn.emulator import Emulator
 from asmdnn.generators.context import PhaseWord
 from asmdnn.generators.executor import ExecutorSpec
-from tests.emulator import Machine
 from tests.emulator.assembling import Mem, assemble, ins
 from tests.generators.codes import code_of
 from tests.generators.executors import COUNTS
@@ -148,7 +148,8 @@ def events_of(arguments: int, phases: Sequence[Phase], thread: int, team: int, a
         BARRIER: lambda *_: events.append(MEET),
         HOST: host,
     }
-    Machine([words.region("data"), diary.region("diary", writable=True)], callbacks=callbacks).call(blob, CODE, context)
+    regions = [words.region("data"), diary.region("diary", writable=True)]
+    Emulator(regions, callbacks=callbacks).call(blob, CODE, context)
     frames = iter(diary.values[: arguments * len(runs)].reshape(-1, arguments).tolist())
     return [event if event == MEET else (*event, *next(frames)) for event in events]
 

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from asmdnn.emulator import Emulator, MemoryRegion
 from asmdnn.generators.context import CONTEXT_WORDS, PHASE_WORDS, Context, PhaseWord
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.runtime.context import PhaseTables
 from asmdnn.runtime.execution import ExecutablePlan, generate
-from tests.emulator import Machine, Region
 from tests.primitives.conv_case import ConvCase, case_of, proven
 from tests.primitives.conv_reference import expected, make_data
 from tests.primitives.conv_run import memories_of
@@ -40,7 +40,7 @@ class Team:
         self.size, self.barrier = size, threading.Barrier(max(1, size))
         self.failures: list[BaseException] = []
 
-    def run(self, blob: bytes, context: int, regions: list[Region]) -> None:
+    def run(self, blob: bytes, context: int, regions: list[MemoryRegion]) -> None:
         call = (blob, context, regions)
         threads = [threading.Thread(target=self.work, args=(t, *call)) for t in range(max(1, self.size))]
         for thread in threads:
@@ -50,14 +50,14 @@ class Team:
         if self.failures:
             raise self.failures[0]
 
-    def work(self, number: int, blob: bytes, context: int, regions: list[Region]) -> None:
+    def work(self, number: int, blob: bytes, context: int, regions: list[MemoryRegion]) -> None:
         callbacks = {
             THREAD_NUM: lambda *_: number,
             NUM_THREADS: lambda *_: self.size,
             BARRIER: lambda *_: self.barrier.wait(PATIENCE_SECONDS) and None,
         }
         try:
-            Machine(regions, callbacks=callbacks).call(blob, CODE, context)
+            Emulator(regions, callbacks=callbacks).call(blob, CODE, context)
         except BaseException as failure:
             self.failures.append(failure)
             self.barrier.abort()

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from asmdnn.emulator import Emulator, MemoryRegion
 from asmdnn.generators.probes.peak import PeakSpec
-from tests.emulator import Machine, Region
 from tests.generators.codes import code_of
 from tests.generators.reference import LANES
 
@@ -17,7 +17,7 @@ def test_passes(isa: str) -> None:
     spec = PeakSpec(isa)
     executed = []
     for passes in (1, 2, 7):
-        machine = Machine([Region("frame", FRAME, np.array([passes], np.int64).view(np.uint8))])
+        machine = Emulator([MemoryRegion("frame", FRAME, np.array([passes], np.int64).view(np.uint8))])
         machine.call(code_of(spec).data, CODE, FRAME)
         executed.append(machine.instructions)
     multiply_adds = spec.flops // (2 * LANES[isa])

@@ -3,6 +3,7 @@ sources are large for what the same tap of the next tile reads; long
 element-wise functions that stream ask for the lines of each tensor that they will read."""
 
 import re
+from dataclasses import replace
 
 from asmdnn.corpus.families import kernel_specs
 from asmdnn.generators.dot.conv import ConvTileSpec
@@ -41,6 +42,16 @@ def test_lines_of_the_next_source(spec: ConvTileSpec) -> None:
     found = [match for line in listing if (match := SOURCE.fullmatch(line.text))]
     end = spec.src_ahead_bytes + spec.src_pixel_bytes[-1] + 1
     assert sorted(int(match[1]) for match in found) == [*range(spec.src_ahead_bytes, end, LINE_BYTES)]
+
+
+def test_lines_of_a_strided_source() -> None:
+    """Of the pixels that are read, and of none between them."""
+    example = max(SOURCE_AHEAD, key=lambda spec: len(spec.src_pixel_bytes))
+    apart = tuple(4 * LINE_BYTES * i for i in range(len(example.src_pixel_bytes)))
+    listing = code_of(replace(example, src_pixel_bytes=apart, src_ahead_bytes=4096)).listing
+    assert listing is not None
+    found = [match for line in listing if (match := SOURCE.fullmatch(line.text))]
+    assert sorted(int(match[1]) for match in found) == [4096 + at for at in apart]
 
 
 APART = tuple(spec for spec in kernel_specs() if isinstance(spec, MatmulTileSpec) and spec.tile.ahead_bytes)

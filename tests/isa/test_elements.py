@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from asmdnn.emulator import Emulator, MemoryRegion
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.element import SPARE, Element
 from asmdnn.isa.elements import NUMBERS, element_of, native_element
@@ -14,7 +15,6 @@ from asmdnn.isa.pieces import broadcast_bytes, load_bytes, low_part, store_bytes
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
 from asmdnn.types import DATA_TYPES, DataType
-from tests.emulator import Machine, Region
 from tests.primitives.reorder_numbers import bits, decoded, encoded, telling
 from tests.support.arena import Bytes, decode
 
@@ -34,8 +34,8 @@ def run(isa: str, src: Bytes, emit: Callable[[Vector, object, object], None]) ->
     emit(v, *pointers)
     asm.ret()
     dst, frame = np.zeros(64, np.uint8), np.array([SRC, DST], np.int64).view(np.uint8)
-    regions = [Region("src", SRC, src), Region("dst", DST, dst, True, True), Region("frame", FRAME, frame)]
-    machine = Machine(regions, record=True)
+    operands = [MemoryRegion("src", SRC, src), MemoryRegion("dst", DST, dst, True, True)]
+    machine = Emulator([*operands, MemoryRegion("frame", FRAME, frame)], record=True)
     machine.call(asm.finish().data, CODE, FRAME)
     assert machine.footprints is not None
     return dst[: v.bytes], machine.footprints["src"].read, machine.footprints["dst"].written

@@ -17,7 +17,7 @@ def random(*shape: int) -> np.ndarray:
 
 
 def engine(threads: int = 1, isa: str = "avx2") -> dnn.Engine:
-    return dnn.Engine(isa=isa, threads=threads, l2_bytes=512 << 10)
+    return dnn.Engine(isa=isa, threads=threads, l2_bytes=512 << 10, machine="zen3")
 
 
 def reference(net: dnn.Network, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -48,6 +48,9 @@ POINTWISE = dnn.ConvolutionForward(
 DEPTHWISE = dnn.ConvolutionForward(
     desc((1, 16, 9, 9), "any"), desc((16, 1, 1, 3, 3), "any"), dst=desc((1, 16, 7, 7), "any")
 )
+STRIDED = dnn.ConvolutionForward(
+    desc((1, 64, 9, 9), "any"), desc((16, 64, 1, 1), "any"), dst=desc((1, 16, 5, 5), "any"), strides=(2, 2)
+)
 CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("phases", {"call_cycles": 31}, matmul(40, 64, 64)),
     ("phases", {"weights_stream_cycles": 9.0}, convolution(14)),
@@ -62,6 +65,7 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("convolution", {"written_out": 1, "round_records": 8}, convolution(14)),
     ("convolution", {"streaming_bytes": 1}, DEPTHWISE),
     ("convolution", {"src_ahead_bytes": 1}, POINTWISE),
+    ("convolution", {"strided_ahead_bytes": 1}, STRIDED),
     ("moves", {"record_bytes": 4096}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),
     ("moves", {"page_bytes": 1024}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),
     ("moves", {"meeting_bytes": 4096}, dnn.Reorder(desc((512, 196)), desc((512, 196), "ba"))),
@@ -165,6 +169,11 @@ def test_blocks_of_sixteen_rows_on_zen_4(isa: str, blocks: bool) -> None:
     engine = dnn.Engine(isa=isa, threads=1, machine="zen4")
     found = dnn.primitive_desc(matmul(16, 4096, 4096), engine=engine).implementation
     assert ("pack_blocks" in found) == blocks
+
+
+def test_emerald_rapids_packs_blocks_of_more_rows_with_zmm() -> None:
+    narrow, wide = (machine_of("sapphire_rapids").tuning_at(isa) for isa in ("avx2", "avx512_core"))
+    assert narrow == with_numbers(wide, "products", block_least_rows=17) != wide
 
 
 def test_what_classes_choose_otherwise() -> None:

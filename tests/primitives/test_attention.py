@@ -61,7 +61,7 @@ def test_plans(planned_isa: str, causal: bool) -> None:
     dst = dnn.MemoryDesc((2, 4, 40, 8), dnn.f32, "abcd")
     desc = dnn.AttentionForward(INFERENCE, *map(plain, (query, key, value)), dst, causal=causal)
     with tuned("attention", most_rows=16):
-        pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=planned_isa, threads=2))
+        pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=planned_isa, threads=2, machine="zen3"))
     pd.plan.check()
     assert pd.implementation == f"attention:{planned_isa}"
     assert pd.plan.per_part == ("scores",)
@@ -139,7 +139,7 @@ def test_types(level: str, kind: dnn.DataType, result: dnn.DataType, causal: boo
         query, key, value = (x.astype(TYPED[kind]) for x in tensors(case))
         mask = numbers(case[0], 1, 1, case[4], seed=3).astype(TYPED[kind])
         with tuned("attention", most_rows=16):
-            engine = dnn.Engine(isa=level, threads=2)
+            engine = dnn.Engine(isa=level, threads=2, machine="zen3")
             found = dnn.ops.attention(query, key, value, mask, causal=causal, scale=0.5, dtype=result, engine=engine)
         assert found.dtype == TYPED[result]
         exact = wanted(query, key, value, mask.astype(np.float64), 0.5, causal)
@@ -155,7 +155,8 @@ def test_types(level: str, kind: dnn.DataType, result: dnn.DataType, causal: boo
 def test_plans_of_bf16(level: str, name: str) -> None:
     """For every level: what is multiplied, and what may be touched; query alone is converted in front."""
     desc = dnn.MemoryDesc((2, 4, 40, 17), dnn.bf16, "abcd")
-    pd = dnn.primitive_desc(dnn.AttentionForward(INFERENCE, desc, desc, desc, desc), engine=dnn.Engine(isa=level))
+    attention, engine = dnn.AttentionForward(INFERENCE, desc, desc, desc, desc), dnn.Engine(isa=level, machine="zen3")
+    pd = dnn.primitive_desc(attention, engine=engine)
     pd.plan.check()
     assert pd.implementation == name
     assert ("rounded scores" in pd.plan.per_part) == (level == "avx512_core_bf16")
@@ -168,7 +169,7 @@ def test_emulated_bf16() -> None:
     dst = dnn.Memory(dnn.MemoryDesc((1, 2, 5, 3), dnn.f32, "abcd"))
     given = {name: dnn.Memory.from_array(x) for name, x in (("query", query), ("key", key), ("value", value))}
     desc = dnn.AttentionForward(INFERENCE, *(memory.desc for memory in given.values()), dst.desc)
-    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core_bf16", threads=1))
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core_bf16", threads=1, machine="zen3"))
     emulate_plan(pd.plan, {**given, "dst": dst})
     np.testing.assert_allclose(dst.numpy(), wanted(query, key, value, None, 5**-0.5, False), 0, 2.0**-7)
 

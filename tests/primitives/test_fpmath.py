@@ -21,7 +21,7 @@ NATIVE = pytest.mark.isa(LEVEL)
 
 
 def engine(isa: str = LEVEL, l2_bytes: int = 1 << 20) -> dnn.Engine:
-    return dnn.Engine(isa=isa, threads=1, l2_bytes=l2_bytes)
+    return dnn.Engine(isa=isa, threads=1, l2_bytes=l2_bytes, machine="zen3")
 
 
 def free(*dims: int, dtype: DataType = dnn.f32, tag: str = "any") -> dnn.MemoryDesc:

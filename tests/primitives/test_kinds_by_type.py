@@ -14,7 +14,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "low-precision.md"
 HEADING = "## Other kinds"
 INFERENCE = dnn.PropKind.forward_inference
 IMAGE, LARGER, SMALLER = (2, 32, 8, 8), (2, 32, 16, 16), (2, 32, 4, 4)
-ENGINE = dnn.Engine(isa="avx512_core_bf16", threads=1)  # the level whose products are native
+ENGINE = dnn.Engine(isa="avx512_core_bf16", threads=1, machine="zen3")  # the level whose products are native
 
 
 def t(kind: dnn.DataType, *dims: int, tag: str = "") -> dnn.MemoryDesc:

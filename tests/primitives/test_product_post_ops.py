@@ -14,7 +14,7 @@ from tests.support.plans import emulate_plan
 PRODUCTS = [
     ((7, 20), (20, 19), "ab any ab ab", "tiles"),
     ((20, 9), (9, 33), "ab ab ab ba", "pack_operands+tiles"),
-    ((64, 40), (40, 256), "ab ab ab ab", "packing_tiles+tiles"),
+    ((112, 40), (40, 256), "ab ab ab ab", "packing_tiles+tiles"),
     ((13, 20), (20, 19), "ab ba ab ab", "pack_weights+tiles"),
     ((13, 20), (20, 19), "ab ab ba ba", "swap"),
     ((13, 20), (20, 19), "ab ab ba ab", ""),

@@ -50,12 +50,14 @@ class Problem:
         packed = {name: dnn.reorder(memory, pd.plan.tensors[name]) for name, memory in plain.items()}
         return {**packed, "dst": dnn.Memory(pd.plan.tensors["dst"])}
 
-    def wanted(self) -> tuple[Any, Any]:
-        """Of src rounded by groups, as f32 rounds; and the size of what is summed."""
+    def wanted(self, rounds: bool = True) -> tuple[Any, Any]:
+        """Of src rounded by groups, as f32 rounds, or as it is; and the size of what is summed."""
         groups = self.x.astype(np.float32).reshape(self.m, -1, self.group)
         most = np.abs(groups).max(2, keepdims=True)
         octets = np.rint(groups * (np.float32(127) / most)).astype(np.float64)
         rounded = octets * (most * np.float32(1 / 127)).astype(np.float64)
+        if not rounds:
+            rounded = groups.astype(np.float64)
         halves = self.octets.reshape(-1, 1, 4, self.n)
         numbers = np.concatenate((halves & 15, halves >> 4), 1) if self.bits == 4 else halves
         nibbles = numbers.reshape(-1, self.group, self.n).astype(np.float64)
@@ -64,9 +66,9 @@ class Problem:
         x, size = rounded.reshape(self.m, self.k), np.abs(rounded).reshape(self.m, self.k)
         return x @ weights.reshape(self.k, self.n), size @ sizes.reshape(self.k, self.n)
 
-    def check(self, dst: Any) -> None:
-        wanted, size = self.wanted()
-        bound = 32 * 2.0**-24 * size + ROUNDOFF[self.dst_type] * (np.abs(wanted) + 2.0**-14)
+    def check(self, dst: Any, rounds: bool = True) -> None:
+        wanted, size = self.wanted(rounds)
+        bound = (32 if rounds else self.k + 8) * 2.0**-24 * size + ROUNDOFF[self.dst_type] * (np.abs(wanted) + 2.0**-14)
         assert (np.abs(dst.view(TYPES[self.dst_type]).astype(np.float64) - wanted) <= bound).all()
 
 
@@ -82,6 +84,40 @@ def test_products(level: str, case: tuple[int, ...], bits: int) -> None:
         memories = problem.memories(pd)
         dnn.Primitive(pd).execute(**memories)
         problem.check(memories["dst"].numpy())
+
+
+F32_SUMS = dnn.Attr(accumulation_mode="f32")
+
+
+@pytest.mark.parametrize("level", [pytest.param(x, marks=pytest.mark.isa(x)) for x in ("avx2", "avx512_core")])
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("case", [*CASES, (12, 64, 65, 32), (29, 96, 130, 48)], ids=str)
+def test_products_of_src_as_it_is(level: str, case: tuple[int, ...], bits: int) -> None:
+    """Sums in f32: (k + a few) roundings of what is summed; equal bits for any number of threads."""
+    for src, dst, offsets in ((dnn.f32, dnn.f32, True), (dnn.bf16, dnn.bf16, False), (dnn.f16, dnn.f32, True)):
+        problem, found = Problem(case, src, dst, offsets, bits), []
+        for threads in (1, 3):
+            pd = dnn.primitive_desc(problem.desc, F32_SUMS, dnn.Engine(isa=level, threads=threads))
+            pd.plan.check()
+            assert pd.implementation == f"{'reorder+' * (src != dnn.f32)}unpacking:{level}"
+            memories = problem.memories(pd)
+            dnn.Primitive(pd).execute(**memories)
+            found.append(memories["dst"].numpy())
+            problem.check(found[-1], rounds=False)
+        assert np.array_equal(*found)
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize("level", ["avx2", "avx512_core"])
+@pytest.mark.parametrize("bits", [4, 8])
+def test_src_as_it_is_emulated(level: str, bits: int) -> None:
+    for rows in (1, 4):
+        problem = Problem((rows, 64, 21, 32), dnn.bf16, dnn.f32, rows == 1, bits)
+        pd = dnn.primitive_desc(problem.desc, F32_SUMS, engine=dnn.Engine(isa=level, threads=1))
+        pd.plan.check()
+        memories = problem.memories(pd)
+        emulate_plan(pd.plan, memories)
+        problem.check(memories["dst"].numpy(), rounds=False)
 
 
 @pytest.mark.emulated("avx512_core_vnni")
@@ -130,18 +166,19 @@ def test_special_values(isa: str) -> None:
 
 
 def test_guard_pages(isa: str) -> None:
-    def run(offsets: bool) -> None:
+    def run(offsets: bool, attr: dnn.Attr) -> None:
         problem = Problem((3, 96, 70, 48), dnn.f32, dnn.f32, offsets)
-        pd = dnn.primitive_desc(problem.desc, engine=dnn.Engine(isa=isa))
+        pd = dnn.primitive_desc(problem.desc, attr, engine=dnn.Engine(isa=isa))
         memories = problem.memories(pd)
         del memories["dst"]
         arrays = {name: memory.numpy() for name, memory in memories.items()}
-        wanted, size = problem.wanted()
+        wanted, size = problem.wanted(rounds=attr is not F32_SUMS)
         for at_end in (True, False):
-            run_guarded(dnn.Primitive(pd), arrays, wanted, at_end, 32 * 2.0**-24 * size.max())
+            run_guarded(dnn.Primitive(pd), arrays, wanted, at_end, 104 * 2.0**-24 * size.max())
 
     for offsets in (False, True):
-        assert not in_child(lambda offsets=offsets: run(offsets))  # type: ignore[misc]
+        for attr in (dnn.Attr(), F32_SUMS):
+            assert not in_child(lambda offsets=offsets, attr=attr: run(offsets, attr))  # type: ignore[misc]
 
 
 def t(*dims: int, dtype: dnn.DataType = dnn.f32) -> dnn.MemoryDesc:
@@ -171,6 +208,7 @@ def test_bad_descriptions(tensors: tuple[Any, ...], says: str) -> None:
 @pytest.mark.parametrize(("attr", "says"), [
     (dnn.Attr([dnn.Sum()]), "post-op sum is not implemented"),
     (dnn.Attr(scales={"src": 0}), "scales and zero points are not implemented"),
+    (dnn.Attr(accumulation_mode="f16"), "accumulation_mode is f16, but sums are f32 here"),
 ])  # fmt: skip
 def test_what_is_refused(attr: dnn.Attr, says: str) -> None:
     desc = dnn.QuantizedMatMul(t(2, 64), t(32, 5, dtype=dnn.u8), t(2, 5), t(2, 5))

@@ -100,6 +100,16 @@ def test_several_ranges_of_k_and_rounds(level: str) -> None:
         check(C(1, 24, 9000, types, l2_bytes=1 << 14), level)
 
 
+@at_levels(("avx2", "avx512_core_bf16"))
+def test_the_last_of_many_ranges_ends_with_src(level: str) -> None:
+    """Where ranges share their records, its last group of k has fewer elements all the same."""
+    bytes_, halves = ("u8:s8:s32", 20, 40, 34_001), ("bf16:bf16:f32", 130, 64, 17_999)
+    for types, m, n, k in (bytes_, halves) if level == "avx512_core_bf16" else (bytes_,):
+        case = C(m, n, k, types, l2_bytes=1 << 14)
+        assert len(case.planned(level).plan.phases) > 64
+        check(case, level)
+
+
 @at_levels(("avx512_core_vnni", "avx512_core_bf16"))
 def test_every_thread_count_gives_the_same_bytes(level: str) -> None:
     for types in ("bf16:bf16:bf16", "s8:s8:u8"):

@@ -34,6 +34,7 @@ class TypedCase:
     sum_scale: float = 0.0
     extreme: bool = False
     l2_bytes: int = 1 << 20
+    machine: str = "zen3"
 
     def dtypes(self) -> tuple[DataType, DataType, DataType]:
         src, weights, dst = (DATA_TYPES[name] for name in self.types.split(":"))
@@ -54,7 +55,7 @@ class TypedCase:
             dnn.MemoryDesc((self.m, self.n), dst, "ab"),
             bias,
         )
-        engine = dnn.Engine(isa=isa, threads=threads, l2_bytes=self.l2_bytes, machine="zen3")
+        engine = dnn.Engine(isa=isa, threads=threads, l2_bytes=self.l2_bytes, machine=self.machine)
         pd = dnn.primitive_desc(desc, self.attr(), engine)
         pd.plan.check()
         return pd

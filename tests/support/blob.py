@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tests.emulator import Region
+from asmdnn.emulator import MemoryRegion
 from tests.support.arena import Bytes
 
 CODE = 0x20_0000_0000
@@ -36,7 +36,7 @@ class Words:
         self.values[start : self.used] = words
         return self.address + 8 * start
 
-    def region(self, name: str, writable: bool = False) -> Region:
+    def region(self, name: str, writable: bool = False) -> MemoryRegion:
         """What has been added, and no word more."""
         data: Bytes = self.values[: self.used].view(np.uint8)
-        return Region(name, self.address, data, writable=writable)
+        return MemoryRegion(name, self.address, data, writable=writable)

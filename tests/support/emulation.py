@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tests.emulator import Footprint, Machine, Region
+from asmdnn.emulator import Emulator, MemoryRegion, TouchedBytes
 from tests.support.arena import Buffer, Bytes
 
 FRAME, CODE, FIRST, STEP = 0x10_0000, 0x7F00_0000_0000, 0x1000_0000, 0x1000_0000
@@ -18,7 +18,7 @@ class Run:
     """What a call left in each buffer, which of its bytes it touched, and the CPUID features it used."""
 
     after: dict[str, Bytes]
-    footprints: dict[str, Footprint]
+    footprints: dict[str, TouchedBytes]
     features: frozenset[str]
 
 
@@ -30,8 +30,8 @@ def emulate(code: bytes, arguments: Sequence[str], buffers: Mapping[str, Buffer 
         if buffer is not None:
             start, after[name] = FIRST + i * STEP + MISALIGNMENT_BYTES, buffer.before.copy()
             frame[i] = start + buffer.pointer_bytes
-            regions.append(Region(name, start, after[name], writable=bool(buffer.written.any())))
-    machine = Machine([*regions, Region("frame", FRAME, frame.view(np.uint8))], record=True)
+            regions.append(MemoryRegion(name, start, after[name], writable=bool(buffer.written.any())))
+    machine = Emulator([*regions, MemoryRegion("frame", FRAME, frame.view(np.uint8))], record=True)
     machine.call(code, CODE, FRAME)
     assert machine.footprints is not None
     return Run(after, {name: machine.footprints[name] for name in after}, frozenset(machine.features))

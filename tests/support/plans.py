@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 import asmdnn as dnn
+from asmdnn.emulator import Emulator, MemoryRegion
 from asmdnn.planning.plan import Plan
 from asmdnn.runtime.execution import generate
-from tests.emulator import Machine, Region
 from tests.support.arena import POISON, Bytes
 
 FRAME, CODES, FIRST, GAP_BYTES = 0x10_0000, 0x7F00_0000_0000, 0x1000_0000, 1 << 16
@@ -20,14 +20,14 @@ def as_bytes(array: npt.NDArray[Any]) -> Bytes:
     return array.reshape(-1).view(np.uint8)
 
 
-def regions_of(plan: Plan, memories: Mapping[str, dnn.Memory]) -> list[Region]:
+def regions_of(plan: Plan, memories: Mapping[str, dnn.Memory]) -> list[MemoryRegion]:
     """A region for every buffer of the plan; scratch holds poison."""
     arrays = {name: as_bytes(memory.array) for name, memory in memories.items()}
     arrays |= {name: as_bytes(array) for name, array in plan.constants.items()}
     arrays |= {name: as_bytes(np.full(-(-size // 4), POISON)) for name, size in plan.scratch_bytes.items()}
     regions, address = [], FIRST
     for name, array in arrays.items():
-        regions.append(Region(name, address, array, writable=name in plan.outputs or name in plan.scratch_bytes))
+        regions.append(MemoryRegion(name, address, array, writable=name in plan.outputs or name in plan.scratch_bytes))
         address += len(array) + GAP_BYTES - len(array) % 64
     return regions
 
@@ -36,7 +36,7 @@ def emulate_plan(plan: Plan, memories: Mapping[str, dnn.Memory]) -> None:
     """Execute `plan` on `memories`, as one thread would, in one part."""
     frame, regions = np.zeros(plan.arguments, np.int64), regions_of(plan, memories)
     base = {region.name: region.address for region in regions}
-    machine = Machine([*regions, Region("frame", FRAME, as_bytes(frame))])
+    machine = Emulator([*regions, MemoryRegion("frame", FRAME, as_bytes(frame))])
     number = {spec: i for i, spec in enumerate(plan.specs)}
     codes = [generate(spec) for spec in plan.specs]
     for phase in plan.phases:

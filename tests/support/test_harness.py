@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from asmdnn.emulator import EmulationFault
 from asmdnn.generators.move.rows import RowsSpec
-from tests.emulator import Violation
 from tests.generators.case import Case
 from tests.generators.cases import case_of
 from tests.generators.checks import difference
@@ -40,7 +40,7 @@ def test_the_right_one_passes() -> None:
 
 @pytest.mark.parametrize("spec", [WIDER, TALLER], ids=["wider", "taller"])
 def test_too_much(spec: RowsSpec) -> None:
-    with pytest.raises(Violation, match="past the end of"):
+    with pytest.raises(EmulationFault, match="past the end of"):
         emulated(spec)
 
 
@@ -58,7 +58,7 @@ def test_wrong_values_and_strayed_writes() -> None:
 
 @pytest.mark.parametrize(("name", "by_bytes", "side"), [("src", -4, "before the start"), ("dst", 4, "past the end")])
 def test_elsewhere(name: str, by_bytes: int, side: str) -> None:
-    with pytest.raises(Violation, match=f"{side} of '{name}'"):
+    with pytest.raises(EmulationFault, match=f"{side} of '{name}'"):
         emulated(RIGHT, shifted(name, by_bytes))
 
 

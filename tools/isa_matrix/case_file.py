@@ -28,7 +28,7 @@ VECTOR_BYTES = 32
 def write_cases(path: Path, specs: Iterable[KernelSpec], emulated: bool) -> int:
     """Write a case for each spec; how many of them have slack.
 
-    Sums of integers are exact.  Of functions that round, the bits are wanted that the interpreter of tests/emulator
+    Sums of integers are exact.  Of functions that round, the bits are wanted that the interpreter of asmdnn/emulator
     computes, which other tests hold to the reference.
     qemu's TCG reads the whole vector of a masked load and then applies the mask, so there such kernels get a vector of
     slack; a CPU does not touch what is masked.

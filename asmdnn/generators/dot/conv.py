@@ -68,7 +68,7 @@ class ConvTileSpec:
     post_ops: tuple[PostOp, ...] = ()
     ahead_lines: int = 0  # cache lines to prefetch for every tap
     types: Types = F32
-    src_ahead_bytes: int = 0  # prefetch the source so far ahead: that of the next tile
+    src_ahead_bytes: int = 0  # prefetch the source so far ahead: that of the next tile, or of the one below
     dst: DataType | None = None  # that of the sums, or f32 where something is computed from them
     operand_types: tuple[DataType, ...] = ()  # of what post-ops read, argument by argument; () if all are f32
     starts: tuple[int, ...] = ()  # of every pixel, in bias
@@ -254,8 +254,9 @@ class TapCode:
         spec = self.spec
         if not spec.src_ahead_bytes:
             return []
-        first, last = (spec.src_pixel_bytes[p] for p in (group.pixels[0], group.pixels[-1]))
-        return list(range(first + spec.src_ahead_bytes, last + spec.src_ahead_bytes + 1, LINE_BYTES))
+        first = spec.src_pixel_bytes[group.pixels[0]]
+        lines = {(spec.src_pixel_bytes[pixel] - first) // LINE_BYTES for pixel in group.pixels}
+        return [first + spec.src_ahead_bytes + LINE_BYTES * line for line in sorted(lines)]
 
     def multiply_tap(self, group: TapGroup) -> None:
         """acc[p][j] += src[p, c] * weights[c, j] for the channels of one tap, a group of them a step, unrolled."""

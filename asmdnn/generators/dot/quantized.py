@@ -24,16 +24,14 @@ from typing import Final
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.functions.chain import compose, names_of_operands, operands_of, words_of
-from asmdnn.generators.functions.postops import Operand, PostOp
-from asmdnn.generators.functions.row_code import Computation
-from asmdnn.generators.functions.rows import Vectors, operands_touched, rows_touched
-from asmdnn.generators.functions.typed_program import of_lanes
-from asmdnn.generators.functions.values import Source
+from asmdnn.generators.dot.panel_product import PanelProductCode
+from asmdnn.generators.functions.chain import names_of_operands, words_of
+from asmdnn.generators.functions.postops import PostOp
+from asmdnn.generators.functions.rows import operands_touched, rows_touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import size_of
 from asmdnn.isa.nibbles import NIBBLE_BITS, nibble_dot
-from asmdnn.isa.vector import Broadcast, Lanes, Vector
+from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import VECTORS, vector_of
 from asmdnn.types import F32_BYTES
 
@@ -116,11 +114,11 @@ def vectors_of(isa: str, rows: int, bits: int = NIBBLE_BITS) -> int:
     return next((n for n in (PANEL_VECTORS, 2, 1) if n <= room), 0)
 
 
-class QuantizedProductCode(Computation):
+class QuantizedProductCode(PanelProductCode):
     """Sums of a group in integers, the others in f32."""
 
     def __init__(self, spec: QuantizedProductSpec, v: Vector) -> None:
-        super().__init__(v)
+        super().__init__(spec, v)
         self.spec = spec
         self.dot = nibble_dot(spec.isa, v)
         self.low: Register = v.registers.take("lower halves")
@@ -132,12 +130,6 @@ class QuantizedProductCode(Computation):
         self.nibbles = v.registers.take("weights", 3 if spec.bits == NIBBLE_BITS else 2)
         if spec.bits == 8:
             self.dot.ready_for_bytes(self.low)
-
-    def pointer(self, argument: int) -> Register:
-        asm = self.v.asm
-        found: Register = asm.gp.take(f"argument {argument}")
-        asm.MOV(found, mem(asm.frame, 8 * argument))
-        return found
 
     def emit(self) -> None:
         v, asm, spec = self.v, self.v.asm, self.spec
@@ -213,30 +205,6 @@ class QuantizedProductCode(Computation):
                         self.dot.multiply(self.products[r][j], nibbles, self.octets[r][half], spare)
         asm.ADD(src, count * spec.block)
         asm.ADD(weights, count * spec.panel_bytes)
-
-    def end(self) -> None:
-        """Post-ops, and the stores."""
-        v, spec = self.v, self.spec
-        v.asm.role("results")
-        full, rest = divmod(spec.columns, v.lanes)
-        parts: list[Lanes] = [*[v] * full, *([v.tail(rest)] if rest else [])]
-        vectors, dst = Vectors(v, parts, 0, None), self.pointer(spec.dst)
-        operands = [self.of_rows(operand, vectors) for operand in operands_of(spec.after)]
-        values = [x for of_row in self.sums for x in of_row[: len(parts)]]
-        v.registers.free(*(x for of_row in self.sums for x in of_row[len(parts) :]))
-        program = of_lanes(compose(spec.after), ("f32",), (spec.kind,))
-        results = self.apply(program, [values, *operands])
-        for i, x in enumerate(results):
-            r, j = divmod(i, len(parts))
-            vectors.store_last(dst, j, x, r * spec.dst_row_bytes, spec.kind)
-
-    def of_rows(self, operand: Operand | None, vectors: Vectors) -> list[Source]:
-        assert operand is not None, "sums of what dst held are refused"
-        pointer = self.pointer(operand.argument)
-        found: list[Source] = []
-        for r in range(self.spec.rows):
-            found += vectors.sources(lambda: pointer, operand.element, r * operand.row_bytes)
-        return [Source(x.locate, x.lanes or Broadcast(self.v)) for x in found] if self.spec.rows > 1 else found
 
 
 def panel_columns(lanes: int) -> int:

@@ -26,7 +26,7 @@ from asmdnn.network.static import StaticGraph
 FUSED_INTO = {
     "Conv", "ConvTranspose", "MatMul", "Gemm", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",
     "LayerNormalization", "RMSNormalization", "InstanceNormalization", "GroupNormalization", "Resize", "Upsample",
-    f"{OWN}.MatMulInteger", f"{OWN}.ConvInteger",
+    f"{OWN}.MatMulInteger", f"{OWN}.ConvInteger", f"{OWN}.MatMulNBits",
 }  # what has post-ops, by key; and maps themselves  # fmt: skip
 NARROWS = {"Conv", "MatMul", "Gemm", "AveragePool", "GlobalAveragePool"}  # kernels that store bytes
 TAKES_NO_TENSORS = {"Resize", "Upsample"}  # they would be a pass behind it: a sum goes rather to what makes the other

@@ -27,6 +27,7 @@ MODULES = (
     "casts",
     "dequantising",
     "dynamic",
+    "few_bits",
     "states",
     "gradients",
 )

@@ -5,7 +5,7 @@ import numpy as np
 from asmdnn.definitions.moves import shuffled
 from asmdnn.definitions.softmax import attention as attended
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators import gradients
+from asmdnn.network.operators import few_bits, gradients
 from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
 from asmdnn.network.operators.products import conv, conv_types, matmul_types
 
@@ -56,6 +56,7 @@ def sums_of_windows(node: Node, x: Array, w: Array, zero: Array) -> Array:
 
 OPERATORS = {
     **gradients.OPERATORS,
+    **few_bits.OPERATORS,
     "Index": Operator(counted_from_the_start, same_as_first),
     "LookedAt": Operator(lambda node, x, integers: x, same_as_first),
     "Number": Operator(lambda node, x: x.astype(np.float32), lambda node, x: [(x.shape, np.float32)]),

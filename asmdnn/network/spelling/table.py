@@ -10,7 +10,7 @@ from asmdnn.network.spelling.foreign import DOMAIN, ForeignOperator, check, resu
 from asmdnn.network.spelling.words import Sentences, Speller, are_kernels, is_f32
 
 MODULES = ("attention", "norms", "products", "losses", "rows", "indexing", "dynamic")
-FOREIGN = ("fused", "transformers", "integers", "dynamic_products")
+FOREIGN = ("fused", "transformers", "integers", "dynamic_products", "few_bits")
 PREVIEWS = ("preview",)
 COMPOSED = ("sampling", "signals", "states")
 OF_ANY_TYPE = {  # which move elements; others are of f32 alone

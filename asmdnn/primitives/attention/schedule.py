@@ -29,6 +29,7 @@ from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation, try_all
+from asmdnn.primitives.core.widening import multiplies_pairs_slowly
 from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.matmul import MatMul
@@ -56,7 +57,7 @@ def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
     if 0 in desc.dst.dims:
         name = f"{NAME}:{f32_level(engine.isa)}"
         return Assembly(engine.tuning, engine.isa).plan(name, passed, ("dst",))
-    *better, last = types_of(passed, engine.isa)
+    *better, last = types_of(passed, engine)
     for types in better:
         try:
             return plan_of(desc, passed, types, engine)
@@ -74,11 +75,12 @@ def plan_of(desc: AttentionForward, passed: Mapping[str, MemoryDesc], types: Typ
     return between_reorders(made, passed, engine.tuning, isa=engine.isa)
 
 
-def types_of(passed: Mapping[str, MemoryDesc], isa: str) -> tuple[Types, ...]:
-    """What both products may multiply, best first: bf16 where all are and the level does; f32."""
+def types_of(passed: Mapping[str, MemoryDesc], engine: Engine) -> tuple[Types, ...]:
+    """What both products may multiply, best first: bf16 where all are and the level does, fast enough; f32."""
     are_bf16 = {passed[name].dtype for name in ("query", "key", "value")} == {bf16}
-    native = multiplied(bf16, bf16, isa)
-    return (*[native] * (are_bf16 and native.src == bf16), multiplied(f32, f32, isa))
+    native = multiplied(bf16, bf16, engine.isa)
+    takes_pairs = are_bf16 and native.src == bf16 and not multiplies_pairs_slowly(engine)
+    return (*[native] * takes_pairs, multiplied(f32, f32, engine.isa))
 
 
 def is_read(name: str, tensor: MemoryDesc) -> bool:

@@ -40,6 +40,11 @@ class Axis:
         return self.k == self.s == 1 and self.p == 0 and self.i == self.o and self.positions is self.pixels is None
 
     @property
+    def is_sampled(self) -> bool:
+        """Whether output x reads input s x alone."""
+        return self.k == 1 and self.p == 0 and self.positions is self.pixels is None
+
+    @property
     def positions_of_pixel(self) -> float:
         """Kernel positions that reach a pixel of dst, away from edges."""
         return self.k
@@ -97,6 +102,11 @@ class TransposedAxis(Axis):
     y's window begins at the source pixel (y + p) // s, and positions read backwards from there: of all r that reach y,
     r * d leaves the same rest as y + p when divided by s.
     """
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether output x reads input s x alone."""
+        return self.k == 1 and self.p == 0 and self.positions is self.pixels is None
 
     @property
     def positions_of_pixel(self) -> float:

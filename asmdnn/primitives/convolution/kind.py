@@ -7,6 +7,7 @@ from asmdnn.primitives.convolution.pairs import plan as pairs
 from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
 from asmdnn.primitives.convolution.winograd import plan as winograd
 from asmdnn.primitives.core.kind import Kind, Words
+from asmdnn.primitives.core.widening import with_widening
 from asmdnn.primitives.reorder.fpmath import with_roundings
 
 
@@ -30,9 +31,12 @@ def words(desc: ConvolutionForward) -> Words:
 
 BETWEEN = (reordered.plan_widened, reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
 DIRECT = (grouped.plans, few_inputs.plans, few.plans, direct.plan, *BETWEEN)
-SINGLE = with_roundings(
-    *map(with_scales, winograd.PLANNERS),
-    *map(winograd.unless_demanded, (scaling_weights(direct.one_part), *map(with_scales, DIRECT))),
+SINGLE = with_widening(
+    *with_roundings(
+        *map(with_scales, winograd.PLANNERS),
+        *map(winograd.unless_demanded, (scaling_weights(direct.one_part), *map(with_scales, DIRECT))),
+    ),
+    channels=1,
 )
 PLANNERS = pairs.planners_of(SINGLE)
 KINDS = (

@@ -1,5 +1,6 @@
 """What all descriptions of primitives have in common."""
 
+from collections.abc import Iterator
 from dataclasses import Field
 from typing import Any, ClassVar, Protocol
 
@@ -12,6 +13,14 @@ class Description(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def __hash__(self) -> int: ...
+
+
+def every_tensor(desc: Description) -> Iterator[tuple[str, MemoryDesc]]:
+    """By name, those of lists of sources, too."""
+    for name in desc.__dataclass_fields__:
+        value = getattr(desc, name)
+        several = value if isinstance(value, tuple) else (value,)
+        yield from ((name, one) for one in several if isinstance(one, MemoryDesc))
 
 
 def asked(desc: Description) -> dict[str, MemoryDesc]:

@@ -13,7 +13,7 @@ from asmdnn.planning.phase import said_of
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
-from asmdnn.primitives.core.description import Description, asked
+from asmdnn.primitives.core.description import Description, asked, every_tensor
 from asmdnn.primitives.core.engine import Engine, engine_or_default
 from asmdnn.primitives.core.implementation import Planner, first_plan, plans, try_all
 from asmdnn.primitives.core.registry import kind_of
@@ -187,7 +187,12 @@ def check_formats(desc: Description) -> None:
     """Raise InvalidArguments for tensors in formats that hold other things than elements, where the kind does not take
     them."""
     kind = kind_of(desc)
+    for name, tensor in every_tensor(desc):
+        if tensor.dtype.in_a_byte > 1 and name not in kind.packed:
+            raise InvalidArguments(f"{name} is {tensor}, a type of weights alone: reorder it to s8 or f32")
     for name, tensor in asked(desc).items():
+        if tensor.dtype.in_a_byte > 1:
+            continue
         if tensor.storage is tensor or name in (kind.summed if tensor.holds_elements else kind.transformed):
             continue
         if tensor.holds_elements:

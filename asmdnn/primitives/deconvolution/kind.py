@@ -4,6 +4,7 @@ from asmdnn.primitives.convolution.description import DeconvolutionForward
 from asmdnn.primitives.convolution.kind import problem_word
 from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
 from asmdnn.primitives.core.kind import Kind, Words
+from asmdnn.primitives.core.widening import with_widening
 from asmdnn.primitives.deconvolution import direct, few, grouped
 from asmdnn.primitives.deconvolution.candidates import candidates
 from asmdnn.primitives.deconvolution.parts import parts_of
@@ -14,5 +15,7 @@ def words(desc: DeconvolutionForward) -> Words:
     return Words("deconvolution", f"alg:{desc.algorithm_name}", problem_word(desc), desc.prop_kind.value)
 
 
-PLANNERS = with_roundings(scaling_weights(parts_of), *map(with_scales, (grouped.plans, few.plans, direct.plans)))
+PLANNERS = with_widening(
+    *with_roundings(scaling_weights(parts_of), *map(with_scales, (grouped.plans, few.plans, direct.plans))), channels=1
+)
 KINDS = (Kind(DeconvolutionForward, PLANNERS, words, candidates=candidates, letters=DeconvolutionForward.letters),)

@@ -7,6 +7,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.words import mask_of
 from asmdnn.primitives.core.implementation import Planner
 from asmdnn.primitives.core.kind import Kind, Letters, Words, dims_word, no_letters
+from asmdnn.primitives.core.widening import with_widening
 from asmdnn.primitives.products import gemm, inner_product_tiles, matmul_tiles
 from asmdnn.primitives.products.candidates import candidates_of
 from asmdnn.primitives.products.gemm import Gemm
@@ -59,7 +60,7 @@ def kind(
     summed: tuple[str, ...] = (),
 ) -> Kind:
     """Of products, whose planners have the same candidates.  `summed`: of forward ones, which may round f32."""
-    planners = with_roundings(planner, weights_alone=True) if summed else (planner,)
+    planners = with_widening(*with_roundings(planner, weights_alone=True)) if summed else (planner,)
     return Kind(description, planners, words, candidates=candidates_of(planner), letters=letters, summed=summed)
 
 

@@ -106,9 +106,9 @@ def pieces_along(p: Product, columns: int) -> Iterator[ProductPiece]:
 
 def group_of_blocks(p: Product, block: Panels, ranges: Sequence[tuple[int, int]], target: Target) -> Phase:
     """One group of records: all of a product whose columns are those of a block."""
-    ending, specs = target.ending, dict[KernelSpec, int]()
+    specs = dict[KernelSpec, int]()
     laid: list[Laid] = []
-    for step in steps_of(ranges, p.bias is not None, ending, ending.on_registers(p.others, target.lanes)):
+    for step in steps_of(p, ranges, target):
         laid += [packing(p, step, block, target, specs), multiplying(p, step, block, target, specs)]
     records, cycles = (np.concatenate(arrays) for arrays in zip(*laid, strict=True))
     views = dict(zip((*ARGUMENTS, *p.other_names), views_of(cut_of(p, block, target)), strict=True))

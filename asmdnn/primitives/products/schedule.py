@@ -19,7 +19,7 @@ def schedule(p: Product, target: Target, one_range: bool = False) -> list[Phase]
     ending, block = target.ending, choose_block(p, target)
     whole = one_range or not ending.may_split or not p.sums_fit
     ranges = [(0, p.k)] if whole else choose_ranges(p, block, target)
-    steps = list(steps_of(ranges, p.bias is not None, ending, ending.on_registers(p.others, target.lanes)))
+    steps = list(steps_of(p, ranges, target))
     phases: list[Phase] = []
     by = target.products
     for piece in pieces_of(p, (block.rows, block.vectors * target.lanes), by.written_out, by.round_records):

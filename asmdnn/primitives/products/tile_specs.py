@@ -14,8 +14,8 @@ from asmdnn.planning.depths import make_depths
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.products.blocks import prefetches_columns
 from asmdnn.primitives.products.cut import Cut
-from asmdnn.primitives.products.product import Panels
-from asmdnn.primitives.products.target import Ending
+from asmdnn.primitives.products.product import Panels, Product
+from asmdnn.primitives.products.target import Target
 from asmdnn.types import f32
 
 ONE_ITEM = Items(1, 0, 0, 0, 0)
@@ -27,6 +27,7 @@ class DepthStep:
 
     begin: int
     end: int
+    missing: int  # elements of its last group
     bias: bool
     accumulate: bool
     scaled: bool
@@ -34,17 +35,17 @@ class DepthStep:
     post_ops: tuple[PostOp, ...]
 
 
-def steps_of(
-    ranges: Sequence[tuple[int, int]], bias: bool, ending: Ending, chain: tuple[PostOp, ...]
-) -> Iterator[DepthStep]:
+def steps_of(p: Product, ranges: Sequence[tuple[int, int]], target: Target) -> Iterator[DepthStep]:
     """The first range starts from the bias (or beta * dst), later ones from dst, post-ops run in the last."""
-    for depth in make_depths(ranges, bias, chain):
+    ending = target.ending
+    for depth in make_depths(ranges, p.bias is not None, ending.on_registers(p.others, target.lanes)):
         first = depth.begin == 0
         accumulate = depth.accumulate or (first and ending.beta == "one")
         beta = first and ending.beta == "any"
         yield DepthStep(
             begin=depth.begin,
             end=depth.end,
+            missing=p.missing if depth.end == p.k else 0,
             bias=depth.bias,
             accumulate=accumulate,
             scaled=ending.scaled,
@@ -77,7 +78,7 @@ def tile_spec(cut: Cut, step: DepthStep, rows: int, columns: int, items: int) ->
         isa=cut.target.isa,
         rows=rows,
         columns=columns,
-        depth=(step.end - step.begin) * p.types.group - (p.missing if step.end == p.k else 0),
+        depth=(step.end - step.begin) * p.types.group - step.missing,
         src_row_bytes=p.src.row_bytes if rows > 1 else 0,
         src_depth_bytes=p.src.column_bytes,
         weights_row_bytes=p.weights.row_bytes,

@@ -26,7 +26,8 @@ class QuantizedMatMul:
     `zero_point`.
 
     src is rounded to s8 by groups inside: to 1 / 254 of the largest element of each at most.  Products and their sums
-    over a group are exact.  weights, scales and offsets that are "any" get panels.  Raises InvalidArguments.
+    over a group are exact.  With Attr(accumulation_mode="f32") src is not rounded: weights become f32 in registers, and
+    sums are f32.  weights, scales and offsets that are "any" get panels.  Raises InvalidArguments.
     """
 
     src: MemoryDesc

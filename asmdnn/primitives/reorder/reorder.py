@@ -73,6 +73,13 @@ class Reorder:
 @implementation("reorder", f32_level)
 def plan(desc: Reorder, attr: Attr, engine: Engine) -> Plan:
     """Plan a reorder.  Raises Refused."""
+    if any(tensor.dtype.in_a_byte > 1 for tensor in (desc.src, desc.dst)):
+        raise Refused("elements that share a byte become bytes first")
+    return reordered(desc, attr, engine)
+
+
+def reordered(desc: Reorder, attr: Attr, engine: Engine) -> Plan:
+    """The plan for elements of whole bytes.  Raises Refused."""
     if not (desc.src.holds_elements and desc.dst.holds_elements):
         raise Refused(f"elements of {desc.src} or {desc.dst} are transformed")
     if desc.dst.may_overlap:

@@ -1,17 +1,21 @@
 """What kernels of nibbles compute, written from the generators' docstrings, and data for them."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asmdnn.generators.dot.quantize import QuantizeSpec
 from asmdnn.generators.dot.quantized import QuantizedProductSpec
+from asmdnn.generators.dot.unpacked import UnpackedProductSpec
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.types import DATA_TYPES, f32, s8, u8
 from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
 from tests.generators.references.softmax import ROUNDOFF, chained
-from tests.support.arena import buffer_of, elements
+from tests.support.arena import Elements, buffer_of, elements
 
 ROUNDINGS = 16  # of what is summed, beside one for each group
 QUAD = 4
+F16_END = 65520.0  # from which on f16 rounds to infinity
+AnySpec = QuantizedProductSpec | UnpackedProductSpec
 
 
 def quantize_case(spec: QuantizeSpec, random: np.random.Generator, integers: bool) -> Case:
@@ -37,10 +41,7 @@ def product_case(spec: QuantizedProductSpec, random: np.random.Generator, intege
     kinds = {"src": s8, "weights": u8, "dst": DATA_TYPES[spec.kind]}
     memory = {name: elements(random, integers, kinds.get(name, f32)) for name in spec.frame}
     columns = spec.vectors * lanes_of(spec.isa)
-    rows = spec.depth // spec.block
-    panel = np.array([memory["weights"].load(i * spec.panel_bytes, QUAD * columns) for i in range(rows)])
-    octets = panel.reshape(-1, 1, columns, QUAD).swapaxes(2, 3)
-    numbers = np.concatenate((octets % 16, octets // 16), 1) if spec.bits == 4 else octets
+    numbers = numbers_of(spec, memory["weights"], columns)
     nibbles = numbers.reshape(spec.groups, spec.group, columns)
     table = {
         name: np.array([memory[name].load(g * spec.panel_bytes, columns) for g in range(spec.groups)])
@@ -55,9 +56,48 @@ def product_case(spec: QuantizedProductSpec, random: np.random.Generator, intege
         found = (products * table["scales"] + shift).sum(0)[: spec.columns]
         sizes.append((np.abs(products * table["scales"]) + np.abs(shift)).sum(0).max())
         results.append(chained(spec.after, found, r, memory))
-        memory["dst"].store(r * spec.dst_row_bytes, results[-1])
+        memory["dst"].store(r * spec.dst_row_bytes, overflowing(results[-1], spec.kind))
     operands = max((np.abs(memory[n].initial).max() for n in spec.frame if n.startswith("operand")), default=0.0)
     bound = (ROUNDINGS + spec.groups) * UNIT_ROUNDOFF * (max(sizes) + 1) * (1 + operands)
+    bound += ROUNDOFF[spec.kind] * max(np.abs(row).max() for row in results)
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
+
+
+def numbers_of(spec: AnySpec, weights: Elements, columns: int) -> NDArray[np.float64]:
+    """Of all k and columns, in some dims; panels keep nibbles of 8 k, or bytes of 4, side by side."""
+    rows = spec.depth // spec.block
+    panel = np.array([weights.load(i * spec.panel_bytes, QUAD * columns) for i in range(rows)])
+    octets = panel.reshape(-1, 1, columns, QUAD).swapaxes(2, 3)
+    found: NDArray[np.float64] = np.concatenate((octets % 16, octets // 16), 1) if spec.bits == 4 else octets
+    return found
+
+
+def overflowing(row: NDArray[np.float64], kind: str) -> NDArray[np.float64]:
+    """With infinities where f16 ends."""
+    return np.where(np.abs(row) < F16_END, row, np.copysign(np.inf, row)) if kind == "f16" else row
+
+
+def unpacked_case(spec: UnpackedProductSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Sums in double precision; what is summed is the bound's size."""
+    kinds = {"weights": u8, "dst": DATA_TYPES[spec.kind]}
+    memory = {name: elements(random, integers, kinds.get(name, f32)) for name in spec.frame}
+    columns = spec.vectors * lanes_of(spec.isa)
+    numbers = numbers_of(spec, memory["weights"], columns).reshape(spec.groups, spec.group, columns)
+    table = [
+        np.array([memory[name].load(g * spec.panel_bytes, columns) for g in range(spec.groups)])[:, None]
+        for name in ("scales", *["offsets"] * spec.offsets)
+    ]
+    scales, shift = table[0], table[1] if spec.offsets else table[0] * spec.zero_point
+    weights = (numbers * scales - shift).reshape(spec.depth, columns)
+    sizes = (np.abs(numbers * scales) + np.abs(shift)).reshape(spec.depth, columns)
+    size, results = 0.0, []
+    for r in range(spec.rows):
+        src = memory["src"].load(r * spec.src_row_bytes, spec.depth)
+        size = max(size, (np.abs(src) @ sizes).max())
+        results.append(chained(spec.after, (src @ weights)[: spec.columns], r, memory))
+        memory["dst"].store(r * spec.dst_row_bytes, overflowing(results[-1], spec.kind))
+    operands = max((np.abs(memory[n].initial).max() for n in spec.frame if n.startswith("operand")), default=0.0)
+    bound = (ROUNDINGS + spec.depth) * UNIT_ROUNDOFF * (size + 1) * (1 + operands)
     bound += ROUNDOFF[spec.kind] * max(np.abs(row).max() for row in results)
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
 
@@ -65,4 +105,5 @@ def product_case(spec: QuantizedProductSpec, random: np.random.Generator, intege
 REFERENCES = {
     QuantizeSpec: Reference(quantize_case, rounds=True),
     QuantizedProductSpec: Reference(product_case, rounds=True),
+    UnpackedProductSpec: Reference(unpacked_case, rounds=True),
 }

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .memory import Array
-from .operands import Operands, Step
+from asmdnn.emulator.memory import Array
+from asmdnn.emulator.operands import Operands, Step
 
 _TYPES: dict[str, type] = {"B": np.uint8, "W": np.uint16, "D": np.uint32, "Q": np.uint64}
 
@@ -16,7 +16,9 @@ def insert(ops: Operands) -> Step:
     a, lane, low = ops.vector(1, dtype, 16), ops.immediate() % (16 // size), (1 << 8 * size) - 1
     if ops.is_memory(2):
         address, load = ops.address(), ops.cpu.memory.load
-        read = lambda: int(load(address(), size, dtype, 1).item())  # noqa: E731
+
+        def read() -> int:
+            return int(load(address(), size, dtype, 1).item())
     else:
         read = ops.read_int(2)
 

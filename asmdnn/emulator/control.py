@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from iced_x86 import ConditionCode, OpKind
 
-from .cpu import CALLEE_SAVED, CALLER_SAVED, ENTRY_MXCSR, RSP, Cpu
-from .memory import BITS64, Violation
-from .operands import Operands, Step
+from asmdnn.emulator.cpu import CALLEE_SAVED, CALLER_SAVED, ENTRY_MXCSR, RSP, Cpu
+from asmdnn.emulator.memory import BITS64, EmulationFault
+from asmdnn.emulator.operands import Operands, Step
 
 RETURN_ADDRESS = 0xCA11_ED00_0000_0000  # on the stack at entry: not canonical, so nothing else can be there
 RETURNED = -1  # the offset that the last RET goes on at
@@ -55,21 +55,23 @@ def call(ops: Operands) -> Step:
     cpu, following, size = ops.cpu, int(ops.ins.next_ip), ops.code_size
     if ops.ins.op_kind(0) == OpKind.NEAR_BRANCH64:
         offset = int(ops.ins.near_branch_target)
-        target = lambda: (cpu.code_base + offset) & BITS64  # noqa: E731
+
+        def target() -> int:
+            return (cpu.code_base + offset) & BITS64
     else:
         target = ops.read_int(0)
 
     def step() -> int:
         address = target()
         if cpu.gpr[RSP] % 16:
-            raise Violation(f"calls with rsp = {cpu.gpr[RSP]:#x}, which is not a multiple of 16")
+            raise EmulationFault(f"calls with rsp = {cpu.gpr[RSP]:#x}, which is not a multiple of 16")
         if cpu.df:
-            raise Violation("calls with the direction flag set")
+            raise EmulationFault("calls with the direction flag set")
         if address in cpu.callbacks:
             _call_host(cpu, address)
             return following
         if not 0 <= address - cpu.code_base < size:
-            raise Violation(f"calls {address:#x}, which is neither in the code nor a callback")
+            raise EmulationFault(f"calls {address:#x}, which is neither in the code nor a callback")
         cpu.gpr[RSP] = (cpu.gpr[RSP] - 8) & BITS64
         cpu.memory.store_int(cpu.gpr[RSP], 8, cpu.code_base + following)
         return address - cpu.code_base
@@ -108,17 +110,17 @@ def ret(ops: Operands) -> Step:
 def check_return(cpu: Cpu) -> None:
     """What the System V ABI wants at RET, and that upper halves are clear, without which later SSE code is slow."""
     if cpu.gpr[RSP] != cpu.entry_gpr[RSP] + 8:
-        raise Violation(f"returns with rsp {cpu.gpr[RSP] - cpu.entry_gpr[RSP] - 8:+d} bytes off")
+        raise EmulationFault(f"returns with rsp {cpu.gpr[RSP] - cpu.entry_gpr[RSP] - 8:+d} bytes off")
     changed = [name for i, name in CALLEE_SAVED.items() if cpu.gpr[i] != cpu.entry_gpr[i]]
     if changed:
-        raise Violation(f"returns without having restored {', '.join(changed)}")
+        raise EmulationFault(f"returns without having restored {', '.join(changed)}")
     if cpu.df:
-        raise Violation("returns with the direction flag set")
+        raise EmulationFault("returns with the direction flag set")
     if cpu.mxcsr >> 6 != ENTRY_MXCSR >> 6:
-        raise Violation(f"returns with MXCSR {cpu.mxcsr:#x}, found {ENTRY_MXCSR:#x}")
+        raise EmulationFault(f"returns with MXCSR {cpu.mxcsr:#x}, found {ENTRY_MXCSR:#x}")
     dirty = cpu.dirty_upper()
     if dirty:
-        raise Violation(f"returns with dirty upper halves (no VZEROUPPER) of ymm{', ymm'.join(map(str, dirty))}")
+        raise EmulationFault(f"returns with dirty upper halves (no VZEROUPPER) of ymm{', ymm'.join(map(str, dirty))}")
 
 
 def cmov(ops: Operands) -> Step:
@@ -166,7 +168,7 @@ def mxcsr(ops: Operands) -> Step:
     def step() -> None:
         cpu.mxcsr = read()
         if cpu.mxcsr >> 16:
-            raise Violation(f"loads {cpu.mxcsr:#x} into MXCSR, which has 16 bits")
+            raise EmulationFault(f"loads {cpu.mxcsr:#x} into MXCSR, which has 16 bits")
 
     return step
 

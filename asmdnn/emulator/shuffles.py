@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .memory import Array
-from .operands import Operands, Step
+from asmdnn.emulator.memory import Array
+from asmdnn.emulator.operands import Operands, Step
 
 Table = Callable[[int, int], Array]  # (lanes, immediate) -> source lane of each lane
 
@@ -197,15 +197,18 @@ def insert(ops: Operands) -> Step:
     return ops.define(dtype, fill)
 
 
-def shifted_up(ops: Operands) -> Step:
-    """VPSLLDQ: the bytes of every 16 move up, zeros come after them."""
+def shifted_bytes(ops: Operands) -> Step:
+    """VPSLLDQ, VPSRLDQ: the bytes of every 16 move up, or down, and zeros come after them."""
     read, distance = ops.source(1, np.uint8, ops.vector_size), min(ops.immediate(), 16)
+    into, of = slice(distance, None), slice(0, 16 - distance)
+    if ops.name == "VPSRLDQ":
+        into, of = of, into
 
     def fill(out: Array) -> None:
         pieces = read().reshape(-1, 16).copy()
         found = out.reshape(-1, 16)
         found[:] = 0
-        found[:, distance:] = pieces[:, : 16 - distance]
+        found[:, into] = pieces[:, of]
 
     return ops.define(np.uint8, fill)
 
@@ -227,6 +230,6 @@ _PERMUTE_TWO = [f"VPERM{x}2{kind}" for x in "IT" for kind in ("PS", "PD", "D", "
 TABLE: dict[str, Callable[[Operands], Step]] = {
     **dict.fromkeys(TWO_SOURCES, two_sources), **dict.fromkeys(ONE_SOURCE, one_source),
     **dict.fromkeys(("VPERMPS", "VPERMD", "VPERMW", "VPERMB"), permute), **dict.fromkeys(_PERMUTE_TWO, permute_two),
-    "VPSHUFB": bytes_in_lane, "VPSLLDQ": shifted_up,
+    "VPSHUFB": bytes_in_lane, "VPSLLDQ": shifted_bytes, "VPSRLDQ": shifted_bytes,
     **{f"VINSERT{piece}": insert for piece in _PIECES}, **{f"VEXTRACT{piece}": extract for piece in _PIECES},
 }  # fmt: skip

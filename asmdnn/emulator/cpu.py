@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from .memory import Array, Memory, Violation
+from asmdnn.emulator.memory import AddressSpace, Array, EmulationFault
 
 RSP = 4
 CALLER_SAVED = (0, 1, 2, 6, 7, 8, 9, 10, 11)
@@ -49,7 +49,7 @@ class Cpu:
         self.k = [0] * 8
         self.vectors = np.zeros((32, 64), np.uint8)
         self.width = [0] * 32
-        self.memory = Memory()
+        self.memory = AddressSpace()
         self.code_base = 0
         self.callbacks: Mapping[int, Callable[..., int | None]] = {}
         self.underflow = False
@@ -82,10 +82,10 @@ class Cpu:
             setattr(self, name, None)
 
     def flag(self, name: str) -> bool:
-        """A flag's value; Violation when the last instruction that wrote it left it undefined."""
+        """A flag's value; EmulationFault when the last instruction that wrote it left it undefined."""
         value = getattr(self, name)
         if value is None:
-            raise Violation(f"uses {name.upper()}, which is undefined here")
+            raise EmulationFault(f"uses {name.upper()}, which is undefined here")
         return bool(value)
 
     def vector(self, number: int, dtype: type, count: int) -> Array:

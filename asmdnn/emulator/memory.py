@@ -1,4 +1,4 @@
-"""The memory a kernel may touch: named regions, and a Violation for every access that is not inside one of them."""
+"""The memory a kernel may touch: named regions, and a fault for every access outside them."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -7,16 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from asmdnn.errors import AsmdnnError
+
 Array = np.ndarray[Any, Any]
 BITS64 = (1 << 64) - 1
 _FAR = 1 << 32  # bytes: a distance that tells nothing
 
 
-class Violation(Exception):
+class EmulationFault(AsmdnnError):
     """A kernel broke a rule.  Raised without a location by the semantics; the run loop adds offset and instruction."""
 
 
-class Region(NamedTuple):
+class MemoryRegion(NamedTuple):
     """A named piece of address space, backed by a contiguous one-dimensional uint8 array that stores go straight to.
 
     `address` is what the kernel sees; it need not be where the array lives.
@@ -36,7 +38,7 @@ def _runs(active: Array) -> list[tuple[int, int]]:
 
 
 @dataclass(slots=True)
-class Footprint:
+class TouchedBytes:
     """Which bytes of one region were touched: boolean arrays, one element a byte."""
 
     read: Array
@@ -49,7 +51,7 @@ class _Mapped:
     start: int
     size: int
     array: Array
-    footprint: Footprint | None = None
+    footprint: TouchedBytes | None = None
 
 
 @dataclass(slots=True)
@@ -61,14 +63,14 @@ class _Side:
     regions: list[_Mapped] = field(default_factory=lambda: [_Mapped("", -1, 0, np.empty(0, np.uint8))])
 
 
-class Memory:
+class AddressSpace:
     """The address space of one call.  Steps keep bound methods of it, so `map` refills it in place."""
 
     def __init__(self) -> None:
-        self.regions: tuple[Region, ...] = ()
+        self.regions: tuple[MemoryRegion, ...] = ()
         self._readable, self._writable = _Side("read"), _Side("write")
 
-    def map(self, regions: Iterable[Region], footprints: dict[str, Footprint] | None = None) -> None:
+    def map(self, regions: Iterable[MemoryRegion], footprints: dict[str, TouchedBytes] | None = None) -> None:
         """Replace the address space; ValueError when regions overlap, or an array is not flat bytes."""
         self.regions = tuple(sorted(regions, key=lambda region: region.address))
         self._readable, self._writable = _Side("read"), _Side("write")
@@ -138,16 +140,16 @@ class Memory:
     def _fail(self, verb: str, address: int, size: int) -> None:
         what = f"{verb}s {size} byte{'s' * (size != 1)} at {address:#x}"
         if not self.regions:
-            raise Violation(f"{what}, but there is no memory")
+            raise EmulationFault(f"{what}, but there is no memory")
 
-        def distance(region: Region) -> int:
+        def distance(region: MemoryRegion) -> int:
             return max(region.address - (address + size), address - (region.address + region.array.size))
 
         near = min(self.regions, key=distance)
         end = near.address + near.array.size
         if near.address <= address and address + size <= end:
             denied = "read-only" if verb == "write" else "write-only"
-            raise Violation(f"{what}, which is {denied}: {near.name!r} + {address - near.address}")
+            raise EmulationFault(f"{what}, which is {denied}: {near.name!r} + {address - near.address}")
         if distance(near) > _FAR:
             where = "nowhere near any region; the nearest is"
         elif address >= end:
@@ -158,4 +160,4 @@ class Memory:
             where = f"the last {address + size - end} of them past the end of"
         else:
             where = f"the first {near.address - address} of them before the start of"
-        raise Violation(f"{what}, {where} {near.name!r} [{near.address:#x}, {end:#x})")
+        raise EmulationFault(f"{what}, {where} {near.name!r} [{near.address:#x}, {end:#x})")

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .fma import round_to_odd
-from .memory import Array
-from .operands import Operands, Step
+from asmdnn.emulator.fma import round_to_odd
+from asmdnn.emulator.memory import Array
+from asmdnn.emulator.operands import Operands, Step
 
 SMALLEST_NORMAL = 2.0**-126
 # What is below the middle between the smallest normal number and the one before it in a format without denormals is

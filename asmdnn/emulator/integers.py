@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from .cpu import RSP, Cpu
-from .memory import BITS64
-from .operands import Operands, Step
+from asmdnn.emulator.cpu import RSP, Cpu
+from asmdnn.emulator.memory import BITS64
+from asmdnn.emulator.operands import Operands, Step
 
 EVEN_PARITY = tuple(bin(i).count("1") % 2 == 0 for i in range(256))
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .cpu import Cpu
-from .memory import Array
-from .operands import Operands, Step
+from asmdnn.emulator.cpu import Cpu
+from asmdnn.emulator.memory import Array
+from asmdnn.emulator.operands import Operands, Step
 
 BELOW_F32 = np.uint64((1 << 29) - 1)  # the bits of a float64 significand that float32 lacks
 TIE = (1 << 28).to_bytes(8, "little")  # their value halfway between two float32

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from iced_x86 import RoundingControl
 
-from .memory import Array
-from .operands import Operands, Step
+from asmdnn.emulator.memory import Array
+from asmdnn.emulator.operands import Operands, Step
 
 _INDEFINITE = -(1 << 31)  # the int32 for NaN and whatever does not fit
 _ROUNDINGS = (np.rint, np.floor, np.ceil, np.trunc)

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 from iced_x86 import RegisterExt
 
-from .cpu import mask_value
-from .memory import Array
-from .operands import Operands, Step
+from asmdnn.emulator.cpu import mask_value
+from asmdnn.emulator.memory import Array
+from asmdnn.emulator.operands import Operands, Step
 
 Lanewise = Callable[[Array, Array, Array], object]  # (a, b, out): out may be a or b
 
@@ -43,7 +43,8 @@ _INTEGER: dict[str, tuple[type, Lanewise]] = {
     "VPMAXSD": (np.int32, _maximum), "VPMINSD": (np.int32, _minimum),
     "VPMULUDQ": (np.uint64, _multiply_low_halves), "VPMAXUD": (np.uint32, _maximum), "VPMINUD": (np.uint32, _minimum),
 }  # fmt: skip
-_SCALAR = {f"V{name}SS": function for name, function in _FLOAT.items()}
+_SCALAR = {f"V{name}S{kind}": function for name, function in _FLOAT.items() for kind in "SD"}
+_SCALAR_TYPES: dict[str, tuple[type, type]] = {"S": (np.float32, np.uint32), "D": (np.float64, np.uint64)}
 PACKED: dict[str, tuple[type, Lanewise]] = {
     **{f"V{name}PS": (np.float32, function) for name, function in _FLOAT.items()},
     **{f"V{name}{kind}": (dtype, function) for name, function in _LOGIC.items()
@@ -63,18 +64,20 @@ def packed(ops: Operands) -> Step:
 
 
 def scalar(ops: Operands) -> Step:
-    """Lane 0 is computed, lanes 1 to 3 come from operand 1."""
+    """Lane 0 is computed, the others of 128 bits come from operand 1."""
     ops.only_default_rounding()
     function, cpu, number = _SCALAR[ops.name], ops.cpu, ops.number(0)
-    a, b, whole, out = ops.vector(1, np.float32), ops.source(2, np.float32, 4), ops.vector(1, np.uint32), \
-        ops.vector(0, np.uint32)  # fmt: skip
-    active, zeroing, result = ops.active(1), ops.ins.zeroing_masking, np.empty(1, np.float32)
+    dtype, bits = _SCALAR_TYPES[ops.name[-1]]
+    a, b, whole, out = ops.vector(1, dtype), ops.source(2, dtype, np.dtype(dtype).itemsize), ops.vector(1, bits), \
+        ops.vector(0, bits)  # fmt: skip
+    active, zeroing = ops.active(1), ops.ins.zeroing_masking
+    result: Array = np.empty(1, dtype)
 
     def step() -> None:
         function(a[:1], b(), result)
-        lane = result.view(np.uint32)
+        lane: Array = result.view(bits)
         if active is not None and not active()[0]:
-            lane = np.zeros(1, np.uint32) if zeroing else out[:1].copy()
+            lane = np.zeros(1, bits) if zeroing else out[:1].copy()
         out[:] = whole
         out[:1] = lane
         cpu.settle(number, 16)
@@ -125,6 +128,9 @@ def float_predicate(immediate: int) -> Callable[[Array, Array], Array]:
 
 _INTEGER_PREDICATES = (np.equal, np.less, np.less_equal, lambda a, b: np.zeros(a.shape, bool),
                        np.not_equal, np.greater_equal, np.greater, lambda a, b: np.ones(a.shape, bool))  # fmt: skip
+_LANES: dict[str, tuple[type, type]] = {"B": (np.int8, np.uint8), "W": (np.int16, np.uint16),
+                                         "D": (np.int32, np.uint32), "Q": (np.int64, np.uint64)}  # fmt: skip
+_COMPARISONS = [f"VPCMP{relation}{lane}" for relation in ("EQ", "GT", "", "U") for lane in _LANES]
 _MASK_TESTS = {"VPTESTMD": lambda a, b: (a & b) != 0, "VPTESTNMD": lambda a, b: (a & b) == 0}
 
 
@@ -133,9 +139,11 @@ def _predicate(ops: Operands) -> tuple[type, Callable[[Array, Array], Array]]:
         return np.float32, float_predicate(ops.immediate())
     if ops.name in _MASK_TESTS:
         return np.uint32, _MASK_TESTS[ops.name]
-    if ops.name in ("VPCMPEQD", "VPCMPGTD"):
-        return np.int32, np.equal if ops.name == "VPCMPEQD" else np.greater
-    return (np.uint32 if ops.name == "VPCMPUD" else np.int32), _INTEGER_PREDICATES[ops.immediate() & 7]
+    relation, lane = ops.name.removeprefix("VPCMP")[:-1], ops.name[-1]
+    dtype = _LANES[lane][relation == "U"]
+    if relation in ("EQ", "GT"):
+        return dtype, np.equal if relation == "EQ" else np.greater
+    return dtype, _INTEGER_PREDICATES[ops.immediate() & 7]
 
 
 def compare(ops: Operands) -> Step:
@@ -143,8 +151,9 @@ def compare(ops: Operands) -> Step:
     size, (dtype, predicate) = ops.vector_size, _predicate(ops)
     a, b = ops.vector(1, dtype), ops.source(2, dtype, size)
     if not RegisterExt.is_k(ops.ins.op_register(0)):
-        return ops.define(np.int32, lambda out: np.negative(predicate(a, b()), out, dtype=np.int32))
-    k, number, active = ops.cpu.k, ops.number(0), ops.active(size // 4)
+        signed = np.dtype(f"i{np.dtype(dtype).itemsize}").type
+        return ops.define(signed, lambda out: np.negative(predicate(a, b()), out, dtype=signed))
+    k, number, active = ops.cpu.k, ops.number(0), ops.active(size // np.dtype(dtype).itemsize)
 
     def step() -> None:
         lanes = predicate(a, b())
@@ -217,7 +226,7 @@ def add_pairs(ops: Operands) -> Step:
 TABLE: dict[str, Callable[[Operands], Step]] = {
     **dict.fromkeys(PACKED, packed), **dict.fromkeys(_SCALAR, scalar), "VSQRTPS": square_root,
     **dict.fromkeys((f"VPS{kind}{lane}" for kind in ("LL", "RL", "RA") for lane in "WDQ"), shift),
-    **dict.fromkeys(("VCMPPS", "VPCMPEQD", "VPCMPGTD", "VPCMPD", "VPCMPUD", *_MASK_TESTS), compare),
+    **dict.fromkeys(("VCMPPS", *_COMPARISONS, *_MASK_TESTS), compare),
     "VBLENDVPS": blend_by_sign, "VBLENDMPS": blend_by_mask, "VPBLENDMD": blend_by_mask, "VPTERNLOGD": ternary_logic,
     "VPMADDUBSW": multiply_pairs, "VPMADDWD": multiply_pairs, "VPHADDD": add_pairs,
 }  # fmt: skip

@@ -7,15 +7,15 @@ from typing import NoReturn
 import numpy as np
 from iced_x86 import Instruction, MemorySizeExt, OpKind, Register, RegisterExt, RoundingControl
 
-from .cpu import Cpu, mask_array
-from .memory import BITS64, Array
+from asmdnn.emulator.cpu import Cpu, mask_array
+from asmdnn.emulator.memory import BITS64, Array
 
 Step = Callable[[], int | None]  # only the last step of a block returns something: the offset to go on at
 Fill = Callable[[Array], object]  # computes a result into the array it is given, which may be one of its sources
 
 
 class Unsupported(Exception):
-    """This form is not implemented; it becomes a Violation if it is ever executed."""
+    """This form is not implemented; it becomes an EmulationFault if it is ever executed."""
 
 
 @dataclass(slots=True)

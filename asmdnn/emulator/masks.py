@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 from iced_x86 import RegisterExt
 
-from .cpu import Cpu, mask_array
-from .memory import BITS64
-from .operands import Operands, Step
+from asmdnn.emulator.cpu import Cpu, mask_array
+from asmdnn.emulator.memory import BITS64
+from asmdnn.emulator.operands import Operands, Step
 
 _BITS = {"B": 8, "W": 16, "D": 32, "Q": 64}
 _LOGIC: dict[str, Callable[[int, int], int]] = {

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from iced_x86 import RegisterExt
 
-from .memory import Array, Violation
-from .operands import Operands, Step
+from asmdnn.emulator.memory import Array, EmulationFault
+from asmdnn.emulator.operands import Operands, Step
 
 _UNSIGNED: dict[int, type] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -52,7 +52,7 @@ def _aligned(ops: Operands, size: int, move: Step) -> Step:
 
     def step() -> None:
         if address() % size:
-            raise Violation(f"needs an address aligned to {size} bytes, not {address():#x}")
+            raise EmulationFault(f"needs an address aligned to {size} bytes, not {address():#x}")
         move()
 
     return step

@@ -1,0 +1,69 @@
+"""What products of rows with a panel of packed weights have in common: pointers, post-ops, and the stores."""
+
+from typing import Protocol
+
+from asmdnn.generators.functions.chain import compose, operands_of
+from asmdnn.generators.functions.postops import Operand, PostOp
+from asmdnn.generators.functions.row_code import Computation
+from asmdnn.generators.functions.rows import Vectors
+from asmdnn.generators.functions.typed_program import of_lanes
+from asmdnn.generators.functions.values import Source
+from asmdnn.isa.assembler import Register, mem
+from asmdnn.isa.vector import Broadcast, Lanes, Vector
+
+
+class PanelProduct(Protocol):
+    """What a spec says of its results."""
+
+    @property
+    def rows(self) -> int: ...
+    @property
+    def columns(self) -> int: ...
+    @property
+    def dst_row_bytes(self) -> int: ...
+    @property
+    def after(self) -> tuple[PostOp, ...]: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def dst(self) -> int: ...
+
+
+class PanelProductCode(Computation):
+    """sums: a register for each row and vector, which hold the products in the end."""
+
+    sums: list[list[Register]]
+
+    def __init__(self, product: PanelProduct, v: Vector) -> None:
+        super().__init__(v)
+        self.product = product
+
+    def pointer(self, argument: int) -> Register:
+        asm = self.v.asm
+        found: Register = asm.gp.take(f"argument {argument}")
+        asm.MOV(found, mem(asm.frame, 8 * argument))
+        return found
+
+    def end(self) -> None:
+        """Post-ops, and the stores."""
+        v, spec = self.v, self.product
+        v.asm.role("results")
+        full, rest = divmod(spec.columns, v.lanes)
+        parts: list[Lanes] = [*[v] * full, *([v.tail(rest)] if rest else [])]
+        vectors, dst = Vectors(v, parts, 0, None), self.pointer(spec.dst)
+        operands = [self.of_rows(operand, vectors) for operand in operands_of(spec.after)]
+        values = [x for of_row in self.sums for x in of_row[: len(parts)]]
+        v.registers.free(*(x for of_row in self.sums for x in of_row[len(parts) :]))
+        program = of_lanes(compose(spec.after), ("f32",), (spec.kind,))
+        results = self.apply(program, [values, *operands])
+        for i, x in enumerate(results):
+            r, j = divmod(i, len(parts))
+            vectors.store_last(dst, j, x, r * spec.dst_row_bytes, spec.kind)
+
+    def of_rows(self, operand: Operand | None, vectors: Vectors) -> list[Source]:
+        assert operand is not None, "sums of what dst held are refused"
+        pointer = self.pointer(operand.argument)
+        found: list[Source] = []
+        for r in range(self.product.rows):
+            found += vectors.sources(lambda: pointer, operand.element, r * operand.row_bytes)
+        return [Source(x.locate, x.lanes or Broadcast(self.v)) for x in found] if self.product.rows > 1 else found

@@ -1,0 +1,60 @@
+"""Products of bf16 where a CPU class multiplies pairs slowly: as f32, if that is expected to take fewer cycles.
+
+Weights are widened as they are loaded and src in a phase before, as on levels without VDPBF16PS.  The tuning says how
+many cycles of FMA its multiply of a pair takes (`products.bf16_cycles`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+from asmdnn.isa.dot import BF16, levels_of
+from asmdnn.isa.levels import LEVELS, isa_of
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import Answer, Planner, try_all
+from asmdnn.types import bf16
+
+
+def multiplies_pairs_slowly(engine: Engine) -> bool:
+    """Whether VDPBF16PS takes longer than the two multiplies of f32 in its place."""
+    return engine.tuning.products.bf16_cycles > BF16.group and bool(levels_of(BF16, engine.isa))
+
+
+def below_pairs(engine: Engine) -> Engine:
+    """The same engine with the best level that widens bf16."""
+    features = isa_of(engine.isa).features
+    levels = [level for level in LEVELS if level.features <= features and not levels_of(BF16, level.name)]
+    return replace(engine, isa=max(levels, key=lambda level: level.rank).name)
+
+
+def with_widening(*planners: Planner[Any], channels: int = -1) -> tuple[Planner[Any], ...]:
+    """The planners, and in front of them one that asks them for a level which widens bf16, where that is faster.
+
+    channels: the dim of dst that weights' columns are; one or two rows in the others wait for weights, not multiplies.
+    """
+
+    def widened(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
+        if not desc.src.dtype == desc.weights.dtype == bf16 or not multiplies_pairs_slowly(engine):
+            return
+        numbers, (*others,) = engine.tuning.products, desc.dst.dims
+        others.pop(channels)
+        if prod(others) <= numbers.half_weights_rows:
+            return
+        plan, native = (first(planners, desc, attr, each) for each in (below_pairs(engine), engine))
+        if plan is None:
+            return
+        most = None if native is None else int(native.cycles * numbers.bf16_cycles)
+        if most is not None and plan.cycles >= most:
+            yield Refusal(plan.implementation, f"{plan.cycles} cycles are expected, {most} of pairs of bf16")
+        else:
+            yield plan
+
+    return widened, *planners
+
+
+def first(planners: tuple[Planner[Any], ...], desc: Any, attr: Attr, engine: Engine) -> Plan | None:
+    return next((answer for answer in try_all(planners, desc, attr, engine) if isinstance(answer, Plan)), None)

@@ -1,0 +1,1 @@
+"""What was measured on which CPU: records of all problem sets, and the pages that are made of them."""

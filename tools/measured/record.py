@@ -1,0 +1,118 @@
+"""A record: what one CPU took for all problem sets, beside oneDNN; a JSON file in docs/measurements."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any, Final
+
+import asmdnn as dnn
+from asmdnn.bench.peers.onednn_library import load
+from tools.measured.sets import SETS, ProblemSet
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+FOLDER: Final = ROOT / "docs" / "measurements"
+BEHIND: Final = 0.95  # of the peer's speed: problems below it are named
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A set with a number of threads.  mean, low: how many times as fast as the peer, the geometric mean of medians and
+    of 10th percentiles.  against_kernels: of the problems that the peer does not compute by its reference code, how
+    many (0: not counted) and their mean.  behind: what is below BEHIND by medians, and its ratio, the least first."""
+
+    title: str
+    page: str
+    words: str
+    threads: int
+    problems: int
+    mean: float
+    low: float
+    against_kernels: tuple[int, float | None]
+    behind: tuple[tuple[str, float], ...]
+    least: float
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredCpu:
+    """A record.  title: for people; ms: of a problem; note: what a reader should know of the machine at that time."""
+
+    title: str
+    machine: str
+    isa: str
+    date: str
+    commit: str
+    peer: str
+    ms: int
+    note: str
+    rows: tuple[Row, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> "MeasuredCpu":
+        """From a file."""
+        fields = json.loads(path.read_text())
+        rows = [
+            Row(
+                **{
+                    **row,
+                    "against_kernels": tuple(row["against_kernels"]),
+                    "behind": tuple((name, ratio) for name, ratio in row["behind"]),
+                }
+            )
+            for row in fields["rows"]
+        ]
+        return cls(**{**fields, "rows": tuple(rows)})
+
+    def write(self, path: Path) -> None:
+        """To a file, a row a line."""
+        fields = asdict(self)
+        rows = ",\n".join("    " + json.dumps(row) for row in fields.pop("rows"))
+        head = json.dumps(fields, indent=2)[:-2]
+        path.write_text(f'{head},\n  "rows": [\n{rows}\n  ]\n}}\n')
+
+
+def measure(title: str, note: str, threads: tuple[int, ...], ms: int) -> MeasuredCpu:
+    """Time all sets on this machine, some 10 minutes for each number of threads at 100 ms; a line for each."""
+    engine = dnn.Engine()
+    rows = [_row(found, count, ms) for count in threads for found in SETS]
+    git = ["git", "-C", str(ROOT), "rev-parse", "--short=8", "HEAD"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    today = datetime.now(timezone.utc).date().isoformat()
+    peer = f"oneDNN {load().version}"
+    return MeasuredCpu(title, engine.machine, engine.isa, today, commit, peer, ms, note, tuple(rows))
+
+
+def _row(found: ProblemSet, threads: int, ms: int) -> Row:
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder) / "results.json"
+        driver, *words = found.words.split()
+        how = ["--mode=P", "--peer=onednn", f"--threads={threads}", f"--max-ms-per-prb={ms}"]
+        command = [sys.executable, "-m", "asmdnn", "bench", driver, *how, *words, f"--json={results}"]
+        subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+        lines = [json.loads(line) for line in results.read_text().splitlines()]
+    row = summed(found, threads, [line for line in lines if line["speedup"]])
+    print(f"{row.title}, threads {threads}: {row.mean:.2f} ({row.least:.2f}) of {row.problems}", flush=True)
+    return row
+
+
+def summed(found: ProblemSet, threads: int, lines: list[dict[str, Any]]) -> Row:
+    """The row of a set's results, which all have a peer's time."""
+    ratios = [line["speedup"] for line in lines]
+    kernels = [line["speedup"] for line in lines if not str(line["peer_impl"]).startswith("ref")]
+    behind = sorted((line["speedup"], line["title"]) for line in lines if line["speedup"] < BEHIND)
+    return Row(
+        found.title,
+        found.page,
+        found.words,
+        threads,
+        len(lines),
+        round(geometric_mean(ratios), 3),
+        round(geometric_mean([line["low_speedup"] for line in lines]), 3),
+        (len(kernels), round(geometric_mean(kernels), 3) if kernels else None),
+        tuple((title, round(ratio, 3)) for ratio, title in behind),
+        round(min(ratios), 3),
+    )
