@@ -26,6 +26,7 @@ padding costs no instruction and is never read.
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import ClassVar
 
@@ -42,13 +43,13 @@ from asmdnn.generators.dot.grouped_shape import (
     Segment,
     Uses,
 )
+from asmdnn.generators.dot.operands import load_repeated
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.pointers import copy_of_word
 from asmdnn.generators.functions.postops import OLD_DST
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
-from asmdnn.isa.element import Element
 from asmdnn.isa.elements import element_of
-from asmdnn.isa.vector import Broadcast, Lanes, Vector
+from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
 from asmdnn.types import f32
 
@@ -91,12 +92,6 @@ class GroupedRowsSpec(GroupedRows):
 
     def is_operand(self, loads_whole: bool) -> bool:
         return self.group == 1 and loads_whole and self.src_type == f32
-
-
-def load_repeated(v: Vector, element: Element, x: Register, at: Pointer) -> None:
-    """x = one element in every lane, as f32."""
-    (element.repeated(v) or Broadcast(v)).load(x, at.sized(element.size_bytes))
-    element.to_f32(v, x)
 
 
 def emit_rows(spec: GroupedRows, asm: Assembler) -> None:
@@ -199,7 +194,7 @@ class RowsCode:
         asm.role("start of a segment")
         acc = v.registers.take("acc", spec.abreast, segment.pixels)
         for j, of_vector in enumerate(acc):
-            asm.stretch((spec.isa, spec.channels, spec.bias, j), lambda j=j, xs=of_vector: self.start(xs, j))  # type: ignore[misc]
+            asm.stretch((spec.isa, spec.channels, spec.bias, j), partial(self.start, of_vector, j))
         uses = spec.uses(segment)
         if band.count and uses and spec.planes:
             self.multiply(band, segment, acc)
@@ -216,8 +211,12 @@ class RowsCode:
             return
         for j, of_vector in enumerate(acc):
             key = (self.of_dst, self.ending.key, len(of_vector), j)
-            self.asm.stretch(key, lambda j=j, xs=of_vector: [self.store(x, p, j) for p, x in enumerate(xs)])  # type: ignore[misc]
+            self.asm.stretch(key, partial(self.store_all, of_vector, j))
             self.v.registers.free(*of_vector)
+
+    def store_all(self, xs: list[Register], j: int) -> None:
+        for p, x in enumerate(xs):
+            self.store(x, p, j)
 
     def store(self, x: Register, p: int, j: int) -> None:
         """What post-ops make of x, as vector j of pixel p."""
