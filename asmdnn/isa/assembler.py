@@ -15,19 +15,17 @@ A kernel is `void kernel(const int64_t *frame)` under the System V AMD64 ABI.  A
 number of threads may each use their own.
 """
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from types import FrameType
 from typing import Any, Final
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.isa.callers import generator_line
 from asmdnn.isa.code import Code, Detail, Line
 from asmdnn.isa.effects import effect_of_jump
 from asmdnn.isa.encoder import encoder_of, plain_operand, text_of
 from asmdnn.isa.label import Label
-from asmdnn.isa.layout import POOL_ALIGNMENT_BYTES, Align, Item, Jump, Note, Piece, lay_out
+from asmdnn.isa.layout import Align, Item, Jump, Note, Piece, check_alignment, lay_out
 from asmdnn.isa.memory_operand import OPERAND_BYTES, Pointer, mem, pool_pointer
 from asmdnn.isa.naming import Naming
 from asmdnn.isa.operands import Register, low32, rd_sae, register, rn_sae, rsp, ru_sae, rz_sae, sae
@@ -42,6 +40,7 @@ from asmdnn.isa.registers import (
     tile_file,
     vector_file,
 )  # fmt: skip
+from asmdnn.isa.stretches import STRETCHES, StretchRecorder
 
 __all__ = [
     "Assembler", "Code", "Label", "Line", "OutOfRegisters", "Pointer", "Register", "RegisterFile",
@@ -50,8 +49,6 @@ __all__ = [
 
 _STACK_ALIGNMENT_BYTES: Final = 16
 _WORD_BYTES: Final = 8
-_PACKAGE: Final = Path(__file__).parents[1]
-_OWN: Final = (str(_PACKAGE / "isa"), str(_PACKAGE / "asm"))  # who writes instructions for others
 
 
 class Assembler:
@@ -108,7 +105,7 @@ class Assembler:
 
     def const(self, data: bytes, align: int = 64, *, size: int = 0, broadcast: int = 0) -> Pointer:
         """Memory operand of `data` in the pool behind the code, aligned to `align` bytes; equal data is stored once."""
-        _check_alignment(align)
+        check_alignment(align)
         return pool_pointer(self._pool.add(data, align), size, broadcast)
 
     def jump_table(self, labels: Sequence[Label]) -> Pointer:
@@ -145,7 +142,7 @@ class Assembler:
 
     def align(self, alignment: int) -> None:
         """NOPs up to the next multiple of `alignment` bytes, a power of two up to 64."""
-        _check_alignment(alignment)
+        check_alignment(alignment)
         self._append(Align(alignment, self._note(0, "nop", "NOP")))
 
     def role(self, text: str) -> None:
@@ -173,6 +170,26 @@ class Assembler:
         piece = Piece(notes=[self._note(0, "ret", "RET")] if self._listing else [])
         self._returns.append(piece)
         self._append(piece)
+
+    def stretch(self, key: Hashable, emit: Callable[[], None]) -> None:
+        """What `emit` emits, copied if it was emitted before; see stretches.py.  It is straight code, and depends on
+        `key`, on what registers are taken for, and on nothing else."""
+        if self._listing:  # every instruction has its own line
+            emit()
+            return
+        files, touched = self._register_files(), self._touches_upper
+        where = (key, self._stack_bytes, *(frozenset(file.holders()) for file in files))
+        known = STRETCHES.get(where)
+        if known is None:
+            recorder, self._touches_upper = StretchRecorder(self._piece, self._pool, files), False
+            emit()
+            made = recorder.finish(self._piece, self._register_files(), self._touches_upper)
+            if made and where[1] == self._stack_bytes:
+                STRETCHES.put(where, made)
+        else:
+            known.paste(self._piece, self._pool, files)
+            self._touches_upper = known.touches_upper
+        self._touches_upper |= touched
 
     def finish(self) -> Code:
         """The code.  Raises InvalidArguments for a label that is jumped to but not bound."""
@@ -269,7 +286,7 @@ class Assembler:
     def _note(self, start: int, text: str, mnemonic: str, operands: Sequence[Any] = ()) -> Note:
         if not self._naming:
             return Note(start, text, self._role, "")
-        path, line = _caller()
+        path, line = generator_line()
         target = operands[0] if operands else None
         holders = self._naming.holders()
         effect = (
@@ -279,18 +296,3 @@ class Assembler:
         )
         detail = Detail(mnemonic, tuple(operands), effect, holders, path)
         return Note(start, text, self._role, f"{path.rpartition('/')[2]}:{line}" if path else "", detail)
-
-
-def _check_alignment(alignment: int) -> None:
-    if alignment not in (1, 2, 4, 8, 16, 32, POOL_ALIGNMENT_BYTES):
-        raise InvalidArguments(f"alignment {alignment} is not a power of two from 1 to {POOL_ALIGNMENT_BYTES}")
-
-
-def _caller() -> tuple[str, int]:
-    """File and line of the innermost caller outside the assembler: the generator's, not that of a helper here."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and (
-        frame.f_code.co_filename.startswith(_OWN) or frame.f_code.co_filename.endswith("contextlib.py")
-    ):
-        frame = frame.f_back
-    return (frame.f_code.co_filename, frame.f_lineno) if frame else ("", 0)

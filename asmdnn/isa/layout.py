@@ -172,3 +172,9 @@ def _lines(items: Sequence[Item], offsets: Sequence[int], data: bytes) -> Iterat
             for nop in _nops(end - start):
                 yield Line(here, nop, *item.note[1:])
                 here += len(nop)
+
+
+def check_alignment(alignment: int) -> None:
+    """Raises InvalidArguments for what is no alignment of code or constants."""
+    if alignment not in (1, 2, 4, 8, 16, 32, POOL_ALIGNMENT_BYTES):
+        raise InvalidArguments(f"alignment {alignment} is not a power of two from 1 to {POOL_ALIGNMENT_BYTES}")

@@ -22,6 +22,7 @@ class Pool:
     def __init__(self) -> None:
         self._data = bytearray()
         self._offsets: dict[tuple[bytes, int], int] = {}
+        self.asked: list[tuple[bytes, int]] = []  # the data and alignment of every `add`
         self.tables: list[JumpTable] = []
 
     def __len__(self) -> int:
@@ -30,9 +31,17 @@ class Pool:
     def add(self, data: bytes, align: int) -> int:
         """The offset of `data`, aligned to `align` bytes; equal data is stored once."""
         key = (bytes(data), align)
+        self.asked.append(key)
         if key not in self._offsets:
             self._offsets[key] = self._append(data, align)
         return self._offsets[key]
+
+    def constant_at(self, offset: int) -> tuple[tuple[bytes, int], int] | None:
+        """The data, with its alignment, that this place is part of, and how far behind its start; None in a table."""
+        for constant, start in self._offsets.items():
+            if start <= offset < start + len(constant[0]):
+                return constant, offset - start
+        return None
 
     def add_table(self, targets: Sequence[Label]) -> int:
         """The offset of a new table."""

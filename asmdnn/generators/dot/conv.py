@@ -23,8 +23,8 @@ The register block is the outer product of Goto and van de Geijn's GEBP kernel (
 multiplication", 2008); the batch of taps is the batch-reduce of Georganas et al. (2019).
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from asmdnn.generators.checksum import checksum
@@ -144,6 +144,11 @@ class ConvTileSpec:
             rows, size = rows[:: self.vectors], size * self.vectors
         return (*(Range(SRC, b, b + width) for b, width in src), *(Range(WEIGHTS, b, b + size) for b in rows))
 
+    def of_taps(self) -> "ConvTileSpec":
+        """The same without what the multiplies of a tap do not depend on."""
+        spec = replace(self, channels=0, dst_pixel_bytes=0, dst_vector_bytes=0, whole_vectors=False, groups=())
+        return replace(spec, bias=False, accumulate=False, post_ops=(), dst=None, operand_types=(), starts=())
+
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), of 6 arguments and one for each operand of post-ops."""
         v = vector_of(self.isa, asm)
@@ -160,7 +165,7 @@ def start_accumulators(spec: ConvTileSpec, v: Vector, acc: list[list[Any]]) -> N
     """acc[p][j] = dst[p, j], bias vector j, or zero."""
 
     def load_dst() -> None:
-        walk_dst(spec, v, lambda p, j, at, stored, real: stored.load(acc[p][j], at))
+        walk_dst(spec, v, lambda p, j, at, stored, real: stored.load(acc[p][j], at), "start")
 
     def load_channels() -> None:
         bias = v.asm.gp.take("bias")
@@ -177,8 +182,9 @@ def start_accumulators(spec: ConvTileSpec, v: Vector, acc: list[list[Any]]) -> N
 Visit = Callable[[int, int, Pointer, Lanes, Lanes], None]
 
 
-def walk_dst(spec: ConvTileSpec, v: Vector, visit: Visit) -> None:
-    """visit(pixel, vector, memory, stored lanes, real lanes) for the whole tile, vector of channels by vector."""
+def walk_dst(spec: ConvTileSpec, v: Vector, visit: Visit, key: Hashable) -> None:
+    """visit(pixel, vector, memory, stored lanes, real lanes) for the whole tile, vector of channels by vector; what it
+    emits depends on `key` and on dst."""
     asm = v.asm
     dst = asm.gp.take("dst")
     asm.MOV(dst, mem(asm.frame, 8 * DST))
@@ -186,12 +192,18 @@ def walk_dst(spec: ConvTileSpec, v: Vector, visit: Visit) -> None:
     # in vectors that are padding alone, none (Nothing: a load is zeros, a store is none).  Stored lanes are those
     # that dst has room for: with whole vectors all of them, so that zeros of the padding are written too.
     vector_bytes = v.lanes * spec.dst_type.size_bytes
+    key = (key, spec.isa, spec.types, spec.dst, spec.dst_pixel_bytes, spec.whole_vectors, spec.operand_types)
     with v.parts(spec.vectors, spec.channels, halves=spec.has_halves) as parts:
         for j, part in enumerate(parts):
-            for p in range(len(spec.src_pixel_bytes)):
-                at = mem(dst, p * spec.dst_pixel_bytes, size=vector_bytes)
-                asm.call_it(at, f"dst[{p}, {j}]")
-                visit(p, j, at, v if spec.whole_vectors else part, part)
+
+            def of_vector(j: int = j, part: Lanes = part) -> None:
+                for p in range(len(spec.src_pixel_bytes)):
+                    at = mem(dst, p * spec.dst_pixel_bytes, size=vector_bytes)
+                    asm.call_it(at, f"dst[{p}, {j}]")
+                    visit(p, j, at, v if spec.whole_vectors else part, part)
+
+            real = min(v.lanes, spec.channels - j * v.lanes)
+            asm.stretch((key, len(spec.src_pixel_bytes), j, real), of_vector)
             if j + 1 < spec.vectors:
                 asm.ADD(dst, spec.dst_vector_bytes)
     asm.gp.free(dst)
@@ -205,7 +217,7 @@ class TapCode:
     """
 
     def __init__(self, spec: ConvTileSpec, dot: Dot, acc: list[list[Any]]) -> None:
-        self.spec, self.dot, self.acc = spec, dot, acc
+        self.spec, self.dot, self.acc, self.of_taps = spec, dot, acc, spec.of_taps()
         registers, gp = dot.v.registers, dot.asm.gp
         self.row = registers.take("row", spec.vectors * dot.row_registers)
         self.spare = registers.take("broadcast source", min(BROADCASTS, registers.available))
@@ -232,7 +244,7 @@ class TapCode:
                 asm.ADD(self.taps, 16)
                 asm.ADD(self.tap_src, self.src)
                 asm.ADD(self.tap_weights, self.weights)
-                self.multiply_tap(group)
+                asm.stretch((self.of_taps, group), lambda group=group: self.multiply_tap(group))  # type: ignore[misc]
             asm.bind(nothing)
         asm.gp.free(self.src, self.weights, self.taps, self.ahead, self.left, self.tap_src, self.tap_weights)
         self.dot.v.registers.free(*self.row, *self.spare)
@@ -283,4 +295,4 @@ def finish_tile(spec: ConvTileSpec, dot: Dot, acc: list[list[Any]]) -> None:
             dot.to_f32(acc[p][j])
         ending.finish(acc[p][j], p, j, at, stored, real)
 
-    walk_dst(spec, dot.v, finish)
+    walk_dst(spec, dot.v, finish, ending.key)

@@ -4,7 +4,7 @@ Of a convolution's tile and of a matrix product's alike: a row is a pixel there,
 have no fence here: lines of dst are filled by several tiles.  The executor has one, when a thread is through a phase.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -81,6 +81,11 @@ class TileEpilogue:
         self.homes = homes or {argument: mem(v.asm.frame, 8 * argument, size=8) for argument in words}
         self.spare: list[Register] = v.registers.take("post-ops", 2)
         self.streams = False
+
+    @property
+    def key(self) -> Hashable:
+        """What the code of an accumulator depends on, beside its place."""
+        return self.chain, self.types, tuple(self.homes.items()), tuple(self.slots.free), self.streams
 
     def emit(self, dst: Pointer | Register, streaming: bool, body: Callable[[], None]) -> None:
         """`body` with streaming stores where that is asked for and dst is a multiple of a vector, else with plain ones.

@@ -26,6 +26,7 @@ padding costs no instruction and is never read.
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import ClassVar
 
@@ -42,13 +43,13 @@ from asmdnn.generators.dot.grouped_shape import (
     Segment,
     Uses,
 )
+from asmdnn.generators.dot.operands import load_repeated
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.pointers import copy_of_word
 from asmdnn.generators.functions.postops import OLD_DST
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
-from asmdnn.isa.element import Element
 from asmdnn.isa.elements import element_of
-from asmdnn.isa.vector import Broadcast, Lanes, Vector
+from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
 from asmdnn.types import f32
 
@@ -93,12 +94,6 @@ class GroupedRowsSpec(GroupedRows):
         return self.group == 1 and loads_whole and self.src_type == f32
 
 
-def load_repeated(v: Vector, element: Element, x: Register, at: Pointer) -> None:
-    """x = one element in every lane, as f32."""
-    (element.repeated(v) or Broadcast(v)).load(x, at.sized(element.size_bytes))
-    element.to_f32(v, x)
-
-
 def emit_rows(spec: GroupedRows, asm: Assembler) -> None:
     """The kernel of rows."""
     with ExitStack() as parts:
@@ -121,6 +116,8 @@ class RowsCode:
         self.operands = [operand for operand in operands_of(spec.post_ops) if operand is not OLD_DST]
         homes = {operand.argument: copy_of_word(asm, operand.argument) for operand in self.operands}
         self.ending = TileEpilogue(self.v, spec.post_ops, homes, spec.ending_types)
+        self.kernel_row = spec.of_kernel_row()
+        self.of_dst = spec.isa, spec.dst_pixel_bytes, spec.dst_type, spec.dst_whole, spec.channels
 
     @property
     def dst_bytes(self) -> int:
@@ -197,10 +194,10 @@ class RowsCode:
         asm.role("start of a segment")
         acc = v.registers.take("acc", spec.abreast, segment.pixels)
         for j, of_vector in enumerate(acc):
-            self.start(of_vector, j)
+            asm.stretch((spec.isa, spec.channels, spec.bias, j), partial(self.start, of_vector, j))
         uses = spec.uses(segment)
         if band.count and uses and spec.planes:
-            self.multiply(band, uses, acc)
+            self.multiply(band, segment, acc)
         asm.role("finish")
         self.ending.emit(self.dst, spec.streaming, lambda: self.finish(acc))
 
@@ -213,9 +210,13 @@ class RowsCode:
                     self.store(x, p, j)
             return
         for j, of_vector in enumerate(acc):
-            for p, x in enumerate(of_vector):
-                self.store(x, p, j)
+            key = (self.of_dst, self.ending.key, len(of_vector), j)
+            self.asm.stretch(key, partial(self.store_all, of_vector, j))
             self.v.registers.free(*of_vector)
+
+    def store_all(self, xs: list[Register], j: int) -> None:
+        for p, x in enumerate(xs):
+            self.store(x, p, j)
 
     def store(self, x: Register, p: int, j: int) -> None:
         """What post-ops make of x, as vector j of pixel p."""
@@ -234,9 +235,9 @@ class RowsCode:
         for x in acc[1:]:
             v.move(x, acc[0])
 
-    def multiply(self, band: Band, uses: Uses, acc: list[list[Register]]) -> None:
+    def multiply(self, band: Band, segment: Segment, acc: list[list[Register]]) -> None:
         """acc[j][p] += the products of all kernel rows of a band."""
-        spec, asm, v = self.spec, self.asm, self.v
+        spec, asm, v, uses = self.spec, self.asm, self.v, self.spec.uses(segment)
         more = max(0, min(spec.held + SOURCES - len(self.ending.spare), v.registers.available))
         registers = [*self.ending.spare, *v.registers.take("weights", more)]
         held, sources = registers[: spec.held], registers[spec.held :]
@@ -244,7 +245,7 @@ class RowsCode:
         asm.LEA(src, mem(self.src, band.first * spec.src_tap_bytes))
         asm.LEA(weights, mem(self.weights, band.first * spec.weights_row_bytes))
 
-        def kernel_row() -> None:
+        def products() -> None:
             for part, j in product(range(spec.group), range(spec.abreast)):
                 asm.role(f"kernel row, vector {j}, input {part}")
                 start = part * spec.weights_input_bytes + j * spec.weights_vector_bytes
@@ -255,6 +256,9 @@ class RowsCode:
                         element_of(spec.weights_type).load(v, factor, at, v)
                     row = mem(src, j * spec.src_vector_bytes, size=v.lanes * spec.src_type.size_bytes)
                     self.multiply_row(row, part, uses, acc[j], factors, sources)
+
+        def kernel_row() -> None:
+            asm.stretch((self.kernel_row, segment.pixels, segment.low, segment.high), products)
             asm.ADD(src, spec.src_tap_bytes)
             asm.ADD(weights, spec.weights_row_bytes)
 

@@ -1,7 +1,7 @@
 """What kernels of rows have in common: what their code depends on, its name, and the bytes that it touches."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from asmdnn.generators.checksum import checksum
@@ -182,6 +182,11 @@ class GroupedRows:
     def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
         return (*ARGUMENTS, *names_of_operands(self.post_ops))
+
+    def of_kernel_row(self) -> "GroupedRows":
+        """The same without what the products of a kernel row do not depend on."""
+        spec = replace(self, bands=(), segments=(), src_row_bytes=0, src_tap_bytes=0, dst_row_bytes=0)
+        return replace(spec, vectors=self.abreast, bias=False, post_ops=(), operand_types=())
 
     def uses(self, segment: Segment) -> Uses:
         """For every column of a segment that is read, the (pixel, kernel position) pairs that multiply it."""

@@ -1,11 +1,13 @@
-"""What products have in common: src's footprint, and the frame of those that read two matrices, write one, and need
-nothing else."""
+"""What products have in common: src's footprint, an element of it in every lane, and the frame of those that read two
+matrices, write one, and need nothing else."""
 
 from collections.abc import Iterator, Sequence
 
 from asmdnn.generators.contract import Range
-from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dot import GROUP_BYTES
+from asmdnn.isa.element import Element
+from asmdnn.isa.vector import Broadcast, Vector
 
 OPERANDS = ("src", "weights", "dst")
 SRC, WEIGHTS, DST = range(len(OPERANDS))
@@ -35,3 +37,9 @@ def load_operands(asm: Assembler) -> tuple[Register, Register, Register]:
     for argument, pointer in enumerate((src, weights, dst)):
         asm.MOV(pointer, mem(asm.frame, 8 * argument))
     return src, weights, dst
+
+
+def load_repeated(v: Vector, element: Element, x: Register, at: Pointer) -> None:
+    """x = one element in every lane, as f32."""
+    (element.repeated(v) or Broadcast(v)).load(x, at.sized(element.size_bytes))
+    element.to_f32(v, x)
