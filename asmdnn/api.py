@@ -12,8 +12,8 @@ from asmdnn.network.dims import Dim
 from asmdnn.network.loading import load_network, load_onnx, load_pack
 from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
-from asmdnn.network.quantised.ranges import Calibration
 from asmdnn.network.quantization import quantize
+from asmdnn.network.static_qdq.ranges import Calibration
 from asmdnn.network.training.step import TrainingStep
 from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.planning.host import max_cpu_isa

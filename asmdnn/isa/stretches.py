@@ -26,7 +26,7 @@ _FIELD_BYTES: Final = 4
 Constant = tuple[bytes, int]  # data, alignment
 
 
-class Stretch(NamedTuple):
+class CodeStretch(NamedTuple):
     """The bytes, the constants that they ask for, in order, and the registers that are taken in between.
 
     offsets: where the constants lie in the pool that the distances in `data` are for.  fixes: of each distance where it
@@ -59,17 +59,17 @@ class Stretches:
     """Those of the process, of LIMIT_BYTES together.  Without a lock: each step is one operation of a dict."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, Stretch] = {}
+        self._known: dict[Hashable, CodeStretch] = {}
         self._bytes = 0
 
     @property
     def count(self) -> int:
         return len(self._known)
 
-    def get(self, key: Hashable) -> Stretch | None:
+    def get(self, key: Hashable) -> CodeStretch | None:
         return self._known.get(key)
 
-    def put(self, key: Hashable, stretch: Stretch) -> None:
+    def put(self, key: Hashable, stretch: CodeStretch) -> None:
         self._known[key] = stretch
         self._bytes += len(stretch.data) + ENTRY_BYTES
         if self._bytes > LIMIT_BYTES:
@@ -95,7 +95,7 @@ STRETCHES: Final = Stretches()
 
 
 class StretchRecorder:
-    """What is emitted into a piece from here on; `finish` says it as a Stretch, or None if it cannot be kept."""
+    """What is emitted into a piece from here on; `finish` says it as a CodeStretch, or None if it cannot be kept."""
 
     def __init__(self, piece: Piece, pool: Pool, files: Sequence[RegisterFile]) -> None:
         self.piece, self.pool, self.files = piece, pool, files
@@ -105,7 +105,7 @@ class StretchRecorder:
         for file in files:
             file.ever_taken = set()
 
-    def finish(self, piece: Piece, files: Sequence[RegisterFile], touches_upper: bool) -> Stretch | None:
+    def finish(self, piece: Piece, files: Sequence[RegisterFile], touches_upper: bool) -> CodeStretch | None:
         """piece, files: those that the assembler has now."""
         taken = tuple(frozenset(file.ever_taken) for file in self.files)
         for file, before in zip(self.files, self.before, strict=True):
@@ -126,4 +126,7 @@ class StretchRecorder:
             referred.append((constants.index(found[0]), found[1]))
         offsets = tuple(self.pool.add(*constant) for constant in constants)
         data = bytes(piece.data[self.begin :])
-        return Stretch(data, tuple(constants), offsets, tuple(fixes), tuple(referred), taken, touches_upper)
+        return CodeStretch(
+            data=data, constants=tuple(constants), offsets=offsets, fixes=tuple(fixes), referred=tuple(referred),
+            taken=taken, touches_upper=touches_upper,
+        )  # fmt: skip

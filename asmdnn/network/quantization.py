@@ -15,8 +15,8 @@ from asmdnn.network.network import Network
 from asmdnn.network.onnx.reader import DOMAINS, read_model
 from asmdnn.network.onnx.writer import model_bytes
 from asmdnn.network.open import network_of
-from asmdnn.network.quantised.ranges import Calibration
 from asmdnn.network.quantised.rewriting import KINDS, quantized
+from asmdnn.network.static_qdq.ranges import Calibration
 from asmdnn.network.static_quantization import Feeds, StaticModel, StaticQuantizer, worst_errors
 from asmdnn.network.storage import limit_of, precision_of
 from asmdnn.primitives.core.engine import Engine, engine_or_default
@@ -149,4 +149,5 @@ def compared(
     before, data = model_bytes(model, types), model_bytes(made.model, types)
     net = network_of(read_model(data), None, None, engine, "numpy")
     errors = worst_errors([net.run(one) for one in feeds], wanted)
-    return QuantizedModel(data, net, made.nodes, errors, (len(before), len(data)), made.steps, made.kept)
+    sizes = len(before), len(data)
+    return QuantizedModel(data, net, made.nodes, errors, sizes, steps=made.steps, kept_f32=made.kept)

@@ -9,11 +9,11 @@ from asmdnn.network.accuracy import share
 from asmdnn.network.graph import Array, Body, Model
 from asmdnn.network.network import Network
 from asmdnn.network.open import network_of
-from asmdnn.network.quantised.folded import folded
-from asmdnn.network.quantised.probing import Probe, Step, collect, corrections
-from asmdnn.network.quantised.qdq import MICROSOFT, WITH_AXES, spelt
-from asmdnn.network.quantised.ranges import Calibration, Numbers, Observed
-from asmdnn.network.quantised.roles import Roles
+from asmdnn.network.static_qdq.folded import folded
+from asmdnn.network.static_qdq.probing import Probe, ProbedStep, collect, corrections
+from asmdnn.network.static_qdq.qdq import MICROSOFT, WITH_AXES, spelt
+from asmdnn.network.static_qdq.ranges import ByteNumbers, Calibration, Observed
+from asmdnn.network.static_qdq.roles import Roles
 from asmdnn.primitives.core.engine import Engine
 
 Feeds = Sequence[Mapping[str, Any]]
@@ -61,7 +61,7 @@ class StaticQuantizer:
     def network(self, model: Model) -> Network:
         return network_of(model, None, None, self.engine, "numpy")
 
-    def measured(self) -> dict[str, Numbers]:
+    def measured(self) -> dict[str, ByteNumbers]:
         """Scales and zero points of all values that bytes may stand for.  Twice, so that no value is kept."""
         given = self.given.body.inputs
         made = [name for name in self.roles.stored if name not in given]
@@ -73,8 +73,8 @@ class StaticQuantizer:
                     observe(name, lambda: look(one, found[name] if name in found else feeds[name]))  # noqa: B023
         return {name: one.numbers(self.calibration) for name, one in seen.items()}
 
-    def probed(self) -> dict[str, Step]:
-        probe, steps = Probe(self.roles, self.opset, self.numbers), dict[str, Step]()
+    def probed(self) -> dict[str, ProbedStep]:
+        probe, steps = Probe(self.roles, self.opset, self.numbers), dict[str, ProbedStep]()
         for found in self.outputs_of(probe.body_of_both()):
             collect(steps, probe.results, found)
         return steps

@@ -10,9 +10,9 @@ import asmdnn as dnn
 from asmdnn.errors import InvalidArguments
 from asmdnn.network.onnx.reader import read_model
 from asmdnn.network.open import network_of
-from asmdnn.network.quantised.folded import folded
-from asmdnn.network.quantised.ranges import BINS, ENOUGH, Observed
-from asmdnn.network.quantised.roles import Roles
+from asmdnn.network.static_qdq.folded import folded
+from asmdnn.network.static_qdq.ranges import BINS, ENOUGH, Observed
+from asmdnn.network.static_qdq.roles import Roles
 from tests.network import wire
 from tests.network.nets import engine
 

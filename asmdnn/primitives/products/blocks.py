@@ -40,8 +40,8 @@ def choose_block(p: Product, target: Target) -> Block:
     """The block that the model expects to be fastest; it depends on shape, ISA and tuning alone."""
     panels = p.packed or p.weights
     panel = panels.columns // target.lanes if isinstance(panels, Panels) else 0
-    by = target.products.far_elements, target.products.reread_cycles
-    return fastest_block((p.m, p.n, p.k), p.types, target.isa, (panel, bool(p.packed)), target.tuning.phases, by)
+    panels_read, phases = (panel, bool(p.packed)), target.tuning.phases
+    return fastest_block((p.m, p.n, p.k), p.types, target.isa, panels_read, phases, target.products)
 
 
 @lru_cache(maxsize=1024)  # a product is asked for its block by every strategy, and by most of their parts
@@ -51,16 +51,15 @@ def fastest_block(
     isa: str,
     panels: tuple[int, bool],
     phases: PhaseTuning,
-    by: tuple[int, float],
+    by: ProductTuning,
 ) -> Block:
     """Of m, n, k: that of the least expected cycles of one matrix of the batch.
 
-    panels: vectors of those that tiles read (0: none), and whether the tiles pack them.  by: weights that stay in L2,
-    and cycles to read 32 bytes of those again.
+    panels: vectors of those that tiles read (0: none), and whether the tiles pack them.
     """
-    (m, n, k), (panel, packs), (far_elements, reread_cycles), lanes = sizes, panels, by, lanes_of(isa)
+    (m, n, k), (panel, packs), lanes = sizes, panels, lanes_of(isa)
     least = 1  # vectors; of plain weights behind L2 a line at least, which else comes twice: 7 rows times 1024x1024
-    if k * n > far_elements:  # take 1.25 times as long by 12x1
+    if k * n > by.far_elements:  # take 1.25 times as long by 12x1
         least = min(-(-n // lanes), -(-LINE_BYTES // vector_bytes(isa)))
 
     def cycles(b: Block) -> float:
@@ -70,7 +69,7 @@ def fastest_block(
             for count, vectors in ((groups, b.vectors),) * bool(groups) + ((1, last),) * bool(last):
                 step = step_cycles(rows, vectors, lanes, phases)
                 if m > b.rows:  # weights come from L2 again
-                    step = max(step, reread_cycles * vectors * lanes / 8)
+                    step = max(step, by.reread_cycles * vectors * lanes / 8)
                 total += times * count * (k * step + phases.call_cycles)
         return total
 

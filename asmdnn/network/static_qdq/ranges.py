@@ -51,7 +51,7 @@ class Calibration:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class ByteNumbers:
     """x = scale (integer - zero)."""
 
     scale: float
@@ -78,7 +78,7 @@ class Observed:
         if self.high > self.low:
             self.counts += np.histogram(x, BINS, (self.low, self.high))[0]
 
-    def numbers(self, calibration: Calibration) -> Numbers:
+    def numbers(self, calibration: Calibration) -> ByteNumbers:
         low, high = self.low, self.high
         if calibration.rule == "percentile" and self.counts.any():
             low, high = self.holding(calibration.percentile / 100)
@@ -87,9 +87,9 @@ class Observed:
         dtype = TYPES[calibration.activations]
         scale = float(np.float32((high - low) / STEPS))
         if scale < np.finfo(np.float32).tiny:
-            return Numbers(1.0, 0, dtype)
+            return ByteNumbers(1.0, 0, dtype)
         first = int(np.iinfo(dtype).min)
-        return Numbers(scale, int(np.clip(np.rint(-low / scale), 0, STEPS)) + first, dtype)
+        return ByteNumbers(scale, int(np.clip(np.rint(-low / scale), 0, STEPS)) + first, dtype)
 
     def edge(self, place: float) -> float:
         return self.low + (self.high - self.low) * place / BINS

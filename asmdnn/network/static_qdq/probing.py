@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from asmdnn.network.graph import Array, Body, Node
-from asmdnn.network.quantised.qdq import Spelling
-from asmdnn.network.quantised.ranges import Numbers
-from asmdnn.network.quantised.roles import Roles
+from asmdnn.network.static_qdq.qdq import QdqSpelling
+from asmdnn.network.static_qdq.ranges import ByteNumbers
+from asmdnn.network.static_qdq.roles import Roles
 
 
 @dataclass
-class Step:
+class ProbedStep:
     """Of a product: sums of squares of its results and of their differences, and of the differences by channel."""
 
     squares: float = 0.0
@@ -30,10 +30,10 @@ class Step:
         return float(np.sqrt(self.error / self.squares)) if self.squares else 0.0
 
 
-class Probe(Spelling):
+class Probe(QdqSpelling):
     """body: f32, and for each product four results: names by product, in `results`."""
 
-    def __init__(self, roles: Roles, opset: int, numbers: Mapping[str, Numbers]) -> None:
+    def __init__(self, roles: Roles, opset: int, numbers: Mapping[str, ByteNumbers]) -> None:
         super().__init__(roles, opset, numbers, {})
         self.results: dict[str, tuple[str, ...]] = {}
 
@@ -72,10 +72,10 @@ class Probe(Spelling):
         return self.add("ReduceMean", squared, (f"{name} square",), keepdims=0)[0]
 
 
-def collect(steps: dict[str, Step], results: Mapping[str, tuple[str, ...]], found: Mapping[str, Any]) -> None:
+def collect(steps: dict[str, ProbedStep], results: Mapping[str, tuple[str, ...]], found: Mapping[str, Any]) -> None:
     """Add what a run of the probe says."""
     for name, (squares, error, *means) in results.items():
-        step = steps.setdefault(name, Step())
+        step = steps.setdefault(name, ProbedStep())
         step.squares += float(found[squares])
         step.error += float(found[error])
         for mean in means:
@@ -83,6 +83,6 @@ def collect(steps: dict[str, Step], results: Mapping[str, tuple[str, ...]], foun
             step.means.append(array.mean(axis=tuple(i for i in range(array.ndim) if i != 1)))
 
 
-def corrections(steps: Mapping[str, Step]) -> dict[str, Array]:
+def corrections(steps: Mapping[str, ProbedStep]) -> dict[str, Array]:
     """What each bias takes, by product."""
     return {name: -np.mean(step.means, axis=0) for name, step in steps.items() if step.means}

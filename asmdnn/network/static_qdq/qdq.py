@@ -12,11 +12,11 @@ from dataclasses import replace
 import numpy as np
 
 from asmdnn.network.graph import NOTHING, Array, Body, Node
-from asmdnn.network.quantised.ranges import Numbers
 from asmdnn.network.quantised.rewriting import symmetric
-from asmdnn.network.quantised.roles import Roles
 from asmdnn.network.quantised.weights import DEQUANTIZE, MOVES, QUANTIZE
 from asmdnn.network.quantised.writing import BodyWriter, Names
+from asmdnn.network.static_qdq.ranges import ByteNumbers
+from asmdnn.network.static_qdq.roles import Roles
 
 WITH_AXES = 13  # the operator set
 MICROSOFT = "com.microsoft"
@@ -24,15 +24,17 @@ MOST_BIAS = 2.0**30  # steps, so that sums of 32 bits do not wrap
 FINE_BIAS = 2.0**20  # steps of a bias whose channel has no weights
 
 
-def spelt(roles: Roles, opset: int, numbers: Mapping[str, Numbers], biases: Mapping[str, Array]) -> Body:
+def spelt(roles: Roles, opset: int, numbers: Mapping[str, ByteNumbers], biases: Mapping[str, Array]) -> Body:
     """The body with such nodes.  biases: what is added to those of products, by result."""
-    return Spelling(roles, opset, numbers, biases).body_of_bytes()
+    return QdqSpelling(roles, opset, numbers, biases).body_of_bytes()
 
 
-class Spelling(BodyWriter):
+class QdqSpelling(BodyWriter):
     """floats: what stands for a value that is bytes."""
 
-    def __init__(self, roles: Roles, opset: int, numbers: Mapping[str, Numbers], biases: Mapping[str, Array]) -> None:
+    def __init__(
+        self, roles: Roles, opset: int, numbers: Mapping[str, ByteNumbers], biases: Mapping[str, Array]
+    ) -> None:
         super().__init__(roles.body, opset)
         self.roles, self.biases = roles, biases
         self.numbers = dict(numbers)
@@ -69,7 +71,7 @@ class Spelling(BodyWriter):
             self.nodes[-1] = replace(self.nodes[-1], domain=MICROSOFT, opset=1)
         return outputs
 
-    def ends(self, numbers: Numbers) -> Names:
+    def ends(self, numbers: ByteNumbers) -> Names:
         """The constants of a scale and a zero point."""
         key = ("numbers", str(numbers))
         if key not in self.ready:
