@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import asmdnn as dnn
+from asmdnn.primitives.gather.indices import check_indices
 from asmdnn.runtime.execution import program_of
 from tests.primitives.guarded import guarded_memory, in_child
 from tests.primitives.tensors import write
@@ -171,3 +172,10 @@ def test_arrays() -> None:
 def test_bad_arrays(call: Any, message: str) -> None:
     with pytest.raises(dnn.InvalidArguments, match=message):
         call()
+
+
+@pytest.mark.parametrize(("bad", "shown"), [(np.nan, "nan"), (np.inf, "inf"), (4.0, "4"), (-5.0, "-5")])
+def test_indices_that_a_kernel_made(bad: float, shown: str) -> None:
+    """They are f32 there, and may be no numbers."""
+    with pytest.raises(dnn.InvalidArguments, match=rf"indices\[1\] is {shown}, axis 0 of src has 4: use -4 to 3"):
+        check_indices("indices", np.array([0, bad], np.float32), 4, 0)

@@ -25,10 +25,15 @@ def check_memories(desc: Gather, memories: Mapping[str, Memory]) -> None:
 
 
 def check_indices(name: str, indices: npt.NDArray[Any], limit: int, axis: int) -> None:
-    """Raise InvalidArguments unless all are from -limit to limit - 1.  axis: NO_AXIS if they choose nothing."""
+    """Raise InvalidArguments unless all are from -limit to limit - 1, which NaN of a kernel is not.
+
+    axis: NO_AXIS if they choose nothing.
+    """
     if not indices.size or (np.minimum.reduce(indices, None) >= -limit and np.maximum.reduce(indices, None) < limit):
         return
-    place = np.argwhere((indices < -limit) | (indices >= limit))[0].tolist()
+    place = np.argwhere(~((indices >= -limit) & (indices < limit)))[0].tolist()
+    value = indices[tuple(place)]
+    found = int(value) if np.isfinite(value) else value
     bits = f"which is read as an integer of {limit.bit_length()} bits"
     reason = f"axis {axis} of src has {limit}" if axis != NO_AXIS else bits
-    raise InvalidArguments(f"{name}{place} is {int(indices[tuple(place)])}, {reason}: use {-limit} to {limit - 1}")
+    raise InvalidArguments(f"{name}{place} is {found}, {reason}: use {-limit} to {limit - 1}")
