@@ -60,7 +60,7 @@ class LearnsParameters:
         made = (output for node in self._nodes for output in node.outputs if output)
         known = [*self._inputs, *self._constants, *made]
         if not isinstance(name, str) or name not in known:
-            raise InvalidArguments(f"{shown(name)} is no value of the graph: {did_you_mean(str(name), known)}")
+            raise InvalidArguments(f"{shown(name)} is no value of the graph: {did_you_mean(shown(name), known)}")
         return Symbol(self, name)
 
     @property

@@ -63,6 +63,8 @@ def limit_of(max_error: Any, feeds: Any) -> ErrorLimit | None:
             raise InvalidArguments("feeds are inputs by which max_error is kept: say max_error=, or leave them out")
         return None
     is_number = isinstance(max_error, int | float | np.floating) and not isinstance(max_error, bool)
+    if isinstance(max_error, np.floating):
+        max_error = float(max_error)  # the largest double is too large for numpy's smaller types
     if not (is_number and 0 < max_error <= float_info.max):
         raise InvalidArguments(f"max_error must be a positive share of the largest value, not {shown(max_error)}")
     if not isinstance(feeds, Mapping):

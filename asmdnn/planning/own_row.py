@@ -69,7 +69,8 @@ def kept(isa: str) -> Row:
 
 def keep(isa: str, row: Row) -> None:
     """Store a row for this CPU, in the place of the one before; an empty one removes it.  Raises OSError."""
-    import json
+    with importing():
+        import json
 
     table: dict[str, Any] = {}
     with suppress(OSError, ValueError, RecursionError):

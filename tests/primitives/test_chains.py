@@ -127,17 +127,27 @@ def test_all_chains(isa: str, desc: Description) -> None:
         assert compare(desc, chain, isa, dtype)
 
 
+def of_few_bits() -> tuple[tuple[Description, dnn.Attr], ...]:
+    """What only elements that share a byte, and scales by groups, bring: tests of their own compare results."""
+    src, weights, dst = (dnn.MemoryDesc(dims, dnn.f32, "ab") for dims in ((3, 64), (64, 32), (3, 32)))
+    few, groups = dnn.MemoryDesc(weights.dims, dnn.s4, "ab"), {"weights": (32, 1)}
+    bytes_of = dnn.MemoryDesc(weights.dims, dnn.s8, "ab")
+    by_groups = dnn.Attr(scales={"weights": 3}, groups=groups)
+    return (dnn.Reorder(weights, few), dnn.Attr()), (dnn.MatMul(src, bytes_of, dst), by_groups)
+
+
 def test_problems_are_of_every_kind_that_takes_post_ops_and_of_every_implementation() -> None:
     """A new kind, and a new way to compute one, need a problem here."""
     takes: set[type] = set()
     words: dict[bool, set[tuple[str, str]]] = {True: set(), False: set()}  # of plans, of refusals
-    for desc in (*WITH_POST_OPS, *others()):
-        for attr in (dnn.Attr(), dnn.Attr([dnn.Eltwise("linear", 2.0, 10.0)])):
-            folder = type(desc).__module__.split(".")[2]
-            for answer in dnn.implementations(desc, attr, engine("avx2")):
-                is_plan = isinstance(answer, dnn.PrimitiveDesc)
-                words[is_plan] |= {(folder, word) for word in answer.implementation.rpartition(":")[0].split("+")}
-                takes |= {type(desc)} if is_plan and attr.post_ops else set()
+    attrs = dnn.Attr(), dnn.Attr([dnn.Eltwise("linear", 2.0, 10.0)])
+    asked = [(desc, attr) for desc in (*WITH_POST_OPS, *others()) for attr in attrs]
+    for desc, attr in (*asked, *of_few_bits()):
+        folder = type(desc).__module__.split(".")[2]
+        for answer in dnn.implementations(desc, attr, engine("avx2")):
+            is_plan = isinstance(answer, dnn.PrimitiveDesc)
+            words[is_plan] |= {(folder, word) for word in answer.implementation.rpartition(":")[0].split("+")}
+            takes |= {type(desc)} if is_plan and attr.post_ops else set()
     assert takes == {type(desc) for desc in WITH_POST_OPS}
     assert {type(desc) for desc in (*WITH_POST_OPS, *others())} == set(kinds())
     assert words[False] <= words[True]

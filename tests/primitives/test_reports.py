@@ -112,9 +112,9 @@ def test_refusals_when_nobody_accepts(capsys: pytest.CaptureFixture[str]) -> Non
     src = dnn.MemoryDesc((2, 12, 5, 5), dnn.u8, "nchw")
     with pytest.raises(Unimplemented):
         dnn.primitive_desc(dnn.Reorder(src, dnn.MemoryDesc(src.dims, dnn.u8, strides=(0, 25, 5, 1))), engine=AVX2)
-    (refused,) = lines(capsys.readouterr().out, "dispatch")
-    assert refused.primitive == "reorder"
-    assert "overlap" in refused.exec_time
+    refused = lines(capsys.readouterr().out, "dispatch")  # one for each implementation
+    assert {line.primitive for line in refused} == {"reorder"}
+    assert any("overlap" in line.exec_time for line in refused)
 
 
 def random_command(rng: random.Random) -> list[str]:

@@ -60,7 +60,7 @@ class CompensationSpec:
 
     @property
     def name(self) -> str:
-        repeats = f"_r{self.repeats}by{self.repeat_step}" if self.repeats > 1 else ""
+        repeats = f"_r{self.repeats}by{self.repeat_step}".replace("-", "m") if self.repeats > 1 else ""
         repeats += "" if self.factor == FACTOR else f"_times{self.factor}"
         steps = f"s{self.src_step}{repeats}_d{self.dst_step}"
         return f"compensation_s8_{self.outputs}x{self.dense}_{steps}__{self.isa}"
