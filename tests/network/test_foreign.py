@@ -9,8 +9,8 @@ import asmdnn as dnn
 from asmdnn.errors import AsmdnnError
 from tests.network.nets import engine, random
 
-onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
+onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
+onnxruntime = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
 pytestmark = pytest.mark.isa("avx2")
 DOMAIN = "com.microsoft"
 

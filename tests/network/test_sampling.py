@@ -8,8 +8,8 @@ import pytest
 import asmdnn as dnn
 from tests.network.nets import engine, random
 
-onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
+onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
+onnxruntime = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
 pytestmark = pytest.mark.isa("avx2")
 TYPES = {"float32": 1, "int64": 7, "int32": 6}
 

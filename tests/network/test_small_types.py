@@ -11,7 +11,7 @@ from asmdnn.network.element_types import EXTENSIONS, PACKED_BITS, extension_type
 from tests.network import wire
 from tests.network.nets import engine
 
-ml_dtypes = pytest.importorskip("ml_dtypes")
+ml_dtypes = pytest.importorskip("ml_dtypes", reason="numpy types of bf16 and fewer bits: pip install ml_dtypes")
 pytestmark = pytest.mark.isa("avx2")
 FLOATS = {code: name for code, name in EXTENSIONS.items() if name.startswith("float8") and "e8m0" not in name}
 SMALL = {code: name for code, name in EXTENSIONS.items() if code in PACKED_BITS}

@@ -8,7 +8,7 @@ import pytest
 import asmdnn as dnn
 from tests.network.nets import engine, random
 
-onnx = pytest.importorskip("onnx")
+onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
 pytestmark = pytest.mark.isa("avx2")
 
 

@@ -134,7 +134,7 @@ def test_steps_are_those_of_the_definition(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["momentum", "nesterov", "adam", "adamw"])
 def test_steps_are_those_of_torch(name: str) -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="the torch extra")
     made = {
         "momentum": lambda p: torch.optim.SGD(p, 0.1, momentum=0.9),
         "nesterov": lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, nesterov=True, weight_decay=0.05),

@@ -276,7 +276,7 @@ def test_models_with_what_was_learned(tmp_path: Path) -> None:
     path, wanted = tmp_path / "model.onnx", reader_of(g, scores, step)
     step.export(path)
     np.testing.assert_allclose(dnn.load_onnx(path, engine=engine())(feeds(9)["x"]), wanted, rtol=1e-5, atol=1e-6)
-    ort = pytest.importorskip("onnxruntime")
+    ort = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
     (theirs,) = ort.InferenceSession(str(path)).run(None, {"x": feeds(9)["x"]})
     np.testing.assert_allclose(theirs, wanted, rtol=1e-4, atol=1e-5)
     tuned = dnn.Graph.from_onnx(path, train=["he*"])
