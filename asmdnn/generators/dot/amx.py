@@ -18,7 +18,7 @@ from typing import Final
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint
-from asmdnn.generators.dot.amx_rows import Finish, Steps
+from asmdnn.generators.dot.amx_rows import Finish, Rounds
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, MatmulTile
 from asmdnn.generators.functions.chain import names_of_operands, words_of
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
@@ -66,7 +66,7 @@ class AmxTileSpec:
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
-        cut = RowCut.of(self.tile.rows)
+        cut = EqualTiles.of(self.tile.rows)
         block = min(BLOCK_TILES, cut.tiles), min(self.tile.panel_vectors, self.tile.vectors)
         whole = self.tile.depth * self.tile.types.src.size_bytes // TILE_ROW_BYTES
         with configured(asm, cut.size, block, (whole, self.tile.steps - whole * TILE_GROUPS)) as tiles:
@@ -75,7 +75,7 @@ class AmxTileSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class RowCut:
+class EqualTiles:
     """Rows as so many tiles of one size; `again` of the last one are rows of the one before."""
 
     tiles: int
@@ -83,7 +83,7 @@ class RowCut:
     again: int
 
     @classmethod
-    def of(cls, rows: int) -> "RowCut":
+    def of(cls, rows: int) -> "EqualTiles":
         tiles = -(-rows // TILE_ROWS)
         size = -(-rows // tiles)
         return cls(tiles, size, tiles * size - rows)
@@ -92,7 +92,7 @@ class RowCut:
 class AmxCode:
     """The code of a call; pointers stay in registers, and are at the rows and columns of the next block."""
 
-    def __init__(self, tile: MatmulTile, cut: RowCut, v: Vector, tiles: TileRegisters) -> None:
+    def __init__(self, tile: MatmulTile, cut: EqualTiles, v: Vector, tiles: TileRegisters) -> None:
         assert tile.depth and tile.padded and not (tile.scaled or tile.packs) and tile.items.count == 1
         self.tile, self.cut, self.v, self.asm, self.tiles = tile, cut, v, v.asm, tiles
         self.pointers: dict[int, Register] = {}
@@ -171,7 +171,7 @@ class AmxCode:
         depth_bytes = TILE_GROUPS * tile.weights_row_bytes
         at_src = [mem(self.src, row * tile.src_row_bytes, index=self.src_step) for row in rows]
         at_weights = [mem(self.weights, j * TILE_ROW_BYTES, index=self.group_step) for j in range(vectors)]
-        steps = Steps(asm, {self.src: TILE_ROW_BYTES, self.weights: depth_bytes})
+        steps = Rounds(asm, {self.src: TILE_ROW_BYTES, self.weights: depth_bytes})
         if tiles.whole is not None:
             with steps.loop(self.whole_tiles, stays=tiles.last is None):
                 multiply_tiles(asm, tile.types, acc, tiles.whole, (at_src, at_weights))

@@ -14,7 +14,7 @@ from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.types import s32
 
 
-class Steps:
+class Rounds:
     """Pointers that move on by some bytes in every round of a loop."""
 
     def __init__(self, asm: Assembler, bytes_of: Mapping[Register, int]) -> None:
