@@ -10,8 +10,9 @@ from math import prod
 from typing import Any
 
 from asmdnn.isa.dot import BF16, levels_of
-from asmdnn.isa.levels import LEVELS, isa_of
+from asmdnn.isa.levels import AVX512_CORE_AMX, LEVELS, isa_of
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
@@ -54,13 +55,20 @@ def with_widening(
         plan, native = (first(planners, desc, attr, each) for each in (below_pairs(engine), engine))
         if plan is None:
             return
-        most = None if native is None else int(native.cycles * numbers.bf16_cycles)
+        most = None if native is None else cycles_of_fma(native, numbers)
         if most is not None and plan.cycles >= most:
             yield Refusal(plan.implementation, f"{plan.cycles} cycles are expected, {most} of pairs of bf16")
         else:
             yield plan
 
     return widened, *planners
+
+
+def cycles_of_fma(plan: Plan, numbers: ProductTuning) -> int:
+    """The expected cycles of a plan that multiplies bf16, which count its pairs as multiplies of f32; tiles have their
+    own."""
+    by_tiles = any(spec.isa == AVX512_CORE_AMX.name for spec in plan.specs)
+    return plan.cycles if by_tiles else int(plan.cycles * numbers.bf16_cycles)
 
 
 def first(planners: tuple[Planner[Any], ...], desc: Any, attr: Attr, engine: Engine) -> Plan | None:
