@@ -10,9 +10,9 @@ from math import prod
 from typing import Any
 
 from asmdnn.isa.dot import BF16, levels_of
-from asmdnn.isa.levels import AVX512_CORE_AMX, LEVELS, isa_of
+from asmdnn.isa.levels import LEVELS, isa_of
+from asmdnn.isa.tiles import tile_level
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
@@ -55,7 +55,7 @@ def with_widening(
         plan, native = (first(planners, desc, attr, each) for each in (below_pairs(engine), engine))
         if plan is None:
             return
-        most = None if native is None else cycles_of_fma(native, numbers)
+        most = None if native is None else cycles_of_fma(native, engine)
         if most is not None and plan.cycles >= most:
             yield Refusal(plan.implementation, f"{plan.cycles} cycles are expected, {most} of pairs of bf16")
         else:
@@ -64,11 +64,12 @@ def with_widening(
     return widened, *planners
 
 
-def cycles_of_fma(plan: Plan, numbers: ProductTuning) -> int:
-    """The expected cycles of a plan that multiplies bf16, which count its pairs as multiplies of f32; tiles have their
-    own."""
-    by_tiles = any(spec.isa == AVX512_CORE_AMX.name for spec in plan.specs)
-    return plan.cycles if by_tiles else int(plan.cycles * numbers.bf16_cycles)
+def cycles_of_fma(plan: Plan, engine: Engine) -> int:
+    """The expected cycles of a plan that multiplies bf16, which count its pairs as multiplies of f32; those of tiles
+    are expected as such."""
+    tiles = tile_level(BF16, engine.isa)
+    by_tiles = any(spec.isa == tiles for spec in plan.specs)
+    return plan.cycles if by_tiles else int(plan.cycles * engine.tuning.products.bf16_cycles)
 
 
 def first(planners: tuple[Planner[Any], ...], desc: Any, attr: Attr, engine: Engine) -> Plan | None:

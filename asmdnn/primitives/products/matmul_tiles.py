@@ -53,11 +53,16 @@ def plan(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     except Unimplemented as reason:
         return refusals(f32_level(engine.isa), str(reason))
     vectors = answers(lambda: job_of(desc, attr, engine, types), dot_level(types, engine.isa))
+    return chain(by_tiles(desc, attr, engine), vectors)
+
+
+def by_tiles(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+    """What tiles of AMX say to it; nothing where they do not multiply these types."""
+    types = multiplied(desc.src.dtype, desc.weights.dtype, engine.isa)
     level = tile_level(types, engine.isa)
     if level is None:
-        return vectors
-    tiles = answers(lambda: job_of(desc, attr, engine, types, tiled=True), level, TILE_STRATEGIES)
-    return chain(tiles, vectors)
+        return iter(())
+    return answers(lambda: job_of(desc, attr, engine, types, tiled=True), level, TILE_STRATEGIES)
 
 
 def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types, tiled: bool = False) -> Job:

@@ -99,7 +99,7 @@ def answers(
             yield Refusal(name, answer.reason)
             continue
         plan = replace(as_passed(answer, desc, engine), implementation=name)
-        cycles = cycles_of_fma(plan, engine.tuning.products)
+        cycles = cycles_of_fma(plan, engine)
         if exact and rounding.src != f32 and cycles >= exact.cycles:
             yield Refusal(name, f"{cycles} cycles are expected, {exact.cycles} of f32")
         else:
