@@ -58,7 +58,7 @@ def answers(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Pl
         if isinstance(answer, Refusal):
             yield Refusal(name, answer.reason)
             continue
-        own = answer.tensors | {name: tensor for name, tensor in tensors.items() if not tensor.is_any}
+        own = {**answer.tensors} | {name: tensor for name, tensor in tensors.items() if not tensor.is_any}
         if desc.weights.is_any:
             own["weights"] = of_matrix(answer.tensors["weights"], desc.weights.dims, order)
         yield replace(answer, tensors={**own, **attr.tensors()}, implementation=name)
