@@ -9,7 +9,7 @@ from functools import cache
 from asmdnn.isa import half_instructions, plain_instructions, vector_instructions
 from asmdnn.isa.forms import Form, matches
 from asmdnn.isa.memory_operand import Operand
-from asmdnn.isa.notation import Row, forms_of, rows_of
+from asmdnn.isa.notation import ManualLine, forms_of, rows_of
 from asmdnn.isa.operands import register
 
 Branch = Callable[[int], bytes] | None
@@ -42,5 +42,5 @@ def is_miscoded(mnemonic: str, operands: Sequence[Operand]) -> bool:
 
 
 @cache
-def _rows() -> dict[str, tuple[Row, ...]]:
+def _rows() -> dict[str, tuple[ManualLine, ...]]:
     return rows_of(vector_instructions.LINES + half_instructions.LINES + plain_instructions.LINES)

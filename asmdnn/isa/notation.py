@@ -46,26 +46,26 @@ _BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _NOTHING: Final = register("r64", 0)  # in the place of an operand that is not there: its bits are 0
 
 
-class Row(NamedTuple):
+class ManualLine(NamedTuple):
     """A line without braces."""
 
     encoding: str
     operands: tuple[str, ...]
 
 
-def rows_of(lines: str) -> dict[str, tuple[Row, ...]]:
+def rows_of(lines: str) -> dict[str, tuple[ManualLine, ...]]:
     """All lines by mnemonic, in their order."""
-    rows: dict[str, tuple[Row, ...]] = {}
+    rows: dict[str, tuple[ManualLine, ...]] = {}
     for line in filter(None, map(str.strip, lines.splitlines())):
         name, encoding, *operands = re.split(" {2,}", line)
         for one in _without_braces(f"{name} {encoding}"):
             mnemonic, _, encoded = one.partition(" ")
-            row = Row(encoded, tuple(operands[0].split(", ")) if operands else ())
+            row = ManualLine(encoded, tuple(operands[0].split(", ")) if operands else ())
             rows[mnemonic] = (*rows.get(mnemonic, ()), row)
     return rows
 
 
-def forms_of(mnemonic: str, row: Row) -> Iterator[Form]:
+def forms_of(mnemonic: str, row: ManualLine) -> Iterator[Form]:
     """The forms of a row: of each length, and with a rounding mode."""
     make = _vector_forms if row.encoding.startswith(("EVEX", "VEX")) else _legacy_forms
     return make(mnemonic, row.encoding, row.operands)
