@@ -35,6 +35,8 @@ OPS: Final = {
     "arrays": "the operands, in order",
     "output_padding": "pixels added at the far side of the result, where several sizes fit: an integer, or one an axis",
     "src": "(time, batch, channels)",
+    "rnn_data_qparams": "scale and shift of rows of u8: a byte stands for (byte - shift) / scale; None: no bytes",
+    "rnn_weights_qparams": "mask, 0 or 24, and scales of weights of s8: a byte stands for byte / scale; None: no bytes",
     "src_iter": "(batch, channels), the state before the first step; zeros if None",
     "k": "how many are wanted; of `lrn`, the constant of the sum",
     "return_indices": "whether the positions of the maxima are returned too",

@@ -27,6 +27,8 @@ sequence's end leave its state as it was, and are zeros in dst_layer.  With two 
 by step: first the rows of step 0 of all sequences, then those of step 1 of the sequences that have one, and so on;
 lengths must be sorted then, the longest first.  From right to left a sequence starts at its own end.
 
+LSTMs and GRUs also take weights of s8 and rows of u8, see qparams.py.
+
 Names are oneDNN's (vanilla_rnn_forward, lstm_forward, gru_forward, lbr_gru_forward), and so is the order of gates.
 """
 
@@ -39,6 +41,7 @@ from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind, finite
+from asmdnn.primitives.recurrent.qparams import DataQparams, WeightsQparams, as_tuples, check_qparams
 from asmdnn.primitives.recurrent.sizes import NDIMS, Sizes, check_lengths, check_tensors, letters_of, sizes_of
 from asmdnn.types import PropKind, RNNActivation, RNNDirection
 
@@ -128,7 +131,23 @@ class VanillaRNNForward(Recurrent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LSTMForward(Recurrent):
+class QuantizedRecurrent(Recurrent):
+    """Layers whose weights may be s8; see qparams.py for both fields, which are oneDNN's attributes of these names."""
+
+    rnn_data_qparams: DataQparams | None = None
+    rnn_weights_qparams: WeightsQparams | None = None
+
+    def __post_init__(self) -> None:
+        Recurrent.__post_init__(self)
+        for name in ("rnn_data_qparams", "rnn_weights_qparams"):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, as_tuples(value))
+        check_qparams(self.rnn_data_qparams, self.rnn_weights_qparams, self.GATES * self.sizes.hidden)
+
+
+@exact
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LSTMForward(QuantizedRecurrent):
     """See the module.  Gates: i, f, c~, o; peephole weights: i, f, o."""
 
     GATES, BIAS_ROWS, NAME = 4, 4, "vanilla_lstm"
@@ -138,8 +157,9 @@ class LSTMForward(Recurrent):
     dst_iter_c: MemoryDesc | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GRUForward(Recurrent):
+@exact
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GRUForward(QuantizedRecurrent):
     """See the module.  Gates: u, r, c~."""
 
     GATES, BIAS_ROWS, NAME = 3, 3, "vanilla_gru"
