@@ -163,6 +163,8 @@ DESCRIPTIONS: Final = {
     "weights_iter": "descriptor of the weights of the recurrent state",
     "weights_peephole": "descriptor of the peephole weights, or None",
     "weights_projection": "descriptor of the projection weights, or None",
+    "rnn_data_qparams": "scale and shift of rows of u8: a byte stands for (byte - shift) / scale; None: no bytes",
+    "rnn_weights_qparams": "mask, 0 or 24, and scales of weights of s8: a byte stands for byte / scale; None: no bytes",
     "src_iter": "descriptor of the states before the first step; zeros if None",
     "src_iter_c": "descriptor of the cells' states before the first step; zeros if None",
     "dst_iter": "descriptor of the states behind the last step, or None",
