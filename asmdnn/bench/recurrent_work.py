@@ -82,20 +82,20 @@ RnnCase = Case[RnnSettings, RnnProblem]
 
 
 @dataclass(frozen=True, slots=True)
-class Bytes:
-    """weights: mask and scales, of every gate and channel."""
+class BytesOfLayer:
+    """weights: scales of every gate and channel."""
 
-    weights: tuple[int, tuple[float, ...]]
+    weights: tuple[float, ...]
 
     @classmethod
-    def of(cls, values: Mapping[str, Floats]) -> "Bytes":
+    def of(cls, values: Mapping[str, Floats]) -> "BytesOfLayer":
         """Scales with which the largest weights fill a byte."""
         both = [np.abs(values[name]).max(axis=(0, 1, 2)) for name in ("weights_layer", "weights_iter")]
         scales = MOST_WEIGHT / np.maximum(*both)
-        return cls((24, tuple(scales.ravel().tolist())))
+        return cls(tuple(scales.ravel().tolist()))
 
     def scales(self, like: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        return np.array(self.weights[1]).reshape(like.shape[3:])
+        return np.array(self.weights).reshape(like.shape[3:])
 
     def stored(self, values: Mapping[str, Floats], state: dnn.DataType) -> dict[str, npt.NDArray[Any]]:
         """Weights and rows as whole numbers, or what these stand for; state: the type of the first one."""
@@ -126,7 +126,7 @@ class RnnWork(TensorWork):
         self.read, self.forward_results = self.sizes.sources(), self.sizes.results()
         self.descs = {name: self._desc(name, dims) for name, dims in (self.read | self.forward_results).items()}
         self.is_backward = settings.dir == "BWD_DW"
-        self.bytes: Bytes | None = None
+        self.bytes: BytesOfLayer | None = None
         self.results = tuple(self.sizes.gradients() if self.is_backward else self.forward_results)
         self.flops = self.sizes.flops * (2 if self.is_backward else 1)
         self.internal = ("workspace",) if settings.dir == "FWD_D" else ()
@@ -136,7 +136,7 @@ class RnnWork(TensorWork):
         if self.is_backward:
             self.desc = backward.description(settings.alg, self.descs, words)
             return
-        self.bytes = Bytes.of(filled(self.read)) if TYPES[settings.cfg]["weights_layer"] == dnn.s8 else None
+        self.bytes = BytesOfLayer.of(filled(self.read)) if TYPES[settings.cfg]["weights_layer"] == dnn.s8 else None
         if self.bytes:
             words |= {"rnn_data_qparams": DATA_QPARAMS, "rnn_weights_qparams": self.bytes.weights}
         self.desc = DESCRIPTIONS[settings.alg](**self.descs, **words, prop_kind=PROP_KINDS[settings.dir])

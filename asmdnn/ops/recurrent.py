@@ -27,7 +27,7 @@ from asmdnn.primitives.recurrent.description import (
     RecurrentForward,
     VanillaRNNForward,
 )
-from asmdnn.primitives.recurrent.qparams import DataQparams, WeightsQparams, as_tuples
+from asmdnn.primitives.recurrent.qparams import as_tuple
 from asmdnn.types import RNNActivation, RNNDirection, f32, s8, u8
 
 Kind = type[RecurrentForward]
@@ -66,8 +66,8 @@ def gru(
     linear_before_reset: bool = False,
     direction: RNNDirection = LEFT2RIGHT,
     lengths: Sequence[int] = (),
-    rnn_data_qparams: DataQparams | None = None,
-    rnn_weights_qparams: WeightsQparams | None = None,
+    rnn_data_qparams: Sequence[float] = (),
+    rnn_weights_qparams: Sequence[float] = (),
     engine: Engine | None = None,
 ) -> tuple[AnyArray, AnyArray]:
     """A GRU layer: (dst_layer, dst_iter).  See `lstm`; torch's GRU is one with linear_before_reset, of no bytes."""
@@ -87,8 +87,8 @@ def lstm(
     *,
     direction: RNNDirection = LEFT2RIGHT,
     lengths: Sequence[int] = (),
-    rnn_data_qparams: DataQparams | None = None,
-    rnn_weights_qparams: WeightsQparams | None = None,
+    rnn_data_qparams: Sequence[float] = (),
+    rnn_weights_qparams: Sequence[float] = (),
     engine: Engine | None = None,
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """An LSTM layer: (dst_layer, dst_iter, dst_iter_c), new arrays of src's type, dst_iter_c of f32.
@@ -97,8 +97,8 @@ def lstm(
     weights: arrays of these types, all that are multiplied of one, by the names of LSTMForward's arguments, whose first
     dim, layers, is 1: what `asmdnn.recurrent` makes of torch's and ONNX's; or what `pack_recurrent` made of them.
     Plain ones are packed in every call.  src_iter, src_iter_c: (1, directions, sequences, channels), zeros if absent.
-    rnn_data_qparams, rnn_weights_qparams: scale and shift of src of u8, mask and scales of weights of s8, as
-    LSTMForward has them.
+    rnn_data_qparams, rnn_weights_qparams: scale and shift of src of u8, scales of weights of s8, as LSTMForward has
+    them.
     Raises InvalidArguments for what does not fit, Unimplemented without AVX2.
     """
     arguments = {"src_layer": src, **weights_of("lstm", weights), "src_iter": src_iter, "src_iter_c": src_iter_c}
@@ -110,7 +110,8 @@ def lstm(
 def qparams(cell: str, data: Any, weights: Any) -> dict[str, Any]:
     """What bytes stand for, if that is said.  Raises InvalidArguments for a cell that takes none."""
     given = {"rnn_data_qparams": data, "rnn_weights_qparams": weights}
-    found = {name: as_tuples(value) for name, value in given.items() if value is not None}
+    pairs = {name: as_tuple(value) for name, value in given.items()}
+    found = {name: given[name] if pair is None else pair for name, pair in pairs.items() if pair != ()}
     if found and cell == "lbr_gru":
         raise InvalidArguments(f"{next(iter(found))} is given with linear_before_reset=True, which takes no bytes")
     return found
@@ -254,5 +255,5 @@ def packed_formats(kind: Kind, arrays: Mapping[str, AnyArray], engine: Engine | 
     more = {"direction": LEFT2RIGHT if directions == 1 else "bidirectional_concat", "lengths": ()}
     fields: dict[str, Any] = {**descs, "dst_layer": outputs_of(kind, descs, more)["dst_layer"], **more}
     if weights.dtype == s8 and issubclass(kind, QuantizedRecurrent):  # formats depend on no scale
-        fields |= {"rnn_data_qparams": (1.0, 0.0), "rnn_weights_qparams": (0, (1.0,))}
+        fields |= {"rnn_data_qparams": (1.0, 0.0), "rnn_weights_qparams": (1.0,)}
     return dict(primitive_desc(kind(**fields), engine=engine).plan.tensors)

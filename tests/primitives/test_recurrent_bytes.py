@@ -37,15 +37,15 @@ def engine(isa: Any) -> dnn.Engine:
 
 
 def described(
-    kind: Any, sizes: tuple[int, int, int, int], *more: Any, floats: Any = (), mask: int = 24, **words: Any
+    kind: Any, sizes: tuple[int, int, int, int], *more: Any, floats: Any = (), one: bool = False, **words: Any
 ) -> Any:
     """A layer of bytes; rows in `floats` are f32."""
     plain = describe(kind, sizes, *more, **words)
     types = dict.fromkeys(ROWS, dnn.u8) | dict.fromkeys(PRODUCTS, dnn.s8) | dict.fromkeys(floats, dnn.f32)
     tensors = {name: of_type(x, types.get(name, dnn.f32)) for name, x in plain.tensors().items()}
-    count = kind.GATES * sizes[3] if mask else 1
+    count = 1 if one else kind.GATES * sizes[3]
     scales = tuple(np.random.default_rng(1).uniform(80, 120, count).tolist())
-    return replace(plain, **tensors, rnn_data_qparams=DATA, rnn_weights_qparams=(mask, scales))
+    return replace(plain, **tensors, rnn_data_qparams=DATA, rnn_weights_qparams=scales)
 
 
 def data_of(desc: Any) -> Arrays:
@@ -70,8 +70,8 @@ def real(desc: Any, name: str, numbers: Any) -> Any:
         return (numbers.astype(np.float64) - SHIFT) / SCALE
     if dtype != dnn.s8:
         return numbers
-    mask, scales = desc.rnn_weights_qparams
-    return numbers / (np.array(scales).reshape(numbers.shape[3:]) if mask else scales[0])
+    scales = np.array(desc.rnn_weights_qparams)
+    return numbers / (scales.reshape(numbers.shape[3:]) if len(scales) > 1 else scales)
 
 
 def answer(desc: Any, data: Arrays) -> dict[str, Bounded]:
@@ -93,7 +93,7 @@ def test_directions_and_layers(kind: type, isa: str) -> None:
         for desc in (
             described(kind, (3, 4, 5, 21), 2, direction),
             described(kind, (2, 1, 7, 40), 1, direction, False, False),
-            described(kind, (3, 2, 5, 8), 1, direction, floats=FLOATS, mask=0),
+            described(kind, (3, 2, 5, 8), 1, direction, floats=FLOATS, one=True),
             described(kind, (2, 7, 6, 33), 1, direction, floats=("src_layer", "dst_iter")),
         ):
             pd = dnn.primitive_desc(desc, engine=engine(isa))
@@ -146,8 +146,8 @@ def test_arrays() -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"rnn_data_qparams": None}, "weights_layer is s8, and rnn_data_qparams is None: it says what bytes stand for"),
-        ({"rnn_weights_qparams": None}, "weights_layer is s8, and rnn_weights_qparams is None"),
+        ({"rnn_data_qparams": ()}, "weights_layer is s8, and rnn_data_qparams is not given: it says what bytes stand"),
+        ({"rnn_weights_qparams": ()}, "weights_layer is s8, and rnn_weights_qparams is not given"),
         ({"prop_kind": dnn.PropKind.forward_training}, "weights_layer is s8, which inference takes"),
         ({"lengths": (3, 2)}, "weights_layer is s8, which sequences of equal lengths take"),
         ({"bias": dnn.MemoryDesc((1, 1, 4, 8), dnn.bf16, "ldgo")}, "bias is bf16, with weights of s8 it is f32"),
@@ -166,10 +166,10 @@ def test_refusals(change: dict[str, Any], says: str) -> None:
         ({"rnn_data_qparams": (1.0, 0.5)}, "rnn_data_qparams has the shift 0.5: zero points of u8 are whole, 0 to 255"),
         ({"rnn_data_qparams": (float("nan"), 0.0)}, "rnn_data_qparams must be a scale above 0"),
         ({"rnn_data_qparams": "scale"}, "rnn_data_qparams must be a scale above 0"),
-        ({"rnn_weights_qparams": (8, (1.0,) * 4)}, "rnn_weights_qparams has the mask 8: it is 0, or 24"),
-        ({"rnn_weights_qparams": (24, (1.0,) * 4)}, "rnn_weights_qparams has 4 scales, with mask 24 they are 32"),
-        ({"rnn_weights_qparams": (0, (-1.0,))}, "rnn_weights_qparams has the scale -1.0 at 0: scales are above 0"),
-        ({"rnn_weights_qparams": 7}, "rnn_weights_qparams must be a mask and a tuple of scales"),
+        ({"rnn_weights_qparams": (1.0,) * 4}, "rnn_weights_qparams has 4 scales: it has 1, or 32, of every gate"),
+        ({"rnn_weights_qparams": (-1.0,)}, "rnn_weights_qparams has the scale -1.0 at 0: scales are above 0"),
+        ({"rnn_weights_qparams": (float("inf"),)}, "rnn_weights_qparams has the scale inf at 0"),
+        ({"rnn_weights_qparams": 7}, "rnn_weights_qparams must be scales, not 7"),
     ],
 )
 def test_numbers_that_say_nothing(change: dict[str, Any], says: str) -> None:
@@ -188,3 +188,5 @@ def test_kinds_and_directions_that_have_no_bytes() -> None:
     with pytest.raises(dnn.InvalidArguments, match="rnn_data_qparams is given with linear_before_reset=True"):
         dnn.ops.gru(src, {name: np.zeros((1, 1, 5, 3, 5), np.int8) for name in PRODUCTS}, linear_before_reset=True,
                     rnn_data_qparams=DATA)  # fmt: skip
+    with pytest.raises(dnn.InvalidArguments, match="rnn_data_qparams must be a scale above 0 and a shift, not 'x'"):
+        dnn.ops.gru(src, {name: np.zeros((1, 1, 5, 3, 5), np.int8) for name in PRODUCTS}, rnn_data_qparams="x")  # type: ignore[arg-type]

@@ -31,7 +31,8 @@ LSTM_ORDER = (
 ORDER = ("src_layer", "src_iter", "weights_layer", "weights_iter", "bias", "dst_layer", "dst_iter")
 FUNCTIONS = {"VANILLA_RNN": "vanilla_rnn", "VANILLA_LSTM": "lstm", "VANILLA_GRU": "gru", "LBR_GRU": "lbr_gru"}
 
-Qparams = tuple[tuple[float, float], tuple[int, tuple[float, ...]]]
+Qparams = tuple[tuple[float, float], tuple[float, ...]]
+GATES_AND_CHANNELS = 24  # the mask of their dims in weights
 
 
 def onednn_rnn(
@@ -106,12 +107,11 @@ def _forward(words: LayerWords, qparams: Qparams | None) -> Callable[[OnednnPrim
 def _attributes(peer: OnednnPrimitive, qparams: Qparams) -> Any:
     """The handle of attributes that say what bytes stand for."""
     lib, check = peer.lib, load().check
-    data, (mask, scales) = qparams
+    data, scales = qparams
     handle = peer.own(lib.dnnl_primitive_attr_create, lib.dnnl_primitive_attr_destroy)
     check(lib.dnnl_primitive_attr_set_rnn_data_qparams(handle, *data), "rnn_data_qparams")
-    check(
-        lib.dnnl_primitive_attr_set_rnn_weights_qparams(handle, len(scales), mask, list(scales)), "rnn_weights_qparams"
-    )
+    set_scales = lib.dnnl_primitive_attr_set_rnn_weights_qparams
+    check(set_scales(handle, len(scales), GATES_AND_CHANNELS, list(scales)), "rnn_weights_qparams")
     return handle
 
 

@@ -21,7 +21,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import NO_ATTR
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward, plan_forward
-from asmdnn.primitives.recurrent.qparams import ROWS, DataQparams, WeightsQparams
+from asmdnn.primitives.recurrent.qparams import ROWS, Qparams
 from asmdnn.primitives.reorder.compensation import add_compensation, compensation_desc
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, copy_of
 from asmdnn.primitives.shapes.formats import row_major
@@ -62,9 +62,9 @@ def words_of(array: NDArray[Any]) -> Int64:
     return np.frombuffer(data + bytes(-len(data) % WORD_BYTES), np.int64)
 
 
-def scales_of(data: DataQparams, weights: WeightsQparams, gates: int, hidden: int) -> Int64:
+def scales_of(data: Qparams, weights: Qparams, gates: int, hidden: int) -> Int64:
     """f32[gates, hidden]: what 1 of a sum of products of bytes stands for."""
-    factors = 1 / (np.float64(data[0]) * np.array(weights[1], np.float64))
+    factors = 1 / (np.float64(data[0]) * np.array(weights, np.float64))
     factors = factors.reshape(gates, hidden) if len(factors) > 1 else np.broadcast_to(factors, (gates, hidden))
     return words_of(factors.astype(np.float32))
 
@@ -75,11 +75,11 @@ def zero_state(like: MemoryDesc, sequences: int, channels: int, shift: int) -> t
     return desc, words_of(np.full(sequences * channels, shift, np.uint8))
 
 
-@dataclass(frozen=True, slots=True)
-class Linear:
+@dataclass(frozen=True, slots=True, eq=False)
+class BytesToFloats:
     """Between bytes and what they stand for."""
 
-    data: DataQparams
+    data: Qparams
     engine: Engine
 
     def plan(self, dims: tuple[int, ...], src: DataType, dst: DataType) -> Plan:
@@ -92,12 +92,12 @@ class Linear:
         return answer
 
 
-def between_floats(plan: Plan, passed: Mapping[str, MemoryDesc], data: DataQparams, engine: Engine) -> Plan:
+def between_floats(plan: Plan, passed: Mapping[str, MemoryDesc], data: Qparams, engine: Engine) -> Plan:
     """`plan`, of bytes, for a caller who passes some rows as f32."""
     floats = {name: row_major(x.dims, x) for name, x in passed.items() if name in ROWS and x.dtype == f32}
     if not floats:
         return plan
-    assembly, linear = Assembly(engine.tuning, engine.isa), Linear(data, engine)
+    assembly, linear = Assembly(engine.tuning, engine.isa), BytesToFloats(data, engine)
     places = {name: View(copy_of(name)) for name in floats}
     for name, desc in floats.items():
         if name not in plan.outputs:

@@ -41,7 +41,7 @@ from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind, finite
-from asmdnn.primitives.recurrent.qparams import DataQparams, WeightsQparams, as_tuples, check_qparams
+from asmdnn.primitives.recurrent.qparams import checked_data, checked_scales
 from asmdnn.primitives.recurrent.sizes import NDIMS, Sizes, check_lengths, check_tensors, letters_of, sizes_of
 from asmdnn.types import PropKind, RNNActivation, RNNDirection
 
@@ -130,19 +130,19 @@ class VanillaRNNForward(Recurrent):
         Recurrent.__post_init__(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@exact
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class QuantizedRecurrent(Recurrent):
     """Layers whose weights may be s8; see qparams.py for both fields, which are oneDNN's attributes of these names."""
 
-    rnn_data_qparams: DataQparams | None = None
-    rnn_weights_qparams: WeightsQparams | None = None
+    rnn_data_qparams: tuple[float, ...] = ()
+    rnn_weights_qparams: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         Recurrent.__post_init__(self)
-        for name in ("rnn_data_qparams", "rnn_weights_qparams"):
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, as_tuples(value))
-        check_qparams(self.rnn_data_qparams, self.rnn_weights_qparams, self.GATES * self.sizes.hidden)
+        object.__setattr__(self, "rnn_data_qparams", checked_data(self.rnn_data_qparams))
+        scales = checked_scales(self.rnn_weights_qparams, self.GATES * self.sizes.hidden)
+        object.__setattr__(self, "rnn_weights_qparams", scales)
 
 
 @exact

@@ -22,7 +22,7 @@ def factors_of(desc: RecurrentForward, engine: Engine) -> Types:
     tensors = desc.tensors()
     weights = tensors["weights_layer"].dtype
     if weights == s8:
-        data, scales = (getattr(desc, name, None) for name in ("rnn_data_qparams", "rnn_weights_qparams"))
+        data, scales = (getattr(desc, name, ()) for name in ("rnn_data_qparams", "rnn_weights_qparams"))
         check_bytes(tensors, data, scales, why_no_bytes(desc))
         return U8S8
     for name, tensor in tensors.items():

@@ -50,7 +50,6 @@ def stages_of(desc: RecurrentForward, starts: bool) -> Iterator[Multiplied]:
 
 def bytes_of(desc: RecurrentForward) -> tuple[float, ...]:
     """Scale and shift of rows of bytes, if weights are s8."""
-    if desc.weights_layer.dtype != s8 or not isinstance(desc, QuantizedRecurrent) or desc.rnn_data_qparams is None:
+    if desc.weights_layer.dtype != s8 or not isinstance(desc, QuantizedRecurrent):
         return ()
-    scale, shift = desc.rnn_data_qparams
-    return float(scale), float(shift)
+    return desc.rnn_data_qparams
