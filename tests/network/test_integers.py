@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.errors import AsmdnnError
 from asmdnn.network.lowering.forms import ONE, ZERO, Reading, ScaledSum, Sealing, read
 from tests.network.nets import engine, reference
 
