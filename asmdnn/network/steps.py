@@ -241,7 +241,7 @@ class Steps(TypedValues, ValuesOfIndices):
                 self.define(name, made)
         (output, result), *others = results.items()
         further = tuple((value, argument) for argument, value in others if value)
-        self.steps.append(NetworkStep(label, pd, buffers, tuple(nodes), result, output, further))
+        self.steps.append(NetworkStep(label, pd, buffers, tuple(nodes), result, output, further=further))
 
     def define(self, name: str, place: Place) -> None:
         """From now on the value is there, with its own dims."""
