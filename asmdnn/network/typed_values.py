@@ -16,9 +16,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.shapes.formats import dense_like, of_type
-from asmdnn.types import DataType, bf16, f16, f32
-
-NARROW = (bf16, f16)
+from asmdnn.types import DataType, f32
 
 
 class TypedValues:

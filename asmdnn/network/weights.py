@@ -7,10 +7,9 @@ import numpy as np
 
 from asmdnn.memory import Memory
 from asmdnn.network.arrays import Array
+from asmdnn.network.buffers import NARROW, Weight
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.running import PAGE_BYTES
-from asmdnn.network.steps import Weight
-from asmdnn.network.typed_values import NARROW
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reordering import reorder
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.buffers import NARROW
 from asmdnn.network.descriptors import any_format, stored
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.fusion.scaling import operands_of
@@ -14,10 +15,10 @@ from asmdnn.network.lowering.frames import is_frames, lower_frames
 from asmdnn.network.lowering.given_weights import has_given_weights, lower_given
 from asmdnn.network.lowering.integer_tail import AnyTail, Start, tail_of
 from asmdnn.network.lowering.integers import bias_of, cheapest_way, is_product_of_integers, source_of, weights_of
+from asmdnn.network.lowering.lowering import ImageFormats, Lowering
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.products import transposed_window
 from asmdnn.network.steps import Place, Steps
-from asmdnn.network.typed_values import NARROW
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
@@ -223,4 +224,4 @@ def adjoint(weights: Array, groups: int) -> Array:
     return np.concatenate(parts)
 
 
-LOWERINGS = {"Conv": lower_conv, "ConvTranspose": lower_conv}
+LOWERINGS = dict.fromkeys(("Conv", "ConvTranspose"), Lowering(lower_conv, ImageFormats.CHOOSES))
