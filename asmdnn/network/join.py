@@ -43,11 +43,11 @@ def join(steps: Steps, outputs: Mapping[str, str]) -> JoinedPlan:
         places |= {name: View(constants.name(array)) for name, array in plan.constants.items()}
         phases += [phase.on(places) for phase in own_phases]
     tensors = tensors_of(steps, outputs)
-    memory = steps.memory
-    scratch |= {name: size for name, size in memory.sizes.items() if name not in renamed and name not in memory.parts}
+    buffers = steps.memory
+    scratch |= {name: size for name, size in buffers.sizes.items() if name not in renamed and name not in buffers.parts}
     joined = of_one_width(phases or [nothing(1)])
     plan = Plan("network", joined, tensors, constants.arrays, scratch, tuple(outputs), per_part=tuple(per_part))
-    return JoinedPlan(plan, tuple(work.views for work in works), tuple(steps.memory.weights), states)
+    return JoinedPlan(plan, tuple(work.views for work in works), tuple(buffers.weights), states)
 
 
 def work_of(steps: Steps, step: NetworkStep, renamed: Mapping[str, str]) -> StepWork:
