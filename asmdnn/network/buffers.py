@@ -24,7 +24,7 @@ class Weight:
     array: Array
 
 
-class Inside(NamedTuple):
+class BufferPart(NamedTuple):
     """A part of another buffer, so many bytes behind its start."""
 
     buffer: str
@@ -38,7 +38,7 @@ class NetworkBuffers:
     taken: Collection[str]
     weights: dict[str, Weight] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
-    parts: dict[str, Inside] = field(default_factory=dict)
+    parts: dict[str, BufferPart] = field(default_factory=dict)
 
     def branch(self) -> "NetworkBuffers":
         """Those that go on from here by themselves."""
@@ -69,7 +69,7 @@ class NetworkBuffers:
         same = MemoryDesc(part.dims, part.dtype, strides=part.strides, inner_blocks=part.inner_blocks)
         if not self.owns(place) or place.desc != same or whole.buffer == place.buffer:
             return False
-        self.parts[place.buffer] = Inside(whole.buffer, part.offset0 * part.dtype.size_bytes)
+        self.parts[place.buffer] = BufferPart(whole.buffer, part.offset0 * part.dtype.size_bytes)
         return True
 
     def located(self, buffer: str) -> View:
