@@ -1,7 +1,7 @@
 """What the CPU at hand is and can do, asked once a process.
 
-A feature counts only if the operating system saves the registers it needs, as XCR0 says.  Tile registers need a
-permission of the kernel besides (arch_prctl(ARCH_REQ_XCOMP_PERM)), asked for by whoever is about to use them.
+A feature counts only if the operating system saves the registers it needs, as XCR0 says.  Those of tile registers count
+only if Linux also permits this process to use them (arch_prctl(ARCH_REQ_XCOMP_PERM)), which is asked for here.
 
 Source: Intel manual, volume 2, CPUID; AMD manual, volume 3, appendix E (cache topology).
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, NamedTuple
 
-from asmdnn.isa.cpuid import cpuid, is_x86_64, xcr0
+from asmdnn.isa.cpuid import cpuid, is_x86_64, may_use_tiles, xcr0
 
 _AVX_STATE: Final = 0x06  # XCR0: xmm and ymm
 _AVX512_STATE: Final = 0xE6  # and k, upper halves of zmm0-15, zmm16-31
@@ -104,8 +104,17 @@ def _enabled(bits: Sequence[CpuidBit]) -> frozenset[str]:
     if not is_x86_64():
         return frozenset()
     state = xcr0()
-    found = (feature for feature in bits if cpuid(*feature.leaf)[feature.register] >> feature.bit & 1)
-    return frozenset(feature.name for feature in found if state & feature.state == feature.state)
+    found = [feature for feature in bits if cpuid(*feature.leaf)[feature.register] >> feature.bit & 1]
+    saved = [feature for feature in found if state & feature.state == feature.state]
+    if any(feature.state == _TILE_STATE for feature in saved) and not may_use_tiles():
+        saved = [feature for feature in saved if feature.state != _TILE_STATE]
+    return frozenset(feature.name for feature in saved)
+
+
+def tiles_are_refused() -> bool:
+    """Whether the CPU and the system have tile registers that this process may not use."""
+    has_tiles = any(cpuid(*bit.leaf)[bit.register] >> bit.bit & 1 for bit in _FEATURES if bit.name == "amx_tile")
+    return is_x86_64() and has_tiles and xcr0() & _TILE_STATE == _TILE_STATE and not may_use_tiles()
 
 
 def feature_bits(names: Set[str]) -> list[CpuidBit]:
