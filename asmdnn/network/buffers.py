@@ -11,9 +11,7 @@ from asmdnn.network.descriptors import layout_of
 from asmdnn.network.graph import Array
 from asmdnn.network.place import Place
 from asmdnn.planning.phase import View
-from asmdnn.types import bf16, f16
-
-NARROW = (bf16, f16)
+from asmdnn.types import HALF_FLOATS
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +51,7 @@ class NetworkBuffers:
 
     def add_weight(self, name: str, array: Array, desc: MemoryDesc) -> Place:
         """A constant in a format, packed once."""
-        narrow = desc.dtype in NARROW
+        narrow = desc.dtype in HALF_FLOATS
         key = f"{name} as {desc.dtype} {layout_of(desc)}" if narrow else f"{name} as {layout_of(desc)}"
         data = np.asarray(array, np.float32 if narrow else desc.dtype.numpy)
         self.weights.setdefault(key, Weight(desc, data.reshape(desc.dims)))

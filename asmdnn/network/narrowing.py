@@ -80,7 +80,7 @@ class Narrowing:
             elif group.result in wanted and self.is_carrier(group):
                 wanted.update(name for node in group.nodes for name in node.inputs)
         wanted = {name for name in wanted if name in self.makers and self.may_be_narrow(name)}
-        return StorageTypes(dict.fromkeys(wanted, bf16), frozenset(self.products))
+        return StorageTypes(dict.fromkeys(wanted, bf16), dict.fromkeys(self.products, bf16))
 
     def is_product(self, group: Group) -> bool:
         """Whether its main node multiplies f32 by constants, or is attention."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
-from asmdnn.network.buffers import NARROW, NetworkBuffers
+from asmdnn.network.buffers import NetworkBuffers
 from asmdnn.network.descriptors import (
     any_format,
     channels_last,
@@ -33,7 +33,7 @@ from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import PrimitiveDesc, primitive_desc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.types import DataType, f32
+from asmdnn.types import HALF_FLOATS, DataType, f32
 
 CHANNELS_LAST = 3  # axes that a tensor has at least whose channels may lie behind its pixels
 NUMBERS = (np.float32, np.bool_, np.uint8, np.int8)
@@ -132,7 +132,7 @@ class Steps(TypedValues, ValuesOfIndices):
             return self.memory.add_weight(name, value.data, wanted or row_major(value.shape, stored(value)))
         known = self.places[name]
         if wanted is None:
-            return self.as_type(name, f32) if known[0].desc.dtype in NARROW else known[0]
+            return self.as_type(name, f32) if known[0].desc.dtype in HALF_FLOATS else known[0]
         for place in known:
             if place.desc == wanted:
                 return place
@@ -141,7 +141,7 @@ class Steps(TypedValues, ValuesOfIndices):
     def plain(self, name: str, dtype: DataType | None = None) -> Place:
         """A value in row-major order, dense or a part of something dense, of a type, or else f32 or bytes."""
         for place in self.places.get(name, ()):
-            fits = place.desc.dtype not in NARROW if dtype is None else place.desc.dtype == dtype
+            fits = place.desc.dtype not in HALF_FLOATS if dtype is None else place.desc.dtype == dtype
             if fits and is_row_major(place.desc):
                 return Place(place.buffer, row_major(place.desc.dims, place.desc.dtype))
         return self.place(name, row_major(self.shape(name), dtype or stored(self.value(name))))

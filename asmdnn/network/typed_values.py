@@ -44,6 +44,10 @@ class TypedValues:
         """Whether the product whose group makes a value is of narrow operands."""
         return name in self.storage.products
 
+    def factor_type(self, name: str) -> DataType:
+        """What the product whose group makes a value multiplies."""
+        return self.storage.products.get(name, f32)
+
     def kept(self, name: str) -> Place:
         """Where a value lies, in the type in which it was made."""
         return self.places[name][0] if name in self.places else self.place(name)

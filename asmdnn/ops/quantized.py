@@ -18,10 +18,10 @@ from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.primitive import Primitive
-from asmdnn.types import DATA_TYPES, AccumulationMode, DataType, FpMathMode, bf16, f16, f32, s32
+from asmdnn.types import DATA_TYPES, HALF_FLOATS, AccumulationMode, DataType, FpMathMode, f32, s32
 
-TYPED = frozenset(("float16", "bfloat16", "int8", "uint8", "f16", "bf16", "s8", "u8", "s4", "u4"))  # numpy's and ours
-ROUNDED = (bf16, f16)  # what an fpmath_mode makes of f32 weights
+OF_HALVES = (name for t in HALF_FLOATS for name in (t.name, t.extension or np.dtype(t.numpy).name))
+TYPED = frozenset((*OF_HALVES, "int8", "uint8", "s8", "u8", "s4", "u4"))  # numpy's names and ours
 Modes = tuple[FpMathMode, AccumulationMode]
 STRICT: Modes = ("strict", "strict")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -41,7 +41,7 @@ def needs_types(x: Any, w: Any, *others: Any) -> bool:
     are.  others: bias and destination, or None."""
     if not is_typed(w):
         return is_typed(x)
-    is_rounded = type(w) is Memory and bool(w.desc.inner_blocks) and w.desc.dtype in ROUNDED
+    is_rounded = type(w) is Memory and bool(w.desc.inner_blocks) and w.desc.dtype in HALF_FLOATS
     return not is_rounded or not all(is_f32(other) for other in (x, *others) if other is not None)
 
 

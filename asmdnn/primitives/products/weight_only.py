@@ -26,13 +26,12 @@ from asmdnn.primitives.quantized.panels import PanelTile, Tensors, finished, rea
 from asmdnn.primitives.quantized.unpacked import UnpackedPlan
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.primitives.shapes.formats import row_major
-from asmdnn.types import F32_BYTES, DataType, bf16, f16, f32, s4, s8, s32, u4, u8
+from asmdnn.types import F32_BYTES, FLOATS, DataType, f32, s4, s8, s32, u4, u8
 
 NAME = "unpacking"
 MATRIX = 2  # dims
 BOTH_DIMS = 3  # the mask
 WEIGHTS = {s4: 4, u4: 4, s8: 8, u8: 8}  # and their bits
-FLOATS = (f32, bf16, f16)  # of src and dst
 SCALES, POINTS = "weights_scales", "weights_zero_points"
 
 
