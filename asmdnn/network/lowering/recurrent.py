@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from asmdnn import recurrent
+from asmdnn.definitions.recurrent.sequences import USUAL_FUNCTIONS
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array, Node
-from asmdnn.network.operators.recurrent import DEFAULTS, activations_of, directions_of
+from asmdnn.network.operators.recurrent import activations_of, directions_of
 from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
@@ -78,7 +79,7 @@ def state_at(steps: Steps, node: Node, name: str) -> Place:
 
 def check_attributes(node: Node) -> None:
     """Raise Refused for what the primitives do not have."""
-    usual = [(name.lower(), 0.0) for name in DEFAULTS[node.op] * len(directions_of(node))]
+    usual = [(name, 0.0) for name in USUAL_FUNCTIONS[node.op] * len(directions_of(node))]
     given = activations_of(node)
     if node.op == "RNN" and len(set(given)) == 1 and given[0][0] in ACTIVATIONS:
         given = usual
@@ -122,4 +123,4 @@ def make(node: Node, arguments: dict[str, Any]) -> Any:
     return (LBRGRUForward if node.get("linear_before_reset", 0) else GRUForward)(**arguments)
 
 
-LOWERINGS = dict.fromkeys(DEFAULTS, lower_recurrent)
+LOWERINGS = dict.fromkeys(USUAL_FUNCTIONS, lower_recurrent)
