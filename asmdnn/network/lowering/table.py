@@ -32,6 +32,7 @@ MODULES = (
     "states",
     "gradients",
     "training",
+    "trained_recurrent",
 )
 
 
