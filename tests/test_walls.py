@@ -154,6 +154,7 @@ NAMES_BF16 = {
     "isa/dot.py", "isa/dot_base.py", "isa/elements.py", "isa/rows_in_lanes.py", "isa/tiles.py",
     "primitives/core/widening.py", "primitives/reorder/fpmath.py",
     "network/narrowing.py", "network/element_types.py", "network/operators/definition.py",
+    "network/passing.py", "network/float_types.py",
 }  # fmt: skip
 
 
