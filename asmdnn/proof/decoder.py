@@ -115,9 +115,11 @@ def _fact_of(data: bytes) -> Fact:
 
 
 def _flow(ins: Any) -> str:
-    kinds = _decoder().FlowControl
-    if ins.is_privileged or ins.mnemonic == _decoder().Mnemonic.SYSCALL:
+    kinds, mnemonics = _decoder().FlowControl, _decoder().Mnemonic
+    if ins.is_privileged or ins.mnemonic == mnemonics.SYSCALL:
         return "trap"
+    if ins.flow_control == kinds.XBEGIN_XABORT_XEND:  # an abort goes where XBEGIN says
+        return "branch" if ins.mnemonic == mnemonics.XBEGIN else "next"
     return {
         kinds.NEXT: "next", kinds.UNCONDITIONAL_BRANCH: "jump", kinds.CONDITIONAL_BRANCH: "branch",
         kinds.RETURN: "return", kinds.CALL: "call", kinds.INDIRECT_CALL: "indirect call",
