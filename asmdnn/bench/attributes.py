@@ -108,7 +108,15 @@ def scales_of(
         factors[name] = values.astype(np.float64)
     source = factors.pop("src") if masks.get("src", 0) >> channels["src"] & 1 else 1.0
     factor = factors.get("src", 1.0) * factors.get("weights", 1.0)
-    return ScaleWords(masks, arrays, factor, factors.get("dst", 1.0), source, weights, groups)
+    return ScaleWords(
+        masks=masks,
+        arrays=arrays,
+        factor=factor,
+        divisor=factors.get("dst", 1.0),
+        source=source,
+        weights=weights,
+        groups=groups,
+    )
 
 
 def fpmath_mode(word: str) -> str:

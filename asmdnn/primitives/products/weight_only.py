@@ -109,7 +109,7 @@ class CodedPlan(UnpackedPlan):
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class WeightNumbers:
     """group: how many k share a scale and a zero point in kernels.  scales, points: their masks; None: there are none.
 
     Groups that a caller names are those; where all k share one, kernels take it once for each of theirs.
@@ -135,7 +135,7 @@ def shape_of(mask: int, dims: tuple[int, ...]) -> tuple[int, ...]:
     return groups if mask == BOTH_DIMS else 1, columns if mask else 1
 
 
-def numbers_of(desc: MatMul, attr: Attr) -> Numbers:
+def numbers_of(desc: MatMul, attr: Attr) -> WeightNumbers:
     """What attributes say of weights.  Raises Refused, InvalidArguments."""
     if desc.weights.dtype not in WEIGHTS or desc.src.dtype not in FLOATS or desc.dst.dtype not in FLOATS:
         raise Refused(f"{desc.src.dtype} times {desc.weights.dtype} to {desc.dst.dtype} is not floats times integers")
@@ -150,7 +150,7 @@ def numbers_of(desc: MatMul, attr: Attr) -> Numbers:
             raise Refused(f"{kind} of weights have the mask {mask}: it is 0, 2, or 3 with groups")
     k = desc.src.dims[1]
     if BOTH_DIMS not in masks:
-        return Numbers(whole_group(k), *masks)
+        return WeightNumbers(whole_group(k), *masks)
     if groups is None:
         raise Refused("scales of mask 3 are by groups: groups={'weights': (32, 1)}")
     group, along = groups
@@ -158,7 +158,7 @@ def numbers_of(desc: MatMul, attr: Attr) -> Numbers:
         raise Refused(f"groups of weights are {groups}, they must be of 16 to 256 k, a multiple of 16, and of 1 column")
     if not k or k % group:
         raise InvalidArguments(f"groups of weights are {groups}, which do not divide k, {k}")
-    return Numbers(int(group), *masks)
+    return WeightNumbers(int(group), *masks)
 
 
 def whole_group(k: int) -> int:
@@ -204,7 +204,7 @@ def add_scales(assembly: Assembly, mask: int | None, panels: MemoryDesc) -> None
 
 
 def add_offsets(
-    assembly: Assembly, numbers: Numbers, panels: MemoryDesc, engine: Engine, plain_scales: bool
+    assembly: Assembly, numbers: WeightNumbers, panels: MemoryDesc, engine: Engine, plain_scales: bool
 ) -> None:
     """Scales times zero points."""
     assert numbers.points is not None
