@@ -20,6 +20,7 @@ from examples import (
     sentences,
     train_digits,
     voice_activity,
+    write_text,
 )
 
 ENGINE = dnn.Engine(threads=1)
@@ -146,6 +147,19 @@ def test_digits_are_learned() -> None:
     assert step.is_native
     assert losses[-1] < losses[0] / 20
     assert train_digits.accuracy(ENGINE, step, images[1500:], targets[1500:]) >= 0.97
+
+
+def test_a_text_is_learned() -> None:
+    """Without a download; what is written has the start, the length and the alphabet that were asked for."""
+    text = write_text.Text("the cat sat on the mat, " * 50)
+    step = write_text.step_of(ENGINE, len(text.alphabet), 60)
+    losses = write_text.trained(step, text, 60)
+    assert step.is_native
+    assert losses[-1] < losses[0] / 4
+    found = write_text.written(ENGINE, step, text, "the cat", 17)
+    assert found.startswith("the cat")
+    assert len(found) == 24
+    assert {*found} <= {*text.alphabet}
 
 
 def test_an_activation_of_ones_own_is_in_the_kernel() -> None:
