@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -153,7 +154,7 @@ def test_an_array_that_is_gone() -> None:
     ("desc", "message"),
     [
         (f32((4, 3), "ab"), r"weights has shape \(3, 4\), but desc has dims \(4, 3\)"),
-        (dnn.MemoryDesc((3, 4), dnn.bf16, "ab"), "desc is of bf16, weights are packed as f32"),
+        (dnn.MemoryDesc((3, 4), dnn.bf16, "ab"), "weights is of f32, but desc of bf16: make them equal"),
         (None, "desc None is not a MemoryDesc"),
     ],
 )
@@ -188,3 +189,26 @@ WEIGHTS = {
 def test_bad_arguments(call: Callable[[], object], message: str) -> None:
     with pytest.raises(dnn.InvalidArguments, match=message):
         call()
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("kind", [ml_dtypes.bfloat16, np.float16])
+def test_layers_of_16_bits(kind: Any) -> None:
+    """Results have src's type, c stays f32; packed weights give the same bits."""
+    src = SRC.astype(kind)
+    weights = {name: array.astype(kind) if "weights" in name else array for name, array in WEIGHTS.items()}
+    dst, h, c = dnn.ops.lstm(src, weights)
+    assert (dst.dtype, h.dtype, c.dtype) == (kind, kind, np.float32)
+    wide = {name: array.astype(np.float32) for name, array in weights.items()}
+    wanted, _, wanted_c = dnn.ops.lstm(src.astype(np.float32), wide)
+    np.testing.assert_allclose(dst.astype(np.float32), wanted, atol=0.02)
+    np.testing.assert_allclose(c, wanted_c, atol=0.02)
+    packed = dnn.ops.pack_recurrent("lstm", weights)
+    assert packed["weights_iter"].desc.dtype == {np.float16: dnn.f16}.get(kind, dnn.bf16)
+    np.testing.assert_array_equal(dnn.ops.lstm(src, packed)[0], dst)
+
+
+def test_weights_of_two_types_are_refused() -> None:
+    weights = {**WEIGHTS, "weights_iter": WEIGHTS["weights_iter"].astype(np.float16)}
+    with pytest.raises(dnn.Unimplemented, match="weights_iter is f16, weights_layer f32: all weights have one type"):
+        dnn.ops.lstm(SRC, weights)

@@ -12,11 +12,11 @@ from asmdnn.bench.recurrent import backward
 from asmdnn.bench.recurrent.data import LSTM, ArgumentSizes, Dims, filled
 from asmdnn.bench.recurrent.problem import RnnProblem
 from asmdnn.bench.tensor_work import PROP_KINDS, TensorWork
-from asmdnn.bench.values import joined
+from asmdnn.bench.values import encoded, joined
 from asmdnn.bench.words import Settings
 from asmdnn.definitions.recurrent.bounded import FUNCTION_ERROR
 from asmdnn.definitions.recurrent.layers import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM, Net, ReferenceRun
-from asmdnn.definitions.recurrent.values import Function
+from asmdnn.definitions.recurrent.values import Function, Handed
 from asmdnn.definitions.rounding import UNIT_ROUNDOFF
 from asmdnn.errors import InvalidArguments
 from asmdnn.types import IsaName
@@ -38,6 +38,13 @@ WEIGHTS = ("weights_layer", "weights_iter", "weights_projection")
 NTC = "ntc"
 LAYERS = ("src_layer", "dst_layer")  # which settings.tag is of
 GAP = 8  # elements behind each row, without trivial strides
+UNITS = {dnn.bf16: 2.0**-8, dnn.f16: 2.0**-11}  # unit roundoffs of what steps hand on
+FACTORS = (*WEIGHTS, *LAYERS, "src_iter", "dst_iter")  # what is multiplied, and results
+TYPES = {
+    "f32": dict.fromkeys(FACTORS, dnn.f32),
+    "bf16": dict.fromkeys(FACTORS, dnn.bf16),
+    "f16": dict.fromkeys(FACTORS, dnn.f16),
+}
 CONTRACTION = 4  # times an error of one step: what a bound comes to over all of them, with data that contract
 
 
@@ -87,8 +94,9 @@ class RnnWork(TensorWork):
             self.desc = DESCRIPTIONS[settings.alg](**self.descs, **words, prop_kind=PROP_KINDS[settings.dir])
 
     def _desc(self, name: str, dims: Dims) -> dnn.MemoryDesc:
+        dtype = TYPES[self.settings.cfg].get(name, dnn.f32)
         if name in WEIGHTS and self.settings.use_packed:
-            return dnn.MemoryDesc(dims, dnn.f32, "any")
+            return dnn.MemoryDesc(dims, dtype, "any")
         gap = 0 if self.settings.trivial_strides or name.startswith(("weights", "bias")) else GAP
         order = list(range(len(dims)))  # of the dims in memory, the outermost first
         if dict(zip(LAYERS, self.settings.tag, strict=True)).get(name) == NTC:
@@ -96,10 +104,10 @@ class RnnWork(TensorWork):
         strides, step = [1] * len(dims), dims[-1] + gap
         for dim in order[-2::-1]:
             strides[dim], step = step, step * dims[dim]
-        return dnn.MemoryDesc(dims, dnn.f32, strides=strides)
+        return dnn.MemoryDesc(dims, dtype, strides=strides)
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
-        return dict(filled(self.read))
+        return {name: encoded(array, self.descs[name].dtype) for name, array in filled(self.read).items()}
 
     def data(self, exact: bool) -> TensorData:
         """A backward pass has what this library's forward pass leaves."""
@@ -111,8 +119,10 @@ class RnnWork(TensorWork):
         return backward.data(self.sizes, forward, filled(self.read), engine)
 
     def answer(self, data: TensorData) -> Answer:
-        net = Net(self.settings.alg, self.settings.direction, Function(self.settings.activation.lower()))
-        run = ReferenceRun(net, {name: data.arrays[name] for name in self.read})
+        hands = Handed(UNITS.get(self.descs["src_layer"].dtype, 0.0))
+        function = Function(self.settings.activation.lower(), hands=hands)
+        net = Net(self.settings.alg, self.settings.direction, function)
+        run = ReferenceRun(net, {name: self.real(data, name) for name in self.read})
         results = run.results
         if self.is_backward:
             results = run.gradients({f"diff_{name}": data.arrays[f"diff_{name}"] for name in self.forward_results})
@@ -122,7 +132,7 @@ class RnnWork(TensorWork):
     def tolerance(self, data: TensorData) -> Array | float:
         """Of sums of all products of a step, and what later ones make of it; of gradients, whose sums have other sizes,
         that of numpy."""
-        if self.is_backward:
+        if self.is_backward or self.settings.cfg != "f32":
             return self.answer(data).tolerance
         size = sum(self._most(data, weights) for weights in ("weights_layer", "weights_iter")) + 2.0
         terms = self.sizes.problem.slc + self.sizes.problem.sic

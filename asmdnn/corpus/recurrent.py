@@ -1,13 +1,18 @@
 """The specs of time steps: every cell, and what it may lack; blocks, tails, depths, single rows, prefetch."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from typing import Any
 
 from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.generators.recurrent.cells import Cell, form_of
 from asmdnn.generators.recurrent.tile import RecurrentTileSpec
 from asmdnn.generators.recurrent.tile_shape import CellOperand, blocks_of
+from asmdnn.isa.dot import BF16, DOTS, F32, F32_BF16, F32_F16, Types
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.types import f32
 
 LSTM, VANILLA, LBR, PROJECTION = Cell("lstm"), Cell("vanilla", activation="tanh"), Cell("lbr_gru"), Cell("projection")
 CELLS = (
@@ -28,21 +33,30 @@ CELLS = (
     Cell("lbr_gru", has_bias=True, keeps=True),
 )
 FIRST = (Cell("gru_first"), Cell("gru_first", keeps=True), Cell("lstm", has_state=False, keeps=True))
+GATES, CANDIDATE = Cell("gru_gates"), Cell("gru_candidate")
+HANDED = ("dst", "reset")  # what products multiply
 OF_ALL_ROWS = ("bias", "peephole")
 PARTS = {"gates": 4, "workspace": 4}  # how many parts operands have here; gates are whole vectors of them
 
 
-def operand(name: str, isa: str, units: int) -> CellOperand:
+def operand(name: str, isa: str, units: int, types: Types = F32, cell: str = "") -> CellOperand:
     """Rows with gaps behind them; the parts of a vector of units side by side, or rows of units."""
-    width, parts = 4 * LANES[isa], PARTS.get(name, 1)
+    lanes, parts = lanes_of(isa), PARTS.get(name, 1)
+    width = 4 * lanes
     if name == "gates":
-        return CellOperand(name, -(-units // LANES[isa]) * parts * width + 64, width, parts * width, whole=True)
-    return CellOperand(name, 0 if name in OF_ALL_ROWS else parts * (4 * units + 8) + 4, 4 * units + 8, width)
+        row = -(-units // lanes) * parts * width + 64
+        return CellOperand(name, row, width, parts * width, whole=True, dtype=types.sums)
+    dtype = types.src if name in HANDED or (name == "state" and cell != "lstm") else f32
+    part = dtype.size_bytes * (units + 2)
+    row = 0 if name in OF_ALL_ROWS else parts * part + dtype.size_bytes
+    return CellOperand(name, row, part, dtype.size_bytes * lanes, dtype=dtype)
 
 
-def tile(isa: str, cell: Cell, rows: int, units: int, depth: int = 3, **fields: Any) -> RecurrentTileSpec:
+def tile(
+    isa: str, cell: Cell, rows: int, units: int, depth: int = 3, types: Types = F32, **fields: Any
+) -> RecurrentTileSpec:
     """Weights with all gates side by side."""
-    form, width = form_of(cell), 4 * LANES[isa]
+    form, width = form_of(cell), types.weights_bytes * lanes_of(isa)
     spec = RecurrentTileSpec(
         isa=isa,
         cell=cell,
@@ -53,8 +67,9 @@ def tile(isa: str, cell: Cell, rows: int, units: int, depth: int = 3, **fields: 
         weights_row_bytes=form.gates * width,
         gate_bytes=width,
         panel_bytes=(depth + 2) * form.gates * width,
-        operands=tuple(operand(name, isa, units) for name in form.names),
+        operands=tuple(operand(name, isa, units, types, cell.algorithm) for name in form.names),
         together=2,
+        types=types,
     )
     return replace(spec, **fields)
 
@@ -78,7 +93,7 @@ def blocks(isa: str) -> Iterator[RecurrentTileSpec]:
         yield tile(isa, cell, rows, vectors * lanes, 8, together=6)
         yield tile(isa, cell, rows - 1, vectors * lanes - 1, 2)
     width = 4 * lanes  # gates that lie apart, as a GRU's
-    apart = {"weights_row_bytes": width, "gate_bytes": 20 * width, "panel_bytes": 7 * width}
+    apart: dict[str, Any] = {"weights_row_bytes": width, "gate_bytes": 20 * width, "panel_bytes": 7 * width}
     yield tile(isa, Cell("gru_gates", keeps=True), 2, 2 * lanes, 9, **apart, ahead_lines=2)
 
 
@@ -99,4 +114,24 @@ def single_rows(isa: str) -> Iterator[RecurrentTileSpec]:
         yield tile(isa, cell, 1, vectors * lanes - 2, 2, sums=sums)
 
 
-FAMILIES = of_levels("recurrent", cells=cells, blocks=blocks, depths=depths, single_rows=single_rows)
+def typed(isa: str, types: Types) -> Iterator[RecurrentTileSpec]:
+    """Of other types: every cell, full blocks, single rows, and every cut of the last group around the loop."""
+    lanes, most = lanes_of(isa), blocks_of(isa, types)
+    for cell in (VANILLA, LSTM, Cell("lstm", peephole=True), GATES, CANDIDATE, LBR, PROJECTION):
+        gates = form_of(cell).gates
+        yield tile(isa, cell, 3 if most[gates] >= 3 else 1, lanes - 3, types=types, together=3)
+        yield tile(isa, cell, most[gates], lanes, 8, types, together=6)
+    yield tile(isa, Cell("gru_first"), 2, lanes - 1, 0, types)
+    for depth, missing in product((1, 2, 16, 17), range(types.group)):
+        odd: dict[str, Any] = {"missing": missing, "src_row_bytes": 4 * depth + types.src.size_bytes}
+        yield tile(isa, LSTM, most[4], lanes, depth, types, **odd)
+    for cell, vectors, sums in ((LSTM, 2, 1), (LSTM, 1, 2), (GATES, 1, 3), (PROJECTION, 8, 1)):
+        yield tile(isa, cell, 1, vectors * lanes - 2, 17, types, missing=types.group - 1, sums=sums, together=3)
+    yield tile(isa, LSTM, most[4], lanes, 25, types, ahead_lines=3)
+
+
+TYPES = tuple((types, level.name) for types, level in DOTS if types in (F32_BF16, F32_F16, BF16))
+FAMILIES: dict[str, Callable[[], Iterator[RecurrentTileSpec]]] = {
+    **of_levels("recurrent", cells=cells, blocks=blocks, depths=depths, single_rows=single_rows),
+    **{f"recurrent-{types}-{isa}": partial(typed, isa, types) for types, isa in TYPES},
+}

@@ -26,7 +26,8 @@ from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import VECTORS
 from asmdnn.types import DataType, IsaName, bf16, f16, f32
 
-__all__ = ["BF16", "F32", "GROUP_BYTES", "S8S8", "S32", "U8S8", "Dot", "Types"]  # beside what is defined here
+# Beside what is defined here:
+__all__ = ["BF16", "F32", "F32_BF16", "F32_F16", "GROUP_BYTES", "S8S8", "S32", "U8S8", "Dot", "Types"]
 
 FLOATS: Final = (f32, bf16, f16)  # of src, which is widened where a level does not multiply it
 

@@ -11,7 +11,6 @@ from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
 from asmdnn.network.inputs import as_input, check_bound
 from asmdnn.network.keeping import KeepsState, with_states
-from asmdnn.network.passing import is_read, made_type
 from asmdnn.network.running import NativePart, Runnable
 from asmdnn.network.states import StateArrays
 from asmdnn.planning.host import require_executable
@@ -162,8 +161,6 @@ class Network(KeepsState):
         if arrays.keys() != wanted.keys():
             raise InvalidArguments(f"arrays must be {', '.join(wanted)}, not {', '.join(arrays) or 'none'}")
         for name, (shape, dtype) in wanted.items():
-            if not is_read(dtype) or (name in self.outputs and made_type(dtype) != dtype):
-                raise InvalidArguments(f"{name} is {dtype}, which kernels read and write as f32: use run()")
             check_bound(name, arrays[name], shape, dtype, name in self.outputs)
         made = {result: arrays[name] for name, result in results.items() if isinstance(result, str)}
         if len(made) < len(results) or made.keys() != part.ends.makes.keys():

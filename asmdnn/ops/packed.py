@@ -9,7 +9,7 @@ import numpy.typing as npt
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.storage import ALIGNMENT_BYTES, placed
-from asmdnn.ops.arguments import Array
+from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.calls import ArrayCall, calls, layout_of
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
@@ -20,7 +20,7 @@ from asmdnn.runtime.addresses import address_reader
 
 def pack(
     name: str,
-    plain: Array,
+    plain: AnyArray,
     key: tuple[Any, ...],
     wanted: Callable[[], MemoryDesc],
     engine: Engine | None,
@@ -34,14 +34,14 @@ def pack(
     return placed(call.target, storage.view(call.target.dtype.numpy), address)
 
 
-def pack_into(memory: Memory, name: str, plain: Array, key: tuple[Any, ...], engine: Engine | None) -> None:
+def pack_into(memory: Memory, name: str, plain: AnyArray, key: tuple[Any, ...], engine: Engine | None) -> None:
     """As `pack`, into memory that there is.  Raises InvalidArguments."""
     run(packing_call(name, plain, key, lambda: memory.desc, engine), plain, memory.address)
 
 
 def packing_call(
     name: str,
-    plain: Array,
+    plain: AnyArray,
     key: tuple[Any, ...],
     wanted: Callable[[], MemoryDesc],
     engine: Engine | None,
@@ -60,7 +60,7 @@ def packing_call(
     return call
 
 
-def run(call: ArrayCall, plain: Array, address: int) -> None:
+def run(call: ArrayCall, plain: AnyArray, address: int) -> None:
     """Reorder an array to an address."""
     if call.copied:
         plain = allocated(np.ascontiguousarray, plain)

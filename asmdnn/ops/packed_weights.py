@@ -8,11 +8,11 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import Memory, MemoryDesc
-from asmdnn.ops.arguments import F32, Array, as_f32
+from asmdnn.ops.arguments import F32, AnyArray
 from asmdnn.ops.packed import pack, pack_into
+from asmdnn.ops.typed import kind_of, typed
 from asmdnn.primitives.core.checking import is_checking
 from asmdnn.primitives.core.engine import Engine, engine_key
-from asmdnn.types import f32
 
 LOOKED_AT = 64  # elements of the source at every use: an update that leaves all of them as they were is none
 
@@ -20,7 +20,7 @@ LOOKED_AT = 64  # elements of the source at every use: an update that leaves all
 class PackedWeights:
     """Weights in a format of kernels, as a reorder makes it, and the array that they were packed from.
 
-    source: f32 array of desc's dims.  desc: the format, such as `pd.plan.tensors["weights_iter"]`.
+    source: array of desc's dims and type.  desc: the format, such as `pd.plan.tensors["weights_iter"]`.
     name: of the weights in messages.  `memory` is what primitives take.  Raises InvalidArguments.
 
     Who changes the array calls `repack`; until then whoever asks for the memory gets InvalidArguments.  Asking looks at
@@ -34,11 +34,11 @@ class PackedWeights:
     def __init__(self, source: Any, desc: MemoryDesc, engine: Engine | None = None, *, name: str = "weights") -> None:
         if not isinstance(desc, MemoryDesc):
             raise InvalidArguments(f"desc {shown(desc)} is not a MemoryDesc: use one of a primitive's plan.tensors")
-        if desc.dtype != f32:
-            raise InvalidArguments(f"desc is of {desc.dtype}, weights are packed as f32")
         if not isinstance(name, str):
             raise InvalidArguments(f"name must be what messages call the weights, not {shown(name)}")
-        plain = as_f32(name, source)
+        plain = typed(name, source)
+        if kind_of(plain) != desc.dtype:
+            raise InvalidArguments(f"{name} is of {kind_of(plain)}, but desc of {desc.dtype}: make them equal")
         if plain.shape != desc.dims:
             raise InvalidArguments(f"{name} has shape {plain.shape}, but desc has dims {desc.dims}: make them equal")
         self._source, self._name, self._engine = reference(source), name, engine
@@ -75,21 +75,21 @@ class PackedWeights:
         """For example "PackedWeights f32 1x1x512x4x512 abEcd8e, version 2"."""
         return f"PackedWeights {self.desc}, version {self.version}"
 
-    def _plain(self) -> Array | None:
+    def _plain(self) -> AnyArray | None:
         source = self._source()
         if source is None or (type(source) is np.ndarray and source.dtype is F32):
             return source
-        return as_f32(self._name, source)
+        return typed(self._name, source)
 
-    def _differs(self, plain: Array) -> bool:
+    def _differs(self, plain: AnyArray) -> bool:
         packed = pack(self._name, plain, self._key(plain), lambda: self.desc, self._engine)
         return packed.array.tobytes() != self._memory.array.tobytes()
 
-    def _key(self, plain: Array) -> tuple[Any, ...]:
+    def _key(self, plain: AnyArray) -> tuple[Any, ...]:
         return ("PackedWeights", self.desc, plain.shape, plain.strides, engine_key(self._engine))
 
 
-def sample(array: Array) -> bytes:
+def sample(array: AnyArray) -> bytes:
     """Elements of an array, evenly spread."""
     step = max(1, array.size // LOOKED_AT)
     return (array.reshape(-1) if array.flags.c_contiguous else array.flat)[::step].tobytes()

@@ -10,9 +10,10 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.sequences import items
 from asmdnn.memory.tags import LETTERS
-from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, packed_or_plain
+from asmdnn.ops.arguments import F32, AnyArray
 from asmdnn.ops.calls import ArrayCall, calls, layout_of
 from asmdnn.ops.packed_weights import PackedWeights
+from asmdnn.ops.typed import kind_of, numpy_type, typed
 from asmdnn.primitives.attributes.numbers import check_alg, check_flag
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine, engine_key
@@ -47,7 +48,7 @@ def rnn(
     direction: RNNDirection = LEFT2RIGHT,
     lengths: Sequence[int] = (),
     engine: Engine | None = None,
-) -> tuple[Array, Array]:
+) -> tuple[AnyArray, AnyArray]:
     """A vanilla RNN layer: (dst_layer, dst_iter).  See `lstm`; activation and alpha as in VanillaRNNForward."""
     more = {"activation": activation, "alpha": alpha}
     arguments = {"src_layer": src, **weights_of("rnn", weights), "src_iter": src_iter}
@@ -64,7 +65,7 @@ def gru(
     direction: RNNDirection = LEFT2RIGHT,
     lengths: Sequence[int] = (),
     engine: Engine | None = None,
-) -> tuple[Array, Array]:
+) -> tuple[AnyArray, AnyArray]:
     """A GRU layer: (dst_layer, dst_iter).  See `lstm`; torch's GRU is one with linear_before_reset."""
     check_flag("linear_before_reset", linear_before_reset)
     cell = "lbr_gru" if linear_before_reset else "gru"
@@ -82,13 +83,13 @@ def lstm(
     direction: RNNDirection = LEFT2RIGHT,
     lengths: Sequence[int] = (),
     engine: Engine | None = None,
-) -> tuple[Array, Array, Array]:
-    """An LSTM layer: (dst_layer, dst_iter, dst_iter_c), new f32 arrays.
+) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """An LSTM layer: (dst_layer, dst_iter, dst_iter_c), new arrays of src's type, dst_iter_c of f32.
 
-    src: (steps, sequences, channels), or with lengths (rows, channels), as LSTMForward has them.  weights: f32 arrays
-    by the names of LSTMForward's arguments, whose first dim, layers, is 1: what `asmdnn.recurrent` makes of torch's
-    and ONNX's; or what `pack_recurrent` made of them.  Plain ones are packed in every call.  src_iter, src_iter_c:
-    (1, directions, sequences, channels), zeros if absent.
+    src: (steps, sequences, channels), or with lengths (rows, channels), as LSTMForward has them, of f32, bf16 or f16.
+    weights: arrays of these types, all that are multiplied of one, by the names of LSTMForward's arguments, whose first
+    dim, layers, is 1: what `asmdnn.recurrent` makes of torch's and ONNX's; or what `pack_recurrent` made of them.
+    Plain ones are packed in every call.  src_iter, src_iter_c: (1, directions, sequences, channels), zeros if absent.
     Raises InvalidArguments for what does not fit, Unimplemented without AVX2.
     """
     arguments = {"src_layer": src, **weights_of("lstm", weights), "src_iter": src_iter, "src_iter_c": src_iter_c}
@@ -117,10 +118,10 @@ def run(
     lengths: Sequence[int],
     engine: Engine | None,
     more: Mapping[str, Any],
-) -> list[Array]:
+) -> list[AnyArray]:
     """dst_layer and the last states, of arguments that may be None.  Raises InvalidArguments."""
     given = {
-        name: packed_or_plain(name, value)
+        name: argument_of(name, value)
         for name, value in arguments.items()
         if value is not None or name == "src_layer"
     }
@@ -138,9 +139,21 @@ def run(
     if not isinstance(call, RecurrentCall):
         call = prepare(KINDS[cell], arguments, given, {"direction": direction, "lengths": steps, **more}, engine)
         calls.put(key, call)
-    states = [allocated(np.empty, desc.dims, F32) for desc in call.more]
+    types = [array.dtype for array in arrays]
+    states = [allocated(np.empty, desc.dims, F32 if desc.dtype == f32 else desc.dtype.numpy) for desc in call.more]
     dst = call([*arrays, *states])
-    return [dst, *states]
+    descs = (call.target, *call.more)
+    found = zip((dst, *states), descs, strict=True)
+    return [x if desc.dtype == f32 else x.view(numpy_type(desc.dtype, types)) for x, desc in found]
+
+
+def argument_of(name: str, value: Any) -> tuple[AnyArray, object]:
+    """The storage of an argument, and what a call depends on: the format of packed ones, else shape, strides, type."""
+    if type(value) is Memory:
+        return value.array, value.desc
+    array = typed(name, value)
+    plain = array.shape, array.strides
+    return array, plain if array.dtype is F32 else (*plain, array.dtype)
 
 
 class RecurrentCall(ArrayCall):
@@ -190,32 +203,35 @@ def outputs_of(kind: Kind, descs: Mapping[str, MemoryDesc], more: Mapping[str, A
         "dst_iter": (layers, directions, sequences, out),
     }
     found |= {"dst_iter_c": (layers, directions, sequences, hidden)} if kind is LSTMForward else {}
-    return {name: MemoryDesc(dims, f32, LETTERS[: len(dims)]) for name, dims in found.items()}
+    types = dict.fromkeys(found, src.dtype) | {"dst_iter_c": f32}
+    return {name: MemoryDesc(dims, types[name], LETTERS[: len(dims)]) for name, dims in found.items()}
 
 
 def pack_recurrent(cell: str, weights: Mapping[str, Any], engine: Engine | None = None) -> dict[str, Any]:
     """The weights of a cell, "rnn", "lstm", "gru" or "lbr_gru", for `rnn`, `lstm` and `gru` to use without packing.
 
-    weights_layer, weights_iter and weights_projection become PackedWeights, whose `memory` can be saved and mapped back
-    as `pack_weights` says; the rest stays.  Whoever changes the arrays calls `repack()` of each; a layer that is called
-    before raises InvalidArguments, see PackedWeights.  Raises InvalidArguments.
+    weights_layer, weights_iter and weights_projection, of f32, bf16 or f16, become PackedWeights, whose `memory` can be
+    saved and mapped back as `pack_weights` says; the rest stays.  Whoever changes the arrays calls `repack()` of each;
+    a layer that is called before raises InvalidArguments, see PackedWeights.  Raises InvalidArguments.
     """
     if not isinstance(cell, str) or cell not in KINDS:
         raise InvalidArguments(f"cell must be one of {', '.join(KINDS)}, not {shown(cell)}")
     plain = {name: value for name, value in weights_of(cell, weights).items() if value is not None}
-    dims = {name: as_f32(name, value).shape for name, value in plain.items() if name in PACKED}
-    formats = packed_formats(KINDS[cell], dims, engine)
-    packed = {name: PackedWeights(plain[name], formats[name], engine, name=name) for name in dims}
+    arrays = {name: typed(name, value) for name, value in plain.items() if name in PACKED}
+    formats = packed_formats(KINDS[cell], arrays, engine)
+    packed = {name: PackedWeights(plain[name], formats[name], engine, name=name) for name in arrays}
     return plain | packed
 
 
-def packed_formats(kind: Kind, dims: Mapping[str, tuple[int, ...]], engine: Engine | None) -> dict[str, MemoryDesc]:
-    """The formats that a layer of these weights chooses; they are the same for any number of steps and sequences."""
-    descs = {name: MemoryDesc(size, f32, "any") for name, size in dims.items()}
-    if len(dims["weights_layer"]) != 5:
-        raise InvalidArguments(f"weights_layer has dims {dims['weights_layer']}, it must have 5")
-    _, directions, src, _, _ = dims["weights_layer"]
-    descs["src_layer"] = MemoryDesc((1, 1, src), f32, "abc")
+def packed_formats(kind: Kind, arrays: Mapping[str, AnyArray], engine: Engine | None) -> dict[str, MemoryDesc]:
+    """The formats that a layer of these weights, and rows of their type, chooses; they are the same for any number of
+    steps and sequences."""
+    descs = {name: MemoryDesc(array.shape, kind_of(array), "any") for name, array in arrays.items()}
+    weights = descs["weights_layer"]
+    if weights.ndims != 5:
+        raise InvalidArguments(f"weights_layer has dims {weights.dims}, it must have 5")
+    _, directions, src, _, _ = weights.dims
+    descs["src_layer"] = MemoryDesc((1, 1, src), weights.dtype, "abc")
     more = {"direction": LEFT2RIGHT if directions == 1 else "bidirectional_concat", "lengths": ()}
     fields: dict[str, Any] = {**descs, "dst_layer": outputs_of(kind, descs, more)["dst_layer"], **more}
     return dict(primitive_desc(kind(**fields), engine=engine).plan.tensors)

@@ -1,6 +1,6 @@
 """Recurrent layers for tests: descriptions, data, the reference's answer, and what the library computes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 import asmdnn as dnn
+from asmdnn.bench.values import decoded, encoded, rounded
 from asmdnn.definitions.recurrent.bounded import Bounded
 from asmdnn.definitions.recurrent.layers import Net, ReferenceRun
-from asmdnn.definitions.recurrent.values import Function
+from asmdnn.definitions.recurrent.values import Function, Handed
 from asmdnn.primitives.recurrent.description import RecurrentForward, VanillaRNNForward
+from asmdnn.types import DataType
 from tests.primitives.guarded import guarded_memory, in_child
 
 Array = npt.NDArray[np.float32]
@@ -29,6 +31,9 @@ NAMES = {
     "vanilla_gru": "VANILLA_GRU",
     "lbr_gru": "LBR_GRU",
 }
+ROWS = ("src_layer", "src_iter", "dst_layer", "dst_iter")
+WEIGHTS = ("weights_layer", "weights_iter", "weights_projection")
+UNITS = {dnn.bf16: 2.0**-8, dnn.f16: 2.0**-11}
 AVX2 = dnn.Engine(isa="avx2", threads=2, l2_bytes=512 << 10)
 
 
@@ -67,33 +72,61 @@ def describe(
     return kind(**tensors, direction=direction, **more)
 
 
+def typed(desc: Any, rows: DataType, weights: DataType, others: DataType = dnn.f32) -> Any:
+    """The same layer with tensors of other types."""
+    types = dict.fromkeys(ROWS, rows) | dict.fromkeys(WEIGHTS, weights)
+    tensors = {name: of_type(tensor, types.get(name, others)) for name, tensor in desc.tensors().items()}
+    return desc.with_formats(tensors)
+
+
+def of_type(tensor: dnn.MemoryDesc, dtype: DataType) -> dnn.MemoryDesc:
+    return dnn.MemoryDesc(tensor.dims, dtype, "any" if tensor.is_any else tensor.tag)
+
+
 def data_of(desc: RecurrentForward, seed: int = 0) -> Arrays:
+    """Numbers that the types of tensors have."""
     random, scale = np.random.default_rng(seed), desc.sizes.hidden**-0.5
-    return {
+    found = {
         name: random.uniform(-1, 1, tensor.dims).astype(np.float32) * (scale if "weights" in name else np.float32(1))
         for name, tensor in desc.tensors().items()
         if not name.startswith("dst")
     }
+    return {name: rounded(x, desc.tensors()[name].dtype).astype(np.float32) for name, x in found.items()}
 
 
 def answer(desc: RecurrentForward, data: Arrays) -> dict[str, Bounded]:
     """The reference's results, of the library's destinations."""
-    function = Function(desc.activation, desc.alpha) if isinstance(desc, VanillaRNNForward) else Function("tanh")
+    units = [UNITS.get(x.dtype, 0.0) for name, x in desc.tensors().items() if name in ROWS]
+    hands = Handed(max(units))
+    function = Function("tanh", hands=hands)
+    if isinstance(desc, VanillaRNNForward):
+        function = Function(desc.activation, desc.alpha, hands)
     direction = desc.direction.rpartition("_")[2]
     lengths = np.array(desc.lengths) if desc.lengths else None
     run = ReferenceRun(Net(NAMES[desc.NAME], direction, function), data, lengths)
-    return {name: x for name, x in run.results.items() if name in desc.tensors()}
+    tensors = desc.tensors()
+    found = {name: x for name, x in run.results.items() if name in tensors}
+    if "dst_iter_c" in found:  # the others are what steps hand on
+        found["dst_iter_c"] = Handed(UNITS.get(tensors["dst_iter_c"].dtype, 0.0)).of(found["dst_iter_c"])
+    return found
 
 
 def compute(desc: RecurrentForward, data: Arrays, engine: dnn.Engine = AVX2) -> Arrays:
     """What the library computes; destinations hold NaN before."""
     primitive = dnn.Primitive(dnn.primitive_desc(desc, engine=engine))
-    memories = {}
-    for name, tensor in primitive.pd.plan.tensors.items():
-        array = data.get(name, np.full(tensor.dims, np.nan, np.float32))
-        memories[name] = dnn.Memory.from_numpy(array, tensor)
+    memories = memories_of(primitive.pd.plan.tensors, data)
     primitive.execute(**memories)
-    return {name: memories[name].numpy() for name in primitive.pd.plan.outputs}
+    return {name: numbers_of(memories[name]) for name in primitive.pd.plan.outputs}
+
+
+def memories_of(tensors: Mapping[str, dnn.MemoryDesc], data: Arrays) -> dict[str, dnn.Memory]:
+    """The data, and NaN for what has none."""
+    arrays = {name: data.get(name, np.full(tensor.dims, np.nan, np.float32)) for name, tensor in tensors.items()}
+    return {name: dnn.Memory.from_numpy(encoded(arrays[name], x.dtype), x) for name, x in tensors.items()}
+
+
+def numbers_of(memory: dnn.Memory) -> Array:
+    return decoded(memory.numpy(), memory.desc.dtype)
 
 
 def check(desc: RecurrentForward, engine: dnn.Engine = AVX2, data: Arrays | None = None) -> Arrays:

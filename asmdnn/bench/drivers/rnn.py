@@ -1,10 +1,10 @@
-"""`--rnn`: recurrent layers in f32."""
+"""`--rnn`: recurrent layers."""
 
 from dataclasses import replace
 
 from asmdnn.bench.driver import Driver
 from asmdnn.bench.recurrent.problem import RnnProblem, rnn_problem
-from asmdnn.bench.recurrent_work import DIRECTIONS, NTC, RnnCase, RnnSettings, work
+from asmdnn.bench.recurrent_work import DIRECTIONS, NTC, TYPES, RnnCase, RnnSettings, work
 from asmdnn.bench.words import Option, boolean, configuration, direction, number, one_of
 from asmdnn.definitions.recurrent.cells import CELLS
 from asmdnn.definitions.recurrent.layers import LEFT2RIGHT
@@ -44,12 +44,22 @@ def _activation(word: str) -> str:
     return "RELU" if word.upper() == "UNDEF" else one_of("RELU", "LOGISTIC", "TANH")(word)
 
 
+def _configuration(word: str) -> str:
+    """The types of rows and weights; bf16f32, whose bias is f32, is bf16.  Others raise Unimplemented."""
+    name = word.lower().removesuffix("f32") or "f32"
+    if name in TYPES:
+        return name
+    configuration(word)
+    raise Unimplemented(f"{word} is not built yet, only {', '.join(TYPES)}")
+
+
 def _title(case: RnnCase) -> str:
     settings = case.settings
     cell = settings.alg.removeprefix("VANILLA_").lower()
     words = [cell, PASSES[settings.dir], settings.direction.removeprefix(LEFT2RIGHT)]
     words += ["peephole"] * settings.peephole + ["projection"] * settings.projection
     words += ["plain weights"] * (not settings.use_packed)
+    words.insert(1, settings.cfg.removeprefix("f32"))
     return " ".join(word for word in (*words, case.problem.name or str(case.problem)) if word)
 
 
@@ -74,7 +84,7 @@ DRIVER = Driver(
         "mb": Option("mb", number(0), "sequences, likewise", True),
         "tag": Option("tag", _tags, "tnc (default) or ntc, of both layers, or src_layer:any:dst_layer", True,
                       lambda tags: ":any:".join(tags)),
-        "cfg": Option("cfg", configuration, "data types: f32", True, describes=False),
+        "cfg": Option("cfg", _configuration, "data types: f32 (default), bf16, f16; bias and c are f32", True),
     },
     rnn_problem,
     work,

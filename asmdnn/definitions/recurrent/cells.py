@@ -26,7 +26,7 @@ Backward = Callable[[StepValues, Bounded, Bounded | None, Weights, Function], St
 
 
 def rnn(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Function) -> StepValues:
-    result = function.of(x @ w.layer[:, 0] + h @ w.iter[:, 0] + w.bias[0])
+    result = function.hands.of(function.of(x @ w.layer[:, 0] + h @ w.iter[:, 0] + w.bias[0]))
     return StepValues(x=x, h0=h, c0=None, h=result, c=None, gates=(result,), hidden=result)
 
 
@@ -42,8 +42,8 @@ def lstm(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Functi
     i, f, g = i.logistic(), f.logistic(), g.tanh()
     cell = f * c + i * g
     o = (o if w.peephole is None else o + w.peephole[2] * cell).logistic()
-    hidden = o * cell.tanh()
-    result = hidden if w.projection is None else hidden @ w.projection
+    hidden = function.hands.of(o * cell.tanh())
+    result = hidden if w.projection is None else function.hands.of(hidden @ w.projection)
     return StepValues(x=x, h0=h, c0=c, h=result, c=cell, gates=(i, f, g, o), hidden=hidden)
 
 
@@ -71,8 +71,10 @@ def lstm_gradients(step: StepValues, dh: Bounded, dc: Bounded | None, w: Weights
 
 def gru(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Function) -> StepValues:
     u, r = ((x @ w.layer[:, gate] + h @ w.iter[:, gate] + w.bias[gate]).logistic() for gate in range(2))
-    o = (x @ w.layer[:, 2] + (r * h) @ w.iter[:, 2] + w.bias[2]).tanh()
-    return StepValues(x=x, h0=h, c0=None, h=u * h + (1.0 - u) * o, c=None, gates=(u, r, o), hidden=o)
+    reset = function.hands.of(r * h)
+    o = (x @ w.layer[:, 2] + reset @ w.iter[:, 2] + w.bias[2]).tanh()
+    result = function.hands.of(u * h + (1.0 - u) * o)
+    return StepValues(x=x, h0=h, c0=None, h=result, c=None, gates=(u, r, o), hidden=o)
 
 
 def gru_gradients(step: StepValues, dh: Bounded, dc: Bounded | None, w: Weights, function: Function) -> StepGradients:
@@ -90,7 +92,8 @@ def lbr_gru(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Fun
     u, r = ((x @ w.layer[:, gate] + h @ w.iter[:, gate] + w.bias[gate]).logistic() for gate in range(2))
     hidden = h @ w.iter[:, 2] + w.bias[3]
     o = (x @ w.layer[:, 2] + w.bias[2] + r * hidden).tanh()
-    return StepValues(x=x, h0=h, c0=None, h=u * h + (1.0 - u) * o, c=None, gates=(u, r, o), hidden=hidden)
+    result = function.hands.of(u * h + (1.0 - u) * o)
+    return StepValues(x=x, h0=h, c0=None, h=result, c=None, gates=(u, r, o), hidden=hidden)
 
 
 def lbr_gru_gradients(

@@ -45,7 +45,7 @@ class Net:
         """What the directions give together; outputs [t, n, u]."""
         if len(outputs) == 1:
             return outputs[0]
-        return concatenated(outputs, 2) if self.direction == CONCAT else outputs[0] + outputs[1]
+        return concatenated(outputs, 2) if self.direction == CONCAT else self.function.hands.of(outputs[0] + outputs[1])
 
     def parted(self, gradient: Bounded, directions: int) -> list[Bounded]:
         """The gradients of each direction's output."""

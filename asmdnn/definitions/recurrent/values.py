@@ -2,7 +2,12 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from asmdnn.definitions.recurrent.bounded import Bounded, zeros
+
+MOST_BYTE = 255
+HALF, SLACK = 0.5, 2.0**-20  # what rounding to a whole number changes, and what f32 adds to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +23,34 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True)
+class Handed:
+    """What steps hand on to products: h, and what cells multiply in between, in a type of few bits.
+
+    unit: its unit roundoff.  scale, shift: of bytes, which stand for (byte - shift) / scale; 0: it is no byte.
+    """
+
+    unit: float = 0.0
+    scale: float = 0.0
+    shift: float = 0.0
+
+    def of(self, x: Bounded) -> Bounded:
+        """x off by what rounding may change; not to round it is as good."""
+        if self.scale:
+            least, most = -self.shift / self.scale, (MOST_BYTE - self.shift) / self.scale
+            return Bounded(np.clip(x.value, least, most), x.bound + HALF * (1 + SLACK) / self.scale)
+        return Bounded(x.value, x.bound + self.unit * (np.abs(x.value) + x.bound)) if self.unit else x
+
+
+AS_F32 = Handed()
+
+
+@dataclass(frozen=True, slots=True)
 class Function:
-    """Of the vanilla cell: relu, tanh or logistic; alpha is relu's slope below 0."""
+    """Of the vanilla cell: relu, tanh or logistic; alpha is relu's slope below 0.  hands: of all cells."""
 
     name: str = "tanh"
     alpha: float = 0.0
+    hands: Handed = AS_F32
 
     def of(self, x: Bounded) -> Bounded:
         if self.name == "relu":

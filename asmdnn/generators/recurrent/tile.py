@@ -5,13 +5,15 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src      | f32[rows, depth] | the state before, dense, rows src_row_bytes apart |
-| weights  | f32[depth, gates, vectors] | whole vectors of units, zero padded; row k at k * weights_row_bytes |
-| operands | f32[rows, parts, units]    | what the cell starts from, reads and writes, as each Operand says |
+| src      | types.src[rows, depth] | the state before, dense, rows src_row_bytes apart |
+| weights  | types.weights[depth, gates, vectors] | whole vectors, zero padded; group k at k * weights_row_bytes |
+| operands | [rows, parts, units]       | what the cell starts from, reads and writes, as each Operand says |
 | ahead    | bytes                      | weights that will be needed soon; only prefetched |
 
 Nothing is touched past the units, unless an operand is `whole`: then whole vectors are.  An operand that is read may be
 one that is written, row by row: c of an LSTM is updated in place.  With depth 0 src and weights are not touched.
+Weights have groups of k side by side as the dot product takes them (isa/dot_base.py); of src's last one `missing`
+elements may not be there.  Gates start from operands of the sums' type, and cells compute in f32.
 The register block holds all gates of a unit, so that no gate ever leaves the registers.
 """
 
@@ -23,27 +25,23 @@ from typing import Any
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, joined
 from asmdnn.generators.dot.operands import BROADCASTS
-from asmdnn.generators.functions.code import ProgramCode, side_by_side
-from asmdnn.generators.functions.values import Slots, Source, Values
+from asmdnn.generators.recurrent.cell_code import CellCode, Where
 from asmdnn.generators.recurrent.cells import Cell, CellForm, Place, form_of
 from asmdnn.generators.recurrent.tile_shape import SRC, WEIGHTS, CellOperand
 from asmdnn.isa.assembler import Assembler, Pointer, mem
-from asmdnn.isa.dot import F32, GROUP_BYTES, dot_of
+from asmdnn.isa.dot import F32, GROUP_BYTES, Types, dot_of
 from asmdnn.isa.lines import LINE_BYTES
-from asmdnn.isa.vector import Lanes
-from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
-from asmdnn.types import f32
+from asmdnn.isa.vectors import lanes_of, vector_of
 
 UNROLL = 8  # steps of depth in the loop's body
-Where = tuple[int, int]  # a row, and a vector of units
 
 
 @dataclass(frozen=True, slots=True)
 class RecurrentTileSpec:
     """Everything that the bytes of a tile's kernel depend on.
 
-    rows, units: of the tile; depth: of the product.  weights_row_bytes, gate_bytes, panel_bytes: from a step of depth,
-    a gate, a vector of units to the next in the weights.  operands: the cell's, in the order of `Form.names`.
+    rows, units: of the tile; depth: groups of the product.  weights_row_bytes, gate_bytes, panel_bytes: from a step of
+    depth, a gate, a vector of units to the next in the weights.  operands: the cell's, in the order of `Form.names`.
     ahead_lines: cache lines of each stream to prefetch for every UNROLL steps of depth.  sums: independent ones of each
     gate, over every so many steps of depth.  together: vectors of units whose cells are computed in turn.
     """
@@ -61,6 +59,8 @@ class RecurrentTileSpec:
     ahead_lines: int = 0
     sums: int = 1
     together: int = 1
+    types: Types = F32
+    missing: int = 0
 
     @property
     def form(self) -> CellForm:
@@ -72,13 +72,23 @@ class RecurrentTileSpec:
         return -(-self.units // lanes_of(self.isa))
 
     @property
+    def row_bytes(self) -> int:
+        """Of a vector of weights."""
+        return lanes_of(self.isa) * self.types.weights_bytes
+
+    @property
+    def src_bytes(self) -> int:
+        """Of a row that is multiplied."""
+        return self.depth * GROUP_BYTES - self.missing * self.types.src.size_bytes
+
+    @property
     def name(self) -> str:
         words = [self.cell.algorithm, f"{self.rows}x{self.units}x{self.form.gates}x{self.depth}"]
         words += [self.cell.activation] if self.cell.activation else []
         words += ["peephole"] if self.cell.peephole else []
         words += ["keeps"] if self.cell.keeps else []
         words += ["ahead"] if self.ahead_lines else []
-        return f"recurrent_f32_{'_'.join(words)}_{checksum(self)}__{self.isa}"
+        return f"recurrent_{self.types}_{'_'.join(words)}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -88,7 +98,7 @@ class RecurrentTileSpec:
     @property
     def streams(self) -> tuple[int, ...]:
         """Where the runs of bytes begin that a panel of weights consists of: one, or one for each gate."""
-        side_by_side = self.gate_bytes == vector_bytes(self.isa)
+        side_by_side = self.gate_bytes == self.row_bytes
         return (0,) if side_by_side else tuple(g * self.gate_bytes for g in range(self.form.gates))
 
     def operand(self, name: str) -> tuple[int, CellOperand]:
@@ -98,7 +108,7 @@ class RecurrentTileSpec:
     def footprint(self) -> Footprint:
         reads, form = list[Range](), self.form
         if self.depth:
-            rows = ((r * self.src_row_bytes, F32.src.size_bytes * self.depth) for r in range(self.rows))
+            rows = ((r * self.src_row_bytes, self.src_bytes) for r in range(self.rows))
             reads += ranges(SRC, rows)
             reads += ranges(WEIGHTS, self._weights())
         for place in sorted(form.read):
@@ -108,7 +118,7 @@ class RecurrentTileSpec:
 
     def _weights(self) -> Iterator[tuple[int, int]]:
         """(begin, size) of rows; where they lie behind one another, of all of them."""
-        width, gates = vector_bytes(self.isa), self.form.gates
+        width, gates = self.row_bytes, self.form.gates
         if len(self.streams) == 1 and gates * width == self.weights_row_bytes:
             yield from ((u * self.panel_bytes, self.depth * self.weights_row_bytes) for u in range(self.vectors))
             return
@@ -126,7 +136,7 @@ class RecurrentTileSpec:
             for r in range(self.rows)
             for u in range(self.vectors)
         )
-        return list(ranges(argument, ((at, f32.size_bytes * (lanes if x.whole else units)) for at, units in spans)))
+        return list(ranges(argument, ((at, x.dtype.size_bytes * (lanes if x.whole else n)) for at, n in spans)))
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame)."""
@@ -149,7 +159,7 @@ class StepCode:
 
     def __init__(self, spec: RecurrentTileSpec, asm: Assembler) -> None:
         self.spec, self.asm, self.v = spec, asm, vector_of(spec.isa, asm)
-        self.dot = dot_of(F32, spec.isa, self.v)
+        self.dot = dot_of(spec.types, spec.isa, self.v)
         self.form, self.columns = spec.form, spec.form.gates * spec.vectors
         self.acc = self.v.registers.take("gates", spec.sums, spec.rows, self.columns)
         self.pointers: dict[int, Any] = {}
@@ -163,7 +173,7 @@ class StepCode:
         """Where a part of an operand lies for a vector of a row."""
         argument, x = self.spec.operand(place[0])
         at = where[0] * x.row_bytes + place[1] * x.part_bytes + where[1] * x.vector_bytes
-        return mem(self.pointers[argument], at, size=self.v.bytes), x
+        return mem(self.pointers[argument], at, size=self.v.lanes * x.dtype.size_bytes), x
 
     def start(self) -> None:
         """The first sum of each gate starts from an operand, the others from zero."""
@@ -184,54 +194,64 @@ class StepCode:
 
     def multiply(self) -> None:
         """A loop over UNROLL steps of depth, then the rest."""
-        spec, asm, v = self.spec, self.asm, self.v
-        by_row = spec.rows > 1 and v.registers.available > self.columns
-        weights = v.registers.take("weights row", self.columns if by_row else 0 if spec.rows == 1 else 1)
-        copies = min(v.registers.available, BROADCASTS if by_row or spec.rows == 1 else spec.rows)
-        spare = v.registers.take("broadcast source", copies)
-        rounds = spec.depth // UNROLL
-        looped = rounds if rounds > 1 else 0
-        if looped:
-            left = asm.gp.take("steps left")
-            asm.MOV(left, looped)
-            with asm.loop(left, "steps"):
-                self.steps(UNROLL, weights, spare)
-                asm.ADD(self.pointers[SRC], UNROLL * GROUP_BYTES)
-                asm.ADD(self.pointers[WEIGHTS], UNROLL * spec.weights_row_bytes)
-                if spec.ahead_lines:
-                    asm.ADD(self.pointers[len(spec.frame) - 1], spec.ahead_lines * LINE_BYTES)
-            asm.gp.free(left)
-        self.steps(spec.depth - looped * UNROLL, weights, spare)
-        v.registers.free(*weights, *spare)
+        spec, asm, dot = self.spec, self.asm, self.dot
+        with dot.ready():
+            weights, spare = self.factors()
+            rounds = (spec.depth - (1 if spec.missing else 0)) // UNROLL
+            looped = rounds if rounds > 1 else 0
+            if looped:
+                left = asm.gp.take("steps left")
+                asm.MOV(left, looped)
+                with asm.loop(left, "steps"):
+                    self.steps(UNROLL, weights, spare)
+                    asm.ADD(self.pointers[SRC], UNROLL * GROUP_BYTES)
+                    asm.ADD(self.pointers[WEIGHTS], UNROLL * spec.weights_row_bytes)
+                    if spec.ahead_lines:
+                        asm.ADD(self.pointers[len(spec.frame) - 1], spec.ahead_lines * LINE_BYTES)
+                asm.gp.free(left)
+            last = GROUP_BYTES - spec.missing * spec.types.src.size_bytes
+            self.steps(spec.depth - looped * UNROLL, weights, spare, last)
+            self.v.registers.free(*weights, *spare)
 
-    def steps(self, count: int, weights: Sequence[Any], spare: Sequence[Any]) -> None:
-        """So many steps of depth behind the pointers."""
-        spec, v = self.spec, self.v
+    def factors(self) -> tuple[list[Any], list[Any]]:
+        """The registers of weights, and those of groups of src: a row of weights at once where there are enough."""
+        spec, dot, registers = self.spec, self.dot, self.v.registers
+        each = dot.row_registers
+        by_row = spec.rows > 1 and registers.available >= each * self.columns + dot.spare_registers
+        one = 0 if spec.rows == 1 and dot.reads_memory else each
+        weights = registers.take("weights row", each * self.columns if by_row else one)
+        turns = BROADCASTS if by_row or spec.rows == 1 else spec.rows
+        return weights, registers.take("broadcast source", min(registers.available, max(turns, dot.spare_registers)))
+
+    def steps(self, count: int, weights: Sequence[Any], spare: Sequence[Any], last_bytes: int = GROUP_BYTES) -> None:
+        """So many steps of depth behind the pointers, of which the last has `last_bytes` in src."""
+        spec, v, dot = self.spec, self.v, self.dot
+        each = dot.row_registers
         for k in range(count):
             self.asm.role(f"step {k}")
             for line in range(k, spec.ahead_lines, count):
                 for start in spec.streams:
                     self.asm.PREFETCHT1(mem(self.pointers[len(spec.frame) - 1], start + line * LINE_BYTES))
-            row = [mem(self.pointers[WEIGHTS], at, size=v.bytes) for at in self.row_of_weights(k)]
+            row = [mem(self.pointers[WEIGHTS], at, size=spec.row_bytes) for at in self.row_of_weights(k)]
             places = (r * spec.src_row_bytes + k * GROUP_BYTES for r in range(spec.rows))
             column = [mem(self.pointers[SRC], at, size=GROUP_BYTES) for at in places]
+            group_bytes = last_bytes if k == count - 1 else GROUP_BYTES
             acc = self.acc[k % spec.sums]
-            if spec.rows == 1:  # each weight is used once: the multiply reads it from memory
-                copy = spare[k % len(spare)]
-                self.dot.broadcast(copy, column[0])
-                for x, at in zip(acc[0], row, strict=True):
-                    self.dot.multiply(x, copy, at)
-            elif len(weights) == self.columns:
-                for x, at in zip(weights, row, strict=True):
-                    v.load(x, at)
-                self.dot.outer_product(acc, weights, column, spare)
+            if spec.rows == 1:  # each weight is used once: the multiply reads it from memory where it can
+                turn = k % len(spare)
+                pieces = [(v, at) for at in row]
+                dot.one_row(acc[0], (column[0], group_bytes), pieces, weights, [*spare[turn:], *spare[:turn]])
+            elif len(weights) == each * self.columns:
+                for j, at in enumerate(row):
+                    dot.load(weights[j * each : (j + 1) * each], v, at)
+                dot.outer_product(acc, weights, column, spare, group_bytes)
             else:  # few registers: an element of each row stays in one, and weights take turns in the last
                 for copy, element in zip(spare, column, strict=True):
-                    self.dot.broadcast(copy, element)
+                    dot.broadcast(copy, element, group_bytes)
                 for c, at in enumerate(row):
-                    v.load(weights[0], at)
+                    dot.load(weights, v, at)
                     for r, copy in enumerate(spare):
-                        self.dot.multiply(acc[r][c], copy, weights[0])
+                        dot.multiply(acc[r][c], copy, weights[0])
 
     def row_of_weights(self, k: int) -> list[int]:
         """Where the weights of each accumulator of a row lie."""
@@ -250,7 +270,7 @@ class StepCode:
             half = -(-len(sums) // 2)
             for into, other in zip(sums, sums[half:], strict=False):
                 for x, y in zip(*(chain.from_iterable(rows) for rows in (into, other)), strict=True):
-                    self.v.add(x, x, y)
+                    self.dot.add(x, y)
                     self.v.registers.free(y)
             sums = sums[:half]
 
@@ -261,31 +281,9 @@ class StepCode:
         if not spec.depth:
             v.registers.free(*(x for rows in self.acc[1:] for row in rows for x in row))
         every = [(r, u) for r in range(spec.rows) for u in range(spec.vectors)]
-        slots = Slots(v)
         with v.parts(spec.vectors, spec.units) as parts:
+            code = CellCode(v, spec.isa, self.form, spec.types.sums, self.place, parts)
             for first in range(0, len(every), spec.together):
-                self.some_cells(every[first : first + spec.together], parts, slots)
-
-    def some_cells(self, some: Sequence[Where], parts: Sequence[Lanes], slots: Slots) -> None:
-        """Gates, old state and results of some vectors; gives their accumulators back."""
-        v, form = self.v, self.form
-        gates = [[self.acc[0][r][u * form.gates + g] for r, u in some] for g in range(form.gates)]
-        steps, results = side_by_side(form.program, len(some), ())
-        inputs = [*gates, *([self.source(place, where, parts) for where in some] for place in form.inputs)]
-        own = [x for of_gate in gates for x in of_gate]
-        spare = v.registers.take("cell", v.registers.available)
-        together = [result for of_vectors in results for result in of_vectors]
-        flat = [x for of_input in inputs for x in of_input]
-        values = Values(steps, together, flat, [*spare, *own], slots, keeps=len(some) > 1)
-        ProgramCode(steps, v, values).emit()
-        for place, of_vectors in zip(form.results, results, strict=True):
-            for where, result in zip(some, of_vectors, strict=True):
-                at, operand = self.place(place, where)
-                (v if operand.whole else parts[where[1]]).store(at, values.in_register(result))
-                together.remove(result)
-                values.release((result,), kept=together)
-        v.registers.free(*spare, *own)
-
-    def source(self, place: Place, where: Where, parts: Sequence[Lanes]) -> Source:
-        at, operand = self.place(place, where)
-        return Source(lambda: at, self.v if operand.whole else parts[where[1]])
+                some = every[first : first + spec.together]
+                gates = [[self.acc[0][r][u * self.form.gates + g] for r, u in some] for g in range(self.form.gates)]
+                code.emit(some, gates)

@@ -32,7 +32,7 @@ from asmdnn.network.fusion.exact import (
     quotient,
     towards_zero,
 )  # fmt: skip
-from asmdnn.network.fusion.narrow import BITS, NARROW_TYPES, UNSIGNED, WORDS, product
+from asmdnn.network.fusion.narrow import BITS, NARROW_TYPES, UNSIGNED, product
 from asmdnn.network.fusion.numbering import F32, TRUTH, WIDE
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import size_along
@@ -108,7 +108,7 @@ class Numbering(BitOperators):
             return self.of_truths(node, x, result, wanted != F32)
         if dtype in WIDE and wanted == F32 and (x in self.source.inputs or x not in self.known):
             return False  # which rounds what is above 2^24
-        known = self.number(x) if dtype in (*WIDE, *WORDS) else None
+        known = self.number(x) if dtype in (*WIDE, *NARROW_TYPES) else None
         if known is not None and wanted == F32:
             self.renamed[result] = known.name
             return True

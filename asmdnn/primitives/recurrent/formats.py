@@ -2,63 +2,77 @@
 
 from collections.abc import Mapping
 
+from asmdnn.isa.dot import Types
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
 from asmdnn.primitives.recurrent.description import GRUForward, RecurrentForward
+from asmdnn.primitives.recurrent.factors import ROWS
+from asmdnn.primitives.recurrent.factors import WEIGHTS as PACKED
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.types import DataType, f32
 
-PACKED = ("weights_layer", "weights_iter", "weights_projection")
 FURTHEST_ROWS = 64  # a tile has fewer rows, and displacements in code are 32 bits
 MAX_OFFSET = 2**31 - 1
 PANEL_VECTORS = 2  # of weights_layer, which one product of all steps multiplies
 
 
-def packed_tag(desc: RecurrentForward, name: str, lanes: int) -> str:
-    """The format of packed weights.
+def packed_tag(desc: RecurrentForward, name: str, lanes: int, group: int = 1) -> str:
+    """The format of packed weights, with so many neighbours of k side by side for each column.
 
     weights_layer: panels of two vectors, which are what the product of all steps takes: of two gates of a vector of
     hidden channels, or of two vectors of a gate where gates are odd.  weights_iter: panels of one vector of hidden
     channels, with rows of all gates side by side, since a step multiplies them at once; but for a GRU, whose candidate
     is multiplied apart.
     """
+    k, inner = ("C", f"{group}c") if group > 1 else ("c", "")
     if name == "weights_layer":
-        return f"abEdc{PANEL_VECTORS * lanes}e" if desc.GATES % 2 else f"abEDc{PANEL_VECTORS}d{lanes}e"
-    if name == "weights_projection":
-        return f"abDc{lanes}d"
-    return f"abdEc{lanes}e" if isinstance(desc, GRUForward) else f"abEcd{lanes}e"
+        panel = f"abEd{k}{PANEL_VECTORS * lanes}e" if desc.GATES % 2 else f"abED{k}{PANEL_VECTORS}d{lanes}e"
+    elif name == "weights_projection":
+        panel = f"abD{k}{lanes}d"
+    else:
+        panel = f"abdE{k}{lanes}e" if isinstance(desc, GRUForward) else f"abE{k}d{lanes}e"
+    return panel + inner
 
 
-def packed_desc(desc: RecurrentForward, name: str, lanes: int) -> MemoryDesc:
+def packed_desc(desc: RecurrentForward, name: str, lanes: int, group: int = 1) -> MemoryDesc:
     """Packed weights of that name."""
     tensor = desc.tensors()[name]
-    return MemoryDesc(tensor.dims, tensor.dtype, packed_tag(desc, name, lanes))
+    return MemoryDesc(tensor.dims, tensor.dtype, packed_tag(desc, name, lanes, group))
 
 
-def passed_formats(desc: RecurrentForward, lanes: int) -> dict[str, MemoryDesc]:
+def passed_formats(desc: RecurrentForward, lanes: int, group: int = 1) -> dict[str, MemoryDesc]:
     """The tensors as a caller passes them: what is `any` is packed, or row-major."""
     return {
         name: tensor
         if not tensor.is_any
-        else packed_desc(desc, name, lanes)
+        else packed_desc(desc, name, lanes, group)
         if name in PACKED
         else row_major(tensor.dims, tensor)
         for name, tensor in desc.tensors().items()
     }
 
 
-def kernel_formats(desc: RecurrentForward, passed: Mapping[str, MemoryDesc], lanes: int) -> dict[str, MemoryDesc]:
+def kernel_formats(
+    desc: RecurrentForward, passed: Mapping[str, MemoryDesc], lanes: int, types: Types
+) -> dict[str, MemoryDesc]:
     """The tensors as kernels take them: others than these are copied by reorders."""
     found = {}
     for name, tensor in passed.items():
+        dtype = types.src if name in ROWS else f32
         if name in PACKED:
-            found[name] = packed_desc(desc, name, lanes)
+            found[name] = packed_desc(desc, name, lanes, types.group)
         else:
-            found[name] = tensor if takes(name, tensor) else row_major(tensor.dims, tensor)
+            found[name] = tensor if takes(name, tensor, dtype) else MemoryDesc(tensor.dims, dtype, row_tag(tensor))
     return found
 
 
-def takes(name: str, tensor: MemoryDesc) -> bool:
+def row_tag(tensor: MemoryDesc) -> str:
+    return LETTERS[: tensor.ndims]
+
+
+def takes(name: str, tensor: MemoryDesc, dtype: DataType) -> bool:
     """Whether kernels can take a tensor of rows: dense, near one another, and of dst_layer step behind step."""
-    if tensor.inner_blocks or (tensor.strides[-1] != 1 and tensor.dims[-1] > 1):
+    if tensor.dtype != dtype or tensor.inner_blocks or (tensor.strides[-1] != 1 and tensor.dims[-1] > 1):
         return False
     if FURTHEST_ROWS * max(tensor.strides_bytes) > MAX_OFFSET:
         return False

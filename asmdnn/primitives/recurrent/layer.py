@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from asmdnn.generators.recurrent.cells import Cell, form_of
+from asmdnn.isa.dot import Types
 from asmdnn.isa.vectors import vector_bytes
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import View
@@ -22,15 +23,16 @@ BIAS = "packed bias"
 class Layer:
     """A layer and direction; `number` and `direction` are its indices in states and weights.
 
-    tensors: as the kernels take them.  backwards: from right to left.  x: its input, of `channels`.  h: its output,
-    of which a step reads what the step before has written.  c: an LSTM's c behind every step, in one place for all
-    steps where it is updated in place.  fields: what else cells write, by name.
+    tensors: as the kernels take them.  types: what is multiplied.  backwards: from right to left.  x: its input, of
+    `channels`.  h: its output, of which a step reads what the step before has written.  c: an LSTM's c behind every
+    step, in one place for all steps where it is updated in place.  fields: what else cells write, by name.
     """
 
     desc: RecurrentForward
     tensors: Mapping[str, MemoryDesc]
     time: Time
     target: Target
+    types: Types
     number: int
     direction: int
     backwards: bool
@@ -55,7 +57,7 @@ class Layer:
         """x W + b of all steps, in scratch: for a vector of units all gates, or where these are odd for two vectors, as
         in packed weights."""
         gates, width = self.time.sizes.gates, vector_bytes(self.target.isa)
-        rows = self.time.dense(self.scratch("gates"), gates * self.padded)
+        rows = self.time.dense(self.scratch("gates"), gates * self.padded, dtype=self.types.sums)
         if gates % 2:
             return CellField(rows, width, 2 * width, whole=True, pair_bytes=2 * gates * width)
         return CellField(rows, gates * width, width, whole=True)
@@ -63,27 +65,30 @@ class Layer:
     def product(self) -> Product:
         """gates = x W + b, for all steps."""
         s, x, gates = self.time.sizes, self.x, self.gates.rows
-        weights, columns = self.tensors["weights_layer"], PANEL_VECTORS * self.target.lanes
-        row = columns * weights.dtype.size_bytes  # of a panel
+        weights, columns, group = self.tensors["weights_layer"], PANEL_VECTORS * self.target.lanes, self.types.group
+        row, k = columns * self.types.weights_bytes, -(-self.channels // group)  # of a panel; groups
         batch, count = (1, s.rows) if s.concatenated else (s.steps, s.sequences)
         step = x.starts[1] - x.starts[0] if batch > 1 else 0
         return Product(
             batch=(batch,),
             m=count,
             n=s.gates * self.padded,
-            k=self.channels,
-            src=x.matrix((step,)),
+            k=k,
+            src=x.matrix((step,)).in_groups(group),
             weights=Panels(
                 buffer="weights_layer",
                 start_bytes=self.start_of(weights),
                 batch_bytes=(0,),
                 row_bytes=row,
-                panel_bytes=self.channels * row,
+                panel_bytes=k * row,
                 columns=columns,
                 dtype=weights.dtype,
+                group=group,
             ),
             dst=gates.matrix((count * gates.row_bytes,)),
             bias=self.bias,
+            types=self.types,
+            missing=k * group - self.channels,
         )
 
     @property
@@ -158,6 +163,7 @@ class Layer:
             src_row_bytes=row,
             operands=operands,
             pairs=pairs,
+            types=self.types,
         )
         return PlacedStage(stage, rows, frozenset({"state", "src"} if src == "h" else {"state"}))
 

@@ -6,8 +6,7 @@ thread's panels of weights_iter backwards, so that they begin with those that ar
 
 from collections.abc import Sequence
 
-from asmdnn.isa.dot import F32, dot_level
-from asmdnn.isa.vectors import lanes_of
+from asmdnn.isa.dot import F32, Types, dot_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
@@ -22,6 +21,7 @@ from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.recurrent.description import GRUForward, LSTMForward, RecurrentForward
 from asmdnn.primitives.recurrent.directions import Stage, in_turn
+from asmdnn.primitives.recurrent.factors import factors_of
 from asmdnn.primitives.recurrent.formats import MAX_OFFSET, kernel_formats, passed_formats
 from asmdnn.primitives.recurrent.layer import BIAS, Layer
 from asmdnn.primitives.recurrent.padding import add_zeros
@@ -30,7 +30,7 @@ from asmdnn.primitives.recurrent.rows import BufferRows, Time, state_rows
 from asmdnn.primitives.recurrent.steps import CellField, StagePhases, vectors_of
 from asmdnn.primitives.recurrent.workspace import regions_of, workspace_desc
 from asmdnn.primitives.reorder.copies import Inside, Reordering, add_reorder, in_two_ways
-from asmdnn.types import f32
+from asmdnn.types import DataType, f32
 
 
 def f32_dot_level(isa: str) -> str:
@@ -44,14 +44,14 @@ def inside_of(desc: RecurrentForward, attr: Attr, engine: Engine) -> Inside:
     s = desc.sizes
     if isinstance(desc, GRUForward) and desc.weights_iter.dtype.size_bytes * s.out * s.hidden > MAX_OFFSET:
         raise Refused(f"{s.hidden} hidden channels put the gates of weights_iter more than 2 GiB apart")
-    passed = passed_formats(desc, lanes_of(f32_dot_level(engine.isa)))
+    types = factors_of(desc.tensors(), engine, desc.is_training)
+    target = target_of(engine, types=types)
+    passed = passed_formats(desc, target.lanes, types.group)
     for name, tensor in passed.items():
-        if tensor.dtype != f32:
-            raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
         if tensor.may_overlap and name.startswith("dst"):
             raise Refused(f"{name} has elements that share a place")
-    formats = kernel_formats(desc, passed, target_of(engine).lanes)
-    return Inside(Planner(desc, formats, engine).plan(), passed, engine.tuning, engine.isa)
+    formats = kernel_formats(desc, passed, target.lanes, types)
+    return Inside(Planner(desc, formats, engine, types).plan(), passed, engine.tuning, engine.isa)
 
 
 plans = in_two_ways("recurrent", inside_of, f32_dot_level)
@@ -60,8 +60,11 @@ plans = in_two_ways("recurrent", inside_of, f32_dot_level)
 class Planner:
     """A plan as it comes together."""
 
-    def __init__(self, desc: RecurrentForward, tensors: dict[str, MemoryDesc], engine: Engine) -> None:
-        self.desc, self.tensors, self.engine, self.target = desc, tensors, engine, target_of(engine)
+    def __init__(
+        self, desc: RecurrentForward, tensors: dict[str, MemoryDesc], engine: Engine, types: Types
+    ) -> None:
+        self.desc, self.tensors, self.engine, self.types = desc, tensors, engine, types
+        self.target = target_of(engine, types=types)
         self.sizes = s = desc.sizes
         self.time = Time(s, desc.lengths or (s.steps,) * s.sequences)
         self.assembly, self.steps = Assembly(engine.tuning, engine.isa), StagePhases(engine.tuning)
@@ -98,12 +101,13 @@ class Planner:
         if number == s.layers - 1:
             out = self.time.layer("dst_layer", self.tensors["dst_layer"])
         else:
-            out = self.kept("layer", number) or self.rooms.all_steps(f"layer {number % 2}", s.dst)
+            out = self.kept("layer", number) or self.rooms.all_steps(f"layer {number % 2}", s.dst, self.types.src)
         layers = []
         for direction in range(s.directions):
             h = out.element(direction * s.out)
             if desc.direction == "bidirectional_sum":
-                h = self.kept("direction", number, direction) or self.rooms.all_steps(f"direction {direction}", s.out)
+                name = f"direction {direction}"
+                h = self.kept("direction", number, direction) or self.rooms.all_steps(name, s.out, self.types.src)
             layers.append(self.layer_of(number, direction, x, channels, h))
         together = [layers] if self.engine.threads > 1 and self.time.is_even else [[layer] for layer in layers]
         for some in together:
@@ -123,6 +127,7 @@ class Planner:
             tensors=self.tensors,
             time=self.time,
             target=self.target,
+            types=self.types,
             number=number,
             direction=direction,
             backwards=backwards,
@@ -171,14 +176,15 @@ class Planner:
 
     def fields(self, number: int, direction: int) -> dict[str, CellField]:
         """What cells leave to the next stage of the step, and to the backward pass."""
-        names: tuple[str, ...] = ()
+        types: dict[str, DataType] = {}
         if isinstance(self.desc, GRUForward):
-            names = ("update", "reset")
+            types = {"update": f32, "reset": self.types.src}
         elif isinstance(self.desc, LSTMForward) and self.desc.weights_projection is not None:
-            names = ("unprojected",)
+            types = {"unprojected": self.types.src}
         lanes, units = self.target.lanes, self.sizes.hidden
         rows = {
-            name: self.kept(name, number, direction) or self.of_step(f"{name} {direction}", units) for name in names
+            name: self.kept(name, number, direction) or self.of_step(f"{name} {direction}", units, dtype)
+            for name, dtype in types.items()
         }
         found = {name: vectors_of(x, lanes) for name, x in rows.items()}
         gates = self.kept("gates", number, direction)
@@ -193,9 +199,10 @@ class Planner:
         found = [(self.kept(name, number, direction), name) for name in ("gates", "c", "unprojected")]
         return [(rows, self.rooms.regions[name].columns) for rows, name in found if rows]
 
-    def of_step(self, name: str, channels: int) -> BufferRows:
+    def of_step(self, name: str, channels: int, dtype: DataType = f32) -> BufferRows:
         """Scratch that every step overwrites; where each has its own rows, so has this layer and direction."""
-        return self.rooms.one_step(name if self.time.is_even else f"{name} {len(self.assembly.scratch)}", channels)
+        name = name if self.time.is_even else f"{name} {len(self.assembly.scratch)}"
+        return self.rooms.one_step(name, channels, dtype)
 
     def keep_final(self, layer: Layer, name: str, rows: BufferRows) -> None:
         """Copy the state behind the last step of every sequence, unless it is there."""
@@ -211,7 +218,7 @@ class Planner:
     def add_sum(self, outs: Sequence[BufferRows], out: BufferRows) -> None:
         """The sum of both directions; of steps behind a sequence's end that of zeros."""
         dims = self.tensors["dst_layer"].dims
-        dense = MemoryDesc(dims, f32, LETTERS[: len(dims)])
+        dense = MemoryDesc(dims, self.types.src, LETTERS[: len(dims)])
         is_last = out.buffer == "dst_layer"
         dst = self.tensors["dst_layer"] if is_last else dense
         answer = add_plan(BinaryForward("add", dense, dense, dst), NO_ATTR, self.engine)

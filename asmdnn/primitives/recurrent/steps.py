@@ -8,6 +8,7 @@ import numpy as np
 from asmdnn.generators.recurrent.cells import Cell, form_of
 from asmdnn.generators.recurrent.tile import UNROLL, RecurrentTileSpec
 from asmdnn.generators.recurrent.tile_shape import CellOperand, blocks_of
+from asmdnn.isa.dot import F32, Types
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import VECTORS, lanes_of, vector_bytes
 from asmdnn.planning.cost import step_cycles
@@ -31,7 +32,7 @@ class RecurrentPanels:
     row_bytes: int
     gate_bytes: int
     panel_bytes: int
-    depth: int
+    depth: int  # elements
 
     @property
     def view(self) -> View:
@@ -52,7 +53,9 @@ class CellField:
     pair_bytes: int = 0
 
     def operand(self, name: str) -> CellOperand:
-        return CellOperand(name, self.rows.row_bytes, self.part_bytes, self.vector_bytes, self.whole)
+        return CellOperand(
+            name, self.rows.row_bytes, self.part_bytes, self.vector_bytes, self.whole, self.rows.dtype
+        )
 
     @property
     def pair(self) -> int:
@@ -77,6 +80,16 @@ class Stage:
     src_row_bytes: int
     operands: tuple[CellOperand, ...]
     pairs: tuple[int, ...]
+    types: Types = F32
+
+    @property
+    def groups(self) -> int:
+        """Of k."""
+        return -(-self.weights.depth // self.types.group)
+
+    @property
+    def weights_vector_bytes(self) -> int:
+        return self.lanes * self.types.weights_bytes
 
     @property
     def lanes(self) -> int:
@@ -94,7 +107,7 @@ class Stage:
 
     @property
     def weights_bytes(self) -> int:
-        return self.weights.depth * form_of(self.cell).gates * self.panels * vector_bytes(self.isa)
+        return self.groups * form_of(self.cell).gates * self.panels * self.weights_vector_bytes
 
 
 class StagePhases:
@@ -130,7 +143,7 @@ def template(stage: Stage, runs: Runs, backwards: bool, tuning: Tuning) -> Phase
     names = specs[0].frame
     offsets = offsets_of(stage, first, np.array([at for at, _ in tiles]))
     following = np.clip(np.arange(len(first)) + (-1 if backwards else 1), 0, len(first) - 1)
-    share = lines * LINE_BYTES * (stage.weights.depth // UNROLL) * np.arange(len(tiles))
+    share = lines * LINE_BYTES * (stage.groups // UNROLL) * np.arange(len(tiles))
     offsets["ahead"] = (first[following] * stage.weights.panel_bytes)[:, None] + share
     records = records_of(names, {name: offset.ravel() for name, offset in offsets.items()}, kernel.ravel())
     cycles = np.array([cycles_of(spec, tuning) for spec in specs], np.int32)[kernel.ravel()]
@@ -160,7 +173,7 @@ def tiles_of(stage: Stage, runs: Runs, tuning: Tuning) -> tuple[int, list[tuple[
     if max(count for _, count in runs) == 1:
         most = min(STREAMED_BYTES // vector_bytes(stage.isa) // gates, stage.panels)
         return max(n for n in known if n == 1 or n <= most), [(at, 1) for at, _ in runs]
-    blocks = blocks_of(stage.isa)
+    blocks = blocks_of(stage.isa, stage.types)
     cuts = []
     for vectors in (n for n in known if n * gates in blocks and (n == 1 or n <= stage.panels)):
         columns = vectors * gates
@@ -182,7 +195,7 @@ def in_tiles(first: int, count: int, rows: int) -> list[tuple[int, int]]:
 
 def tile(stage: Stage, rows: int, units: int, columns: int, lines: int) -> RecurrentTileSpec:
     isa, cell = stage.isa, stage.cell
-    depth = stage.weights.depth
+    depth = stage.groups
     return RecurrentTileSpec(
         isa=isa,
         cell=cell,
@@ -197,6 +210,8 @@ def tile(stage: Stage, rows: int, units: int, columns: int, lines: int) -> Recur
         ahead_lines=lines,
         sums=-(-LATENCY_SUMS // columns) if rows == 1 and depth > 1 else 1,
         together=VECTORS[isa].count // (KEEPING_REGISTERS if cell.keeps else CELL_REGISTERS),
+        types=stage.types,
+        missing=depth * stage.types.group - stage.weights.depth,
     )
 
 
@@ -205,7 +220,7 @@ def ahead_lines(stage: Stage, columns: int, tiles: int) -> int:
     apart, of each gate's."""
     if tiles == 1:
         return 0
-    width = vector_bytes(stage.isa)
+    width = stage.weights_vector_bytes
     side_by_side = stage.weights.gate_bytes in (0, width)
     streams = 1 if side_by_side else form_of(stage.cell).gates
     return -(-UNROLL * columns * width // LINE_BYTES // (tiles * streams))

@@ -11,11 +11,13 @@ import numpy as np
 
 from asmdnn.generators.recurrent.cells import Place, form_of
 from asmdnn.generators.recurrent.tile import RecurrentTileSpec
+from asmdnn.types import bf16, f32
 from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory
 from tests.support.arena import Doubles, Elements, buffer_of, elements
 
 SLACK = 16 * UNIT_ROUNDOFF
+UNITS = {bf16: 2.0**-8}  # the unit roundoff of results
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +74,8 @@ class Tile:
     def write(self, x: Near, name: str, part: int = 0) -> None:
         _, at, count = self.place((name, part))
         self.memory[name].store(at, x.value[:count])
-        self.bounds[name].store(at, x.error[:count])
+        unit = UNITS.get(self.spec.operand(name)[1].dtype, 0.0)
+        self.bounds[name].store(at, (x.error + unit * (np.abs(x.value) + x.error))[:count])
 
     def products(self) -> list[Near]:
         """start + src @ weights of every gate."""
@@ -80,15 +83,19 @@ class Tile:
         for g, begin in enumerate(form_of(spec.cell).starts):
             total = self.read(*begin) if begin else Near(np.zeros(self.lanes), np.zeros(self.lanes))
             value, size = total.value.copy(), np.abs(total.value)
-            for k in range(spec.depth):
-                x = self.memory["src"].load(r * spec.src_row_bytes + 4 * k, 1)
-                self.bounds["src"].load(r * spec.src_row_bytes + 4 * k, 1)
-                at = u * spec.panel_bytes + g * spec.gate_bytes + k * spec.weights_row_bytes
-                w = self.memory["weights"].load(at, self.lanes)
-                self.bounds["weights"].load(at, self.lanes)
+            for k in range(spec.depth * spec.types.group - spec.missing):
+                group, i = divmod(k, spec.types.group)
+                x = self.load("src", r * spec.src_row_bytes + k * spec.types.src.size_bytes, 1)
+                at = u * spec.panel_bytes + g * spec.gate_bytes + group * spec.weights_row_bytes
+                w = self.load("weights", at, self.lanes * spec.types.group)[i :: spec.types.group]
                 value, size = value + x * w, size + np.abs(x * w)
-            found.append(Near(value, (spec.depth + spec.sums) * UNIT_ROUNDOFF * size))
+            roundings = spec.depth * spec.types.group + spec.sums
+            found.append(Near(value, roundings * UNIT_ROUNDOFF * size))
         return found
+
+    def load(self, name: str, at: int, count: int) -> Doubles:
+        self.bounds[name].load(at, count)
+        return self.memory[name].load(at, count)
 
 
 ONE = Near(np.ones(1), np.zeros(1))
@@ -162,8 +169,9 @@ CELLS: dict[str, Cells] = {
 
 
 def step_case(spec: RecurrentTileSpec, random: np.random.Generator, integers: bool) -> Case:
-    memory = {name: elements(random, integers) for name in spec.frame}
-    bounds = {name: Elements(np.zeros_like(x.initial)) for name, x in memory.items()}
+    types = {"src": spec.types.src, "weights": spec.types.weights} | {x.name: x.dtype for x in spec.operands}
+    memory = {name: elements(random, integers, types.get(name, f32)) for name in spec.frame}
+    bounds = {name: Elements(np.zeros_like(x.initial), x.kind) for name, x in memory.items()}
     for r in range(spec.rows):
         for u in range(spec.vectors):
             tile = Tile(spec, memory, bounds, (r, u))

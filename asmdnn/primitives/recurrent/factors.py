@@ -1,0 +1,39 @@
+"""What the products of a recurrent layer multiply, by the types of its tensors.
+
+Weights of bf16 and f16 are widened as they are loaded, and rows are f32 inside: tensors of other types become that in
+front, results are rounded once, behind.  Pairs of bf16 are multiplied where the level has VDPBF16PS and the CPU class
+is not slow at it; then a step hands on h as bf16.  Weights of s8 are multiplied by rows of u8.
+"""
+
+from collections.abc import Mapping
+
+from asmdnn.isa.dot import BF16, F32, Types, levels_of, multiplied
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.widening import multiplies_pairs_slowly
+from asmdnn.types import bf16, f16, f32
+
+WEIGHTS = ("weights_layer", "weights_iter", "weights_projection")
+ROWS = ("src_layer", "src_iter", "dst_layer", "dst_iter")  # what steps multiply, and hand on
+FLOATS = (f32, bf16, f16)
+
+
+def factors_of(tensors: Mapping[str, MemoryDesc], engine: Engine, is_training: bool) -> Types:
+    """The types of a step's products.  Raises Refused for tensors of others."""
+    weights = tensors["weights_layer"].dtype
+    for name, tensor in tensors.items():
+        if name in WEIGHTS and tensor.dtype != weights:
+            raise Refused(f"{name} is {tensor.dtype}, weights_layer {weights}: all weights have one type")
+        if name not in WEIGHTS and tensor.dtype not in FLOATS:
+            raise Refused(f"{name} is {tensor.dtype}, beside f32, bf16 and f16 nothing is implemented")
+    if weights not in FLOATS:
+        raise Refused(f"weights_layer is {weights}, beside f32, bf16 and f16 nothing is implemented")
+    is_bf16 = all(tensors[name].dtype == bf16 for name in ROWS if name in tensors)
+    if weights == bf16 and is_bf16 and not is_training and has_fast_pairs(engine):
+        return BF16
+    return F32 if weights == f32 else multiplied(f32, weights, engine.isa)
+
+
+def has_fast_pairs(engine: Engine) -> bool:
+    return bool(levels_of(BF16, engine.isa)) and not multiplies_pairs_slowly(engine)

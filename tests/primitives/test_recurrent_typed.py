@@ -1,0 +1,119 @@
+"""Recurrent layers of bf16 and f16: every cell and direction, pairs and widened, against the reference in float64."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.primitives.recurrent_case import (
+    AVX2,
+    CELLS,
+    DIRECTIONS,
+    answer,
+    check,
+    compute,
+    data_of,
+    describe,
+    memories_of,
+    numbers_of,
+    of_type,
+    typed,
+)
+from tests.support.plans import emulate_plan
+
+PAIRS = dnn.Engine(isa="avx512_core_bf16", machine="zen4", threads=2, l2_bytes=1 << 20)
+SLOW_PAIRS = dnn.Engine(isa="avx512_core_bf16", machine="sapphire_rapids", threads=2, l2_bytes=1 << 20)
+LENGTHS = (3, 1, 4, 2)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("dtype", [dnn.bf16, dnn.f16])
+@pytest.mark.parametrize("kind", CELLS)
+def test_widened(kind: type, dtype: dnn.DataType) -> None:
+    """Rows are f32 inside, weights stay as they are, and results are rounded once."""
+    for direction in DIRECTIONS:
+        desc = typed(describe(kind, (3, 4, 5, 21), 2, direction), dtype, dtype)
+        check(desc)
+        plan = dnn.primitive_desc(desc, engine=AVX2).plan
+        assert plan.implementation == "reorder+recurrent:avx2"
+        assert plan.tensors["weights_iter"].dtype == dtype
+        assert any(f"recurrent_f32{dtype}f32_" in kernel.name for phase in plan.phases for kernel in phase.kernels)
+
+
+@pytest.mark.isa("avx512_core_bf16")
+@pytest.mark.parametrize("kind", CELLS)
+def test_pairs(kind: type) -> None:
+    """VDPBF16PS, with rows and channels of any number; steps hand on bf16."""
+    for direction in DIRECTIONS:
+        check(typed(describe(kind, (3, 4, 5, 21), 2, direction), dnn.bf16, dnn.bf16), PAIRS)
+    for n, hidden in ((1, 1), (1, 40), (3, 16), (7, 33)):
+        desc = typed(describe(kind, (3, n, 4, hidden), states=n > 1), dnn.bf16, dnn.bf16)
+        check(desc, PAIRS)
+        plan = dnn.primitive_desc(desc, engine=PAIRS).plan
+        assert plan.implementation == "recurrent:avx512_core_bf16"
+        assert any("recurrent_bf16bf16f32_" in kernel.name for phase in plan.phases for kernel in phase.kernels)
+
+
+@pytest.mark.isa("avx512_core_bf16")
+@pytest.mark.parametrize("projection", [0, 5])
+def test_lstm_with_everything(projection: int) -> None:
+    desc = describe(dnn.LSTMForward, (3, 4, 6, 9), 2, peephole=True, projection=projection)
+    check(typed(desc, dnn.bf16, dnn.bf16), PAIRS)
+    check(typed(desc, dnn.bf16, dnn.bf16, dnn.bf16), SLOW_PAIRS)
+
+
+@pytest.mark.isa("avx512_core_bf16")
+@pytest.mark.parametrize("kind", CELLS)
+def test_sequences_of_different_lengths(kind: type) -> None:
+    desc = typed(describe(kind, (5, 4, 6, 11), lengths=LENGTHS), dnn.bf16, dnn.bf16)
+    for engine in (PAIRS, SLOW_PAIRS):
+        found = check(desc, engine)
+        for step in range(5):
+            assert not found["dst_layer"][step, np.array(LENGTHS) <= step].any()
+
+
+@pytest.mark.parametrize("kind", CELLS)
+@pytest.mark.parametrize("engine", [PAIRS, replace(AVX2, isa="avx512_core")], ids=["pairs", "widened"])
+def test_emulated(kind: type, engine: dnn.Engine) -> None:
+    desc = typed(describe(kind, (2, 3, 5, 17)), dnn.bf16, dnn.bf16)
+    data = data_of(desc)
+    plan = dnn.primitive_desc(desc, engine=engine).plan
+    memories = memories_of(plan.tensors, data)
+    emulate_plan(plan, memories)
+    for name, wanted in answer(desc, data).items():
+        assert (np.abs(numbers_of(memories[name]) - wanted.value) <= wanted.bound).all(), name
+
+
+def test_classes_that_multiply_pairs_slowly_widen() -> None:
+    desc = typed(describe(dnn.LSTMForward, (3, 4, 5, 21)), dnn.bf16, dnn.bf16)
+    assert dnn.primitive_desc(desc, engine=SLOW_PAIRS).implementation == "reorder+recurrent:avx512_core"
+    training = replace(desc, prop_kind=dnn.PropKind.forward_training)  # whose workspace is f32
+    assert dnn.primitive_desc(training, engine=PAIRS).implementation == "reorder+recurrent:avx512_core"
+    mixed = replace(desc, dst_layer=of_type(desc.dst_layer, dnn.f32))
+    assert dnn.primitive_desc(mixed, engine=PAIRS).implementation == "reorder+recurrent:avx512_core"
+
+
+@pytest.mark.isa("avx512_core_bf16")
+@pytest.mark.parametrize("kind", CELLS)
+def test_every_number_of_threads_gives_the_same_bits(kind: type) -> None:
+    desc = typed(describe(kind, (6, 9, 40, 72), 2, DIRECTIONS[2]), dnn.bf16, dnn.bf16)
+    data = data_of(desc)
+    first, *others = (compute(desc, data, replace(PAIRS, threads=threads))["dst_layer"] for threads in (1, 2, 3))
+    for other in others:
+        np.testing.assert_array_equal(first, other)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"weights_iter": dnn.f32}, "weights_iter is f32, weights_layer bf16: all weights have one type"),
+        ({"weights_layer": dnn.s8, "weights_iter": dnn.s8}, "weights_layer is s8, beside f32, bf16 and f16 nothing"),
+        ({"src_layer": dnn.s32}, "src_layer is s32, beside f32, bf16 and f16 nothing is implemented"),
+    ],
+)
+def test_refusals(change: dict[str, dnn.DataType], says: str) -> None:
+    desc = typed(describe(dnn.GRUForward, (4, 2, 6, 19)), dnn.bf16, dnn.bf16)
+    other = desc.with_formats({name: of_type(getattr(desc, name), dtype) for name, dtype in change.items()})
+    with pytest.raises(dnn.Unimplemented, match=says):
+        dnn.primitive_desc(other, engine=AVX2)
