@@ -54,7 +54,8 @@ class Weight:
 class NetworkStep:
     """A primitive, the buffers that are its arguments, and which operators it computes.
 
-    result: the value that they are there for, which the argument `output` is."""
+    result: the value that they are there for, which the argument `output` is; further: other values that it makes, with
+    the arguments that they are."""
 
     label: str
     pd: PrimitiveDesc
@@ -62,6 +63,7 @@ class NetworkStep:
     nodes: tuple[Node, ...] = ()
     result: str = ""
     output: str = ""
+    further: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "buffers", MappingProxyType(dict(self.buffers)))
@@ -239,8 +241,9 @@ class Steps(TypedValues, ValuesOfIndices):
             buffers[argument] = made.buffer
             if name in self.graph.values:
                 self.define(name, made)
-        output, result = next(iter(results.items()))
-        self.steps.append(NetworkStep(label, pd, buffers, tuple(nodes), result, output))
+        (output, result), *others = results.items()
+        further = tuple((value, argument) for argument, value in others if value)
+        self.steps.append(NetworkStep(label, pd, buffers, tuple(nodes), result, output, further=further))
 
     def define(self, name: str, place: Place) -> None:
         """From now on the value is there, with its own dims."""
