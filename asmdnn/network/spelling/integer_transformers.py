@@ -15,7 +15,8 @@ def attention(w: Speller, node: Node, *inputs: str) -> tuple[str, ...]:
     """Weights have one scale, or one for each column."""
     x, matrix, bias, scale, weights_scale, mask, zero, weights_zero, past = inputs
     read = floats(w, x, scale, zero), weights(w, matrix, weights_scale, weights_zero, 1)
-    return packed_attention(w, node, *read, bias, mask, past, NOTHING, NOTHING)
+    operands = (*read, bias, mask, past, NOTHING, NOTHING)
+    return packed_attention(w, node, *operands)
 
 
 def embedding(w: Speller, node: Node, *inputs: str) -> tuple[str, ...]:
@@ -26,7 +27,8 @@ def embedding(w: Speller, node: Node, *inputs: str) -> tuple[str, ...]:
         NOTHING if table == NOTHING else floats(w, table, scale, zero)
         for table, scale, zero in zip(tables, scales, zeros, strict=True)
     ]
-    return embedded(w, node, ids, segments, *read, mask, NOTHING)[:2]
+    operands = (ids, segments, *read, mask, NOTHING)
+    return embedded(w, node, *operands)[:2]
 
 
 def mean(w: Speller, node: Node, *inputs: str) -> tuple[str, ...]:
