@@ -4,7 +4,7 @@ The words of an implementation's name say what the plan does: `pack_src`, `pack_
 `outer`, `dots`, `unpack_dst`, and `swap` if it computes dst^T = weights^T src^T.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
@@ -42,22 +42,24 @@ class Job:
     behind: Callable[[Assembly], None] = unchanged
 
 
-def refusals(isa: str, reason: str) -> Iterator[Refusal]:
+def refusals(isa: str, reason: str, strategies: Sequence[Strategy] = STRATEGIES) -> Iterator[Refusal]:
     """One for every strategy."""
-    return (Refusal(f"{strategy.name}:{isa}", reason) for strategy in STRATEGIES)
+    return (Refusal(f"{strategy.name}:{isa}", reason) for strategy in strategies)
 
 
-def answers(job_of: Callable[[], Job], isa: str) -> Iterator[Plan | Refusal]:
+def answers(
+    job_of: Callable[[], Job], isa: str, strategies: Sequence[Strategy] = STRATEGIES
+) -> Iterator[Plan | Refusal]:
     """What every strategy says to a job, best first; one answer for all to a product without elements."""
     try:
         job = job_of()
         before = job.assembly.branch()
         prepared = prepare(before, job.product, job.target)
     except Refused as reason:
-        yield from refusals(isa, str(reason))
+        yield from refusals(isa, str(reason), strategies)
         return
     p = prepared.product
-    for strategy in STRATEGIES if p else ():
+    for strategy in strategies if p else ():
         assert p
         try:
             strategy.check(p, job.target)
