@@ -17,7 +17,8 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.proof import control_flow, cpu_state, features, listing, provenance, saved_registers
 from asmdnn.proof.dataflow import states
-from asmdnn.proof.decoder import Access, require_decoder
+from asmdnn.proof.decoder import require_decoder
+from asmdnn.proof.facts import Access
 from asmdnn.proof.footprint import Judge, chosen_elements
 from asmdnn.proof.kernel import Contract, Kernel, PlacedInstruction
 from asmdnn.proof.machine import Interpreter

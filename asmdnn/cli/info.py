@@ -10,6 +10,7 @@ from pathlib import Path
 
 from asmdnn import __version__, environment
 from asmdnn.errors import AsmdnnError, InvalidArguments
+from asmdnn.isa.cpu import tiles_are_refused
 from asmdnn.isa.dot import BF16, dot_class, multiplied
 from asmdnn.jit.store import default_directory, enabled
 from asmdnn.planning.host import detected, effective_isa, executable_isas, host
@@ -45,7 +46,8 @@ def _rows() -> Iterator[tuple[str, str]]:
     yield "machine", machine.name + foreign * (machine is not detected())
     yield "features", " ".join(sorted(machine.features))
     yield "ISA levels", ", ".join(str(isa) for isa in machine.isas) or "none"
-    yield "executable", ", ".join(map(str, executable_isas())) or "none"
+    refused = "; Linux refuses the tile registers of AMX to this process" * tiles_are_refused()
+    yield "executable", (", ".join(map(str, executable_isas())) or "none") + refused
     yield "ISA in use", _effective_isa()
     yield "products", _products()
     sizes = machine.caches

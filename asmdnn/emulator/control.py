@@ -118,6 +118,8 @@ def check_return(cpu: Cpu) -> None:
         raise EmulationFault("returns with the direction flag set")
     if cpu.mxcsr >> 6 != ENTRY_MXCSR >> 6:
         raise EmulationFault(f"returns with MXCSR {cpu.mxcsr:#x}, found {ENTRY_MXCSR:#x}")
+    if cpu.tiles is not None:
+        raise EmulationFault("returns with tiles configured (no TILERELEASE)")
     dirty = cpu.dirty_upper()
     if dirty:
         raise EmulationFault(f"returns with dirty upper halves (no VZEROUPPER) of ymm{', ymm'.join(map(str, dirty))}")

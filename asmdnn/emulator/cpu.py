@@ -1,6 +1,7 @@
 """Architectural state: general registers, flags, vector and mask registers, and what is undefined in them."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -30,6 +31,15 @@ def mask_value(array: Array) -> int:
 ENTRY_MXCSR = 0x5FA1  # at a call: rounding upwards, and something was inexact
 
 
+@dataclass(frozen=True, slots=True)
+class TileState:
+    """What LDTILECFG has read, the rows and bytes of a row of each tile, and what the tiles hold: uint8[8, 16, 64]."""
+
+    config: bytes
+    shapes: tuple[tuple[int, int], ...]
+    data: Array
+
+
 class Cpu:
     """Registers and flags.  Steps capture the lists and arrays, so they are only ever changed in place.
 
@@ -37,7 +47,7 @@ class Cpu:
     """
 
     __slots__ = ("callbacks", "cf", "code_base", "df", "entry_gpr", "gpr", "k", "memory", "mxcsr", "of", "pf",
-                 "scratch", "sf", "underflow", "vectors", "views", "width", "zf")  # fmt: skip
+                 "scratch", "sf", "tiles", "underflow", "vectors", "views", "width", "zf")  # fmt: skip
     cf: bool | None
     zf: bool | None
     sf: bool | None
@@ -65,6 +75,7 @@ class Cpu:
         self.undefine_flags("cf", "zf", "sf", "of", "pf")
         self.df = False
         self.mxcsr = ENTRY_MXCSR
+        self.tiles: TileState | None = None  # None: not configured
 
     def poison_gpr(self, numbers: Iterable[int]) -> None:
         """Fill registers with distinct addresses that are not canonical."""

@@ -21,6 +21,7 @@ from asmdnn.emulator import (
     moves,
     scalars,
     shuffles,
+    tiles,
 )
 from asmdnn.emulator.control import RETURN_ADDRESS, RETURNED, Callback
 from asmdnn.emulator.cpu import RSP, Cpu
@@ -36,7 +37,9 @@ BLOCK_LIMIT = 512  # instructions compiled at a time, so that a short visit to a
 PROGRAM_LIMIT = 256  # compiled codes that are kept
 STEP_LIMIT = 1 << 17  # compiled instructions that are shared between codes
 
-MODULES = (integers, control, moves, arithmetic, fma, dots, shuffles, elements, conversions, masks, counts, scalars)
+MODULES = (
+    integers, control, moves, arithmetic, fma, dots, tiles, shuffles, elements, conversions, masks, counts, scalars,
+)  # fmt: skip
 SEMANTICS = {name: build for module in MODULES for name, build in module.TABLE.items()}
 MNEMONICS = {value: name for name, value in vars(Mnemonic).items() if name.isupper()}
 FEATURES = {value: name.lower() for name, value in vars(CpuidFeature).items() if name.isupper()}

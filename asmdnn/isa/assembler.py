@@ -23,13 +23,13 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.isa.callers import generator_line
 from asmdnn.isa.code import Code, Detail, Line
 from asmdnn.isa.effects import effect_of_jump
-from asmdnn.isa.encoder import encoder_of, plain_operand, text_of
+from asmdnn.isa.encoder import branch_of, encoder_of, plain_operand, text_of
 from asmdnn.isa.label import Label
 from asmdnn.isa.layout import Align, Item, Jump, Note, Piece, check_alignment, lay_out
 from asmdnn.isa.memory_operand import OPERAND_BYTES, Pointer, mem, pool_pointer
 from asmdnn.isa.naming import Naming
 from asmdnn.isa.operands import Register, low32, rd_sae, register, rn_sae, rsp, ru_sae, rz_sae, sae
-from asmdnn.isa.peachpy_forms import branch_encoders, require_peachpy
+from asmdnn.isa.peachpy_forms import require_peachpy
 from asmdnn.isa.pool import Pool
 from asmdnn.isa.registers import (
     CALLEE_SAVED,
@@ -222,7 +222,7 @@ class Assembler:
         if encoder is None:
             return None
         choose = encoder.choose
-        is_branch = branch_encoders(mnemonic) is not None
+        is_branch = branch_of(mnemonic) is not None
 
         def emit(*operands: Any) -> None:
             if is_branch and type(operands[0]) is Label:
@@ -250,7 +250,7 @@ class Assembler:
 
     def _jump(self, mnemonic: str, target: Label) -> None:
         self._check_own(target)
-        encoders = branch_encoders(mnemonic)
+        encoders = branch_of(mnemonic)
         assert encoders is not None
         self._append(Jump(target, self._note(0, mnemonic.lower(), mnemonic, (target,)), *encoders))
 

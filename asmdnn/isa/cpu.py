@@ -1,7 +1,7 @@
 """What the CPU at hand is and can do, asked once a process.
 
-A feature counts only if the operating system saves the registers it needs, as XCR0 says.  Tile registers need a
-permission of the kernel besides (arch_prctl(ARCH_REQ_XCOMP_PERM)), asked for by whoever is about to use them.
+A feature counts only if the operating system saves the registers it needs, as XCR0 says.  Those of tile registers count
+only if Linux also permits this process to use them (arch_prctl(ARCH_REQ_XCOMP_PERM)), which is asked for here.
 
 Source: Intel manual, volume 2, CPUID; AMD manual, volume 3, appendix E (cache topology).
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, NamedTuple
 
-from asmdnn.isa.cpuid import cpuid, is_x86_64, xcr0
+from asmdnn.isa.cpuid import cpuid, is_x86_64, may_use_tiles, xcr0
 
 _AVX_STATE: Final = 0x06  # XCR0: xmm and ymm
 _AVX512_STATE: Final = 0xE6  # and k, upper halves of zmm0-15, zmm16-31
@@ -52,19 +52,58 @@ _FEATURES: Final = (
 
 
 _EXTENSIONS: Final = (  # that no level has; what functions of their own may ask for
+    CpuidBit("fxsr", (1, 0), _EDX, 24, 0),
     CpuidBit("pclmulqdq", (1, 0), _ECX, 1, 0),
     CpuidBit("movbe", (1, 0), _ECX, 22, 0),
     CpuidBit("popcnt", (1, 0), _ECX, 23, 0),
     CpuidBit("aes", (1, 0), _ECX, 25, 0),
+    CpuidBit("xsave", (1, 0), _ECX, 27, 0),
     CpuidBit("rdrand", (1, 0), _ECX, 30, 0),
+    CpuidBit("fsgsbase", (7, 0), _EBX, 0, 0),
+    CpuidBit("rtm", (7, 0), _EBX, 11, 0),
     CpuidBit("rdseed", (7, 0), _EBX, 18, 0),
     CpuidBit("adx", (7, 0), _EBX, 19, 0),
     CpuidBit("avx512_ifma", (7, 0), _EBX, 21, _AVX512_STATE),
     CpuidBit("sha", (7, 0), _EBX, 29, 0),
     CpuidBit("avx512_vbmi", (7, 0), _ECX, 1, _AVX512_STATE),
+    CpuidBit("pku", (7, 0), _ECX, 4, 0),
+    CpuidBit("waitpkg", (7, 0), _ECX, 5, 0),
+    CpuidBit("avx512_vbmi2", (7, 0), _ECX, 6, _AVX512_STATE),
+    CpuidBit("cet_ss", (7, 0), _ECX, 7, 0),
+    CpuidBit("gfni", (7, 0), _ECX, 8, 0),
+    CpuidBit("vaes", (7, 0), _ECX, 9, _AVX_STATE),
     CpuidBit("vpclmulqdq", (7, 0), _ECX, 10, _AVX_STATE),
+    CpuidBit("avx512_bitalg", (7, 0), _ECX, 12, _AVX512_STATE),
     CpuidBit("avx512_vpopcntdq", (7, 0), _ECX, 14, _AVX512_STATE),
+    CpuidBit("rdpid", (7, 0), _ECX, 22, 0),
+    CpuidBit("cldemote", (7, 0), _ECX, 25, 0),
+    CpuidBit("movdiri", (7, 0), _ECX, 27, 0),
+    CpuidBit("movdir64b", (7, 0), _ECX, 28, 0),
+    CpuidBit("enqcmd", (7, 0), _ECX, 29, 0),
+    CpuidBit("uintr", (7, 0), _EDX, 5, 0),
+    CpuidBit("avx512_vp2intersect", (7, 0), _EDX, 8, _AVX512_STATE),
+    CpuidBit("serialize", (7, 0), _EDX, 14, 0),
+    CpuidBit("tsxldtrk", (7, 0), _EDX, 16, 0),
+    CpuidBit("sha512", (7, 1), _EAX, 0, _AVX_STATE),
+    CpuidBit("sm3", (7, 1), _EAX, 1, _AVX_STATE),
+    CpuidBit("sm4", (7, 1), _EAX, 2, _AVX_STATE),
+    CpuidBit("rao_int", (7, 1), _EAX, 3, 0),
+    CpuidBit("cmpccxadd", (7, 1), _EAX, 7, 0),
+    CpuidBit("amx_fp16", (7, 1), _EAX, 21, _TILE_STATE),
+    CpuidBit("avx_vnni_int8", (7, 1), _EDX, 4, _AVX_STATE),
+    CpuidBit("avx_ne_convert", (7, 1), _EDX, 5, _AVX_STATE),
+    CpuidBit("amx_complex", (7, 1), _EDX, 8, _TILE_STATE),
+    CpuidBit("avx_vnni_int16", (7, 1), _EDX, 10, _AVX_STATE),
+    CpuidBit("prefetchiti", (7, 1), _EDX, 14, 0),
+    CpuidBit("xsaveopt", (13, 1), _EAX, 0, 0),
+    CpuidBit("xsavec", (13, 1), _EAX, 1, 0),
+    CpuidBit("ptwrite", (20, 0), _EBX, 4, 0),
+    CpuidBit("aeskle", (25, 0), _EBX, 0, 0),
+    CpuidBit("wide_kl", (25, 0), _EBX, 2, 0),
     CpuidBit("lzcnt", (0x80000001, 0), _ECX, 5, 0),
+    CpuidBit("monitorx", (0x80000001, 0), _ECX, 29, 0),
+    CpuidBit("rdpru", (0x80000008, 0), _EBX, 4, 0),
+    CpuidBit("mcommit", (0x80000008, 0), _EBX, 8, 0),
 )
 EXTENSIONS: Final = tuple(bit.name for bit in _EXTENSIONS)
 
@@ -104,8 +143,17 @@ def _enabled(bits: Sequence[CpuidBit]) -> frozenset[str]:
     if not is_x86_64():
         return frozenset()
     state = xcr0()
-    found = (feature for feature in bits if cpuid(*feature.leaf)[feature.register] >> feature.bit & 1)
-    return frozenset(feature.name for feature in found if state & feature.state == feature.state)
+    found = [feature for feature in bits if cpuid(*feature.leaf)[feature.register] >> feature.bit & 1]
+    saved = [feature for feature in found if state & feature.state == feature.state]
+    if any(feature.state == _TILE_STATE for feature in saved) and not may_use_tiles():
+        saved = [feature for feature in saved if feature.state != _TILE_STATE]
+    return frozenset(feature.name for feature in saved)
+
+
+def tiles_are_refused() -> bool:
+    """Whether the CPU and the system have tile registers that this process may not use."""
+    has_tiles = any(cpuid(*bit.leaf)[bit.register] >> bit.bit & 1 for bit in _FEATURES if bit.name == "amx_tile")
+    return is_x86_64() and has_tiles and xcr0() & _TILE_STATE == _TILE_STATE and not may_use_tiles()
 
 
 def feature_bits(names: Set[str]) -> list[CpuidBit]:

@@ -1,7 +1,8 @@
-"""CPUID and XGETBV, executed from a few bytes of machine code.
+"""CPUID and XGETBV, executed from a few bytes of machine code; and Linux, asked for the tile registers in the same way.
 
 The bytes are literal, so that asking the CPU needs neither PeachPy nor a compiler; tests/isa/test_cpuid.py has the same
-kernels written for the assembler and compares.  Source: Intel manual, volume 2, CPUID and XGETBV.
+kernels written for the assembler and compares.  Sources: Intel manual, volume 2, CPUID and XGETBV; Linux,
+Documentation/arch/x86/xstate.rst.
 """
 
 import platform
@@ -14,9 +15,13 @@ from asmdnn.forking import importing
 CPUID_CODE: Final = bytes.fromhex("538b078b4f080fa24889471048895f1848894f20488957285bc3")
 # void xgetbv(int64_t *frame): register frame[0]; eax, edx into frame[1..2]
 XGETBV_CODE: Final = bytes.fromhex("8b0f0f01d04889470848895710c3")
-_STUBS: Final = (CPUID_CODE, XGETBV_CODE)
+# void arch_prctl(int64_t *frame): code frame[0], address or number frame[1]; the answer into frame[2]
+ARCH_PRCTL_CODE: Final = bytes.fromhex("4989f8498b38498b7008b89e0000000f0549894010c3")
+_STUBS: Final = (CPUID_CODE, XGETBV_CODE, ARCH_PRCTL_CODE)
 
 _OSXSAVE_BIT: Final = 27  # of leaf 1, ecx: the system has enabled XGETBV
+_REQUEST_PERMISSION: Final = 0x1023  # ARCH_REQ_XCOMP_PERM
+_TILE_DATA: Final = 18  # the component of XSAVE that the tile registers are
 
 
 def cpuid(leaf: int, subleaf: int = 0) -> tuple[int, int, int, int]:
@@ -34,6 +39,15 @@ def xcr0() -> int:
         return 0
     low, high = _run(XGETBV_CODE, (0,), 2)
     return high << 32 | low
+
+
+@cache
+def may_use_tiles() -> bool:
+    """Whether Linux lets this process use the tile registers; asked for once a process, after which all threads may.
+
+    Threads that exist get it too, and a child of fork keeps it.  Kernels before 5.16 and sandboxes refuse.
+    """
+    return platform.system() == "Linux" and _run(ARCH_PRCTL_CODE, (_REQUEST_PERMISSION, _TILE_DATA), 1) == [0]
 
 
 def is_x86_64() -> bool:

@@ -8,6 +8,7 @@ not say what was asked are left out (`immediates.py`).  Where several remain, al
 since length depends on more than the form.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache
@@ -15,17 +16,19 @@ from operator import index as as_int
 from typing import Any, Final, NamedTuple
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.isa.extensions import extension_forms, extension_names, is_miscoded
+from asmdnn.isa.extensions import Branch, extension_branch, extension_forms, extension_names, is_miscoded
 from asmdnn.isa.immediates import says
 from asmdnn.isa.memory_operand import Encode, Operand, Pointer
 from asmdnn.isa.operands import VECTOR_KINDS, EmbeddedRounding, Register
-from asmdnn.isa.peachpy_forms import encoders_of, forms_of, is_known, known_names
+from asmdnn.isa.peachpy_forms import branch_encoders, encoders_of, forms_of, is_known, known_names
 
 _LOCK: Final = "LOCK_"
 _LOCKABLE: Final = frozenset((
     "ADC", "ADD", "AND", "BTC", "BTR", "BTS", "CMPXCHG", "CMPXCHG8B", "CMPXCHG16B", "DEC", "INC", "NEG", "NOT", "OR",
     "SBB", "SUB", "XADD", "XCHG", "XOR",
 ))  # fmt: skip
+_COMPLEX: Final = re.compile("VFC?(MADD|MUL)C[PS]H")
+_REPEATED: Final = re.compile("^(repe|repne|rep)_")
 _SIZES: Final = (1, 2, 4, 8, 10, 16, 32, 64)
 
 # Every comparison that PeachPy makes with an immediate: signed or unsigned 4, 8, 16, 32, 64 bits; the negative part of
@@ -72,7 +75,13 @@ def encoder_of(mnemonic: str) -> InstructionEncoder | None:
     name = mnemonic.removeprefix(_LOCK)
     if name != mnemonic and name not in _LOCKABLE:
         return None
-    return InstructionEncoder(mnemonic) if extension_forms(name) or is_known(name) else None
+    known = extension_forms(name) or extension_branch(name) or is_known(name)
+    return InstructionEncoder(mnemonic) if known else None
+
+
+def branch_of(mnemonic: str) -> tuple[Branch, Branch] | None:
+    """(short, near) encoders of a jump to a label, each taking the displacement; None when it takes no label."""
+    return extension_branch(mnemonic) or branch_encoders(mnemonic)
 
 
 def mnemonics() -> tuple[str, ...]:
@@ -94,7 +103,7 @@ def plain_operand(operand: object) -> Operand:
 
 def text_of(mnemonic: str, operands: Sequence[object]) -> str:
     """The instruction in Intel syntax, e.g. "vaddps zmm1{k1}, zmm2, [rax+rsi*4+64]{1to16}"."""
-    name = mnemonic.lower().replace("lock_", "lock ").removesuffix("_vex")
+    name = _REPEATED.sub(r"\1 ", mnemonic.lower().replace("lock_", "lock ").removesuffix("_vex"))
     return f"{name} {', '.join(map(str, operands))}".rstrip()
 
 
@@ -111,6 +120,8 @@ def _choose(mnemonic: str, operands: Sequence[Operand]) -> EncoderChoice:
     encode = encoders[0] if len(encoders) == 1 else _shortest(tuple(encoders))
     if _needs_distinct_registers(mnemonic):
         encode = _with_distinct_registers(mnemonic, encode)
+    if _COMPLEX.fullmatch(mnemonic):
+        encode = _with_own_target(mnemonic, encode)
     touches_upper = any(isinstance(op, Register) and op.kind in ("ymm", "zmm") for op in operands)
     return EncoderChoice(encode, touches_upper, _trailing_bytes(encode, operands))
 
@@ -183,7 +194,7 @@ def _check_constraints(mnemonic: str, operands: Sequence[Operand]) -> None:
 
 
 def _needs_distinct_registers(mnemonic: str) -> bool:
-    return "GATHER" in mnemonic or mnemonic.startswith("TDP")
+    return "GATHER" in mnemonic or mnemonic.startswith(("TDP", "TCMM"))
 
 
 def _with_distinct_registers(mnemonic: str, encode: Encode) -> Encode:
@@ -193,6 +204,18 @@ def _with_distinct_registers(mnemonic: str, encode: Encode) -> Encode:
         numbers = [op.form.index.id if isinstance(op, Pointer) and op.form.index else op.id for op in operands]
         if len(set(numbers)) < len(numbers):
             raise InvalidArguments(f"{text_of(mnemonic, operands)} needs registers that all differ")
+        return encode(operands)
+
+    return checked
+
+
+def _with_own_target(mnemonic: str, encode: Encode) -> Encode:
+    """The target of a complex product must be none of its factors (#UD otherwise)."""
+
+    def checked(operands: Sequence[Any]) -> bytes:
+        target, *factors = [operand.id for operand in operands if isinstance(operand, Register)]
+        if target in factors:
+            raise InvalidArguments(f"{text_of(mnemonic, operands)} needs a target that is none of its factors")
         return encode(operands)
 
     return checked

@@ -123,7 +123,7 @@ def mem(
 
     base: 64-bit register, or None with an index.  index: 64-bit register but rsp, or a vector register (gather).
     disp: bytes.  size: bytes accessed, needed only where the instruction leaves it open.  broadcast: number of times
-    the element of `size` 4 or 8 bytes is repeated.  Raises InvalidArguments.
+    the element of `size` 2, 4 or 8 bytes is repeated.  Raises InvalidArguments.
     """
     form = _address_form(base, index, scale, size, broadcast, 0, False)
     return Pointer(form, disp if type(disp) is int and -0x80000000 <= disp <= 0x7FFFFFFF else _displacement(disp))
@@ -169,8 +169,8 @@ def _check_address(
         raise InvalidArguments(f"size {size} is not an operand size in bytes: {', '.join(map(str, _SIZE_NAMES))}")
     if broadcast and index is not None and index.kind in VECTOR_KINDS:
         raise InvalidArguments(f"broadcast {broadcast} with the vector index {index}: a gather has no broadcast")
-    if broadcast and (size not in (4, 8) or size * broadcast not in (8, 16, 32, 64)):
-        raise InvalidArguments(f"broadcast {broadcast} with size {size}: size must be 4 or 8, and all fill a vector")
+    if broadcast and (size not in (2, 4, 8) or size * broadcast not in (4, 8, 16, 32, 64)):
+        raise InvalidArguments(f"broadcast {broadcast} with size {size}: size must be 2, 4 or 8, and all fill a vector")
 
 
 Operand = Register | Pointer | EmbeddedRounding | int

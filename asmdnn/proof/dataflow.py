@@ -6,7 +6,8 @@ Joining values only ever loses knowledge, and there is little to lose (an offset
 from collections.abc import Iterator
 
 from asmdnn.proof.kernel import Kernel, PlacedInstruction, followers
-from asmdnn.proof.machine import Interpreter, State
+from asmdnn.proof.machine import Interpreter
+from asmdnn.proof.state import State
 
 
 def states(kernel: Kernel) -> Iterator[tuple[PlacedInstruction, State]]:

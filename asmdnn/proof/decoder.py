@@ -3,15 +3,13 @@
 iced-x86 shares nothing with PeachPy, whose encoders made the bytes.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, Final
 
 from asmdnn.errors import Unimplemented
+from asmdnn.proof.facts import NO_REGISTER, Access, DecodedOperand, Fact, TileRows
 
-RSP: Final = 4
-NO_REGISTER: Final = -1
 DIRECTION_FLAG: Final = 0x40  # iced-x86's RflagsBits.DF
 
 # All 64-bit CPUs have these; PREFETCHT1 and SFENCE are SSE.
@@ -20,72 +18,6 @@ X86_64_FEATURES: Final = frozenset((
 ))  # fmt: skip
 
 _MASKED_MOVES: Final = ("vmovup", "vmovap", "vmovdq", "vmaskmov", "vpmaskmov")
-
-
-@dataclass(frozen=True, slots=True)
-class DecodedOperand:
-    """kind: "gp" (number, bits), "vector" or "mask" (number), "number" (its value), "memory", "other"."""
-
-    kind: str
-    number: int = 0
-    bits: int = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """Memory that an instruction touches: [base + index * scale + displacement], `size_bytes` of it.
-
-    base, index: numbers of general-purpose registers, or NO_REGISTER.  in_code: the displacement counts from the
-    instruction's start.  scattered: the index is a vector.  oddity: what makes the address no plain one, or "".
-    mask: the register ("mask" or "vector", number) whose elements say which `element_bytes` are touched, or None when
-    all are.
-    """
-
-    base: int
-    index: int
-    scale: int
-    displacement: int
-    size_bytes: int
-    reads: bool
-    writes: bool
-    in_code: bool
-    scattered: bool
-    oddity: str
-    mask: tuple[str, int] | None
-    element_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """What is known of an instruction from its bytes alone.
-
-    flow: next, jump, branch, call, return, indirect or trap.  target: of a direct jump, from the instruction's start.
-    gp_written: full registers that it changes in any way.  reads_gp: those it reads as values, not as addresses.
-    """
-
-    length: int
-    mnemonic: str
-    text: str
-    features: frozenset[str]
-    flow: str
-    target: int
-    operands: tuple[DecodedOperand, ...]
-    accesses: tuple[Access, ...]
-    gp_written: tuple[int, ...]
-    gp_read: tuple[int, ...]
-    vectors_written: tuple[int, ...]
-    masks_written: tuple[int, ...]
-    uses_upper: bool
-    changes_direction: bool
-    changes_flags: bool
-    inert: bool  # changes no integer register, mask or flag, and touches no memory
-    is_string: bool  # MOVS, STOS, ...: touches as much as rcx says
-    is_special: bool  # changes what the ABI guards, but no register that the decoder tells of
-
-    @property
-    def calls_kernel(self) -> bool:
-        """Whether it calls what a table holds: those are kernels, and all else that an executor calls is OpenMP's."""
-        return self.flow == "indirect call" and any(access.index != NO_REGISTER for access in self.accesses)
 
 
 def require_decoder(who: str = "prove") -> None:
@@ -159,7 +91,7 @@ def _fact_of(data: bytes) -> Fact:
     accesses = tuple(_access(ins, m, m.access in reading, m.access in writing) for m in info.used_memory())
     if mnemonic == "lea":
         accesses = (_lea_address(ins),)
-    flags = bool(ins.rflags_modified)
+    flags, of_tiles = bool(ins.rflags_modified), mnemonic.startswith(("tile", "tdp"))
     return Fact(
         length=ins.len,
         mnemonic=mnemonic,
@@ -176,16 +108,18 @@ def _fact_of(data: bytes) -> Fact:
         uses_upper=any(operand.kind == "vector" and operand.bits > 128 for operand in operands),
         changes_direction=bool(ins.rflags_modified & DIRECTION_FLAG),
         changes_flags=flags,
-        inert=not (gp_written or masks_written or accesses or flags) and _flow(ins) == "next",
+        inert=not (gp_written or masks_written or accesses or flags or of_tiles) and _flow(ins) == "next",
         is_string=bool(ins.is_string_instruction),
         is_special=mnemonic in ("vzeroupper", "vzeroall", "tilerelease", "cld", "std", "sfence", "mfence"),
     )
 
 
 def _flow(ins: Any) -> str:
-    kinds = _decoder().FlowControl
-    if ins.is_privileged or ins.mnemonic == _decoder().Mnemonic.SYSCALL:
+    kinds, mnemonics = _decoder().FlowControl, _decoder().Mnemonic
+    if ins.is_privileged or ins.mnemonic == mnemonics.SYSCALL:
         return "trap"
+    if ins.flow_control == kinds.XBEGIN_XABORT_XEND:  # an abort goes where XBEGIN says
+        return "branch" if ins.mnemonic == mnemonics.XBEGIN else "next"
     return {
         kinds.NEXT: "next", kinds.UNCONDITIONAL_BRANCH: "jump", kinds.CONDITIONAL_BRANCH: "branch",
         kinds.RETURN: "return", kinds.CALL: "call", kinds.INDIRECT_CALL: "indirect call",
@@ -209,7 +143,8 @@ def _operand(ins: Any, index: int) -> DecodedOperand:
             return DecodedOperand("other") if high else DecodedOperand("gp", _number(register), 8 * ext.size(register))
         if ext.is_vector_register(register):
             return DecodedOperand("vector", ext.number(register), 8 * ext.size(register))
-        return DecodedOperand("mask" if ext.is_k(register) else "other", ext.number(register))
+        kind_of = "mask" if ext.is_k(register) else "tile" if ext.is_tmm(register) else "other"
+        return DecodedOperand(kind_of, ext.number(register))
     if kind == iced.OpKind.MEMORY:
         return DecodedOperand("memory", bits=8 * iced.MemorySizeExt.size(ins.memory_size))
     if iced.OpKind.IMMEDIATE8 <= kind <= iced.OpKind.IMMEDIATE32TO64:
@@ -240,7 +175,15 @@ def _access(ins: Any, memory: Any, reads: bool, writes: bool) -> Access:
         oddity=_oddity(memory),
         mask=_mask_of(ins),
         element_bytes=element,
+        tile=_tile_rows(ins) if memory.memory_size == iced.MemorySize.TILE else None,
     )
+
+
+def _tile_rows(ins: Any) -> TileRows:
+    ext = _decoder().RegisterExt
+    tile = next(ins.op_register(i) for i in range(ins.op_count) if ext.is_tmm(ins.op_register(i)))
+    stride = ext.number(ins.memory_index) if ext.is_gpr(ins.memory_index) else NO_REGISTER
+    return TileRows(ext.number(tile), stride, ins.memory_index_scale)
 
 
 def _oddity(memory: Any) -> str:

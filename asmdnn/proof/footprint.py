@@ -10,7 +10,7 @@ from typing import Final
 
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.proof import tap_lists
-from asmdnn.proof.decoder import Access
+from asmdnn.proof.facts import Access
 from asmdnn.proof.kernel import Kernel, PlacedInstruction
 from asmdnn.proof.values import AbstractValue, Base
 from asmdnn.proof.walk import RULE, Walker, WalkState

@@ -8,7 +8,8 @@ from asmdnn.generators.contract import Footprint
 from asmdnn.isa.code import Code, Line
 from asmdnn.isa.layout import POOL_ALIGNMENT_BYTES
 from asmdnn.isa.levels import Isa
-from asmdnn.proof.decoder import Fact, fact_at
+from asmdnn.proof.decoder import fact_at
+from asmdnn.proof.facts import Fact
 from asmdnn.proof.values import Entry
 
 LEAVES: Final = ("return", "jump", "indirect jump", "trap")  # after which execution does not go on behind

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from asmdnn.proof.decoder import Fact
+from asmdnn.proof.facts import Fact
 from asmdnn.proof.kernel import Kernel, PlacedInstruction
 
 RULE: Final = "listing"

@@ -1,12 +1,15 @@
-"""What is known before an instruction, and the effect that the instruction has on it."""
+"""The effect that an instruction has on what is known before it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from asmdnn.proof import tiles
 from asmdnn.proof.arithmetic import ARITHMETIC, SHIFTS
-from asmdnn.proof.decoder import NO_REGISTER, RSP, Access, DecodedOperand, Fact
+from asmdnn.proof.facts import NO_REGISTER, RSP, Access, DecodedOperand, Fact
 from asmdnn.proof.flags import Compare, decide
 from asmdnn.proof.kernel import Kernel, PlacedInstruction
+from asmdnn.proof.state import WORD_BYTES, State
+from asmdnn.proof.tiles import NOT_CONFIGURED
 from asmdnn.proof.values import (
     ANY_POINTER,
     CODE,
@@ -15,77 +18,17 @@ from asmdnn.proof.values import (
     STACK,
     AbstractValue,
     Base,
-    Entry,
     add,
-    at_entry,
     below,
-    join,
     multiply,
     number,
 )
 
-WORD_BYTES: Final = 8
 CALLER_SAVED: Final = (0, 1, 2, 6, 7, 8, 9, 10, 11)
 RAX: Final = 0
-_RDI: Final = 7
 MXCSR: Final = AbstractValue(
     Base("mxcsr"), 0
 )  # what is in a stack slot that MXCSR was saved to before anybody changed it
-
-
-class State:
-    """Values of registers and stack slots, and what the ABI guards.  Changed in place; `copy()` for another path.
-
-    compared: the register whose value the flags tell of as long as both are what they were, or NO_REGISTER.
-    """
-
-    __slots__ = ("compare", "compared", "direction", "in_flight", "mxcsr", "registers", "slots", "tiles", "upper")
-
-    def __init__(self) -> None:
-        self.registers = [at_entry(register) for register in range(16)]
-        self.slots: dict[int, AbstractValue] = {}  # by offset from STACK, each of 8 bytes
-        self.compare: Compare | None = None
-        self.compared = NO_REGISTER
-        self.upper = False  # a ymm or zmm register was used since VZEROUPPER
-        self.direction = False  # the direction flag may be set
-        self.mxcsr = False  # MXCSR may differ from what it was at the call
-        self.tiles = False  # tiles are configured
-        self.in_flight = False  # a kernel was called, whose streaming stores no SFENCE has followed
-
-    def enter(self, entry: Entry | None) -> None:
-        """What a function of C finds in the place of a frame; call it on a new state."""
-        if entry is None:
-            return
-        self.registers[_RDI] = AbstractValue(Base("entry", _RDI), 0)
-        for register, value in entry.registers:
-            self.registers[register] = value
-        self.slots = {WORD_BYTES * (1 + word): value for word, value in enumerate(entry.stack)}
-
-    def copy(self) -> "State":
-        other = type(self)()
-        other.registers, other.slots, other.compare = self.registers[:], dict(self.slots), self.compare
-        other.compared = self.compared
-        other.upper, other.direction, other.mxcsr, other.tiles = self.upper, self.direction, self.mxcsr, self.tiles
-        other.in_flight = self.in_flight
-        return other
-
-    def join(self, other: "State") -> bool:
-        """Keep what holds in both; whether anything was lost."""
-        before = self._all()
-        self.registers = [join(a, b) for a, b in zip(self.registers, other.registers, strict=True)]
-        self.slots = {at: join(self.slots[at], other.slots[at]) for at in self.slots.keys() & other.slots.keys()}
-        self.compare = self.compare if self.compare == other.compare else None
-        self.compared = self.compared if self.compared == other.compared else NO_REGISTER
-        self.upper |= other.upper
-        self.direction |= other.direction
-        self.mxcsr |= other.mxcsr
-        self.tiles |= other.tiles
-        self.in_flight |= other.in_flight
-        return before != self._all()
-
-    def _all(self) -> tuple[object, ...]:
-        abi = self.upper, self.direction, self.mxcsr, self.tiles, self.in_flight
-        return self.registers, self.slots, self.compare, self.compared, abi
 
 
 class Interpreter:
@@ -120,6 +63,21 @@ class Interpreter:
         if access.index != NO_REGISTER:
             found = add(found, multiply(state.registers[access.index], number(access.scale)))
         return AbstractValue(found.base, None) if access.scattered else found
+
+    def touched(self, state: State, step: PlacedInstruction) -> Iterator[tuple[Access, AbstractValue]]:
+        """Every access and where it goes; of a tile each of its rows.  Raises BrokenRule where these are not known."""
+        for access in step.fact.accesses:
+            where = self.address(state, step, access)
+            if access.tile is None:
+                yield access, where
+                continue
+            rows, row_bytes = tiles.shape_of(self.kernel, step, state.tiles, access.tile.tile)
+            of_row = tiles.row_of(access, row_bytes)
+            distance = number(0)
+            if access.tile.stride != NO_REGISTER:
+                distance = multiply(state.registers[access.tile.stride], number(access.tile.scale))
+            for row in range(rows):
+                yield of_row, add(where, multiply(distance, number(row)))
 
     def load(self, state: State, where: AbstractValue, size_bytes: int) -> AbstractValue:
         """What a load gives: a pointer from the frame, what a stack slot holds, or some number."""
@@ -180,10 +138,10 @@ class Interpreter:
         """`value` goes to the first operand; of whatever else changes, nothing is known."""
         fact = step.fact
         first = fact.operands[0] if fact.operands else None
-        for access in fact.accesses:  # before the registers, from which the address comes
+        for access, where in self.touched(state, step):  # before the registers, from which the address comes
             if access.writes:
                 is_word = fact.mnemonic == "mov" and access.size_bytes == WORD_BYTES
-                self.store(state, self.address(state, step, access), access.size_bytes, value if is_word else None)
+                self.store(state, where, access.size_bytes, value if is_word else None)
         for register in fact.gp_written:
             if first is None or first.kind != "gp" or first.number != register:
                 state.registers[register] = JUNK
@@ -273,6 +231,15 @@ def _stmxcsr(machine: Interpreter, state: State, step: PlacedInstruction) -> Non
     machine.store(state, where, 4, None if state.mxcsr else MXCSR)
 
 
+def _ldtilecfg(machine: Interpreter, state: State, step: PlacedInstruction) -> None:
+    where = machine.address(state, step, step.fact.accesses[0])
+    state.tiles = frozenset((tiles.constant_config(machine.kernel, step, where),))
+
+
+def _tilerelease(machine: Interpreter, state: State, step: PlacedInstruction) -> None:
+    state.tiles = frozenset((NOT_CONFIGURED,))
+
+
 def _set(field: str, value: bool) -> "Callable[[Interpreter, State, PlacedInstruction], None]":
     return lambda machine, state, step: setattr(state, field, value)
 
@@ -284,6 +251,6 @@ SPECIAL: Final[dict[str, Callable[[Interpreter, State, PlacedInstruction], None]
     "xrstor64": _set("mxcsr", True),
     "std": _set("direction", True), "cld": _set("direction", False),
     "vzeroupper": _set("upper", False), "vzeroall": _set("upper", False),
-    "ldtilecfg": _set("tiles", True), "tilerelease": _set("tiles", False),
+    "ldtilecfg": _ldtilecfg, "tilerelease": _tilerelease,
     "sfence": _set("in_flight", False), "mfence": _set("in_flight", False),
 }  # fmt: skip

@@ -5,9 +5,10 @@ What the stack may be used for is the rule "stack"; how far from a pointer an ac
 
 from typing import Final
 
-from asmdnn.proof.decoder import Access
+from asmdnn.proof.facts import Access
 from asmdnn.proof.kernel import PlacedInstruction
-from asmdnn.proof.machine import WORD_BYTES, Interpreter, State
+from asmdnn.proof.machine import Interpreter
+from asmdnn.proof.state import WORD_BYTES, State
 from asmdnn.proof.values import CODE, AbstractValue
 
 RULE: Final = "provenance"
@@ -21,9 +22,9 @@ def check(machine: Interpreter, step: PlacedInstruction, state: State) -> None:
         raise machine.kernel.broken(RULE, "string instructions touch as much as rcx says, which is not followed", step)
     if fact.mnemonic in IMPLICIT and fact.flow != "indirect call":
         return
-    for access in fact.accesses:
+    for access, where in machine.touched(state, step):
         if access.reads or access.writes:
-            reason = offence(machine, access, machine.address(state, step, access))
+            reason = offence(machine, access, where)
             if reason:
                 raise machine.kernel.broken(RULE, reason, step)
 

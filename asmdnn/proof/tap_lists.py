@@ -9,7 +9,7 @@ open.  All tuples of a group look the same, so that a loop over them comes back 
 from typing import Final
 
 from asmdnn.generators.contract import TapList
-from asmdnn.proof.machine import WORD_BYTES, State
+from asmdnn.proof.state import WORD_BYTES, State
 from asmdnn.proof.values import NUMBER, AbstractValue, Base, number
 
 COUNTS: Final = ("count", "left")  # of a whole group, possibly 0; of what is left, at least 1 + offset

@@ -8,7 +8,7 @@ Adding a number to a pointer keeps its base; whatever mixes two pointers has the
 
 from typing import Final, NamedTuple
 
-from asmdnn.proof.decoder import RSP
+from asmdnn.proof.facts import RSP
 
 WORD_BITS: Final = 64
 

@@ -11,12 +11,13 @@ from heapq import heappop, heappush
 from typing import Final
 
 from asmdnn.generators.contract import TapList
-from asmdnn.proof import tap_lists
+from asmdnn.proof import saved_registers, tap_lists
 from asmdnn.proof.dataflow import blocks_of
-from asmdnn.proof.decoder import Access, Fact
+from asmdnn.proof.facts import RSP, Access, Fact
 from asmdnn.proof.flags import decide, tested_value
 from asmdnn.proof.kernel import Kernel, PlacedInstruction, followers
-from asmdnn.proof.machine import Interpreter, State
+from asmdnn.proof.machine import Interpreter
+from asmdnn.proof.state import State
 from asmdnn.proof.values import CODE, NUMBER, STACK, AbstractValue, Base
 
 RULE: Final = "footprint"
@@ -150,11 +151,15 @@ class Walker(Interpreter):
 
     def execute(self, state: WalkState, step: PlacedInstruction) -> None:
         fact = step.fact
-        for access in fact.accesses:
-            if access.reads or access.writes:
-                where = self.address(state, step, access)
-                if where.base != STACK:
-                    self.touch(state, step, access, where)
+        for access, where in self.touched(state, step):
+            if not (access.reads or access.writes):
+                continue
+            if where.base != STACK:
+                self.touch(state, step, access, where)
+            elif access.base != RSP and fact.flow == "next":  # the rule "stack" has left what it did not know
+                top = state.registers[RSP].offset
+                assert top is not None
+                saved_registers.check_access(self.kernel, step, where, access, top)
         if not fact.inert:
             self.apply(state, step)
         self._follow_masks(state, step, fact)

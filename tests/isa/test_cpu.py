@@ -38,8 +38,27 @@ def test_the_signature_equals_that_of_the_system() -> None:
 def test_a_feature_needs_the_registers_saved(state: int, kept: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "cpuid", lambda leaf, subleaf=0: (0xFFFFFFFF,) * 4)
     monkeypatch.setattr(cpu, "xcr0", lambda: state)
+    monkeypatch.setattr(cpu, "may_use_tiles", lambda: True)
     watched = {"avx2", "avx512f", "bmi2", "amx_tile"}
     assert cpu.cpu_features.__wrapped__() & watched == kept
+
+
+def test_tiles_that_linux_refuses_are_no_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the permission an instruction of tiles would end the process."""
+    monkeypatch.setattr(cpu, "cpuid", lambda leaf, subleaf=0: (0xFFFFFFFF,) * 4)
+    monkeypatch.setattr(cpu, "xcr0", lambda: 0x600E7)
+    for granted in (True, False):
+        monkeypatch.setattr(cpu, "may_use_tiles", lambda granted=granted: granted)
+        tiles = {name for name in cpu.cpu_features.__wrapped__() if name.startswith("amx")}
+        assert bool(tiles) is granted and cpu.tiles_are_refused() is not granted
+        assert "avx512f" in cpu.cpu_features.__wrapped__()
+
+
+def test_linux_is_asked_only_if_there_are_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu, "xcr0", lambda: 0xE7)
+    monkeypatch.setattr(cpu, "may_use_tiles", lambda: pytest.fail("asked"))
+    cpu.cpu_features.__wrapped__()
+    assert not cpu.tiles_are_refused()
 
 
 def test_another_architecture_has_no_features(monkeypatch: pytest.MonkeyPatch) -> None:

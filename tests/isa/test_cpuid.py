@@ -1,7 +1,7 @@
 """The literal bytes that ask the CPU are those of these two kernels."""
 
 from asmdnn.isa.assembler import Assembler, low32, mem, register
-from asmdnn.isa.cpuid import CPUID_CODE, XGETBV_CODE, cpuid, xcr0
+from asmdnn.isa.cpuid import ARCH_PRCTL_CODE, CPUID_CODE, XGETBV_CODE, cpuid, may_use_tiles, xcr0
 
 
 def test_cpuid_code() -> None:
@@ -25,6 +25,24 @@ def test_xgetbv_code() -> None:
     asm.MOV(mem(asm.frame, 16), edx)
     asm.ret()
     assert asm.finish().data == XGETBV_CODE
+
+
+def test_arch_prctl_code() -> None:
+    """The number of the call, its arguments, and the answer; a call keeps all registers but rax, rcx and r11."""
+    asm = Assembler("arch_prctl")
+    frame, number, second, first = (register("r64", i) for i in (8, 0, 6, 7))
+    asm.MOV(frame, asm.frame)
+    asm.MOV(first, mem(frame))
+    asm.MOV(second, mem(frame, 8))
+    asm.MOV(low32(number), 158)
+    asm.SYSCALL()
+    asm.MOV(mem(frame, 16), number)
+    asm.ret()
+    assert asm.finish().data == ARCH_PRCTL_CODE
+
+
+def test_linux_permits_tiles_where_it_saves_them() -> None:
+    assert may_use_tiles() <= (xcr0() >> 17 & 3 == 3)
 
 
 def test_the_vendor_is_a_name() -> None:

@@ -17,6 +17,7 @@ from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.assembler import Assembler, mem, register, rsp
 from asmdnn.isa.code import Line
 from asmdnn.isa.levels import isa_of
+from asmdnn.isa.tiles import palette
 from asmdnn.proof.contracts import kernel_of
 from asmdnn.proof.kernel import Contract, Kernel
 from asmdnn.proof.prove import prove
@@ -264,7 +265,7 @@ def dirty_call() -> Kernel:
 
 def tiles_left() -> Kernel:
     asm = Assembler("tiles", listing=True)
-    asm.LDTILECFG(asm.const(bytes(64), 64, size=64))
+    asm.LDTILECFG(asm.const(palette([(16, 64)] * 8), 64, size=64))
     asm.ret()
     return Kernel("tiles", Contract(isa_of("avx512_core_amx"), 0, None), asm.finish())
 

@@ -8,7 +8,7 @@ import pytest
 from asmdnn.isa.assembler import Assembler, low32, mem
 from asmdnn.isa.levels import AVX2
 from asmdnn.proof.kernel import Contract, Kernel
-from asmdnn.proof.machine import State
+from asmdnn.proof.state import State
 from asmdnn.proof.values import JUNK, NUMBER, AbstractValue, Base, add, join, multiply, number, subtract
 from asmdnn.proof.walk import Walker, WalkState, decide
 from tests.support.native import Kernel as Native

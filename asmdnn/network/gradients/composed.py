@@ -4,6 +4,7 @@ from asmdnn.network.gradients.table import rules
 from asmdnn.network.gradients.words import KnownGraph
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.spelling.foreign import check, results_of
+from asmdnn.network.spelling.recurrent import TRAINED
 from asmdnn.network.spelling.table import foreign, spellings
 from asmdnn.network.spelling.words import Speller, is_f32
 
@@ -14,7 +15,7 @@ def spelt_results(known: KnownGraph, words: Speller, node: Node) -> dict[str, st
     if other is not None:
         check(node, other)
         return results_of(known, node, other, words)
-    spelling = spellings().get(node.op) if not node.domain else None
+    spelling = {**spellings(), **TRAINED}.get(node.op) if not node.domain else None
     results = spelling(words, node, *node.inputs) if spelling is not None and is_f32(known, node) else None
     if results is None:
         return None

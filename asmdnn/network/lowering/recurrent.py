@@ -8,18 +8,18 @@ from asmdnn import recurrent
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array, Node
-from asmdnn.network.operators.recurrent import DEFAULTS, activations_of, directions_of
+from asmdnn.network.operators.recurrent import (
+    ACTIVATIONS,
+    DEFAULTS,
+    DIRECTIONS,
+    activations_of,
+    cell_of,
+    directions_of,
+    missing_kernel,
+)
 from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
-from asmdnn.types import RNNActivation, RNNDirection
-
-DIRECTIONS: dict[str, RNNDirection] = {
-    "forward": "unidirectional_left2right",
-    "reverse": "unidirectional_right2left",
-    "bidirectional": "bidirectional_concat",
-}
-ACTIVATIONS: dict[str, RNNActivation] = {"tanh": "tanh", "relu": "relu", "leakyrelu": "relu", "sigmoid": "logistic"}
 
 
 def lower_recurrent(steps: Steps, group: Group) -> None:
@@ -29,7 +29,9 @@ def lower_recurrent(steps: Steps, group: Group) -> None:
     assert node is not None
     x, w, r, b, lengths, h0, c0, p = (*node.inputs, *[NOTHING] * 8)[:8]
     directions = len(directions_of(node))
-    check_attributes(node)
+    reason = missing_kernel(node)
+    if reason:
+        raise Refused(reason)
     weights = weights_of(steps, node, (w, r, b, p))
     source, size = steps.plain(x), weights["weights_iter"].shape[2]
     if is_batch_first(node):
@@ -76,20 +78,6 @@ def state_at(steps: Steps, node: Node, name: str) -> Place:
     return Place(plain.buffer, plain.desc.reshape((1, *plain.desc.dims)))
 
 
-def check_attributes(node: Node) -> None:
-    """Raise Refused for what the primitives do not have."""
-    usual = [(name.lower(), 0.0) for name in DEFAULTS[node.op] * len(directions_of(node))]
-    given = activations_of(node)
-    if node.op == "RNN" and len(set(given)) == 1 and given[0][0] in ACTIVATIONS:
-        given = usual
-    if given != usual:
-        names = [", ".join(name for name, _ in functions) for functions in (given, usual)]
-        raise Refused(f"activations {names[0]} have no kernel, {names[1]} have")
-    for name in ("clip", "input_forget"):
-        if node.get(name):
-            raise Refused(f"{name}={node.get(name)} has no kernel")
-
-
 def weights_of(steps: Steps, node: Node, names: tuple[str, ...]) -> dict[str, Array]:
     """In the primitives' order of dims and gates."""
     data = []
@@ -98,8 +86,7 @@ def weights_of(steps: Steps, node: Node, names: tuple[str, ...]) -> dict[str, Ar
         if name != NOTHING and value is None:
             raise Refused(f"its weights {name} are no constant")
         data.append(value)
-    cell = {"LSTM": "lstm", "RNN": "rnn", "GRU": "lbr_gru" if node.get("linear_before_reset", 0) else "gru"}[node.op]
-    return {name: np.asarray(array) for name, array in recurrent.from_onnx(cell, *data).items()}
+    return {name: np.asarray(array) for name, array in recurrent.from_onnx(cell_of(node), *data).items()}
 
 
 def lengths_of(steps: Steps, name: str, t: int) -> tuple[int, ...]:

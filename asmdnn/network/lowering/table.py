@@ -31,6 +31,7 @@ MODULES = (
     "states",
     "gradients",
     "training",
+    "trained_recurrent",
 )
 Lowering = Callable[[Steps, Group], None]
 

@@ -5,7 +5,7 @@ import numpy as np
 from asmdnn.definitions.moves import shuffled
 from asmdnn.definitions.softmax import attention as attended
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators import few_bits, gradients, training
+from asmdnn.network.operators import few_bits, gradients, trained_recurrent, training
 from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
 from asmdnn.network.operators.products import conv, conv_types, matmul_types
 
@@ -57,6 +57,7 @@ def sums_of_windows(node: Node, x: Array, w: Array, zero: Array) -> Array:
 OPERATORS = {
     **gradients.OPERATORS,
     **training.OPERATORS,
+    **trained_recurrent.OPERATORS,
     **few_bits.OPERATORS,
     "Index": Operator(counted_from_the_start, same_as_first),
     "LookedAt": Operator(lambda node, x, integers: x, same_as_first),

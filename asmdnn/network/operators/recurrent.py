@@ -9,6 +9,7 @@ import numpy as np
 from asmdnn.definitions.elementwise import logistic
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value
+from asmdnn.types import RNNActivation, RNNDirection
 
 FUNCTIONS: dict[str, Callable[[Array], Any]] = {
     "sigmoid": logistic,
@@ -18,6 +19,12 @@ FUNCTIONS: dict[str, Callable[[Array], Any]] = {
 LEAK = 0.01  # of LeakyRelu, unless activation_alpha says another one
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 MORE = ("b", "sequence_lens", "initial_h", "initial_c", "p")  # the inputs behind x, w and r
+DIRECTIONS: dict[str, RNNDirection] = {
+    "forward": "unidirectional_left2right",
+    "reverse": "unidirectional_right2left",
+    "bidirectional": "bidirectional_concat",
+}  # as the primitives call them, and so
+ACTIVATIONS: dict[str, RNNActivation] = {"tanh": "tanh", "relu": "relu", "leakyrelu": "relu", "sigmoid": "logistic"}
 DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 
 
@@ -45,6 +52,23 @@ def functions_of(node: Node, direction: int) -> list[Callable[[Array], Any]]:
         if node.get(name):
             raise ValueError(f"{name}={node.get(name)} is not defined")
     return found
+
+
+def missing_kernel(node: Node) -> str:
+    """What a node has that the primitives do not; "" for one that they compute."""
+    usual = [(name.lower(), 0.0) for name in DEFAULTS[node.op] * len(directions_of(node))]
+    given = activations_of(node)
+    if node.op == "RNN" and len(set(given)) == 1 and given[0][0] in ACTIVATIONS:
+        given = usual
+    if given != usual:
+        names = [", ".join(name for name, _ in functions) for functions in (given, usual)]
+        return f"activations {names[0]} have no kernel, {names[1]} have"
+    return next((f"{name}={node.get(name)} has no kernel" for name in ("clip", "input_forget") if node.get(name)), "")
+
+
+def cell_of(node: Node) -> str:
+    """As asmdnn.recurrent calls it."""
+    return {"LSTM": "lstm", "RNN": "rnn", "GRU": "lbr_gru" if node.get("linear_before_reset", 0) else "gru"}[node.op]
 
 
 def leaky_relu(alpha: float, x: Array) -> Any:

@@ -9,7 +9,7 @@ from asmdnn.network.operators.evaluation import own_errors
 from asmdnn.network.spelling.foreign import DOMAIN, ForeignOperator, check, results_of
 from asmdnn.network.spelling.words import Sentences, Speller, are_kernels, is_f32
 
-MODULES = ("attention", "norms", "products", "losses", "rows", "indexing", "dynamic")
+MODULES = ("attention", "norms", "products", "losses", "rows", "indexing", "dynamic", "recurrent")
 FOREIGN = ("fused", "transformers", "integers", "dynamic_products", "few_bits")
 PREVIEWS = ("preview",)
 COMPOSED = ("sampling", "signals", "states")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.bench.typed import narrowed
+from asmdnn.generators.dot.amx import AmxTileSpec
 from asmdnn.generators.dot.dots import DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
@@ -17,7 +18,7 @@ from asmdnn.generators.dot.skinny import SkinnySpec
 from asmdnn.generators.dot.start_vector import StartVectorSpec
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, Operand, SumOp
-from asmdnn.isa.dot import GROUP_BYTES, dot_class
+from asmdnn.isa.dot import GROUP_BYTES, dot_class, unshifted_level
 from asmdnn.types import DataType, f32, s32
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory, keeps_integers, operand
@@ -28,9 +29,13 @@ Product = MatmulTile | GemvSpec | DotsSpec | OuterSpec | SkinnySpec
 
 
 def matmul_case(
-    kernel: MatmulTileSpec | GemvSpec | DotsSpec | OuterSpec | SkinnySpec, random: np.random.Generator, integers: bool
+    kernel: AmxTileSpec | MatmulTileSpec | GemvSpec | DotsSpec | OuterSpec | SkinnySpec,
+    random: np.random.Generator,
+    integers: bool,
 ) -> Case:
-    spec = kernel.tile if isinstance(kernel, MatmulTileSpec) else kernel
+    spec = kernel.tile if isinstance(kernel, AmxTileSpec | MatmulTileSpec) else kernel
+    if isinstance(kernel, AmxTileSpec):  # which takes src as it is
+        spec = replace(kernel.tile, isa=unshifted_level(kernel.tile.types, kernel.isa))
     memory = matmul_memory(spec, kernel.frame, random, integers)
     compute(spec, memory)
     tolerance: Doubles | float = 0.0
@@ -260,7 +265,7 @@ COMPUTE: dict[type, Callable[[Any, Memory], None]] = {
     MatmulTile: tiles, GemvSpec: gemv, DotsSpec: dots, OuterSpec: outer,
     SkinnySpec: skinny,
 }  # fmt: skip
-KERNELS = (MatmulTileSpec, GemvSpec, DotsSpec, OuterSpec, SkinnySpec)
+KERNELS = (AmxTileSpec, MatmulTileSpec, GemvSpec, DotsSpec, OuterSpec, SkinnySpec)
 REFERENCES = {kind: Reference(matmul_case, rounds=True) for kind in KERNELS}
 REFERENCES |= {StartVectorSpec: Reference(start_case, rounds=False)}
 REFERENCES |= {PackSpec: Reference(pack_case, rounds=False)}

@@ -1,0 +1,95 @@
+"""The specs of products by tiles of AMX: every cut of rows, columns and depth, starts of sums, and what follows."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from asmdnn.corpus.conv import CHAINS, LEAKY, RELU, SUM_HALF
+from asmdnn.corpus.elementwise import of_most_operands, post_ops
+from asmdnn.corpus.matmul import BIASES
+from asmdnn.generators.dot.amx import AmxTileSpec
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, RESULTS, MatmulTile
+from asmdnn.generators.functions.chain import operands_of
+from asmdnn.generators.functions.postops import OLD_DST, BinaryOp, Operand, SumOp
+from asmdnn.isa.dot import GROUP_BYTES, Types
+from asmdnn.isa.levels import AVX512_CORE_AMX
+from asmdnn.isa.tiles import TILE_COLUMNS, TILE_GROUPS, TILE_PRODUCTS, TILE_ROW_BYTES
+from asmdnn.types import f32
+
+ISA = AVX512_CORE_AMX.name
+ROWS = (1, 2, 15, 16, 17, 31, 32, 33, 48, 64, 83, 97)  # one tile, two, an odd one, a loop of pairs; rows computed again
+COLUMNS = (1, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 97)
+EVERY = 5  # of the chains that read tensors
+
+
+def tile(types: Types, rows: int, columns: int, depth: int, **fields: Any) -> AmxTileSpec:
+    """Operands with gaps behind the rows of src and dst, and behind the panels of weights, of two vectors or one."""
+    vectors = min(2, -(-columns // TILE_COLUMNS))
+    row_bytes = TILE_ROW_BYTES * vectors
+    plain = MatmulTile(
+        isa=ISA,
+        rows=rows,
+        columns=columns,
+        depth=depth,
+        src_row_bytes=types.src.size_bytes * (depth + 3),
+        src_depth_bytes=GROUP_BYTES,
+        weights_row_bytes=row_bytes,
+        panel_vectors=vectors,
+        panel_bytes=(-(-depth // types.group) + 1) * row_bytes,
+        padded=True,
+        dst_row_bytes=4 * (columns + 7),
+        types=types,
+    )
+    return AmxTileSpec(replace(plain, **fields))
+
+
+def cuts(types: Types) -> Iterator[AmxTileSpec]:
+    """Rows and columns, with depths that fill a tile, several, none, and one and a part."""
+    whole = TILE_GROUPS * types.group
+    depths = (whole, 3 * whole, 2 * types.group, whole + 5 * types.group, 2 * whole + 1)
+    for number, (rows, columns) in enumerate(zip(ROWS, COLUMNS, strict=True)):
+        yield tile(types, rows, columns, depths[number % len(depths)])
+        yield tile(types, rows, COLUMNS[-1 - number], depths[(number + 2) % len(depths)])
+    for depth in (*range(1, 2 * types.group + 2), *range(whole - 1, whole + types.group + 2), 5 * whole - 1):
+        yield tile(types, 18, 33, depth)
+        yield tile(types, 5, 16, depth)
+
+
+def ends(types: Types) -> Iterator[AmxTileSpec]:
+    """What a sum starts from, and post-ops; of integers no post-op reads sums from dst."""
+    for number, chain in enumerate(CHAINS):
+        yield tile(types, 19, 33 - number, 7, post_ops=chain)
+        if OLD_DST not in operands_of(chain):
+            yield tile(types, 33, 32, 9, accumulate=True, post_ops=chain)
+    for bias in BIASES:
+        for columns in (32, 35):
+            yield tile(types, 35, columns, 9, bias=bias)
+    yield tile(types, 35, 70, 9, bias=BIASES[0], post_ops=(LEAKY, SUM_HALF, RELU))
+    yield tile(types, 3, 70, 9, accumulate=True)
+
+
+def operands(types: Types) -> Iterator[AmxTileSpec]:
+    """Long chains, and tensors that they read."""
+    for chain in tuple(post_ops(len(ARGUMENTS), TILE_COLUMNS))[::EVERY]:
+        yield tile(types, 18, 35, 9, bias=BIASES[0], post_ops=chain)
+    yield tile(types, 35, 63, 9, bias=BIASES[1], post_ops=of_most_operands(len(ARGUMENTS), TILE_COLUMNS))
+
+
+def results(types: Types) -> Iterator[AmxTileSpec]:
+    """Every type of dst, of a bias that waits for the sums, and of what dst held."""
+    first = len(ARGUMENTS)
+    for number, dst in enumerate(RESULTS):
+        yield tile(types, 34, 33 + number, 9, dst=dst)
+        added = BinaryOp("add", Operand(first, 0, TILE_COLUMNS * dst.size_bytes, False))
+        scaled = BinaryOp("mul", Operand(first + 1, 4, 0, True))
+        for columns in (16, 31, 35):
+            spec = tile(types, 18, columns, 9, dst=dst, post_ops=(added, scaled, SumOp(0.5)))
+            yield AmxTileSpec(replace(spec.tile, operand_types=(dst, f32)))
+
+
+FAMILIES = {
+    f"amx-{family.__name__}-{types}": partial(family, types)
+    for types in TILE_PRODUCTS
+    for family in (cuts, ends, operands, results)
+}
