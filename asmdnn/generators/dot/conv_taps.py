@@ -1,15 +1,13 @@
 """The multiplies of convolution tiles: the code that walks their tap lists; see conv.py."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from asmdnn.generators.dot.conv_shape import AHEAD, SRC, TAPS, WEIGHTS, TapGroup
+from asmdnn.generators.dot.conv_tile import ConvTile
 from asmdnn.generators.dot.operands import BROADCASTS
 from asmdnn.isa.assembler import mem
 from asmdnn.isa.dot import GROUP_BYTES, Dot
 from asmdnn.isa.lines import LINE_BYTES
-
-if TYPE_CHECKING:
-    from asmdnn.generators.dot.conv import ConvTileSpec
 
 
 class TapCode:
@@ -19,7 +17,7 @@ class TapCode:
     what the multiplies just before it still read.
     """
 
-    def __init__(self, spec: "ConvTileSpec", dot: Dot, acc: list[list[Any]]) -> None:
+    def __init__(self, spec: ConvTile, dot: Dot, acc: list[list[Any]]) -> None:
         self.spec, self.dot, self.acc, self.of_taps = spec, dot, acc, spec.of_taps()
         registers, gp = dot.v.registers, dot.asm.gp
         self.row = registers.take("row", spec.vectors * dot.row_registers)
