@@ -1,20 +1,22 @@
 """A recurrent case as a table: tensors by name with their gaps and orders, the definition, and the peers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 import asmdnn as dnn
 from asmdnn.bench.driver import Array, Case, PeerSide, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.recurrent import backward
-from asmdnn.bench.recurrent.data import LSTM, ArgumentSizes, Dims, filled
+from asmdnn.bench.recurrent.data import LSTM, ArgumentSizes, Dims, Floats, filled
 from asmdnn.bench.recurrent.problem import RnnProblem
 from asmdnn.bench.tensor_work import PROP_KINDS, TensorWork
 from asmdnn.bench.values import encoded, joined
 from asmdnn.bench.words import Settings
-from asmdnn.definitions.recurrent.bounded import FUNCTION_ERROR
+from asmdnn.definitions.recurrent.bounded import FUNCTION_ERROR, Bounded
 from asmdnn.definitions.recurrent.layers import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM, Net, ReferenceRun
 from asmdnn.definitions.recurrent.values import Function, Handed
 from asmdnn.definitions.rounding import UNIT_ROUNDOFF
@@ -40,11 +42,20 @@ LAYERS = ("src_layer", "dst_layer")  # which settings.tag is of
 GAP = 8  # elements behind each row, without trivial strides
 UNITS = {dnn.bf16: 2.0**-8, dnn.f16: 2.0**-11}  # unit roundoffs of what steps hand on
 FACTORS = (*WEIGHTS, *LAYERS, "src_iter", "dst_iter")  # what is multiplied, and results
+OF_BYTES = dict.fromkeys(WEIGHTS, dnn.s8) | dict.fromkeys((*LAYERS, "src_iter", "dst_iter"), dnn.u8)
+# Of bytes as benchdnn names them: src_iter, src_layer, dst_iter, dst_layer.
 TYPES = {
     "f32": dict.fromkeys(FACTORS, dnn.f32),
     "bf16": dict.fromkeys(FACTORS, dnn.bf16),
     "f16": dict.fromkeys(FACTORS, dnn.f16),
+    "u8u8u8u8": OF_BYTES,
+    "u8u8u8f32": OF_BYTES | {"dst_layer": dnn.f32},
+    "f32u8f32u8": OF_BYTES | {"src_iter": dnn.f32, "dst_iter": dnn.f32},
+    "f32u8f32f32": OF_BYTES | {"src_iter": dnn.f32, "dst_iter": dnn.f32, "dst_layer": dnn.f32},
 }
+DATA_QPARAMS = (127.0, 128.0)  # scale and shift of bytes: h is in [-1, 1]
+MOST_WEIGHT = 127
+OF_BYTES_ALGS = (LSTM, "VANILLA_GRU")
 CONTRACTION = 4  # times an error of one step: what a bound comes to over all of them, with data that contract
 
 
@@ -70,6 +81,39 @@ class RnnSettings(Settings):
 RnnCase = Case[RnnSettings, RnnProblem]
 
 
+@dataclass(frozen=True, slots=True)
+class BytesOfLayer:
+    """weights: scales of every gate and channel."""
+
+    weights: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Mapping[str, Floats]) -> "BytesOfLayer":
+        """Scales with which the largest weights fill a byte."""
+        both = [np.abs(values[name]).max(axis=(0, 1, 2)) for name in ("weights_layer", "weights_iter")]
+        scales = MOST_WEIGHT / np.maximum(*both)
+        return cls(tuple(scales.ravel().tolist()))
+
+    def scales(self, like: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        return np.array(self.weights).reshape(like.shape[3:])
+
+    def stored(self, values: Mapping[str, Floats], state: dnn.DataType) -> dict[str, npt.NDArray[Any]]:
+        """Weights and rows as whole numbers, or what these stand for; state: the type of the first one."""
+        scale, shift = DATA_QPARAMS
+        found: dict[str, npt.NDArray[Any]] = dict(values)
+        found |= {name: np.rint(x * self.scales(x)) for name, x in values.items() if name in WEIGHTS}
+        found |= {name: np.rint(values[name] * scale + shift) for name in ("src_layer", "src_iter")}
+        if state == dnn.f32:
+            found["src_iter"] = (found["src_iter"] - shift) / scale
+        return found
+
+    def real(self, name: str, dtype: dnn.DataType, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        scale, shift = DATA_QPARAMS
+        if dtype == dnn.u8:
+            return (values - shift) / scale
+        return values / self.scales(values) if dtype == dnn.s8 else values
+
+
 class RnnWork(TensorWork):
     """Every state is given, and so is a bias; what a backward pass reads of the forward one, it is given too."""
 
@@ -82,6 +126,7 @@ class RnnWork(TensorWork):
         self.read, self.forward_results = self.sizes.sources(), self.sizes.results()
         self.descs = {name: self._desc(name, dims) for name, dims in (self.read | self.forward_results).items()}
         self.is_backward = settings.dir == "BWD_DW"
+        self.bytes: BytesOfLayer | None = None
         self.results = tuple(self.sizes.gradients() if self.is_backward else self.forward_results)
         self.flops = self.sizes.flops * (2 if self.is_backward else 1)
         self.internal = ("workspace",) if settings.dir == "FWD_D" else ()
@@ -90,8 +135,11 @@ class RnnWork(TensorWork):
             words["activation"] = settings.activation.lower()
         if self.is_backward:
             self.desc = backward.description(settings.alg, self.descs, words)
-        else:
-            self.desc = DESCRIPTIONS[settings.alg](**self.descs, **words, prop_kind=PROP_KINDS[settings.dir])
+            return
+        self.bytes = BytesOfLayer.of(filled(self.read)) if TYPES[settings.cfg]["weights_layer"] == dnn.s8 else None
+        if self.bytes:
+            words |= {"rnn_data_qparams": DATA_QPARAMS, "rnn_weights_qparams": self.bytes.weights}
+        self.desc = DESCRIPTIONS[settings.alg](**self.descs, **words, prop_kind=PROP_KINDS[settings.dir])
 
     def _desc(self, name: str, dims: Dims) -> dnn.MemoryDesc:
         dtype = TYPES[self.settings.cfg].get(name, dnn.f32)
@@ -107,7 +155,13 @@ class RnnWork(TensorWork):
         return dnn.MemoryDesc(dims, dtype, strides=strides)
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
-        return {name: encoded(array, self.descs[name].dtype) for name, array in filled(self.read).items()}
+        values = filled(self.read)
+        values = self.bytes.stored(values, self.descs["src_iter"].dtype) if self.bytes else values
+        return {name: encoded(array, self.descs[name].dtype) for name, array in values.items()}
+
+    def real(self, data: TensorData, name: str) -> npt.NDArray[np.float64]:
+        values = super().real(data, name)
+        return self.bytes.real(name, self.descs[name].dtype, values) if self.bytes else values
 
     def data(self, exact: bool) -> TensorData:
         """A backward pass has what this library's forward pass leaves."""
@@ -120,14 +174,23 @@ class RnnWork(TensorWork):
 
     def answer(self, data: TensorData) -> Answer:
         hands = Handed(UNITS.get(self.descs["src_layer"].dtype, 0.0))
+        if self.bytes:
+            hands = Handed(0.0, *DATA_QPARAMS)
         function = Function(self.settings.activation.lower(), hands=hands)
         net = Net(self.settings.alg, self.settings.direction, function)
         run = ReferenceRun(net, {name: self.real(data, name) for name in self.read})
         results = run.results
         if self.is_backward:
             results = run.gradients({f"diff_{name}": data.arrays[f"diff_{name}"] for name in self.forward_results})
-        found = [results[name] for name in self.results]
+        found = [self._as_stored(name, results[name]) for name in self.results]
         return Answer(joined([x.value for x in found]), joined([x.bound for x in found]), "numpy")
+
+    def _as_stored(self, name: str, x: Bounded) -> Bounded:
+        """What a result of bytes has for numbers."""
+        if not self.bytes or self.descs[name].dtype != dnn.u8:
+            return x
+        scale, shift = DATA_QPARAMS
+        return Bounded(x.value * scale + shift, x.bound * scale)
 
     def tolerance(self, data: TensorData) -> Array | float:
         """Of sums of all products of a step, and what later ones make of it; of gradients, whose sums have other sizes,
@@ -149,8 +212,10 @@ class RnnWork(TensorWork):
             return TorchRnn(self.settings, self.sizes, threads)
         from asmdnn.bench.peers.onednn_rnn import OnednnRnnBackward, onednn_rnn
 
-        make = OnednnRnnBackward if self.is_backward else onednn_rnn
-        return make(self.settings, self.descs, self.results, isa, threads)
+        if self.is_backward:
+            return OnednnRnnBackward(self.settings, self.descs, self.results, isa, threads)
+        qparams = (DATA_QPARAMS, self.bytes.weights) if self.bytes else None
+        return onednn_rnn(self.settings, self.descs, self.results, isa, threads, qparams)
 
 
 def work(case: RnnCase) -> RnnWork | str:
@@ -164,6 +229,9 @@ def work(case: RnnCase) -> RnnWork | str:
         return f"dic{p.dic} differs from dhc{p.dhc}, which takes --alg={LSTM} --with-projection=true"
     if p.sic != p.dic and (p.steps > 1 or settings.alg not in WIDTH_CHANGES):
         return f"sic{p.sic} differs from dic{p.dic}, the state that a step hands on"
+    is_built = settings.alg in OF_BYTES_ALGS and settings.dir == "FWD_I"
+    if TYPES[settings.cfg]["weights_layer"] == dnn.s8 and not is_built:
+        return f"--cfg={settings.cfg} is of {' and '.join(OF_BYTES_ALGS)}, inference"
     output = p.dic * (2 if settings.direction == CONCAT else 1)
     if p.layers > 1 and p.slc != output:
         return f"slc{p.slc} differs from the {output} channels of dst_layer, and a layer reads what another one writes"

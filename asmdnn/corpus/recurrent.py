@@ -10,7 +10,7 @@ from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.generators.recurrent.cells import Cell, form_of
 from asmdnn.generators.recurrent.tile import RecurrentTileSpec
 from asmdnn.generators.recurrent.tile_shape import CellOperand, blocks_of
-from asmdnn.isa.dot import BF16, DOTS, F32, F32_BF16, F32_F16, Types
+from asmdnn.isa.dot import BF16, DOTS, F32, F32_BF16, F32_F16, U8S8, Types
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.types import f32
 
@@ -34,9 +34,20 @@ CELLS = (
 )
 FIRST = (Cell("gru_first"), Cell("gru_first", keeps=True), Cell("lstm", has_state=False, keeps=True))
 GATES, CANDIDATE = Cell("gru_gates"), Cell("gru_candidate")
+BYTES = (60.0, 100.0)  # scale and shift
+BYTE_LSTM = Cell("lstm", has_bias=True, data=BYTES)
+BYTE_GATES = Cell("gru_gates", has_bias=True, data=BYTES)
+BYTE_CELLS = (
+    BYTE_LSTM,
+    Cell("lstm", has_state=False, peephole=True, data=BYTES),
+    BYTE_GATES,
+    Cell("gru_candidate", has_bias=True, data=BYTES),
+    Cell("gru_candidate", data=BYTES),
+)
 HANDED = ("dst", "reset")  # what products multiply
-OF_ALL_ROWS = ("bias", "peephole")
-PARTS = {"gates": 4, "workspace": 4}  # how many parts operands have here; gates are whole vectors of them
+OF_ALL_ROWS = ("bias", "peephole", "scales", "offsets")
+# How many parts operands have here; gates are whole vectors of them.
+PARTS = {"gates": 4, "workspace": 4, "scales": 4, "offsets": 4}
 
 
 def operand(name: str, isa: str, units: int, types: Types = F32, cell: str = "") -> CellOperand:
@@ -116,21 +127,24 @@ def single_rows(isa: str) -> Iterator[RecurrentTileSpec]:
 
 def typed(isa: str, types: Types) -> Iterator[RecurrentTileSpec]:
     """Of other types: every cell, full blocks, single rows, and every cut of the last group around the loop."""
-    lanes, most = lanes_of(isa), blocks_of(isa, types)
-    for cell in (VANILLA, LSTM, Cell("lstm", peephole=True), GATES, CANDIDATE, LBR, PROJECTION):
+    lanes, most, of_bytes = lanes_of(isa), blocks_of(isa, types), types == U8S8
+    cells = BYTE_CELLS if of_bytes else (VANILLA, LSTM, Cell("lstm", peephole=True), GATES, CANDIDATE, LBR, PROJECTION)
+    lstm, gates_cell = (BYTE_LSTM, BYTE_GATES) if of_bytes else (LSTM, GATES)
+    for cell in cells:
         gates = form_of(cell).gates
-        yield tile(isa, cell, 3 if most[gates] >= 3 else 1, lanes - 3, types=types, together=3)
+        yield tile(isa, cell, min(3, most[gates]), lanes - 3, types=types, together=3)
         yield tile(isa, cell, most[gates], lanes, 8, types, together=6)
-    yield tile(isa, Cell("gru_first"), 2, lanes - 1, 0, types)
+    if not of_bytes:
+        yield tile(isa, Cell("gru_first"), 2, lanes - 1, 0, types)
     for depth, missing in product((1, 2, 16, 17), range(types.group)):
         odd: dict[str, Any] = {"missing": missing, "src_row_bytes": 4 * depth + types.src.size_bytes}
-        yield tile(isa, LSTM, most[4], lanes, depth, types, **odd)
-    for cell, vectors, sums in ((LSTM, 2, 1), (LSTM, 1, 2), (GATES, 1, 3), (PROJECTION, 8, 1)):
+        yield tile(isa, lstm, most[4], lanes, depth, types, **odd)
+    for cell, vectors, sums in ((lstm, 2, 1), (lstm, 1, 2), (gates_cell, 1, 3)):
         yield tile(isa, cell, 1, vectors * lanes - 2, 17, types, missing=types.group - 1, sums=sums, together=3)
-    yield tile(isa, LSTM, most[4], lanes, 25, types, ahead_lines=3)
+    yield tile(isa, lstm, most[4], lanes, 25, types, ahead_lines=3)
 
 
-TYPES = tuple((types, level.name) for types, level in DOTS if types in (F32_BF16, F32_F16, BF16))
+TYPES = tuple((types, level.name) for types, level in DOTS if types in (F32_BF16, F32_F16, BF16, U8S8))
 FAMILIES: dict[str, Callable[[], Iterator[RecurrentTileSpec]]] = {
     **of_levels("recurrent", cells=cells, blocks=blocks, depths=depths, single_rows=single_rows),
     **{f"recurrent-{types}-{isa}": partial(typed, isa, types) for types, isa in TYPES},

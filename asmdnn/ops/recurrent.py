@@ -23,10 +23,12 @@ from asmdnn.primitives.recurrent.description import (
     GRUForward,
     LBRGRUForward,
     LSTMForward,
+    QuantizedRecurrent,
     RecurrentForward,
     VanillaRNNForward,
 )
-from asmdnn.types import RNNActivation, RNNDirection, f32
+from asmdnn.primitives.recurrent.qparams import as_tuple
+from asmdnn.types import RNNActivation, RNNDirection, f32, s8, u8
 
 Kind = type[RecurrentForward]
 KINDS: dict[str, Kind] = {"rnn": VanillaRNNForward, "lstm": LSTMForward, "gru": GRUForward, "lbr_gru": LBRGRUForward}
@@ -64,13 +66,16 @@ def gru(
     linear_before_reset: bool = False,
     direction: RNNDirection = LEFT2RIGHT,
     lengths: Sequence[int] = (),
+    rnn_data_qparams: Sequence[float] = (),
+    rnn_weights_qparams: Sequence[float] = (),
     engine: Engine | None = None,
 ) -> tuple[AnyArray, AnyArray]:
-    """A GRU layer: (dst_layer, dst_iter).  See `lstm`; torch's GRU is one with linear_before_reset."""
+    """A GRU layer: (dst_layer, dst_iter).  See `lstm`; torch's GRU is one with linear_before_reset, of no bytes."""
     check_flag("linear_before_reset", linear_before_reset)
     cell = "lbr_gru" if linear_before_reset else "gru"
     arguments = {"src_layer": src, **weights_of(cell, weights), "src_iter": src_iter}
-    dst, h = run(cell, arguments, direction, lengths, engine, {})
+    more = qparams(cell, rnn_data_qparams, rnn_weights_qparams)
+    dst, h = run(cell, arguments, direction, lengths, engine, more)
     return dst, h
 
 
@@ -82,6 +87,8 @@ def lstm(
     *,
     direction: RNNDirection = LEFT2RIGHT,
     lengths: Sequence[int] = (),
+    rnn_data_qparams: Sequence[float] = (),
+    rnn_weights_qparams: Sequence[float] = (),
     engine: Engine | None = None,
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """An LSTM layer: (dst_layer, dst_iter, dst_iter_c), new arrays of src's type, dst_iter_c of f32.
@@ -90,11 +97,24 @@ def lstm(
     weights: arrays of these types, all that are multiplied of one, by the names of LSTMForward's arguments, whose first
     dim, layers, is 1: what `asmdnn.recurrent` makes of torch's and ONNX's; or what `pack_recurrent` made of them.
     Plain ones are packed in every call.  src_iter, src_iter_c: (1, directions, sequences, channels), zeros if absent.
+    rnn_data_qparams, rnn_weights_qparams: scale and shift of src of u8, scales of weights of s8, as LSTMForward has
+    them.
     Raises InvalidArguments for what does not fit, Unimplemented without AVX2.
     """
     arguments = {"src_layer": src, **weights_of("lstm", weights), "src_iter": src_iter, "src_iter_c": src_iter_c}
-    dst, h, c = run("lstm", arguments, direction, lengths, engine, {})
+    more = qparams("lstm", rnn_data_qparams, rnn_weights_qparams)
+    dst, h, c = run("lstm", arguments, direction, lengths, engine, more)
     return dst, h, c
+
+
+def qparams(cell: str, data: Any, weights: Any) -> dict[str, Any]:
+    """What bytes stand for, if that is said.  Raises InvalidArguments for a cell that takes none."""
+    given = {"rnn_data_qparams": data, "rnn_weights_qparams": weights}
+    pairs = {name: as_tuple(value) for name, value in given.items()}
+    found = {name: given[name] if pair is None else pair for name, pair in pairs.items() if pair != ()}
+    if found and cell == "lbr_gru":
+        raise InvalidArguments(f"{next(iter(found))} is given with linear_before_reset=True, which takes no bytes")
+    return found
 
 
 def weights_of(cell: str, weights: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,9 +230,9 @@ def outputs_of(kind: Kind, descs: Mapping[str, MemoryDesc], more: Mapping[str, A
 def pack_recurrent(cell: str, weights: Mapping[str, Any], engine: Engine | None = None) -> dict[str, Any]:
     """The weights of a cell, "rnn", "lstm", "gru" or "lbr_gru", for `rnn`, `lstm` and `gru` to use without packing.
 
-    weights_layer, weights_iter and weights_projection, of f32, bf16 or f16, become PackedWeights, whose `memory` can be
-    saved and mapped back as `pack_weights` says; the rest stays.  Whoever changes the arrays calls `repack()` of each;
-    a layer that is called before raises InvalidArguments, see PackedWeights.  Raises InvalidArguments.
+    weights_layer, weights_iter and weights_projection, of f32, bf16, f16 or s8, become PackedWeights, whose `memory`
+    can be saved and mapped back as `pack_weights` says; the rest stays.  Whoever changes the arrays calls `repack()` of
+    each; a layer that is called before raises InvalidArguments, see PackedWeights.  Raises InvalidArguments.
     """
     if not isinstance(cell, str) or cell not in KINDS:
         raise InvalidArguments(f"cell must be one of {', '.join(KINDS)}, not {shown(cell)}")
@@ -231,7 +251,9 @@ def packed_formats(kind: Kind, arrays: Mapping[str, AnyArray], engine: Engine | 
     if weights.ndims != 5:
         raise InvalidArguments(f"weights_layer has dims {weights.dims}, it must have 5")
     _, directions, src, _, _ = weights.dims
-    descs["src_layer"] = MemoryDesc((1, 1, src), weights.dtype, "abc")
+    descs["src_layer"] = MemoryDesc((1, 1, src), u8 if weights.dtype == s8 else weights.dtype, "abc")
     more = {"direction": LEFT2RIGHT if directions == 1 else "bidirectional_concat", "lengths": ()}
     fields: dict[str, Any] = {**descs, "dst_layer": outputs_of(kind, descs, more)["dst_layer"], **more}
+    if weights.dtype == s8 and issubclass(kind, QuantizedRecurrent):  # formats depend on no scale
+        fields |= {"rnn_data_qparams": (1.0, 0.0), "rnn_weights_qparams": (1.0,)}
     return dict(primitive_desc(kind(**fields), engine=engine).plan.tensors)

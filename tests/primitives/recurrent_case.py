@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 import asmdnn as dnn
-from asmdnn.bench.values import decoded, encoded, rounded
+from asmdnn.bench.values import decoded, encoded, poison, rounded
 from asmdnn.definitions.recurrent.bounded import Bounded
 from asmdnn.definitions.recurrent.layers import Net, ReferenceRun
 from asmdnn.definitions.recurrent.values import Function, Handed
@@ -120,9 +120,11 @@ def compute(desc: RecurrentForward, data: Arrays, engine: dnn.Engine = AVX2) -> 
 
 
 def memories_of(tensors: Mapping[str, dnn.MemoryDesc], data: Arrays) -> dict[str, dnn.Memory]:
-    """The data, and NaN for what has none."""
-    arrays = {name: data.get(name, np.full(tensor.dims, np.nan, np.float32)) for name, tensor in tensors.items()}
-    return {name: dnn.Memory.from_numpy(encoded(arrays[name], x.dtype), x) for name, x in tensors.items()}
+    """The data, and NaN, or a pattern, for what has none."""
+    arrays = {
+        name: encoded(data[name], x.dtype) if name in data else poison(x.dims, x.dtype) for name, x in tensors.items()
+    }
+    return {name: dnn.Memory.from_numpy(array, tensors[name]) for name, array in arrays.items()}
 
 
 def numbers_of(memory: dnn.Memory) -> Array:

@@ -108,7 +108,7 @@ def test_every_number_of_threads_gives_the_same_bits(kind: type) -> None:
     ("change", "says"),
     [
         ({"weights_iter": dnn.f32}, "weights_iter is f32, weights_layer bf16: all weights have one type"),
-        ({"weights_layer": dnn.s8, "weights_iter": dnn.s8}, "weights_layer is s8, beside f32, bf16 and f16 nothing"),
+        ({"weights_layer": dnn.u8, "weights_iter": dnn.u8}, "weights_layer is u8, beside f32, bf16 and f16 nothing"),
         ({"src_layer": dnn.s32}, "src_layer is s32, beside f32, bf16 and f16 nothing is implemented"),
     ],
 )

@@ -46,7 +46,7 @@ def _activation(word: str) -> str:
 
 def _configuration(word: str) -> str:
     """The types of rows and weights; bf16f32, whose bias is f32, is bf16.  Others raise Unimplemented."""
-    name = word.lower().removesuffix("f32") or "f32"
+    name = {"bf16f32": "bf16"}.get(word.lower(), word.lower())
     if name in TYPES:
         return name
     configuration(word)
@@ -59,7 +59,7 @@ def _title(case: RnnCase) -> str:
     words = [cell, PASSES[settings.dir], settings.direction.removeprefix(LEFT2RIGHT)]
     words += ["peephole"] * settings.peephole + ["projection"] * settings.projection
     words += ["plain weights"] * (not settings.use_packed)
-    words.insert(1, settings.cfg.removeprefix("f32"))
+    words.insert(1, settings.cfg if settings.cfg != "f32" else "")
     return " ".join(word for word in (*words, case.problem.name or str(case.problem)) if word)
 
 
@@ -84,7 +84,7 @@ DRIVER = Driver(
         "mb": Option("mb", number(0), "sequences, likewise", True),
         "tag": Option("tag", _tags, "tnc (default) or ntc, of both layers, or src_layer:any:dst_layer", True,
                       lambda tags: ":any:".join(tags)),
-        "cfg": Option("cfg", _configuration, "data types: f32 (default), bf16, f16; bias and c are f32", True),
+        "cfg": Option("cfg", _configuration, "data types: f32 (default), bf16, f16, u8u8u8u8, ..", True),
     },
     rnn_problem,
     work,

@@ -6,6 +6,7 @@ from typing import Any
 import asmdnn as dnn
 from asmdnn.bench.driver import Array, Data
 from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage, Tensor
+from asmdnn.bench.peers.onednn_library import load
 from asmdnn.bench.recurrent.data import LayerWords
 from asmdnn.definitions.recurrent.layers import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM
 from asmdnn.errors import Unimplemented
@@ -30,17 +31,28 @@ LSTM_ORDER = (
 ORDER = ("src_layer", "src_iter", "weights_layer", "weights_iter", "bias", "dst_layer", "dst_iter")
 FUNCTIONS = {"VANILLA_RNN": "vanilla_rnn", "VANILLA_LSTM": "lstm", "VANILLA_GRU": "gru", "LBR_GRU": "lbr_gru"}
 
+Qparams = tuple[tuple[float, float], tuple[float, ...]]
+GATES_AND_CHANNELS = 24  # the mask of their dims in weights
+
 
 def onednn_rnn(
-    words: LayerWords, descs: Mapping[str, dnn.MemoryDesc], results: tuple[str, ...], isa: str, threads: int
+    words: LayerWords,
+    descs: Mapping[str, dnn.MemoryDesc],
+    results: tuple[str, ...],
+    isa: str,
+    threads: int,
+    qparams: Qparams | None = None,
 ) -> OnednnPrimitive:
-    """A forward pass, with the workspace that training needs.  Raises Unimplemented for layers that read both ways."""
+    """A forward pass, with the workspace that training needs.  Raises Unimplemented for layers that read both ways.
+
+    qparams: of data and weights, where these are bytes.
+    """
     layers, directions = descs["weights_layer"].dims[:2]
     if layers > 1 and directions > 1:
         raise Unimplemented("onednn: with several layers, both directions are stacks of their own")
     tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in descs.items()}
     internal = WORKSPACE if words.dir != "FWD_I" else {}
-    return OnednnPrimitive(_forward(words), tensors, isa, threads, results, storage=Storage(internal))
+    return OnednnPrimitive(_forward(words, qparams), tensors, isa, threads, results, storage=Storage(internal))
 
 
 class OnednnRnnBackward:
@@ -80,22 +92,40 @@ def _gradient(name: str, desc: dnn.MemoryDesc) -> dnn.MemoryDesc:
     return desc if desc.is_any else dnn.MemoryDesc(desc.dims, dnn.f32, "abcde"[: desc.ndims])
 
 
-def _forward(words: LayerWords) -> Callable[[OnednnPrimitive], Any]:
+def _forward(words: LayerWords, qparams: Qparams | None) -> Callable[[OnednnPrimitive], Any]:
     kind = FORWARD[words.dir if words.dir in FORWARD else TRAINING]
 
     def create(peer: OnednnPrimitive) -> Any:
+        attr = _attributes(peer, qparams) if qparams else peer.null
         return _describe(
-            peer=peer, words=words, way="forward", kind=kind, given=_given(peer, words), flags=NO_FLAGS, hint=()
+            peer=peer, words=words, way="forward", kind=kind, given=_given(peer, words), flags=NO_FLAGS, hint=(attr,)
         )
 
     return create
+
+
+def _attributes(peer: OnednnPrimitive, qparams: Qparams) -> Any:
+    """The handle of attributes that say what bytes stand for."""
+    lib, check = peer.lib, load().check
+    data, scales = qparams
+    handle = peer.own(lib.dnnl_primitive_attr_create, lib.dnnl_primitive_attr_destroy)
+    check(lib.dnnl_primitive_attr_set_rnn_data_qparams(handle, *data), "rnn_data_qparams")
+    set_scales = lib.dnnl_primitive_attr_set_rnn_weights_qparams
+    check(set_scales(handle, len(scales), GATES_AND_CHANNELS, list(scales)), "rnn_weights_qparams")
+    return handle
 
 
 def _backward(words: LayerWords, forward: OnednnPrimitive) -> Callable[[OnednnPrimitive], Any]:
     def create(peer: OnednnPrimitive) -> Any:
         given = _given(peer, words) + _given(peer, words, DIFF)
         return _describe(
-            peer=peer, words=words, way="backward", kind=BACKWARD, given=given, flags=OVERWRITE, hint=(forward.desc,)
+            peer=peer,
+            words=words,
+            way="backward",
+            kind=BACKWARD,
+            given=given,
+            flags=OVERWRITE,
+            hint=(forward.desc, peer.null),
         )
 
     return create
@@ -113,5 +143,5 @@ def _describe(
     direction = DIRECTIONS[words.direction]
     if words.alg == "VANILLA_RNN":
         activation = ACTIVATIONS[words.activation]
-        return peer.describe(function, kind, activation, direction, *given, flags, 0.0, 0.0, *hint, peer.null)
-    return peer.describe(function, kind, direction, *given, flags, *hint, peer.null)
+        return peer.describe(function, kind, activation, direction, *given, flags, 0.0, 0.0, *hint)
+    return peer.describe(function, kind, direction, *given, flags, *hint)

@@ -1,6 +1,8 @@
 """The functions of oneDNN's C interface that describe recurrent layers."""
 
 RNN_CDEF = """
+int dnnl_primitive_attr_set_rnn_data_qparams(handle attr, float scale, float shift);
+int dnnl_primitive_attr_set_rnn_weights_qparams(handle attr, dim count, int mask, const float *scales);
 int dnnl_vanilla_rnn_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int activation,
     int direction, handle src_layer, handle src_iter, handle weights_layer, handle weights_iter, handle bias,
     handle dst_layer, handle dst_iter, unsigned flags, float alpha, float beta, handle attr);

@@ -18,6 +18,9 @@ A vanilla RNN has one function a unit, and takes the element-wise one.
 
 If it `keeps`, the cell leaves in the workspace what the backward pass needs: an LSTM i, f, tanh(c~), o; a GRU u, r, c~
 as they are used; a LBR GRU also h R_c + b'.
+
+Where bytes are multiplied, LSTMs and GRUs read for each gate `scales`, what a sum of 1 stands for, and `offsets`, the
+bias; h of the step before and what they hand on to products are bytes then.
 """
 
 from dataclasses import dataclass
@@ -38,8 +41,9 @@ Place = tuple[str, int]  # an operand's name, and which part of it
 @exact
 @dataclass(frozen=True, slots=True, eq=False)
 class Cell:
-    """algorithm: see the module.  has_state: else the state is zero, and not read.  has_bias: b' of a LBR GRU.
-    peephole, keeps: see the module.  activation: of a vanilla RNN, whose relu has a slope alpha below zero."""
+    """algorithm: see the module.  has_state: else the state is zero, and not read.  has_bias: b' of a LBR GRU, or the
+    bias where products are of bytes.  peephole, keeps: see the module.  activation: of a vanilla RNN, whose relu has a
+    slope alpha below zero.  data: scale and shift of bytes, which stand for (byte - shift) / scale; (): no bytes."""
 
     algorithm: str
     has_state: bool = True
@@ -48,6 +52,7 @@ class Cell:
     keeps: bool = False
     activation: str = ""
     alpha: float = 0.0
+    data: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +86,35 @@ class CellForm:
 class CellWriting:
     """A cell as it is written down: its inputs are asked for by name."""
 
-    def __init__(self, starts: tuple[Place | None, ...]) -> None:
-        self.starts = starts
-        self.build = Builder(len(starts) + MOST_INPUTS)
-        self.gates = self.build.inputs[: len(starts)]
+    def __init__(self, starts: tuple[Place | None, ...], cell: Cell) -> None:
+        self.starts, self.cell = starts, cell
+        self.build = Builder(len(starts) + (MOST_BYTE_INPUTS if cell.data else MOST_INPUTS))
         self.inputs: list[Place] = []
         self.results: dict[Place, Term] = {}
+
+    @property
+    def gates(self) -> tuple[Term, ...]:
+        return tuple(map(self.gate, range(len(self.starts))))
+
+    def gate(self, number: int) -> Term:
+        """A sum, of bytes what it stands for."""
+        sums, start = self.build.inputs[number], self.starts[number]
+        if not self.cell.data or start is None:
+            return sums
+        part = start[1]
+        scales = self.read("scales", part)
+        return self.build.fma(sums, scales, self.read("offsets", part)) if self.cell.has_bias else sums * scales
+
+    def handed(self, name: str) -> Term:
+        """What a step before has handed on to products, as a number."""
+        if not self.cell.data:
+            return self.read(name)
+        scale, shift = self.cell.data
+        return self.build.fma(self.read(name), 1 / scale, -shift / scale)
+
+    def hand(self, name: str, x: Term) -> None:
+        """A result that products multiply."""
+        self.results[name, 0] = self.build.fma(x, *self.cell.data) if self.cell.data else x
 
     def read(self, name: str, part: int = 0) -> Term:
         self.inputs.append((name, part))
@@ -110,6 +138,7 @@ class CellWriting:
 
 
 MOST_INPUTS = 4
+MOST_BYTE_INPUTS = MOST_INPUTS + 8  # a scale and an offset for each of 4 gates
 
 
 def denominator(build: Builder, x: Term, scale: float, most: float) -> Term:
@@ -122,7 +151,7 @@ def denominator(build: Builder, x: Term, scale: float, most: float) -> Term:
 
 
 def vanilla(cell: Cell) -> CellForm:
-    w = CellWriting((("gates", 0),))
+    w = CellWriting((("gates", 0),), cell)
     (x,) = w.gates
     functions = {
         "relu": lambda: simple.relu(w.build, x, cell.alpha),
@@ -134,8 +163,9 @@ def vanilla(cell: Cell) -> CellForm:
 
 
 def lstm(cell: Cell) -> CellForm:
-    w = CellWriting(tuple(("gates", part) for part in range(4)))
-    i, f, g, o = w.gates
+    w = CellWriting(tuple(("gates", part) for part in range(4)), cell)
+    i, g, o = (w.gate(number) for number in (0, 2, 3))
+    f = w.gate(1) if cell.has_state or not cell.data else i  # which nobody needs
     c = w.read("state") if cell.has_state else None
     if cell.peephole and c is not None:
         i = w.build.fma(w.read("peephole", 0), c, i)
@@ -153,37 +183,38 @@ def lstm(cell: Cell) -> CellForm:
         o = w.build.fma(w.read("peephole", 2), new, o)
     do, dt = w.of_sigmoid(o), w.of_tanh(new)
     w.results["new_state", 0] = new
-    w.results["dst", 0] = (2.0 - dt) / (do * dt)
+    w.hand("dst", (2.0 - dt) / (do * dt))
     if cell.keeps:
         w.results |= {("workspace", part): x for part, x in enumerate((*kept, 1.0 / do))}
     return w.form()
 
 
 def gru_gates(cell: Cell) -> CellForm:
-    w = CellWriting((("gates", 0), ("gates", 1)))
+    w = CellWriting((("gates", 0), ("gates", 1)), cell)
     du, dr = (w.of_sigmoid(x) for x in w.gates)
-    h = w.read("state")
+    h = w.handed("state")
     u = 1.0 / du
     if cell.keeps:
         r = 1.0 / dr
         w.results |= {("workspace", 0): u, ("workspace", 1): r, ("update", 0): u, ("reset", 0): r * h}
     else:
-        w.results |= {("update", 0): u, ("reset", 0): h / dr}
+        w.results["update", 0] = u
+        w.hand("reset", h / dr)
     return w.form()
 
 
 def gru_candidate(cell: Cell) -> CellForm:
-    w = CellWriting((("gates", 2),))
-    h, u = w.read("state"), w.read("update")
+    w = CellWriting((("gates", 2),), cell)
+    h, u = w.handed("state"), w.read("update")
     c = w.tanh(w.gates[0])
-    w.results["dst", 0] = w.build.fma(u, h - c, c)
+    w.hand("dst", w.build.fma(u, h - c, c))
     if cell.keeps:
         w.results["workspace", 2] = c
     return w.form()
 
 
 def gru_first(cell: Cell) -> CellForm:
-    w = CellWriting(tuple(("gates", part) for part in ((0, 1, 2) if cell.keeps else (0, 2))))
+    w = CellWriting(tuple(("gates", part) for part in ((0, 1, 2) if cell.keeps else (0, 2))), cell)
     du, c = w.of_sigmoid(w.gates[0]), w.tanh(w.gates[-1])
     w.results["dst", 0] = c - c / du
     if cell.keeps:
@@ -193,7 +224,7 @@ def gru_first(cell: Cell) -> CellForm:
 
 
 def lbr_gru(cell: Cell) -> CellForm:
-    w = CellWriting((("gates", 0), ("gates", 1), ("bias", 0) if cell.has_bias else None))
+    w = CellWriting((("gates", 0), ("gates", 1), ("bias", 0) if cell.has_bias else None), cell)
     du, dr = w.of_sigmoid(w.gates[0]), w.of_sigmoid(w.gates[1])
     x = w.read("gates", 2)
     if cell.keeps:
@@ -207,7 +238,7 @@ def lbr_gru(cell: Cell) -> CellForm:
 
 
 def projection(cell: Cell) -> CellForm:
-    w = CellWriting((None,))
+    w = CellWriting((None,), cell)
     w.results["dst", 0] = w.gates[0]
     return w.form()
 

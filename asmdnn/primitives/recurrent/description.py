@@ -27,6 +27,8 @@ sequence's end leave its state as it was, and are zeros in dst_layer.  With two 
 by step: first the rows of step 0 of all sequences, then those of step 1 of the sequences that have one, and so on;
 lengths must be sorted then, the longest first.  From right to left a sequence starts at its own end.
 
+LSTMs and GRUs also take weights of s8 and rows of u8, see qparams.py.
+
 Names are oneDNN's (vanilla_rnn_forward, lstm_forward, gru_forward, lbr_gru_forward), and so is the order of gates.
 """
 
@@ -39,6 +41,7 @@ from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind, finite
+from asmdnn.primitives.recurrent.qparams import checked_data, checked_scales
 from asmdnn.primitives.recurrent.sizes import NDIMS, Sizes, check_lengths, check_tensors, letters_of, sizes_of
 from asmdnn.types import PropKind, RNNActivation, RNNDirection
 
@@ -127,8 +130,24 @@ class VanillaRNNForward(Recurrent):
         Recurrent.__post_init__(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LSTMForward(Recurrent):
+@exact
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class QuantizedRecurrent(Recurrent):
+    """Layers whose weights may be s8; see qparams.py for both fields, which are oneDNN's attributes of these names."""
+
+    rnn_data_qparams: tuple[float, ...] = ()
+    rnn_weights_qparams: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        Recurrent.__post_init__(self)
+        object.__setattr__(self, "rnn_data_qparams", checked_data(self.rnn_data_qparams))
+        scales = checked_scales(self.rnn_weights_qparams, self.GATES * self.sizes.hidden)
+        object.__setattr__(self, "rnn_weights_qparams", scales)
+
+
+@exact
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LSTMForward(QuantizedRecurrent):
     """See the module.  Gates: i, f, c~, o; peephole weights: i, f, o."""
 
     GATES, BIAS_ROWS, NAME = 4, 4, "vanilla_lstm"
@@ -138,8 +157,9 @@ class LSTMForward(Recurrent):
     dst_iter_c: MemoryDesc | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GRUForward(Recurrent):
+@exact
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GRUForward(QuantizedRecurrent):
     """See the module.  Gates: u, r, c~."""
 
     GATES, BIAS_ROWS, NAME = 3, 3, "vanilla_gru"

@@ -6,8 +6,8 @@ from asmdnn.isa.dot import Types
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.primitives.recurrent.description import GRUForward, RecurrentForward
-from asmdnn.primitives.recurrent.factors import ROWS
 from asmdnn.primitives.recurrent.factors import WEIGHTS as PACKED
+from asmdnn.primitives.recurrent.qparams import ROWS
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.types import DataType, f32
 

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from asmdnn.generators.recurrent.cells import Cell, form_of
-from asmdnn.isa.dot import Types
+from asmdnn.isa.dot import U8S8, Types
 from asmdnn.isa.vectors import vector_bytes
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import View
 from asmdnn.primitives.products.product import Matrix, Panels, Product
 from asmdnn.primitives.products.target import Target
+from asmdnn.primitives.recurrent.bytes import SCALES, STARTS
 from asmdnn.primitives.recurrent.description import LSTMForward, RecurrentForward
 from asmdnn.primitives.recurrent.formats import PANEL_VECTORS
 from asmdnn.primitives.recurrent.rows import BufferRows, Time, Turn, start_of, state_rows
@@ -93,11 +94,13 @@ class Layer:
 
     @property
     def bias(self) -> Matrix | None:
-        """The bias in the order of a product's columns."""
-        if "bias" not in self.tensors:
+        """The bias in the order of a product's columns; of bytes what sums start from, and the bias is the cell's."""
+        of_bytes = self.types == U8S8
+        if "bias" not in self.tensors and not of_bytes:
             return None
         at = self.number * self.time.sizes.directions + self.direction
-        return BufferRows(BIAS, (at * self.gates.rows.row_bytes,), 0).matrix((0,))
+        buffer = STARTS if of_bytes else BIAS
+        return BufferRows(buffer, (at * self.gates.rows.row_bytes,), 0, self.types.sums).matrix((0,))
 
     def start_of(self, desc: MemoryDesc) -> int:
         """Where this layer and direction begin in a tensor, in bytes."""
@@ -125,6 +128,10 @@ class Layer:
                 return self.gates
             case "bias":
                 return self.vector("bias", self.time.sizes.gates)
+            case "offsets":
+                return self.vector("bias")
+            case "scales":
+                return vectors_of(BufferRows(SCALES, (0,), 0), lanes, self.time.sizes.hidden)
             case "peephole":
                 return self.vector("weights_peephole")
             case "state" if isinstance(self.desc, LSTMForward):

@@ -5,8 +5,9 @@ thread's panels of weights_iter backwards, so that they begin with those that ar
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from asmdnn.isa.dot import F32, Types, dot_level
+from asmdnn.isa.dot import F32, U8S8, Types, dot_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
@@ -19,7 +20,8 @@ from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.binary import plan as add_plan
 from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.target import target_of
-from asmdnn.primitives.recurrent.description import GRUForward, LSTMForward, RecurrentForward
+from asmdnn.primitives.recurrent.bytes import SCALES, add_starts, between_floats, scales_of, zero_state
+from asmdnn.primitives.recurrent.description import GRUForward, LSTMForward, QuantizedRecurrent, RecurrentForward
 from asmdnn.primitives.recurrent.directions import Stage, in_turn
 from asmdnn.primitives.recurrent.factors import factors_of
 from asmdnn.primitives.recurrent.formats import MAX_OFFSET, kernel_formats, passed_formats
@@ -30,7 +32,7 @@ from asmdnn.primitives.recurrent.rows import BufferRows, Time, state_rows
 from asmdnn.primitives.recurrent.steps import CellField, StagePhases, vectors_of
 from asmdnn.primitives.recurrent.workspace import regions_of, workspace_desc
 from asmdnn.primitives.reorder.copies import Inside, Reordering, add_reorder, in_two_ways
-from asmdnn.types import DataType, f32
+from asmdnn.types import DataType, f32, s32
 
 
 def f32_dot_level(isa: str) -> str:
@@ -44,14 +46,17 @@ def inside_of(desc: RecurrentForward, attr: Attr, engine: Engine) -> Inside:
     s = desc.sizes
     if isinstance(desc, GRUForward) and desc.weights_iter.dtype.size_bytes * s.out * s.hidden > MAX_OFFSET:
         raise Refused(f"{s.hidden} hidden channels put the gates of weights_iter more than 2 GiB apart")
-    types = factors_of(desc.tensors(), engine, desc.is_training)
+    types = factors_of(desc, engine)
     target = target_of(engine, types=types)
     passed = passed_formats(desc, target.lanes, types.group)
     for name, tensor in passed.items():
         if tensor.may_overlap and name.startswith("dst"):
             raise Refused(f"{name} has elements that share a place")
     formats = kernel_formats(desc, passed, target.lanes, types)
-    return Inside(Planner(desc, formats, engine, types).plan(), passed, engine.tuning, engine.isa)
+    plan = Planner(desc, formats, engine, types).plan()
+    if types == U8S8 and isinstance(desc, QuantizedRecurrent) and desc.rnn_data_qparams:
+        plan = between_floats(plan, passed, desc.rnn_data_qparams, engine)
+    return Inside(plan, passed, engine.tuning, engine.isa)
 
 
 plans = in_two_ways("recurrent", inside_of, f32_dot_level)
@@ -68,14 +73,39 @@ class Planner:
         self.sizes = s = desc.sizes
         self.time = Time(s, desc.lengths or (s.steps,) * s.sequences)
         self.assembly, self.steps = Assembly(engine.tuning, engine.isa), StagePhases(engine.tuning)
+        self.given = (*tensors,)
+        if types == U8S8:
+            self.prepare_bytes()
         self.rooms = Rooms(self.assembly, self.time, regions_of(desc) if desc.is_training else {})
 
+    def prepare_bytes(self) -> None:
+        """Scales, starts and a state of zeros, as constants and scratch that stand for tensors."""
+        desc, s = self.desc, self.sizes
+        assert isinstance(desc, QuantizedRecurrent) and desc.rnn_data_qparams and desc.rnn_weights_qparams
+        shift = int(desc.rnn_data_qparams[1])
+        scales = scales_of(desc.rnn_data_qparams, desc.rnn_weights_qparams, s.gates, s.hidden)
+        self.assembly.constants[SCALES] = scales
+        add_starts(self.assembly, self.tensors, self.of_gates(s32), shift, self.target.isa)
+        if desc.src_iter is None:
+            state, words = zero_state(desc.weights_iter, s.sequences, s.state, shift)
+            self.assembly.constants["src_iter"] = words
+            self.desc = replace(desc, src_iter=state)
+            self.tensors = {**self.tensors, "src_iter": state}
+
+    def of_gates(self, dtype: DataType) -> MemoryDesc:
+        """Numbers for every gate and channel, in the order of the gates of a step: a vector of units of each, then the
+        next vector."""
+        s = self.sizes
+        dims = (s.layers, s.directions, s.gates, s.hidden)
+        return MemoryDesc(dims, dtype, f"abDc{self.target.lanes * (1 + s.gates % 2)}d")
+
     def plan(self) -> Plan:
-        self.pack_bias()
+        if self.types != U8S8:  # whose cells add it
+            self.pack_bias()
         x, channels = self.time.layer("src_layer", self.tensors["src_layer"]), self.sizes.src
         for number in range(self.sizes.layers):
             x, channels = self.add_layer(number, x, channels), self.sizes.dst
-        tensors = dict(self.tensors)
+        tensors = {name: self.tensors[name] for name in self.given}
         workspace = workspace_desc(self.desc) if self.desc.is_training else None
         if workspace is not None:
             tensors["workspace"] = workspace
@@ -86,14 +116,12 @@ class Planner:
         return self.assembly.plan(f"recurrent:{self.target.isa}", tensors, outputs)
 
     def pack_bias(self) -> None:
-        """The bias in the order of the gates of a step: a vector of units of each, then the next vector."""
-        bias, s, lanes = self.tensors.get("bias"), self.sizes, self.target.lanes
+        """The bias in the order of the gates of a step."""
+        bias, packed = self.tensors.get("bias"), self.of_gates(f32)
         if bias is None:
             return
-        dims = (s.layers, s.directions, s.gates, s.hidden)
-        packed = MemoryDesc(dims, f32, f"abDc{lanes * (1 + s.gates % 2)}d")
         buffer = self.assembly.room(BIAS, packed.size_bytes)
-        add_reorder(self.assembly, Reordering("bias", bias.submemory(dims, (0, 0, 0, 0)), buffer, packed))
+        add_reorder(self.assembly, Reordering("bias", bias.submemory(packed.dims, (0, 0, 0, 0)), buffer, packed))
 
     def add_layer(self, number: int, x: BufferRows, channels: int) -> BufferRows:
         """A layer in all directions; returns where its output is."""

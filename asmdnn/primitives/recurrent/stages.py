@@ -8,9 +8,11 @@ from asmdnn.primitives.recurrent.description import (
     GRUForward,
     LBRGRUForward,
     LSTMForward,
+    QuantizedRecurrent,
     RecurrentForward,
     VanillaRNNForward,
 )
+from asmdnn.types import s8
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +28,28 @@ class Multiplied:
 def stages_of(desc: RecurrentForward, starts: bool) -> Iterator[Multiplied]:
     """The stages of a step, of sequences that start at it or that have come from another one."""
     goes_on, keeps = not starts or desc.src_iter is not None, desc.is_training
+    data = bytes_of(desc)
+    has_bias = bool(data) and desc.bias is not None
     h = "h" if goes_on else ""
     if isinstance(desc, VanillaRNNForward):
         yield Multiplied(Cell("vanilla", activation=desc.activation, alpha=float(desc.alpha)), h)
     elif isinstance(desc, LSTMForward):
+        peephole = desc.weights_peephole is not None
         has_c = not starts or desc.src_iter_c is not None
-        yield Multiplied(Cell("lstm", has_c, peephole=desc.weights_peephole is not None, keeps=keeps), h)
+        yield Multiplied(Cell("lstm", has_c, peephole=peephole, keeps=keeps, data=data, has_bias=has_bias), h)
         if desc.weights_projection is not None:
             yield Multiplied(Cell("projection"), "unprojected", "weights_projection")
     elif isinstance(desc, LBRGRUForward):
         yield Multiplied(Cell("lbr_gru", goes_on, has_bias=desc.bias is not None, keeps=keeps), h)
     elif isinstance(desc, GRUForward) and goes_on:
-        yield Multiplied(Cell("gru_gates", keeps=keeps), h)
-        yield Multiplied(Cell("gru_candidate", keeps=keeps), "reset", gate=2)
+        yield Multiplied(Cell("gru_gates", keeps=keeps, data=data, has_bias=has_bias), h)
+        yield Multiplied(Cell("gru_candidate", keeps=keeps, data=data, has_bias=has_bias), "reset", gate=2)
     else:
         yield Multiplied(Cell("gru_first", keeps=keeps), "")
+
+
+def bytes_of(desc: RecurrentForward) -> tuple[float, ...]:
+    """Scale and shift of rows of bytes, if weights are s8."""
+    if desc.weights_layer.dtype != s8 or not isinstance(desc, QuantizedRecurrent):
+        return ()
+    return desc.rnn_data_qparams

@@ -17,6 +17,7 @@ from tests.generators.reference import LANES, Memory
 from tests.support.arena import Doubles, Elements, buffer_of, elements
 
 SLACK = 16 * UNIT_ROUNDOFF
+SMALL, MOST_BYTE, HALF = 2.0**-18, 255, 0.5 + 2.0**-12  # what rounding to a byte moves
 UNITS = {bf16: 2.0**-8}  # the unit roundoff of results
 
 
@@ -71,6 +72,19 @@ class Tile:
         found[:, :count] = self.memory[name].load(at, count), self.bounds[name].load(at, count)
         return Near(found[0], np.zeros(self.lanes))
 
+    def handed(self, name: str) -> Near:
+        """As `read`, of what may be a byte."""
+        x, data = self.read(name), self.spec.cell.data
+        return Near((x.value - data[1]) / data[0], SLACK * np.abs(x.value)) if data else x
+
+    def hand(self, x: Near, name: str) -> None:
+        """As `write`, of what may become a byte."""
+        if not self.spec.cell.data:
+            self.write(x, name)
+            return
+        scale, shift = self.spec.cell.data
+        self.write(Near(np.clip(x.value * scale + shift, 0, MOST_BYTE), x.error * scale + HALF), name)
+
     def write(self, x: Near, name: str, part: int = 0) -> None:
         _, at, count = self.place((name, part))
         self.memory[name].store(at, x.value[:count])
@@ -90,7 +104,15 @@ class Tile:
                 w = self.load("weights", at, self.lanes * spec.types.group)[i :: spec.types.group]
                 value, size = value + x * w, size + np.abs(x * w)
             roundings = spec.depth * spec.types.group + spec.sums
-            found.append(Near(value, roundings * UNIT_ROUNDOFF * size))
+            if not spec.cell.data:
+                found.append(Near(value, roundings * UNIT_ROUNDOFF * size))
+                continue
+            part = begin[1] if begin else 0
+            if spec.cell.algorithm == "lstm" and part == 1 and not spec.cell.has_state:
+                found.append(Near(value, value))  # nobody needs f
+                continue
+            gate = Near(value, np.zeros(self.lanes)) * self.read("scales", part)
+            found.append(gate + self.read("offsets", part) if spec.cell.has_bias else gate)
         return found
 
     def load(self, name: str, at: int, count: int) -> Doubles:
@@ -119,7 +141,7 @@ def lstm(t: Tile, gates: list[Near]) -> None:
         o = o + t.read("peephole", 2) * new
     o = logistic(o)
     t.write(new, "new_state")
-    t.write(o * tanh(new), "dst")
+    t.hand(o * tanh(new), "dst")
     if cell.keeps:
         for part, x in enumerate((i, f, g, o)):
             t.write(x, "workspace", part)
@@ -127,7 +149,7 @@ def lstm(t: Tile, gates: list[Near]) -> None:
 
 def gru_gates(t: Tile, gates: list[Near]) -> None:
     u, r = map(logistic, gates)
-    t.write(r * t.read("state"), "reset")
+    t.hand(r * t.handed("state"), "reset")
     t.write(u, "update")
     if t.spec.cell.keeps:
         t.write(u, "workspace", 0)
@@ -135,9 +157,9 @@ def gru_gates(t: Tile, gates: list[Near]) -> None:
 
 
 def gru_candidate(t: Tile, gates: list[Near]) -> None:
-    c, h = tanh(gates[0]), t.read("state")
+    c, h = tanh(gates[0]), t.handed("state")
     u = t.read("update")
-    t.write(c + u * (h + -c), "dst")
+    t.hand(c + u * (h + -c), "dst")
     if t.spec.cell.keeps:
         t.write(c, "workspace", 2)
 
@@ -171,6 +193,8 @@ CELLS: dict[str, Cells] = {
 def step_case(spec: RecurrentTileSpec, random: np.random.Generator, integers: bool) -> Case:
     types = {"src": spec.types.src, "weights": spec.types.weights} | {x.name: x.dtype for x in spec.operands}
     memory = {name: elements(random, integers, types.get(name, f32)) for name in spec.frame}
+    if "scales" in memory:  # of which sums of bytes become gates
+        memory["scales"] = Elements(memory["scales"].initial * SMALL)
     bounds = {name: Elements(np.zeros_like(x.initial), x.kind) for name, x in memory.items()}
     for r in range(spec.rows):
         for u in range(spec.vectors):
