@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from asmdnn.errors import Unimplemented
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.passing import is_read, passed_type
 from asmdnn.network.running import WEIGHTS, NativePart, Runnable, result_name
 from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
@@ -16,7 +17,7 @@ from asmdnn.primitives.core.registry import kind_of
 from asmdnn.primitives.gather.description import Gather
 
 Data = npt.NDArray[np.generic]
-F32_NAME, BOOL = "f32", np.dtype(np.bool_)
+BOOL = np.dtype(np.bool_)
 ELEMENTS = {  # by the name that messages and headers have: type of C; the order is that of the runtime's enum
     "f32": "float", "f64": "double", "s8": "int8_t", "u8": "uint8_t", "s16": "int16_t", "u16": "uint16_t",
     "s32": "int32_t", "u32": "uint32_t", "s64": "int64_t", "u64": "uint64_t", "bool": "_Bool", "other": "void",
@@ -80,7 +81,7 @@ def of_network(runnable: Runnable, part: NativePart, plan: Plan) -> CInterface:
     outputs = {name: len(inputs) + i for i, name in enumerate(runnable.outputs)}
     direct = dict[str, int]()  # values that kernels write where the caller wants them
     for name, value in runnable.results.items():
-        if isinstance(value, str) and value in part.ends.makes and tensors[outputs[name]].element == F32_NAME:
+        if isinstance(value, str) and value in part.ends.makes and is_written(part, value, runnable.outputs[name][1]):
             direct.setdefault(value, outputs[name])
     made = {result_name(value): value for value in part.ends.makes}
     buffers, end = dict[str, CBuffer](), 0
@@ -89,8 +90,10 @@ def of_network(runnable: Runnable, part: NativePart, plan: Plan) -> CInterface:
             continue
         name = made.get(tensor, tensor)
         at = direct.get(name, -1) if tensor in made else inputs[name]
-        elements = prod(part.ends.makes[name]) if tensor in made else tensors[at].elements
-        is_kept = at < 0 or not (tensor in made or as_kernels_read(*runnable.inputs[name]))
+        elements = prod(part.ends.makes[name][0]) if tensor in made else tensors[at].elements
+        if at < 0 and part.ends.makes[name][1] != np.float32:
+            raise Unimplemented(f"value {name} of bytes is no output, or several: have the model cast it to float32")
+        is_kept = at < 0 or not (tensor in made or is_read(runnable.inputs[name][1]))
         limit, _ = (part.ends.checked if tensor in made else part.ends.limits).get(name, (0, 0))
         buffers[tensor] = CBuffer(name, at, end if is_kept else -1, elements, limit, tensor in made)
         end += -(-4 * elements // ALIGNMENT_BYTES) * ALIGNMENT_BYTES * is_kept
@@ -109,14 +112,15 @@ def of_network(runnable: Runnable, part: NativePart, plan: Plan) -> CInterface:
     return CInterface(tuple(tensors), buffers, tuple(results), end)
 
 
-def as_kernels_read(dims: Sequence[int], dtype: np.dtype[np.generic]) -> bool:
-    """Whether kernels read the caller's array itself: as `native_array` says."""
-    return dtype == np.float32 or (dtype.kind == "i" and dtype.itemsize >= 4)
+def is_written(part: NativePart, value: str, dtype: np.dtype[np.generic]) -> bool:
+    """Whether kernels write a value in an output's type."""
+    return part.ends.makes[value][1] == dtype
 
 
 def tensor_of(name: str, dims: Sequence[int], dtype: np.dtype[np.generic], is_output: bool) -> CTensor:
     element = "bool" if dtype == BOOL else f"{KINDS.get(dtype.kind, '')}{8 * dtype.itemsize}"
-    if element not in ELEMENTS:
+    element = passed_type(dtype).name if dtype.itemsize == 2 and passed_type(dtype).name in BITS else element
+    if element not in ELEMENTS and element not in BITS:
         what = "output" if is_output else "input"
         raise Unimplemented(f"{what} {name} is {dtype.name}, for which C has no type: cast it to float32 in the model")
     count = prod(dims)

@@ -88,8 +88,8 @@ def verification(
     steps = [
         Deviation(
             f"{each.difference.label} ({each.difference.implementation})",
-            share(each.native, exact[each.group.result]),
-            share(each.native, single[each.group.result]),
+            share(each.native, exact[each.difference.result]),
+            share(each.native, single[each.difference.result]),
             by_itself=each.difference.share,
         )
         for each in found

@@ -164,6 +164,7 @@ class Graph(LearnsParameters):
         engine: Engine | None = None,
         fallback: str | None = None,
         precision: str = "f32",
+        io: str = "file",
         keep_f32: Sequence[str] = (),
         max_error: float | None = None,
         feeds: Mapping[str, Any] | None = None,
@@ -180,10 +181,10 @@ class Graph(LearnsParameters):
             self._check_own(outputs)
             graph = self._learned(parameters, [symbol.name for symbol in outputs.values()])
             own = {name: Symbol(graph, symbol.name) for name, symbol in outputs.items()}
-            more: dict[str, Any] = {"precision": precision, "keep_f32": keep_f32, "max_error": max_error}
+            more: dict[str, Any] = {"precision": precision, "io": io, "keep_f32": keep_f32, "max_error": max_error}
             found: Network = graph.compile(shapes, engine=engine, fallback=fallback, feeds=feeds, **more, **own)
             return found
-        allowed, limit = precision_of(precision, keep_f32), limit_of(max_error, feeds)
+        allowed, limit = precision_of(precision, keep_f32, io), limit_of(max_error, feeds)
         return self._network(outputs, shapes, engine_or_default(engine), fallback, allowed, limit)
 
     def _copy(self) -> "Graph":

@@ -6,9 +6,10 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
 from asmdnn.memory.tags import LETTERS
 from asmdnn.network.operators.definition import Value
-from asmdnn.types import DataType, f32, s8, s32, u8
+from asmdnn.network.passing import BYTES, passed_type
+from asmdnn.types import DataType, f32, s32
 
-STORED = {np.dtype(np.uint8): u8, np.dtype(np.int8): s8}  # values that kernels keep as they are; others are f32
+STORED = BYTES  # values that kernels keep as they are; others are f32
 
 
 def stored(value: Value) -> DataType:
@@ -21,8 +22,8 @@ def row_major(dims: tuple[int, ...], dtype: DataType = f32) -> MemoryDesc:
 
 
 def input_desc(value: Value) -> MemoryDesc:
-    """How an input lies in memory: plain f32; of integers the low 32 bits, which are enough for indices."""
-    plain = row_major(value.shape)
+    """How an input lies in memory: plain, in its type; of integers the low 32 bits, which are enough for indices."""
+    plain = row_major(value.shape, passed_type(value.dtype))
     if value.dtype.kind != "i" or value.dtype.itemsize < s32.size_bytes:
         return plain
     words = value.dtype.itemsize // s32.size_bytes or 1

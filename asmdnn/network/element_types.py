@@ -16,6 +16,7 @@ EXTENSIONS = {
     16: "bfloat16", 17: "float8_e4m3fn", 18: "float8_e4m3fnuz", 19: "float8_e5m2", 20: "float8_e5m2fnuz", 21: "uint4",
     22: "int4", 23: "float4_e2m1fn", 24: "float8_e8m0fnu", 25: "uint2", 26: "int2",
 }  # fmt: skip
+CODES = {np.dtype(name).name: code for code, name in ELEMENTS.items()} | {x: i for i, x in EXTENSIONS.items()}
 PACKED_BITS = {
     21: 4,
     22: 4,

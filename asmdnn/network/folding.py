@@ -26,6 +26,7 @@ from asmdnn.network.operators.signatures import check_signature
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.quantised.blocks import with_blocked_products
 from asmdnn.network.quantised.weights import weights_of_products
+from asmdnn.network.spelling.halves import in_type_of, in_types
 from asmdnn.network.spelling.table import foreign, spelt, spelt_foreign
 from asmdnn.network.static import StaticGraph, needed
 
@@ -139,7 +140,8 @@ class Folding:
             return
         operator, other = operator_of(node), foreign(node)
         if other is not None:
-            self.take(spelt_foreign(self, without_empty_end(node), other))
+            node = without_empty_end(node)
+            self.take(in_type_of(self, node, spelt_foreign(self, node, other)))
             return
         if operator is None:
             raise Unimplemented(sentence_of_unknown(node, self.body))
@@ -206,7 +208,8 @@ class Folding:
         check_outputs(node, len(types))
         known = spelt(self, node)
         if known is not None:
-            self.take(known)
+            declared = {name: dtype for name, (_, dtype) in zip(node.outputs, types, strict=False)}
+            self.take(in_types(self, known, declared))
             return
         for name, (shape, dtype) in zip(node.outputs, types, strict=False):
             self.values[name] = Value(tuple(int(n) for n in shape), np.dtype(dtype))

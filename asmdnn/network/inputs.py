@@ -6,6 +6,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.network.arrays import Array
+from asmdnn.network.passing import is_read, made_type
 
 
 def as_input(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -26,6 +27,8 @@ def as_input(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
 
 def check_bound(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any], is_output: bool) -> None:
     """Raise InvalidArguments unless kernels can work on the array itself."""
+    if not is_read(dtype) or (is_output and made_type(dtype) != dtype):
+        raise InvalidArguments(f"{name} is {dtype}, which kernels read and write as f32: use run()")
     array = as_input(name, array, shape, dtype)
     if not (array.flags.c_contiguous and array.flags.aligned) or (is_output and not array.flags.writeable):
         raise InvalidArguments(f"{name} must be dense, aligned and, if it is an output, writable: use numpy.empty")

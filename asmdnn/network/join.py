@@ -12,6 +12,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.network.barriers import StepWork, in_order, unhindered
 from asmdnn.network.descriptors import input_desc, row_major
 from asmdnn.network.joined import JoinedPlan
+from asmdnn.network.passing import passed_type
 from asmdnn.network.place import StateWindow
 from asmdnn.network.state_order import check_order, may_write, memory_of, state_tensors
 from asmdnn.network.steps import NetworkStep, Place, Steps
@@ -63,7 +64,7 @@ def deliver(steps: Steps, outputs: Mapping[str, str]) -> dict[str, str]:
     for name, value in outputs.items():
         if value in steps.windows:
             continue
-        place, wanted = steps.integers.get(value) or steps.place(value), row_major(steps.shape(value))
+        place, wanted = steps.integers.get(value) or steps.kept(value), delivered(steps, value)
         is_own = place.buffer not in renamed and place.buffer not in steps.parts
         owned = is_own and steps.sizes.get(place.buffer) == wanted.size_bytes
         if owned and place.desc == wanted:
@@ -104,9 +105,14 @@ def tensors_of(steps: Steps, outputs: Mapping[str, str]) -> dict[str, MemoryDesc
     """What is passed: inputs, outputs, weights."""
     inputs = {name: input_desc(steps.value(name)) for name in steps.graph.inputs}
     weights = {name: weight.desc for name, weight in steps.weights.items()}
-    made = {name: steps.windows[value].desc if value in steps.windows else row_major(steps.shape(value))
+    made = {name: steps.windows[value].desc if value in steps.windows else delivered(steps, value)
             for name, value in outputs.items()}  # fmt: skip
     return {**inputs, **weights, **made}
+
+
+def delivered(steps: Steps, value: str) -> MemoryDesc:
+    """How a result lies in memory."""
+    return row_major(steps.shape(value), passed_type(steps.value(value).dtype))
 
 
 def alone_if_small(phases: Sequence[Phase]) -> Sequence[Phase]:

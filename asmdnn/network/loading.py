@@ -28,6 +28,7 @@ def load_onnx(
     engine: Engine | None = None,
     fallback: str | None = None,
     precision: str = "f32",
+    io: str = "file",
     keep_f32: Sequence[str] = (),
     max_error: float | None = None,
     feeds: Mapping[str, Any] | None = None,
@@ -42,16 +43,17 @@ def load_onnx(
     Networks that are native throughout are kept in the cache on disk, beside the kernels; one that is found there is
     planned again only when it is looked at in a way that needs it.
     precision: "f32"; "bf16" and "f16" allow kernels to multiply and to store such numbers where that is expected to be
-    faster, which rounds to 8 or 11 bits, and "fast" whatever the CPU multiplies fastest.  Inputs and outputs keep their
-    types.  On a CPU that would have to make f32 of them it changes nothing.  keep_f32: names of nodes, or of their
-    results, that compute in f32 all the same.
+    faster, which rounds to 8 or 11 bits, and "fast" whatever the CPU multiplies fastest.  On a CPU that would have to
+    make f32 of them it changes nothing.  io: the type of float inputs and outputs: "file", as the model declares them,
+    "f32", "bf16" or "f16".  Values that a file declares as f16 or bf16 are f32 inside in any case, and rounded where
+    they leave the network.  keep_f32: names of nodes, or of their results, that compute in f32 all the same.
     max_error: keep more in f32, largest error first, until outputs are within this share of their largest value of
     definitions in float64 (`net.precision` says what).  feeds: inputs by name for it; the network is native throughout.
     state: outputs that become inputs of the next call, such as {"present.0": "past.0"}: they start as zeros, stay in
     `net.state`, are written in place, and are neither passed nor returned.
     Raises InvalidArguments for what is no intact model, shapes that do not fit it, errors that f32 has; Unimplemented.
     """
-    engine, allowed = engine_or_default(engine), precision_of(precision, keep_f32)
+    engine, allowed = engine_or_default(engine), precision_of(precision, keep_f32, io)
     limit = limit_of(max_error, feeds)
     key = None if state is not None or limit is not None else key_of(path, shapes, constants, engine, fallback, allowed)
     given = partial(network_in, path, shapes, constants, engine=engine, fallback=fallback)

@@ -161,8 +161,6 @@ class Network(KeepsState):
         if arrays.keys() != wanted.keys():
             raise InvalidArguments(f"arrays must be {', '.join(wanted)}, not {', '.join(arrays) or 'none'}")
         for name, (shape, dtype) in wanted.items():
-            if dtype.itemsize == 1 or (name in self.outputs and dtype.kind != "f"):
-                raise InvalidArguments(f"{name} is {dtype}, which kernels read and write as f32: use run()")
             check_bound(name, arrays[name], shape, dtype, name in self.outputs)
         made = {result: arrays[name] for name, result in results.items() if isinstance(result, str)}
         if len(made) < len(results) or made.keys() != part.ends.makes.keys():

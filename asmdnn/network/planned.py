@@ -10,12 +10,14 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.compiled import CompiledSegment, compiled, runner_of
+from asmdnn.network.float_types import with_f32_inside
 from asmdnn.network.folding import specialise
 from asmdnn.network.graph import NOTHING, Array, Model, Node
 from asmdnn.network.known import OperatorUse, uses_of
 from asmdnn.network.narrowing import check_kept
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.evaluation import results_of
+from asmdnn.network.passing import made_type
 from asmdnn.network.report import explanation
 from asmdnn.network.running import NativePart, NetworkPart, Runnable, SegmentInterface
 from asmdnn.network.segments import NativeSegment, fused, segments_of
@@ -77,7 +79,9 @@ def plan(
     if not (fallback is None or (isinstance(fallback, str) and fallback == "numpy")):
         raise InvalidArguments(f"fallback must be None or 'numpy', not {shown(fallback)}")
     pool = WeightPool() if pool is None else pool
-    graph = fused(specialise(model, mapping("shapes", shapes), mapping("constants", constants)))
+    graph = specialise(model, mapping("shapes", shapes), mapping("constants", constants))
+    hidden = {name for state in model.states for name in state.hidden}
+    graph = fused(with_f32_inside(graph, precision.io, hidden))
     check_kept(model, precision)
     for state in model.states:
         write_of(graph, state)
@@ -130,7 +134,7 @@ def write_of(graph: StaticGraph, state: NetworkState) -> StateWrite:
 def part_of(graph: StaticGraph, segment: NativeSegment | CompiledSegment, engine: Engine) -> NetworkPart:
     if not isinstance(segment, CompiledSegment):
         return NumpyPart(graph.values, segment)
-    makes = {name: graph.shape(name) for name in (*segment.segment.makes, *segment.checked)}
+    makes = {x: (graph.shape(x), made_type(graph.values[x].dtype)) for x in (*segment.segment.makes, *segment.checked)}
     ends = SegmentInterface(segment.graph.inputs, makes, segment.limits, segment.checked)
     return NativePart(engine.isa, ends, partial(runner_of, segment, engine))
 

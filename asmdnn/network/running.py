@@ -12,6 +12,7 @@ import numpy as np
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import no_memory
 from asmdnn.network.arrays import Array
+from asmdnn.network.passing import is_read
 from asmdnn.network.states import StateWrite
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
@@ -29,14 +30,14 @@ def result_name(value: str) -> str:
 
 
 def native_array(array: Array) -> Array:
-    """An input as kernels read it, dense and aligned: f32, or integers of 32 bits and more as they are.
+    """An input as kernels read it, dense and aligned, in its type; truths and short words as f32.
 
     No copy if it is that."""
     flags = array.flags
-    is_index = array.dtype.kind == "i" and array.dtype.itemsize >= F32.itemsize
-    if (array.dtype is F32 or is_index) and flags.c_contiguous and flags.aligned:
+    as_it_is = array.dtype is F32 or is_read(array.dtype)
+    if as_it_is and flags.c_contiguous and flags.aligned:
         return array
-    return np.require(array, None if is_index else np.float32, ("C", "A"))
+    return np.require(array, None if as_it_is else np.float32, ("C", "A"))
 
 
 class Runner:
@@ -81,11 +82,11 @@ class NetworkPart(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SegmentInterface:
-    """What a native part takes and gives.  reads: values, f32 or indices; makes: dims of values, f32; limits: of reads
-    that are indices, how many elements they choose from, and along which axis; checked: the same of those it makes."""
+    """What a native part takes and gives.  reads: values; makes: dims and types of arrays; limits: of reads that are
+    indices, how many elements they choose from, and along which axis; checked: the same of those it makes."""
 
     reads: tuple[str, ...]
-    makes: Mapping[str, tuple[int, ...]]
+    makes: Mapping[str, tuple[tuple[int, ...], np.dtype[np.generic]]]
     limits: Mapping[str, tuple[int, int]]
     checked: Mapping[str, tuple[int, int]]
 
@@ -121,9 +122,9 @@ class NativePart:
             self.check_indices(values, self.ends.limits)
         makes = self.ends.makes.items()
         if into is None:
-            results = {name: np.empty(dims, F32) for name, dims in makes}
+            results = {name: np.empty(*made) for name, made in makes}
         else:
-            results = {name: into[name] if name in into else np.empty(dims, F32) for name, dims in makes}
+            results = {name: into[name] if name in into else np.empty(*made) for name, made in makes}
         arrays = [native_array(values[name]) for name in self.ends.reads]
         arrays += results.values()
         self.runner.run(address_reader()(arrays))

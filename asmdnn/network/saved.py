@@ -23,21 +23,20 @@ from asmdnn.jit.kernels import Fetched, mapped
 from asmdnn.network.arena import ArenaLayout, check_layout, lives_of, placed_plan
 from asmdnn.network.arrays import Array
 from asmdnn.network.joined import JoinedPlan
+from asmdnn.network.passing import passed_type, type_named
 from asmdnn.network.running import WEIGHTS, NativePart, Runnable, Runner, SegmentInterface, result_name
 from asmdnn.planning.codec import decoded, plan_of
 from asmdnn.planning.decoded import check_decoded, require
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.runtime.execution import ExecutablePlan
-from asmdnn.types import f32, s32
+from asmdnn.types import s32
 from asmdnn.version import __version__
 
 if TYPE_CHECKING:
     from asmdnn.isa.assembler import Assembler
 
 LARGEST_SCRATCH_BYTES = 1 << 36
-F32 = np.dtype(np.float32)
-KINDS = "fiub"  # of numpy types that are plain numbers
 WALKING = (  # the sources that what is in a file depends on beside its own code: who reads it, and what walks the plan
     "generators/context.py", "generators/executor.py", "network/arena.py", "network/running.py", "network/saved.py",
     "planning/codec.py", "planning/phase.py", "planning/phases.py", "planning/splitting.py", "runtime/context.py",
@@ -161,22 +160,24 @@ def runner(plan: Plan, weights: Array, threads: int, fetched: list[Fetched], nam
 def runnable_of(text: dict[str, Any], plan: Plan, arrays: list[Array], make: Any) -> Runnable:
     """Inputs, outputs and the one part, which agree with the plan's tensors."""
     inputs, outputs = declared(text["inputs"]), declared(text["outputs"])
-    makes = {name: dims_of(dims) for name, dims in text["makes"].items()}
+    makes = declared(text["makes"])
     limits, checked = limits_of(text["limits"]), limits_of(text["checked"])
     require(checked.keys() <= makes.keys(), "indices that nobody makes")
     ends = SegmentInterface(tuple(text["reads"]), makes, limits, checked)
-    passed = {**{name: inputs[name] for name in ends.reads}, **{result_name(x): (makes[x], F32) for x in makes}}
+    passed = {**{name: inputs[name] for name in ends.reads}, **{result_name(x): makes[x] for x in makes}}
     require(plan.tensors.keys() - {WEIGHTS} == passed.keys(), "tensors that nobody passes")
     for name, (dims, dtype) in passed.items():
         desc, is_index = plan.tensors[name], name in limits
-        fits = desc.dims == (dims or (1,)) and desc.dtype is (s32 if is_index else f32) and not desc.inner_blocks
-        fits = fits and (dtype.kind == "i" if is_index else dtype == F32 or dtype.itemsize == 1)
-        size = dtype.itemsize if is_index else F32.itemsize  # bytes and truths are passed as f32
+        wanted = s32 if is_index else passed_type(dtype)
+        fits = desc.dims == (dims or (1,)) and desc.dtype is wanted and not desc.inner_blocks
+        size = max(dtype.itemsize, wanted.size_bytes)  # truths are passed as f32
+        fits = fits and (dtype.kind == "i" or not is_index)
         require(fits and desc.size_bytes <= size * prod(dims), f"{name} is not what is passed")
     results = {name: x if isinstance(x, str) else arrays[x] for name, x in text["results"].items()}
     for name, result in results.items():
-        dims = makes.get(result, inputs.get(result, ((),))[0]) if isinstance(result, str) else result.shape
-        known = not isinstance(result, str) or result in makes or result in inputs
+        there = {**inputs, **makes}
+        dims = there[result][0] if isinstance(result, str) and result in there else np.shape(result)
+        known = not isinstance(result, str) or result in there
         require(known and dims == outputs[name][0], f"output {name} is not made")
     require(results.keys() == outputs.keys() and type(text["title"]) is str, "no results")
     part = NativePart(text["isa"], ends, make)
@@ -203,9 +204,7 @@ def layout_read(plan: Plan, text: dict[str, Any], weights_bytes: int) -> ArenaLa
 
 
 def declared(named: Mapping[str, Any]) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
-    found = {name: (dims_of(dims), np.dtype(dtype)) for name, (dtype, dims) in named.items()}
-    require(all(dtype.kind in KINDS for _, dtype in found.values()), "tensors that are no numbers")
-    return found
+    return {name: (dims_of(dims), type_named(dtype)) for name, (dtype, dims) in named.items()}
 
 
 def dims_of(dims: Any) -> tuple[int, ...]:
@@ -215,8 +214,8 @@ def dims_of(dims: Any) -> tuple[int, ...]:
 
 def array_at(section: memoryview, dtype: str, dims: list[int], offset: int) -> Array:
     """A read-only array in a section."""
-    element, shape = np.dtype(dtype), dims_of(dims)
-    require(element.kind in KINDS and type(offset) is int and offset >= 0, "an array that is none")
+    element, shape = type_named(dtype), dims_of(dims)
+    require(type(offset) is int and offset >= 0, "an array that is none")
     return np.frombuffer(section[offset:], element, prod(shape)).reshape(shape)
 
 

@@ -1,6 +1,7 @@
 """A network as a file; see saved.py for what is in it."""
 
 import json
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from asmdnn.generators.contract import Spec
 from asmdnn.jit import image_file, pack_file
 from asmdnn.network.compiled import CompiledSegment, packed
 from asmdnn.network.graph import Array
+from asmdnn.network.passing import name_of
 from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.saved import PackedNetwork, versions
 from asmdnn.planning.codec import encoded, plan_text
@@ -44,6 +46,11 @@ def write(path: str | PathLike[str], source: NetworkPlan | PackedNetwork) -> Non
     pack_file.write(where, image_of(source))
 
 
+def declared_text(named: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]) -> dict[str, Any]:
+    """Types and dims."""
+    return {name: [name_of(dtype), dims] for name, (dims, dtype) in named.items()}
+
+
 def image_of(source: NetworkPlan | PackedNetwork, key: str = "", weights: Array | None = None) -> bytes:
     """The file's bytes.  key: what it is kept under in a cache; weights: packed, if they are already."""
     if isinstance(source, PackedNetwork):
@@ -64,7 +71,7 @@ def image_of_native(source: NetworkPlan, segment: CompiledSegment, key: str, wei
     def shelve(array: Array) -> int:
         if id(array) not in numbers:
             numbers[id(array)] = len(arrays)
-            arrays.append([array.dtype.str, list(array.shape), shelf.put(np.ascontiguousarray(array).tobytes())])
+            arrays.append([name_of(array.dtype), list(array.shape), shelf.put(np.ascontiguousarray(array).tobytes())])
         return numbers[id(array)]
 
     kernels = list[dict[str, Any]]()
@@ -80,10 +87,10 @@ def image_of_native(source: NetworkPlan, segment: CompiledSegment, key: str, wei
         "isa": runnable.isa,
         "machine": source.engine.machine,
         "explanation": source.explain(),
-        "inputs": {name: [dtype.str, dims] for name, (dims, dtype) in runnable.inputs.items()},
-        "outputs": {name: [dtype.str, dims] for name, (dims, dtype) in runnable.outputs.items()},
+        "inputs": declared_text(runnable.inputs),
+        "outputs": declared_text(runnable.outputs),
         "reads": part.ends.reads,
-        "makes": dict(part.ends.makes),
+        "makes": declared_text(part.ends.makes),
         "limits": dict(part.ends.limits),
         "checked": dict(part.ends.checked),
         "plan": plan_text(plan, shelve),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from asmdnn.errors import Unimplemented
-from asmdnn.network.descriptors import row_major
+from asmdnn.network.descriptors import input_desc
 from asmdnn.network.fusion.affine import fold_affine
 from asmdnn.network.fusion.attention import attended
 from asmdnn.network.fusion.casting import casts_first
@@ -26,6 +26,7 @@ from asmdnn.network.fusion.pairs import paired
 from asmdnn.network.fusion.pool_padding import pooled_within
 from asmdnn.network.fusion.recognition import recognised
 from asmdnn.network.fusion.rows import with_batches
+from asmdnn.network.fusion.several_scales import scales_apart
 from asmdnn.network.fusion.shuffles import shuffled
 from asmdnn.network.fusion.sinking import sunk
 from asmdnn.network.fusion.taking import taken
@@ -43,6 +44,7 @@ from asmdnn.primitives.core.engine import Engine
 
 REWRITES = (
     summed_as_floats,
+    scales_apart,
     integers_kept,
     without_idle,
     casts_first,
@@ -158,7 +160,7 @@ def assume(steps: Steps, group: Group) -> None:
             if name == NOTHING or name not in steps.graph.values:
                 continue
             if steps.value(name).dtype in NUMBERS:
-                steps.places[name] = [Place(name, row_major(steps.shape(name)))]
+                steps.places[name] = [Place(name, input_desc(steps.value(name)))]
             else:
                 steps.given.add(name)
 

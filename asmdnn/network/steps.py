@@ -13,6 +13,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import (
     any_format,
     channels_last,
+    input_desc,
     is_row_major,
     layout_of,
     row_major,
@@ -21,6 +22,7 @@ from asmdnn.network.descriptors import (
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.indices import ValuesOfIndices
 from asmdnn.network.operators.definition import Value
+from asmdnn.network.passing import passed_type
 from asmdnn.network.place import Place as Place
 from asmdnn.network.place import StateWindow
 from asmdnn.network.static import StaticGraph
@@ -37,7 +39,7 @@ from asmdnn.types import DataType, f32
 
 CHANNELS_LAST = 3  # axes that a tensor has at least whose channels may lie behind its pixels
 NUMBERS = (np.float32, np.bool_, np.uint8, np.int8)
-# Types of values that kernels compute with: truths are brought to them as 1 and 0, bytes of a caller as f32.
+# Types of values that kernels compute with: truths are brought to them as 1 and 0 of f32.
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +54,8 @@ class Weight:
 class NetworkStep:
     """A primitive, the buffers that are its arguments, and which operators it computes.
 
-    result: the value that they are there for, which the argument `output` is."""
+    result: the value that they are there for, which the argument `output` is; further: other values that it makes, with
+    the arguments that they are."""
 
     label: str
     pd: PrimitiveDesc
@@ -60,6 +63,7 @@ class NetworkStep:
     nodes: tuple[Node, ...] = ()
     result: str = ""
     output: str = ""
+    further: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "buffers", MappingProxyType(dict(self.buffers)))
@@ -104,8 +108,8 @@ class Steps(TypedValues, ValuesOfIndices):
         self.given = set(graph.inputs)
         for name in graph.inputs:
             value = graph.values[name]
-            if value.dtype in NUMBERS:
-                self.places[name] = [Place(name, row_major(value.shape))]
+            if value.dtype in NUMBERS or passed_type(value.dtype) in NARROW:
+                self.places[name] = [Place(name, input_desc(value))]
 
     def branch(self) -> "Steps":
         """One that goes on from here by itself."""
@@ -237,8 +241,9 @@ class Steps(TypedValues, ValuesOfIndices):
             buffers[argument] = made.buffer
             if name in self.graph.values:
                 self.define(name, made)
-        output, result = next(iter(results.items()))
-        self.steps.append(NetworkStep(label, pd, buffers, tuple(nodes), result, output))
+        (output, result), *others = results.items()
+        further = tuple((value, argument) for argument, value in others if value)
+        self.steps.append(NetworkStep(label, pd, buffers, tuple(nodes), result, output, further=further))
 
     def define(self, name: str, place: Place) -> None:
         """From now on the value is there, with its own dims."""

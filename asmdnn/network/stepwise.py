@@ -44,15 +44,17 @@ class Stepwise:
         call.bind([at[name] for name in step.pd.plan.tensors], self.memory)
         return call
 
-    def results(self) -> Iterator[tuple[NetworkStep, Array]]:
-        """Run all steps; (step, its result as a plain array) for each that computes operators."""
+    def results(self) -> Iterator[tuple[NetworkStep, str, Array]]:
+        """Run all steps; (step, a value that it makes, which is a plain array) for all of each that computes operators,
+        its result first."""
         for step, views, call in zip(self.segment.steps, self.segment.joined.arguments, self.calls, strict=True):
             call()
             if step.nodes:
-                desc, view = step.pd.plan.tensors[step.output], views[step.output]
-                stored = self.memory[view.buffer][view.offset_bytes :]
-                plain = reorder(Memory(desc, stored, padding_is_zero=True), row_major(desc.dims), self.engine)
-                yield step, np.array(plain.view())
+                for name, argument in ((step.result, step.output), *step.further):
+                    desc, view = step.pd.plan.tensors[argument], views[argument]
+                    stored = self.memory[view.buffer][view.offset_bytes :]
+                    plain = reorder(Memory(desc, stored, padding_is_zero=True), row_major(desc.dims), self.engine)
+                    yield step, name, np.array(plain.view())
 
     def times(self, repeats: int) -> list[float]:
         """The least time of each step in seconds, of so many passes over all of them."""

@@ -12,15 +12,19 @@ from asmdnn.memory.sequences import items
 from asmdnn.types import DataType
 
 WORDS = ("f32", "bf16", "f16", "fast")
+FILE = "file"
+IO_TYPES = (FILE, "f32", "bf16", "f16")
 
 
 @dataclass(frozen=True)
 class Precision:
     """word: f32, or what kernels may multiply and store instead where that is faster: bf16, f16, or, with "fast",
-    whatever the CPU multiplies fastest.  keep_f32: names of nodes that compute in f32 in any case."""
+    whatever the CPU multiplies fastest.  keep_f32: names of nodes that compute in f32 in any case.  io: the type of
+    float inputs and outputs, "file" being that of the model."""
 
     word: str = "f32"
     keep_f32: tuple[str, ...] = ()
+    io: str = FILE
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,17 +39,19 @@ class StorageTypes:
 IN_F32, AS_DECLARED = Precision(), StorageTypes()
 
 
-def precision_of(word: Any, keep_f32: Any) -> Precision:
+def precision_of(word: Any, keep_f32: Any, io: Any = FILE) -> Precision:
     """What a caller said.  Raises InvalidArguments."""
     if not isinstance(word, str) or word not in WORDS:
         raise InvalidArguments(f"precision must be one of {', '.join(WORDS)}, not {shown(word)}")
+    if not isinstance(io, str) or io not in IO_TYPES:
+        raise InvalidArguments(f"io must be one of {', '.join(IO_TYPES)}, not {shown(io)}")
     try:
         names = tuple(items(keep_f32)) if not isinstance(keep_f32, str) else (keep_f32,)
     except Exception:  # whatever the caller's object does
         names = (None,)
     if not all(isinstance(name, str) for name in names):
         raise InvalidArguments(f"keep_f32 must be names of nodes, not {shown(keep_f32)}")
-    return Precision(word, tuple(sorted({str(name) for name in names})))
+    return Precision(word, tuple(sorted({str(name) for name in names})), io)
 
 
 @dataclass(frozen=True, eq=False)

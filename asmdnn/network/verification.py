@@ -11,6 +11,7 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.operators.few_bits import largest_sums
+from asmdnn.network.operators.own import OWN
 from asmdnn.network.quantised.numbers import numbers_behind
 from asmdnn.network.quantised.weights import QUANTIZE
 from asmdnn.network.static import StaticGraph
@@ -22,6 +23,7 @@ NARROW_ROUNDING = 2.0**-7  # of bf16: an operand, a weight and the result, each 
 FUNCTIONS = 64  # roundings that maps, and transformed convolutions, may add
 SUMS = ("Conv", "ConvTranspose", "MatMul", "Gemm")  # what sums products
 FEW_BITS = "MatMulNBits"
+EMPTY = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,40 +64,47 @@ class ExaminedGroup(NamedTuple):
 
 
 def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -> list[ExaminedGroup]:
-    """Of every group of a segment, in order."""
+    """Of every group of a segment, in order; later ones get what earlier ones have made."""
     known: dict[str, Array] = dict(feeds)
     known |= {name: value.data for name, value in graph.values.items() if value.data is not None}
     known = {name: x.astype(np.float64) if x.dtype == np.float32 else x for name, x in known.items()}
-    made = {step.result: (step, array) for step, array in run.results()}
+    made = {name: (step, array) for step, name, array in run.results()}
     found = []
     for group in run.segment.segment.groups:
         inner = evaluated(group, known)
-        if group.result in made:
-            step, array = made[group.result]
-            exact = inner[group.result]
-            largest = max(magnitude(group, {**known, **inner}), *map(largest_number, inner.values()))
-            bound = UNIT_ROUNDOFF * (terms(graph, group) + FUNCTIONS) * largest
-            bound += NARROW_ROUNDING * largest * is_narrow(run.segment.segment.storage, group)
-            bound, saturated = in_steps(graph, group, bound), cut_off(graph, group, {**known, **inner})
-            if array.size == exact.size and not is_permuted(group):
-                native = in_order(group, array).reshape(exact.shape).astype(np.float64)
-                worst = distance(native, exact)
-                unequal = int((native != exact).sum()) if exact.dtype.kind in "iu" else 0
-                difference = Difference(
-                    group.label,
-                    step.pd.implementation,
-                    worst,
-                    bound=bound,
-                    largest=largest,
-                    unequal=unequal,
-                    saturated=saturated,
-                    result=group.result,
-                    share=worst / (largest_number(exact) or 1.0),
-                )
-                found.append(ExaminedGroup(group, native, difference))
-                inner[group.result] = native.astype(exact.dtype) if exact.dtype.kind in "iu" else native
+        largest = max(magnitude(group, {**known, **inner}), *map(largest_number, inner.values()))
+        bound = UNIT_ROUNDOFF * (terms(graph, group) + FUNCTIONS) * largest
+        bound += NARROW_ROUNDING * largest * is_narrow(run.segment.segment.storage, group)
+        for name in (group.result, *further_results(group)):
+            step, array = made.get(name, (None, EMPTY))
+            exact = inner[name]
+            if step is None or array.size != exact.size or is_permuted(group):
+                continue
+            native = in_order(group, array).reshape(exact.shape).astype(np.float64)
+            worst = distance(native, exact)
+            difference = Difference(
+                group.label,
+                step.pd.implementation,
+                worst,
+                bound=in_steps(graph, group, bound),
+                largest=largest,
+                unequal=int((native != exact).sum()) if exact.dtype.kind in "iu" else 0,
+                saturated=cut_off(graph, group, {**known, **inner}),
+                result=name,
+                share=worst / (largest_number(exact) or 1.0),
+            )
+            found.append(ExaminedGroup(group, native, difference))
+            inner[name] = native.astype(exact.dtype) if exact.dtype.kind in "iu" else native
         known |= inner
     return found
+
+
+def further_results(group: Group) -> tuple[str, ...]:
+    """What one of the library's own operators makes beside its first result, in the order in which it lies."""
+    node = group.main
+    if node is None or node.domain != OWN:
+        return ()
+    return tuple(name for name in node.outputs[1:] if name != NOTHING)
 
 
 def evaluated(group: Group, known: Mapping[str, Array]) -> dict[str, Array]:

@@ -49,7 +49,19 @@ def truths(isa: str) -> tuple[dnn.Network, Feeds]:
     feeds = {"mask": chosen, "image": random(1, 3, 9, 11), "scale": random(1, 1, 1, 1), "unused": random(2)}
     return net, feeds
 
-NETS = [residual, words, truths]
+
+def narrow_ends(isa: str) -> tuple[dnn.Network, Feeds]:
+    """Halves and bytes, which C passes as they lie."""
+    g = dnn.Graph("narrow")
+    x, q = g.input("x", (4, 8)), g.input("q", (4, 8), np.uint8)
+    floats = x + g.apply("DequantizeLinear", q, np.float32(0.125), np.array(99, np.uint8))
+    rounded = g.apply("QuantizeLinear", floats * 2.0, np.float32(0.25), np.array(-7, np.int8))
+    net = g.compile(engine=engine(3, isa), io="f16", y=floats @ random(8, 3), rounded=rounded)
+    feeds = {"x": random(4, 8).astype(np.float16), "q": np.arange(32).astype(np.uint8).reshape(4, 8) * 8}
+    return net, feeds
+
+
+NETS = [residual, words, truths, narrow_ends]
 
 
 @pytest.mark.parametrize("isa", [pytest.param(isa, marks=pytest.mark.isa(isa)) for isa in ("avx2", "avx512_core")])
@@ -155,9 +167,10 @@ def of_open_dims() -> dnn.Network:
     return g.compile(engine=engine(), y=g.apply("Relu", g.input("x", ("n", 4))))
 
 
-def of_halves() -> dnn.Network:
+def of_8_bits() -> dnn.Network:
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="numpy's types of 8 bits: pip install ml_dtypes")
     g = dnn.Graph()
-    g.input("x", (2, 4), np.float16)
+    g.input("x", (2, 4), ml_dtypes.float8_e5m2)
     return g.compile(engine=engine(), y=g.apply("Relu", g.input("z", (2, 4))))
 
 
@@ -167,7 +180,7 @@ def of_halves() -> dnn.Network:
         (numpy_nodes, "nodes in numpy cannot be exported, leave them to the caller: .*odd"),
         (with_state, "the network keeps past between calls: make them inputs and outputs"),
         (of_open_dims, r"the network has open dims, .* export net\.at\(shapes\)"),
-        (of_halves, "input x is float16, for which C has no type: cast it"),
+        (of_8_bits, "input x is float8_e5m2, for which C has no type: cast it"),
         (lambda: 5, "source must be a Network or a PrimitiveDesc, not 5"),
     ],
 )

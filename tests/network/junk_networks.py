@@ -179,7 +179,9 @@ def calls(directory: Path) -> dict[str, Call]:
         "load_onnx": (dnn.load_onnx, lambda: {"path": path, **loaded}),
         "load_onnx within an error": (
             lambda **given: dnn.load_onnx(MODEL, {"x": (1, 3, 4, 8)}, engine=ENGINE, **given),
-            lambda: {"precision": "f32", "keep_f32": (), "max_error": 1.0, "feeds": {"x": array(1, 3, 4, 8)}},
+            lambda: {
+                "precision": "f32", "io": "file", "keep_f32": (), "max_error": 1.0, "feeds": {"x": array(1, 3, 4, 8)}
+            },
         ),
         "quantize": (
             dnn.quantize,
@@ -211,7 +213,8 @@ def calls(directory: Path) -> dict[str, Call]:
         "Graph.compile": (compiled, lambda: {"shapes": {"x": (2, 3)}, "engine": ENGINE, "fallback": None}),
         "Graph.compile with parameters": (compiled, lambda: {"shapes": {"x": (2, 3)}, "parameters": {}}),
         "Graph.compile within an error": (
-            compiled, lambda: {"precision": "f32", "keep_f32": (), "max_error": 1.0, "feeds": {"x": x}}
+            compiled,
+            lambda: {"precision": "f32", "io": "file", "keep_f32": (), "max_error": 1.0, "feeds": {"x": x}},
         ),
         "Network": (net, lambda: {"x": x}),
         "Network.run": (net.run, lambda: {"feeds": {"x": x}}),

@@ -6,19 +6,23 @@ with constant weights b, and s the shift that makes them signed bytes.  Where b 
 symmetric weights, nothing is left of the second term; else it is a product of one column, read by a map.
 """
 
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
+from asmdnn.network.fusion.exact import EXACT
 from asmdnn.network.fusion.integers import with_names
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.quantised.numbers import BYTES
+from asmdnn.network.quantised.weights import DEQUANTIZE
 from asmdnn.network.static import StaticGraph, needed
 
 PRODUCTS = {"MatMulInteger": -1, "ConvInteger": 0}  # and the axis of weights that results have
 FLOAT, MIDDLE = np.dtype(np.float32), 128
+WIDEST = 255  # a byte less a zero point
 OPSET = 13  # of the maps that are written
 
 
@@ -27,6 +31,15 @@ class ShiftedWeights(NamedTuple):
 
     integers: Array
     rest: Array | None
+
+
+def largest_sums(found: ShiftedWeights, axis: int) -> float:
+    """What sums of products with bytes less a zero point are at most, without their signs."""
+    rest = 0 if found.rest is None else np.abs(found.rest).max()
+    sizes = np.abs(found.integers.astype(np.float64))
+    if axis == 0:
+        sizes = sizes.reshape(len(sizes), -1).T
+    return float(WIDEST * (sizes.sum(0).max(initial=0) + rest * len(sizes)))
 
 
 def summed_as_floats(graph: StaticGraph) -> StaticGraph:
@@ -61,16 +74,61 @@ class Products:
         are_floats = all(one.op == "Cast" and self.values[one.outputs[0]].dtype == FLOAT for one in casts)
         is_inner = node.outputs[0] not in self.source.outputs.values()
         zero = za or self.constant(f"{node.outputs[0]}, zero point", np.zeros((), self.values[a].dtype))
-        if not (casts and are_floats and is_inner and found) or self.values[zero].shape not in ((), (1,)):
-            return False
         if self.values[a].dtype not in BYTES:
+            return False
+        if found is None:
+            return self.of_data(node, zero)
+        if self.values[zero].shape not in ((), (1,)):
+            return False
+        is_read_as_float = bool(casts) and are_floats and is_inner
+        most = float(largest_sums(found, PRODUCTS[node.op]))
+        if not is_read_as_float and most > EXACT:
             return False
         signed = self.constant(f"{b} of {node.outputs[0]}, signed", found.integers)
         sums = self.product(node, (a, signed, zero), f"{node.outputs[0]} as floats", self.values[node.outputs[0]].shape)
         if found.rest is not None:
             sums = self.corrected(node, sums, (a, zero), found)
-        self.floats.update({cast.outputs[0]: sums for cast in casts})
+        if is_read_as_float:
+            self.floats.update({cast.outputs[0]: sums for cast in casts})
+        else:
+            self.integers(node, sums, most)
         return True
+
+    def integers(self, node: Node, sums: str, most: float) -> None:
+        """The way back from sums that f32 has exactly."""
+        self.nodes.append(Node("Integers", (sums,), node.outputs, {"bounds": (-most, most)}, node.name, domain=OWN))
+
+    def of_data(self, node: Node, za: str) -> bool:
+        """Whether a product of two tensors of data is exact in f32, as which it is computed then."""
+        a, b, *points = node.inputs
+        zb, axis = points[1] if len(points) > 1 else NOTHING, PRODUCTS[node.op]
+        terms = prod(self.values[b].shape[1:]) if axis == 0 else self.values[b].shape[-2:][0]
+        most = float(terms) * WIDEST * WIDEST
+        if most > EXACT or self.values[b].dtype not in BYTES or len(self.values[b].shape) < len("kn"):
+            return False
+        dims = self.values[b].shape
+        if self.values[za].shape not in ((), (1,)) or (
+            zb != NOTHING and self.values[zb].shape not in ((), (1,), dims[axis : axis + 1 or None])
+        ):
+            return False
+        own = node.outputs[0]
+        operands = [
+            self.around_zero(x, zero, f"{own}, operand {i}", axis) for i, (x, zero) in enumerate(((a, za), (b, zb)))
+        ]
+        sums = self.made(f"{own} as floats", self.values[own].shape)
+        op = "Conv" if axis == 0 else "MatMul"
+        self.nodes.append(Node(op, tuple(operands), (sums,), node.attributes, node.name, opset=OPSET))
+        self.integers(node, sums, most)
+        return True
+
+    def around_zero(self, x: str, zero: str, name: str, axis: int) -> str:
+        """Bytes less their zero points, one or several along an axis, as floats."""
+        scale = self.constant(f"{name}, scale", np.ones((), FLOAT))
+        inputs = (x, scale) if zero == NOTHING else (x, scale, zero)
+        self.nodes.append(
+            Node(DEQUANTIZE, inputs, (self.made(name, self.values[x].shape),), {"axis": axis}, opset=OPSET)
+        )
+        return name
 
     def weights(self, node: Node, b: str, zb: str) -> ShiftedWeights | None:
         """None for what is computed, or has other axes than a matrix or a kernel."""

@@ -14,6 +14,7 @@ from asmdnn.network.fusion.exact import EXACT, IntegerBounds, symmetric
 from asmdnn.primitives.attributes.functions import builder_of, floor, minimum, where
 
 NARROW_TYPES = tuple(map(np.dtype, (np.uint8, np.int8, np.uint16, np.int16)))
+WORDS = NARROW_TYPES[2:]  # that are no bytes
 UNSIGNED = tuple(map(np.dtype, (np.uint32, np.uint64)))  # read as wide integers are: up to a limit that is checked
 FARTHEST = 100.0  # bits that a number of 24 bits can be moved by and stay finite
 BITS = {

@@ -81,7 +81,8 @@ class Numbering(BitOperators):
             "ReduceSum": self.reduction, "ReduceMax": self.reduction, "ReduceMin": self.reduction, "Pad": self.pad,
             "CumSum": self.running_sum, "Index": self.index, "Clip": self.clip,
             "ArgMax": self.position, "ArgMin": self.position, "TopK": self.top,
-            "BitShift": self.shift, "BitwiseNot": self.inversion, **dict.fromkeys(BITS, self.bits),
+            "Integers": self.integers, "BitShift": self.shift, "BitwiseNot": self.inversion,
+            **dict.fromkeys(BITS, self.bits),
             **dict.fromkeys(MOVES, self.move), **dict.fromkeys(COMPARISONS, self.comparison),
             **dict.fromkeys(ARITHMETIC.keys() - {"Clip"}, self.arithmetic),
         }  # fmt: skip
@@ -107,7 +108,7 @@ class Numbering(BitOperators):
             return self.of_truths(node, x, result, wanted != F32)
         if dtype in WIDE and wanted == F32 and (x in self.source.inputs or x not in self.known):
             return False  # which rounds what is above 2^24
-        known = self.number(x) if dtype in WIDE else None
+        known = self.number(x) if dtype in (*WIDE, *NARROW_TYPES) else None
         if known is not None and wanted == F32:
             self.renamed[result] = known.name
             return True
@@ -276,6 +277,11 @@ class Numbering(BitOperators):
         self.nodes.append(Node("Add", (name, size), (wrapped,), {}, name="", domain="", opset=OPSET))
         self.nodes.append(Node("Where", (below, wrapped, name), (made,), {}, name=node.name, domain="", opset=OPSET))
         self.learn(result, Known(made, IntegerBounds(0, limit - 1)))
+        return True
+
+    def integers(self, node: Node) -> bool:
+        """Of numbers that fusion has bounded."""
+        self.learn(node.outputs[0], Known(node.inputs[0], IntegerBounds(*node.get("bounds"))))
         return True
 
     def counted(self, node: Node, name: str) -> Known:

@@ -5,6 +5,7 @@ import numpy as np
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.operators.own import OWN
+from asmdnn.network.passing import is_half
 from asmdnn.network.steps import NUMBERS, Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.gather.indices import NO_AXIS
@@ -13,9 +14,14 @@ from asmdnn.types import s32
 
 
 def lower_cast(steps: Steps, group: Group) -> None:
-    """Of an input the low words, which are checked to be all, converted and rounded to nearest even."""
+    """Of an input the low words, which are checked to be all, converted and rounded to nearest even.
+
+    Between f32 and 16 bits, at the ends of a network, values stay as they lie: who reads or returns them converts."""
     node = group.main
     assert node is not None
+    if any(is_half(steps.value(name).dtype) for name in (node.inputs[0], group.result)):
+        steps.define(group.result, steps.kept(node.inputs[0]))
+        return
     if steps.value(group.result).dtype != np.float32:
         raise Refused(f"Cast to {steps.value(group.result).dtype.name} has no kernel, to f32 it has one")
     source = steps.integers_of(node.inputs[0])

@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
-from asmdnn.network.element_types import ELEMENTS, EXTENSIONS, PACKED_BITS
+from asmdnn.network.element_types import CODES, PACKED_BITS
 from asmdnn.network.graph import Array, Body, Model, Node, TensorType
 from asmdnn.network.onnx.wire import BYTES, FIXED32, LARGEST_FILE_BYTES, VARINT
 
 IR_VERSIONS = {18: 8, 20: 9, 22: 10, 23: 11}  # of files up to an operator set; below 8 nothing is gained
 NEWEST_IR = 12
-CODES = {np.dtype(name).name: code for code, name in ELEMENTS.items()}
-CODES |= {name: code for code, name in EXTENSIONS.items()}
 Fields = Iterable[tuple[int, Any]]
 
 

@@ -7,15 +7,16 @@ from importlib import import_module
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.evaluation import own_errors
 from asmdnn.network.spelling.foreign import DOMAIN, ForeignOperator, check, results_of
-from asmdnn.network.spelling.words import Sentences, Speller, are_kernels, is_f32
+from asmdnn.network.spelling.words import Sentences, Speller, are_kernels, are_known, is_f32
 
-MODULES = ("attention", "norms", "products", "losses", "rows", "indexing", "dynamic", "recurrent")
+MODULES = ("casts", "attention", "norms", "products", "losses", "rows", "indexing", "dynamic", "recurrent")
 FOREIGN = ("fused", "transformers", "integers", "dynamic_products", "few_bits")
 PREVIEWS = ("preview",)
 COMPOSED = ("sampling", "signals", "states")
 OF_ANY_TYPE = {  # which move elements; others are of f32 alone
     "Trilu", "CenterCropPad", "OneHot", "ReverseSequence", "GatherElements", "GatherND",
 }  # fmt: skip
+OF_EVERY_TYPE = {"CastLike"}
 EVERYWHERE = {"SimplifiedLayerNormalization"}  # which onnxruntime writes without its domain
 OF_ONNX = ("QLinearConv", "QLinearMatMul")  # which onnxruntime shares
 PREVIEW = "ai.onnx.preview"
@@ -38,6 +39,7 @@ def spelt(folding: Sentences, node: Node) -> dict[str, str] | None:
     """
     spelling = spellings().get(node.op) if not node.domain else None
     fits = are_kernels if node.op in OF_ANY_TYPE else is_f32
+    fits = are_known if node.op in OF_EVERY_TYPE else fits
     if spelling is None or not fits(folding, node) or not folding.kept_integers.isdisjoint(node.inputs):
         return None
     results = spelling(Speller(folding, node), node, *node.inputs)

@@ -8,6 +8,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.network.graph import NOTHING, Array, Body, Node
 from asmdnn.network.operators.definition import Shape, Value
+from asmdnn.network.passing import is_half
 
 OPSET = 22  # the operator set whose meaning the nodes have
 F32 = np.dtype(np.float32)
@@ -142,7 +143,13 @@ def are_kernels(folding: Sentences, node: Node) -> bool:
     return all(folding.values[name].dtype in (F32, np.bool_, np.int64, np.int32) for name in node.inputs if name)
 
 
+def are_known(folding: Sentences, node: Node) -> bool:
+    """For operators whose meaning no type changes."""
+    return True
+
+
 def is_f32(folding: Sentences, node: Node) -> bool:
-    """Whether a node has an operand of f32, and none of another floating type."""
+    """Whether a node has an operand of f32, or of what becomes f32 inside, and none of another floating type."""
     types = [folding.values[name].dtype for name in node.inputs if name != NOTHING]
-    return F32 in types and all(dtype == F32 or dtype.kind in KINDS for dtype in types)
+    floats = [dtype == F32 or is_half(dtype) for dtype in types]
+    return any(floats) and all(one or x.kind in KINDS for one, x in zip(floats, types, strict=True))

@@ -1,0 +1,50 @@
+"""In which types arrays go to and from kernels: what a caller passes and gets, as it lies or as f32."""
+
+from typing import Any
+
+import numpy as np
+
+from asmdnn.network.element_types import extension_type
+from asmdnn.types import DataType, bf16, f16, f32, s8, u8
+
+KINDS = "fiub"  # of numpy types that are plain numbers
+F32, F16 = np.dtype(np.float32), np.dtype(np.float16)
+BYTES = {np.dtype(np.uint8): u8, np.dtype(np.int8): s8}
+
+
+def passed_type(dtype: np.dtype[Any]) -> DataType:
+    """The type in which kernels read and write arrays of a type: bytes and floats of 16 bits as they are, others as
+    f32.  Integers of 32 bits and more are read as they are, too, as indices, and written as f32."""
+    if dtype == F32:
+        return f32
+    if dtype == F16 or dtype.name == bf16.extension:
+        return f16 if dtype == F16 else bf16
+    return BYTES.get(dtype, f32)
+
+
+def is_half(dtype: np.dtype[Any]) -> bool:
+    """Whether it has 16 bits, as floats that are f32 inside of a network."""
+    return passed_type(dtype) in (bf16, f16)
+
+
+def is_read(dtype: np.dtype[Any]) -> bool:
+    """Whether kernels read a caller's array itself, if it is dense."""
+    return dtype == F32 or passed_type(dtype) is not f32 or (dtype.kind == "i" and dtype.itemsize >= F32.itemsize)
+
+
+def made_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type of arrays in which kernels write values of a type."""
+    return F32 if passed_type(dtype) is f32 else dtype
+
+
+def name_of(dtype: np.dtype[Any]) -> str:
+    """As a file has it; a type that numpy lacks goes by its own name."""
+    return dtype.str if dtype.kind in KINDS else dtype.name
+
+
+def type_named(name: str) -> np.dtype[Any]:
+    """The way back.  Raises ValueError for what is no number, and for bf16 without ml_dtypes."""
+    found = extension_type(name) if name == bf16.extension else np.dtype(name)
+    if found is None or (found.kind not in KINDS and name != bf16.extension):
+        raise ValueError(f"{name} is no type of numbers that is known here")
+    return found
