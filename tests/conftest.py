@@ -28,7 +28,10 @@ from asmdnn.planning.host import detected, effective_isa, executable_isas, host
 from tests.support.levels import kernel_level
 
 PLANNED_LEVELS = {"avx2": "AVX2", "avx512_core": "AVX-512"}
-TILE_LEVELS = {"avx2_vnni": "AVX-VNNI", "avx512_core_vnni": "AVX512_VNNI", "avx512_core_bf16": "AVX512_BF16"}
+TILE_LEVELS = {
+    "avx2_vnni": "AVX-VNNI", "avx512_core_vnni": "AVX512_VNNI", "avx512_core_bf16": "AVX512_BF16",
+    "avx512_core_amx": "AMX",
+}  # fmt: skip
 KERNEL_LEVELS = PLANNED_LEVELS | TILE_LEVELS  # the latter have kernels for other types than f32
 REQUIRED = environment.REQUIRE_ISA
 REAL, EMULATED = "isa", "emulated"  # markers of the CPU that a test needs

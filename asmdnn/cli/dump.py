@@ -30,7 +30,7 @@ and manifest.json, which says what each is and how to disassemble it.  Any ISA l
   --output=DIR      is created
   --format=LIST     some of {",".join(FORMATS)}; default: all
   --all-specs       every kernel of the corpus: the cases that the generators distinguish; of all levels, or of one
-  --specs=PATTERN   the kernels of the corpus whose names match, such as --specs='copy_*'
+  --specs=PATTERN   the kernels of the corpus whose names match, such as --specs='top1_*'
   --isa=LEVEL       avx2, avx512_core, ...; default for problems: the best that this machine has
   --l2-bytes=N      plan for this size of L2; default: this machine's, or for a level that it lacks, a typical one
 Options of problems are those of asmdnn bench.  Problem sets: {", ".join(batch_files.problem_sets())}

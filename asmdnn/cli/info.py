@@ -12,6 +12,7 @@ from asmdnn import __version__, environment
 from asmdnn.errors import AsmdnnError, InvalidArguments
 from asmdnn.isa.cpu import tiles_are_refused
 from asmdnn.isa.dot import BF16, dot_class, multiplied
+from asmdnn.isa.tiles import tile_level
 from asmdnn.jit.store import default_directory, enabled
 from asmdnn.planning.host import detected, effective_isa, executable_isas, host
 from asmdnn.runtime import threads
@@ -68,7 +69,7 @@ def _effective_isa() -> str:
 
 def _products() -> str:
     """The types of src and weights of products, by what the level in use does with them."""
-    found: dict[str, list[str]] = {"native": [], "native for few rows": [], "widened": []}
+    found: dict[str, list[str]] = {"tiles for many rows": [], "native": [], "native for few rows": [], "widened": []}
     try:
         isa = str(effective_isa())
     except AsmdnnError:
@@ -78,6 +79,7 @@ def _products() -> str:
         is_native = types.src == src and dot_class(types, isa).is_native
         is_slow = types == BF16 and host().tuning_at(isa).products.bf16_cycles > BF16.group
         how = ("native for few rows" if is_slow else "native") if is_native else "widened"
+        how = "tiles for many rows" if tile_level(types, isa) else how
         found[how].append(str(src) if src == weights != s8 else f"{src} x {weights}")
     return "; ".join(f"{how}: {', '.join(pairs)}" for how, pairs in found.items() if pairs)
 

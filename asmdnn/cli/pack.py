@@ -11,14 +11,12 @@ from asmdnn.bench.descriptors import work_or_reason
 from asmdnn.bench.driver import AnyCase, Case
 from asmdnn.bench.options import Reader
 from asmdnn.cli.models import HELP, names_model
-from asmdnn.cli.pack_model import listing_of, pack_model
+from asmdnn.cli.pack_contents import contents_of_image, contents_of_pack, print_json, print_text
+from asmdnn.cli.pack_model import pack_model
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import isa_of
 from asmdnn.jit.image_file import is_image
-from asmdnn.jit.pack_file import PackEntry
-from asmdnn.jit.packs import Pack
-from asmdnn.planning.host import executable_isas
 from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.packing import read_pack, write_pack
 from asmdnn.primitives.reorder.reorder import Reorder
@@ -26,7 +24,7 @@ from asmdnn.types import IsaName
 
 USAGE = """asmdnn pack [OPTION] WHAT ... -o FILE    make a pack
 asmdnn pack [OPTION] MODEL.onnx -o FILE  make one of a network: plan, kernels and packed weights
-asmdnn pack --list FILE                  what is in one
+asmdnn pack --list FILE [--json]         what is in one; --json: one JSON object
 
 WHAT is a problem set ({sets}), a batch file, or a problem as benchdnn writes it.
 Drivers and options of `asmdnn bench` hold for what comes after them: --matmul, --ip, --eltwise, ...; --dir, --mb,
@@ -63,10 +61,11 @@ def run(arguments: Sequence[str]) -> int:
         return pack_model(arguments)
     own, words = _sorted(arguments)
     if "list" in own:
-        if words or len(own) > 1:
-            raise InvalidArguments("pack: --list takes one file and nothing else")
+        if words not in ([], ["--json"]) or len(own) > 1:
+            raise InvalidArguments("pack: --list takes one file, --json and nothing else")
         path = Path(own["list"]).absolute()
-        print(listing_of(path)) if is_image(path) else _list(read_pack(path))
+        show_pack = print_json if words else print_text
+        show_pack(contents_of_image(path) if is_image(path) else contents_of_pack(read_pack(path)))
         return 0
     if "output" not in own:
         raise InvalidArguments("pack: name the file to write, as in -o resnet.pack")
@@ -160,22 +159,3 @@ def _with_reorders(desc: Description, attr: dnn.Attr, engine: dnn.Engine) -> Ite
         if plain != chosen:
             pair = (chosen, plain) if name in pd.plan.outputs else (plain, chosen)
             yield dnn.primitive_desc(Reorder(*pair), engine=engine)
-
-
-def _list(pack: Pack) -> None:
-    facts = pack.facts
-    print(f"{pack.path}: {pack.kernels} kernels and {pack.plans} plans for {', '.join(pack.isas)}")
-    for name in ("asmdnn", "PeachPy", "generators", "planners", "machines", "l2_bytes"):
-        print(f"  {name:<11} {facts.get(name)}")
-    print(f"  {'runs here':<11} {', '.join(_runnable(pack)) or 'no level'}")
-    for entry in pack.entries():
-        if entry.kind in ("kernel", "plan"):
-            print(_row(entry))
-
-
-def _runnable(pack: Pack) -> list[str]:
-    return [isa.name for isa in executable_isas() if isa.name in pack.isas]
-
-
-def _row(entry: PackEntry) -> str:
-    return f"{entry.kind:<6} {entry.size_bytes:>8} bytes  {entry.isa:<12} {entry.key[:12]}  {entry.name}"

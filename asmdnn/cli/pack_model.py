@@ -5,7 +5,6 @@ from pathlib import Path
 
 from asmdnn.cli.models import model_words
 from asmdnn.errors import InvalidArguments
-from asmdnn.jit import image_file
 
 
 def pack_model(arguments: Sequence[str]) -> int:
@@ -32,17 +31,3 @@ def output_of(arguments: Sequence[str]) -> tuple[str, list[str]]:
     if not path:
         raise InvalidArguments("pack: name the file to write, as in -o model.pack")
     return path, words
-
-
-def listing_of(path: Path) -> str:
-    """What is in the file of a network.  Raises InvalidArguments."""
-    image = image_file.read(path)
-    text, sizes = image.text, {name: len(section) for name, section in image.sections.items()}
-    lines = [f"{path}: the network {text.get('title')}"]
-    lines += [f"  {name:<11} {text.get(name)}" for name in ("asmdnn", "sources", "isa", "machine")]
-    lines += [f"  {name:<11} {size} bytes" for name, size in sizes.items()]
-    lines += [
-        f"kernel {kernel['code'][1]:>8} bytes  {kernel['isa']:<12} {kernel['name']}"
-        for kernel in text.get("kernels", ())
-    ]
-    return "\n".join(lines)

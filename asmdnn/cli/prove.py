@@ -5,13 +5,15 @@ level's CPU features, its listing, its code, the ABI and its footprint; and ever
 Exit status 1 at the first violation, which is shown with the instruction, its source line and the rule.
 """
 
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from asmdnn.bench import batch_files
 from asmdnn.bench.driver import AnyCase
@@ -30,16 +32,45 @@ LARGEST_COPY_BYTES: Final = 1 << 20
 LARGEST_PRODUCT_BYTES: Final = 8 << 20
 DIRECTIONS: Final = "--dir=FWD_B,FWD_I"  # with bias and without
 
-USAGE: Final = """asmdnn prove [--isa=LEVEL] [--jobs=N] [OPTION | PROBLEM | --batch=FILE-OR-SET] ...
-asmdnn prove [--isa=LEVEL] [--jobs=N] --specs=PATTERN
-asmdnn prove [--isa=LEVEL] [--shape=NAME:1x3x48x320] [--constant=NAME:2] MODEL.onnx
+USAGE: Final = """asmdnn prove [--isa=LEVEL] [--jobs=N] [--json] [OPTION | PROBLEM | --batch=FILE-OR-SET] ...
+asmdnn prove [--isa=LEVEL] [--jobs=N] [--json] --specs=PATTERN
+asmdnn prove [--isa=LEVEL] [--json] [--shape=NAME:1x3x48x320] [--constant=NAME:2] MODEL.onnx
 Without a problem: the whole corpus of kernels, and the kernels and plans of all problem sets, for every ISA level that
 has kernels.  With problems, in the words of `asmdnn bench`: their plans, kernels and executors.  Needs no CPU of the
 level.
 With a model: the plan of its network, with the arena, and all its kernels.
---specs=PATTERN proves the kernels of the corpus whose names match, such as --specs='copy_*', and no plans.
+--specs=PATTERN proves the kernels of the corpus whose names match, such as --specs='top1_*', and no plans.
 --jobs=N is the number of processes; default: one for each CPU, where there is enough to do.
+--json prints a JSON object for each level, instead of a line of text.
 Example: asmdnn prove --isa=avx512_core mb1ic64ih56oc64oh56kh3ph1"""
+
+
+class LevelProof(NamedTuple):
+    """What was proved for a level.  unbounded: accesses of which only the argument was proved."""
+
+    level: str
+    kernels: int
+    instructions: int
+    plans: int
+    unbounded: int
+    seconds: float
+
+    @property
+    def text(self) -> str:
+        counts = f"{self.kernels:5} kernels {self.instructions:8} instructions {self.plans:5} plans"
+        bounds = f", {self.unbounded} accesses proved by argument only" if self.unbounded else ""
+        return f"{self.level:<16} {counts} {self.seconds:6.1f} s  proved{bounds}"
+
+
+Show = Callable[[LevelProof], None]
+
+
+def show_text(proof: LevelProof) -> None:
+    print(proof.text, flush=True)
+
+
+def show_json(proof: LevelProof) -> None:
+    print(json.dumps({**proof._asdict(), "seconds": round(proof.seconds, 3)}), flush=True)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -52,10 +83,12 @@ def run(arguments: Sequence[str]) -> int:
 
     require_decoder()
     require_peachpy()
+    show = show_json if "--json" in arguments else show_text
+    arguments = [word for word in arguments if word != "--json"]
     if names_model(arguments):
         from asmdnn.cli.model_tools import prove_model
 
-        return prove_model(arguments, prove_planned)
+        return prove_model(arguments, partial(prove_planned, show=show))
     patterns = [word.partition("=")[2] for word in arguments if word.startswith("--specs=")]
     levels, jobs, cases = read([word for word in arguments if not word.startswith("--specs=")])
     if patterns and cases:
@@ -67,21 +100,21 @@ def run(arguments: Sequence[str]) -> int:
     chosen = [level.name for level in levels or LEVELS if levels or level.name in kernel_levels]
     with workers(jobs if len(specs) + len(cases) >= WORTH_A_PROCESS else 1) as pool:
         if patterns:
-            return prove_specs([ANY_CPU, *chosen], specs, pool)
-        return prove_all(chosen, cases, specs, pool)
+            return prove_specs([ANY_CPU, *chosen], specs, pool, show)
+        return prove_all(chosen, cases, specs, pool, show)
 
 
-def prove_planned(level: str, specs: Sequence[Any], plans: int) -> int:
+def prove_planned(level: str, specs: Sequence[Any], plans: int, show: Show) -> int:
     """The kernels of plans that have been checked: a line, or the first violation."""
     start = perf_counter()
     kernels = prove_tasks([Task(level, spec) for spec in specs], None)
     if kernels is None:
         return VIOLATED
-    print(summary(level, kernels, plans, perf_counter() - start), flush=True)
+    show(proved(level, kernels, plans, perf_counter() - start))
     return 0
 
 
-def prove_specs(levels: Sequence[str], specs: Sequence[Any], pool: Executor | None) -> int:
+def prove_specs(levels: Sequence[str], specs: Sequence[Any], pool: Executor | None, show: Show) -> int:
     """A line for each level that some of the specs are of, or the first violation."""
     for level in levels:
         start, own = perf_counter(), [spec for spec in specs if spec.isa == level]
@@ -89,7 +122,7 @@ def prove_specs(levels: Sequence[str], specs: Sequence[Any], pool: Executor | No
         if kernels is None:
             return VIOLATED
         if own:
-            print(summary(level, kernels, 0, perf_counter() - start), flush=True)
+            show(proved(level, kernels, 0, perf_counter() - start))
     return 0
 
 
@@ -134,7 +167,9 @@ def _is_small(case: AnyCase) -> bool:
     return not isinstance(work, str) and work.argument_bytes <= largest
 
 
-def prove_all(levels: Sequence[str], cases: Sequence[AnyCase], specs: Sequence[Any], pool: Executor | None) -> int:
+def prove_all(
+    levels: Sequence[str], cases: Sequence[AnyCase], specs: Sequence[Any], pool: Executor | None, show: Show
+) -> int:
     """A line for each level, or the first violation.
 
     A kernel that plans of several levels share is proved once, at the first of them.
@@ -155,7 +190,7 @@ def prove_all(levels: Sequence[str], cases: Sequence[AnyCase], specs: Sequence[A
         kernels = prove_tasks([Task(level, spec) for spec in new], pool)
         if kernels is None:
             return VIOLATED
-        print(summary(level, kernels, len(planned), perf_counter() - start), flush=True)
+        show(proved(level, kernels, len(planned), perf_counter() - start))
     return 0
 
 
@@ -165,9 +200,6 @@ def has_plans(level: str, levels: Sequence[str]) -> bool:
     return best == level or best not in levels
 
 
-def summary(level: str, kernels: Sequence[Outcome], plans: int, seconds: float) -> str:
+def proved(level: str, kernels: Sequence[Outcome], plans: int, seconds: float) -> LevelProof:
     instructions = sum(outcome.instructions for outcome in kernels)
-    unbounded = sum(outcome.unbounded for outcome in kernels)
-    text = f"{level:<16} {len(kernels):5} kernels {instructions:8} instructions {plans:5} plans"
-    bounds = f", {unbounded} accesses proved by argument only" if unbounded else ""
-    return f"{text} {seconds:6.1f} s  proved{bounds}"
+    return LevelProof(level, len(kernels), instructions, plans, sum(k.unbounded for k in kernels), seconds)

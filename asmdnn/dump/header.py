@@ -42,10 +42,12 @@ def _comment(kernel: DumpedKernel) -> str:
     features = f"a CPU of level {kernel.isa}: {', '.join(kernel.features)}"
     needs = features if kernel.features else "any x86-64 CPU"
     fence = "It has streaming stores: run SFENCE (_mm_sfence) before another thread reads what it has written."
+    tiles = "It uses tile registers: Linux gives them to a process that asks, by arch_prctl(ARCH_REQ_XCOMP_PERM, 18)."
     paragraphs = [
         f"Needs {needs}.  System V ABI; keeps every register that a callee must keep; may be called by any number of "
         "threads at once.  The text below is the generator's; the arguments that it names are the fields of the frame.",
         *[fence] * kernel.streams,
+        *[tiles] * ("amx_tile" in kernel.features),
         *kernel.contract.split("\n\n"),
         f"{kernel.spec!r}",
     ]

@@ -79,11 +79,11 @@ def configured(asm: Assembler, rows: int, block: tuple[int, int], depth: tuple[i
         return found
 
     def factors(kind: str, depth: int, counts: tuple[int, int]) -> Factors:
-        src = take(f"src{kind}", counts[0], (rows, GROUP_BYTES * depth))
-        weights = take(f"weights{kind}", counts[1], (depth, TILE_ROW_BYTES))
+        src = take(f"tile of src{kind}", counts[0], (rows, GROUP_BYTES * depth))
+        weights = take(f"tile of weights{kind}", counts[1], (depth, TILE_ROW_BYTES))
         return Factors(src * (block[0] // counts[0]), weights * (block[1] // counts[1]))
 
-    flat = take("sums", block[0] * block[1], (rows, TILE_ROW_BYTES))
+    flat = take("tile of sums", block[0] * block[1], (rows, TILE_ROW_BYTES))
     acc = [flat[i * block[1] : (i + 1) * block[1]] for i in range(block[0])]
     of_whole = factors("", TILE_GROUPS, (1, 1) if rest else block) if whole else None
     of_last = factors(", last groups", rest, (1, 1)) if rest else None

@@ -65,6 +65,11 @@ class ProductTuning:
     most_stream_bytes: int = 1 << 24  # but not further
     half_weights_rows: int = 2  # of src are as fast as weights come, which are f16 or bf16 where f32 may be rounded
     bf16_cycles: float = 1.0  # of FMA, that VDPBF16PS takes for a pair: with more than 2, plans weigh f32 in its place
+    amx_rows: int = 16  # fewer are left to vectors: beside one, 16 are the fewest that were measured
+    amx_call_cycles: int = 1050  # that a call's configuration of tiles costs
+    amx_call_share: float = 8.0  # times that, calls are long at least, by several panels if rows are few
+    amx_step_cycles: float = 64.0  # of a block of 2 by 2 tiles over 16 groups of k: Intel's manual says 16 a product
+    amx_end_cycles: int = 130  # of such a block: its sums to the stack, and from there to dst
     few_weights: int = 64 * 64  # which stay in L1 and need no prefetch
     apart_depth: int = 8  # more steps of k whose elements of src lie apart are copied,
     apart_columns: int = 64  # if so many columns read them

@@ -1,5 +1,6 @@
 """`asmdnn pack`: the words it takes, the file it writes, and what it refuses."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,12 @@ def test_make_list_load(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"{pack.kernels} kernels and {pack.plans} plans for avx512_core, avx2" in listed[0]
     assert sum(row.startswith("kernel") for row in listed) == pack.kernels
     assert sum(row.startswith("plan") for row in listed) == pack.plans
+    assert main(["pack", "--list", "x.pack", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["facts"]["runs here"] == [name for name in found["facts"]["runs here"] if name in pack.isas]
+    kinds = [part["kind"] for part in found["parts"]]
+    assert (kinds.count("kernel"), kinds.count("plan")) == (pack.kernels, pack.plans)
+    assert all(part["bytes"] > 0 and part["key"] and part["isa"] for part in found["parts"])
     assert {entry.isa for entry in pack.entries()} == {"avx512_core", "avx2", "x86_64"}
     kinds = [entry.name for entry in pack.entries() if entry.kind == "plan"]
     assert sum("convolution forward" in name for name in kinds) == 4, "two levels, two propagation kinds"

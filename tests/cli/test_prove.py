@@ -1,13 +1,15 @@
 """`asmdnn prove`: one line a level, the first violation and its status, and clear words for what is missing."""
 
+import json
 import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from asmdnn.cli import prove, prove_tasks
+from asmdnn.cli import dump, prove, prove_tasks
 from asmdnn.cli.main import main
+from asmdnn.corpus.families import matching
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.isa.assembler import Assembler
 from asmdnn.planning.plan import Plan
@@ -31,6 +33,21 @@ def test_one_level_and_a_list_of_directions(capsys: pytest.CaptureFixture[str]) 
     assert main(["prove", "--isa=avx512_core_amx", "--dir=FWD_B,FWD_I", SMALL]) == 0
     line = LINE.fullmatch(capsys.readouterr().out.strip())
     assert line and (line[1], line[4]) == ("avx512_core_amx", "2")
+
+
+def test_json_has_an_object_for_each_level(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "--json", "--jobs=1", SMALL]) == 0
+    proofs = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [proof["level"] for proof in proofs] == ["avx2", "avx512_core"]
+    for proof in proofs:
+        assert proof.keys() == {"level", "kernels", "instructions", "plans", "unbounded", "seconds"}
+        assert proof["kernels"] >= 1 and proof["instructions"] >= 100 and proof["plans"] == 1
+
+
+@pytest.mark.parametrize("usage", [prove.USAGE, dump.USAGE])
+def test_the_pattern_that_the_help_names_matches(usage: str) -> None:
+    found = re.search(r"such as --specs='(.+?)'", usage)
+    assert found and matching(found[1])
 
 
 def test_problems_of_other_drivers(capsys: pytest.CaptureFixture[str]) -> None:

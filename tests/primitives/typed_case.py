@@ -1,6 +1,6 @@
 """Matrix products of any types: data, and what must come out, in int64 or float64."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import asmdnn as dnn
 from asmdnn.bench.typed import narrowed
 from asmdnn.bench.values import decoded, encoded
 from asmdnn.isa.dot import multiplied
+from asmdnn.planning.tuning import Tuning
 from asmdnn.types import DATA_TYPES, DataType, s32
 
 Array = npt.NDArray[Any]
@@ -35,6 +36,7 @@ class TypedCase:
     extreme: bool = False
     l2_bytes: int = 1 << 20
     machine: str = "zen3"
+    tuning: Tuning | None = None  # None: the machine's
 
     def dtypes(self) -> tuple[DataType, DataType, DataType]:
         src, weights, dst = (DATA_TYPES[name] for name in self.types.split(":"))
@@ -56,7 +58,7 @@ class TypedCase:
             bias,
         )
         engine = dnn.Engine(isa=isa, threads=threads, l2_bytes=self.l2_bytes, machine=self.machine)
-        pd = dnn.primitive_desc(desc, self.attr(), engine)
+        pd = dnn.primitive_desc(desc, self.attr(), replace(engine, tuning=self.tuning) if self.tuning else engine)
         pd.plan.check()
         return pd
 

@@ -20,6 +20,7 @@
 #define FORMAT 1       /* of the tables; changes with them */
 #define ALIGNMENT 64   /* of scratch, whose sizes are multiples of it */
 #define SPINS 4096     /* looks at a word before the CPU is given away */
+#define TILE_STATE 0x60000 /* of XCR0 */
 #define IDLE_SPINS 8192 /* of a thread without work before it sleeps: some 0.2 ms */
 
 enum { THREAD_NUM, NUM_THREADS, BARRIER, PARTS };  /* words of a context: asmdnn/generators/context.py */
@@ -186,6 +187,13 @@ static const char *start_threads(asmdnn_context *c) {
     return NULL;
 }
 
+/* Linux hands out the tile registers of AMX on request, once a process: by arch_prctl, which libraries of C do not wrap. */
+static int may_use_tiles(void) {
+    long answer, number = 158, request = 0x1023, tile_data = 18; /* ARCH_REQ_XCOMP_PERM, the component of XSAVE */
+    __asm__ volatile("syscall" : "=a"(answer) : "a"(number), "D"(request), "S"(tile_data) : "rcx", "r11", "memory");
+    return answer == 0;
+}
+
 static const char *missing_feature(const asmdnn_network *n) {
     unsigned regs[4] = {0}, low = 0, high, known = 0;
     int64_t leaf = -1, subleaf = -1;
@@ -198,6 +206,7 @@ static const char *missing_feature(const asmdnn_network *n) {
             known = (unsigned)__get_cpuid_count((unsigned)leaf, (unsigned)subleaf, regs, regs + 1, regs + 2, regs + 3);
         }
         if (!known || !(regs[f->reg] >> f->bit & 1) || (low & f->state) != (unsigned)f->state) return f->name;
+        if (f->state & TILE_STATE && !may_use_tiles()) return f->name;
     }
     return NULL;
 }

@@ -2,7 +2,7 @@
 
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.depthwise import Depthwise
-from asmdnn.primitives.convolution import direct, few, few_inputs, grouped, pointwise, reordered
+from asmdnn.primitives.convolution import direct, few, few_inputs, grouped, pointwise, pointwise_tiles, reordered
 from asmdnn.primitives.convolution.candidates import candidates
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward
 from asmdnn.primitives.convolution.pairs import plan as pairs
@@ -47,6 +47,7 @@ BETWEEN = (reordered.plan_widened, reordered.plan, pointwise.plan, reordered.pla
 DIRECT = (grouped.plans, few_inputs.plans, few.plans, direct.plan, *BETWEEN)
 SINGLE = with_widening(
     *with_roundings(
+        winograd.unless_demanded(pointwise_tiles.plans),
         *map(with_scales, winograd.PLANNERS),
         *map(winograd.unless_demanded, (scaling_weights(direct.one_part), *map(with_scales, DIRECT))),
     ),

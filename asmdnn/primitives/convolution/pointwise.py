@@ -44,6 +44,7 @@ def job_of(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Job:
     formats = {n: MemoryDesc(d.dims, d.dtype, PLAIN[n]) for n, d in desc.tensors().items() if d.is_any}
     desc = desc.with_formats(formats)
     check_pointwise(desc)
+    check_f32(desc.tensors())
     chain = chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc))
     others = chain.operands(desc.dst)
     p = product_of(desc, others)
@@ -61,7 +62,6 @@ def check_pointwise(desc: ConvolutionForward) -> None:
         raise Refused(f"the kernel has {'x'.join(map(str, desc.kernel))} positions, a product has one")
     if any(s != 1 for s in desc.strides) or any(desc.padding_l) or desc.src.dims[2:] != desc.dst.dims[2:]:
         raise Refused("strides or padding: pixels of dst are not those of src")
-    check_f32(desc.tensors())
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from asmdnn.isa.dot import BF16, levels_of
 from asmdnn.isa.levels import LEVELS, isa_of
+from asmdnn.isa.tiles import tile_level
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
@@ -54,13 +55,21 @@ def with_widening(
         plan, native = (first(planners, desc, attr, each) for each in (below_pairs(engine), engine))
         if plan is None:
             return
-        most = None if native is None else int(native.cycles * numbers.bf16_cycles)
+        most = None if native is None else cycles_of_fma(native, engine)
         if most is not None and plan.cycles >= most:
             yield Refusal(plan.implementation, f"{plan.cycles} cycles are expected, {most} of pairs of bf16")
         else:
             yield plan
 
     return widened, *planners
+
+
+def cycles_of_fma(plan: Plan, engine: Engine) -> int:
+    """The expected cycles of a plan that multiplies bf16, which count its pairs as multiplies of f32; those of tiles
+    are expected as such."""
+    tiles = tile_level(BF16, engine.isa)
+    by_tiles = any(spec.isa == tiles for spec in plan.specs)
+    return plan.cycles if by_tiles else int(plan.cycles * engine.tuning.products.bf16_cycles)
 
 
 def first(planners: tuple[Planner[Any], ...], desc: Any, attr: Attr, engine: Engine) -> Plan | None:

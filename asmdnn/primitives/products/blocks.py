@@ -37,7 +37,16 @@ def panel_columns(n: int, lanes: int) -> int:
 
 
 def choose_block(p: Product, target: Target) -> Block:
-    """The block that the model expects to be fastest; it depends on shape, ISA and tuning alone."""
+    """The block of vectors that the model expects to be fastest; it depends on shape, ISA and tuning alone."""
+    return best_block(p, target)[0]
+
+
+def expected_cycles(p: Product, target: Target) -> float:
+    """Of one matrix of the batch by that block."""
+    return best_block(p, target)[1]
+
+
+def best_block(p: Product, target: Target) -> tuple[Block, float]:
     panels = p.packed or p.weights
     panel = panels.columns // target.lanes if isinstance(panels, Panels) else 0
     panels_read, phases = (panel, bool(p.packed)), target.tuning.phases
@@ -52,8 +61,8 @@ def fastest_block(
     panels: tuple[int, bool],
     phases: PhaseTuning,
     by: ProductTuning,
-) -> Block:
-    """Of m, n, k: that of the least expected cycles of one matrix of the batch.
+) -> tuple[Block, float]:
+    """Of m, n, k: that of the least expected cycles of one matrix of the batch, and these.
 
     panels: vectors of those that tiles read (0: none), and whether the tiles pack them.
     """
@@ -78,7 +87,8 @@ def fastest_block(
         for vectors, rows in blocks_of(types, isa).items()
         if (vectors >= least if not panel else vectors == panel if packs else vectors % panel == 0)
     ]
-    return min(candidates, key=cycles)
+    best = min(candidates, key=cycles)
+    return best, cycles(best)
 
 
 def choose_splits(p: Product, target: Target) -> int:

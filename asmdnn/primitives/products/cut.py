@@ -103,13 +103,15 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
         read = (p.src.element_bytes * p.m * depth, x.element_bytes * depth * width)
         order = choose_order(*read, groups, len(sizes), target.l2_bytes, target.tuning.phases)
     chunk, items = -(-len(sizes) // order.chunks), [1] * (p.batch[-1] if p.batch else 0)
-    if len(ranges) == 1 and p.batch and not p.others:
+    if len(ranges) == 1 and p.batch and not p.others and not target.tiled:
         cycles = p.k * target.step_cycles(sizes[0], min(block.vectors, -(-p.n // target.lanes)))
         items = choose_items(p, len(sizes) * groups, cycles, by)
     next_panel = groups > 1 and set(items) <= {1} and chunk <= target.tuning.phases.tiles_to_hide
     in_panels = isinstance(x, Panels) and block.vectors == block.panel_vectors
     lines = lines_a_step(x.element_bytes * width, chunk) if next_panel and in_panels else 0
-    prefetch = Prefetch(lines, stream_bytes=stream_bytes(p, block, target, sizes == [1]))
+    prefetch = Prefetch()  # of tiles: they take whole panels from L2, and prefetches into L1 made them slower
+    if not target.tiled:
+        prefetch = Prefetch(lines, stream_bytes=stream_bytes(p, block, target, sizes == [1]))
     steps = tuple(steps_of(p, ranges, target))
     return Cut(
         p=p,

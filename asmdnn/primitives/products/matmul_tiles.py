@@ -2,11 +2,13 @@
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import prod
 
 from asmdnn.errors import Unimplemented
 from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.isa.dot import Types, dot_class, dot_level, multiplied, unshifted_level
+from asmdnn.isa.tiles import tile_level
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SummedDesc
@@ -23,6 +25,7 @@ from asmdnn.primitives.products.plan import Job, answers, refusals
 from asmdnn.primitives.products.prepare import MAX_OFFSET, TILE_ROWS
 from asmdnn.primitives.products.product import Matrix, Panels, Product, matrix_of, panels_of, panels_tag
 from asmdnn.primitives.products.starts import ZERO_POINT, add_start
+from asmdnn.primitives.products.strategies import TILE_STRATEGIES
 from asmdnn.primitives.products.target import Ending, target_of
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.types import f32, s8, s32
@@ -49,11 +52,21 @@ def plan(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
         types = multiplied(desc.src.dtype, desc.weights.dtype, engine.isa)
     except Unimplemented as reason:
         return refusals(f32_level(engine.isa), str(reason))
-    return answers(lambda: job_of(desc, attr, engine, types), dot_level(types, engine.isa))
+    vectors = answers(lambda: job_of(desc, attr, engine, types), dot_level(types, engine.isa))
+    return chain(by_tiles(desc, attr, engine), vectors)
 
 
-def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types) -> Job:
-    """The product of strides.  Raises Refused."""
+def by_tiles(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+    """What tiles of AMX say to it; nothing where they do not multiply these types."""
+    types = multiplied(desc.src.dtype, desc.weights.dtype, engine.isa)
+    level = tile_level(types, engine.isa)
+    if level is None:
+        return iter(())
+    return answers(lambda: job_of(desc, attr, engine, types, tiled=True), level, TILE_STRATEGIES)
+
+
+def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types, tiled: bool = False) -> Job:
+    """The product of strides.  tiled: for tiles of AMX.  Raises Refused."""
     tiles = WeightsPanels(types, lanes_of(dot_level(types, engine.isa)))
     has_zero_point = "src" in dict(attr.zero_points)
     passed = resolve(desc, tiles, has_zero_point)
@@ -62,7 +75,7 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types) -> Job:
         if (dtype := passed.tensors()[name].dtype) not in RESULTS:
             raise Refused(f"{name} is {dtype}, it must be one of {', '.join(map(str, RESULTS))}")
     desc = resolve(passed.with_formats(unreadable(passed, tiles)), tiles, has_zero_point)
-    chain = chain_of(
+    post_ops = chain_of(
         attr,
         desc.tensors() | {"src": passed.src},
         scaled_dims(desc.dst.ndims),
@@ -70,22 +83,23 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types) -> Job:
         types.sums,
         types.sums == s32,
     )
-    others = chain.operands(passed.dst, RESULTS)
+    others = post_ops.operands(passed.dst, RESULTS)
     read = {operand: plain(tensor) for operand, tensor in others.items()}
-    p = product_of(replace(desc, bias=None) if chain.adds_bias else desc, types)
+    p = product_of(replace(desc, bias=None) if post_ops.adds_bias else desc, types)
     p = replace(p, others=tuple(matrix_of(*other) for other in read.items()))
-    tensors, as_passed = desc.tensors() | chain.arguments(read), passed.tensors() | chain.arguments(others)
-    target, assembly = target_of(engine, Ending(chain), types), Assembly(engine.tuning, engine.isa)
+    tensors, as_passed = desc.tensors() | post_ops.arguments(read), passed.tensors() | post_ops.arguments(others)
+    target, assembly = target_of(engine, Ending(post_ops), types, tiled), Assembly(engine.tuning, engine.isa)
     if types.sums == s32:
         few = 1 if is_panels(desc.weights, tiles) else FEW_ROWS
         has_sums = has_zero_point or isinstance(desc.weights, SummedDesc)
-        if prod(desc.dst.dims[:-1]) <= few and not has_sums:  # which would read all weights once more
+        if prod(desc.dst.dims[:-1]) <= few and not has_sums and not tiled:  # which would read all weights once more
             target = replace(target, isa=unshifted_level(types, engine.isa))
-        shift = dot_class(types, target.isa).shift
-        p = replace(p, bias=add_start(assembly, desc.weights, target.isa, shift, has_zero_point))
+        shift = 0 if tiled else dot_class(types, target.isa).shift
+        level = dot_level(types, target.isa)
+        p = replace(p, bias=add_start(assembly, desc.weights, level, shift, has_zero_point))
         points = {ZERO_POINT: MemoryDesc((1,), s32, "a")} if has_zero_point else {}
         tensors, as_passed = tensors | points, as_passed | points
-    return Job(assembly, p, target, tensors, as_passed, reads=("dst",) * chain.reads_dst)
+    return Job(assembly, p, target, tensors, as_passed, reads=("dst",) * post_ops.reads_dst)
 
 
 def scaled_dims(ndims: int) -> dict[str, dict[int, int]]:

@@ -4,13 +4,14 @@ The words of an implementation's name say what the plan does: `pack_src`, `pack_
 `outer`, `dots`, `unpack_dst`, and `swap` if it computes dst^T = weights^T src^T.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly, nothing
 from asmdnn.planning.phase import flushing
+from asmdnn.planning.phases import gives_way
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.products.prepare import prepare
@@ -42,22 +43,24 @@ class Job:
     behind: Callable[[Assembly], None] = unchanged
 
 
-def refusals(isa: str, reason: str) -> Iterator[Refusal]:
+def refusals(isa: str, reason: str, strategies: Sequence[Strategy] = STRATEGIES) -> Iterator[Refusal]:
     """One for every strategy."""
-    return (Refusal(f"{strategy.name}:{isa}", reason) for strategy in STRATEGIES)
+    return (Refusal(f"{strategy.name}:{isa}", reason) for strategy in strategies)
 
 
-def answers(job_of: Callable[[], Job], isa: str) -> Iterator[Plan | Refusal]:
+def answers(
+    job_of: Callable[[], Job], isa: str, strategies: Sequence[Strategy] = STRATEGIES
+) -> Iterator[Plan | Refusal]:
     """What every strategy says to a job, best first; one answer for all to a product without elements."""
     try:
         job = job_of()
         before = job.assembly.branch()
         prepared = prepare(before, job.product, job.target)
     except Refused as reason:
-        yield from refusals(isa, str(reason))
+        yield from refusals(isa, str(reason), strategies)
         return
     p = prepared.product
-    for strategy in STRATEGIES if p else ():
+    for strategy in strategies if p else ():
         assert p
         try:
             strategy.check(p, job.target)
@@ -85,8 +88,17 @@ def finished(job: Job, assembly: Assembly) -> Plan:
     if not assembly.phases:
         assembly.add([nothing(len(ARGUMENTS))])
     assembly.phases = list(flushing(assembly.phases))
-    plan = assembly.plan(f"{assembly.name}:{job.target.isa}", job.tensors, job.outputs)
+    plan = assembly.plan(f"{assembly.name}:{job.target.isa}", job.tensors, job.outputs, overwritten(job, assembly))
     return between_reorders(plan, job.passed, job.target.tuning, job.reads, isa=job.target.isa)
+
+
+def overwritten(job: Job, assembly: Assembly) -> tuple[str, ...]:
+    """The operands of post-ops that may be dst's memory: not behind partial sums in dst, which were written earlier."""
+    (dst, *others), names = job.outputs, job.target.ending.chain.names
+    if others:
+        return ()
+    alike = [name for name in names if job.tensors.get(name) == job.tensors[dst]]
+    return tuple(name for name in alike if gives_way(assembly.phases, name, dst))
 
 
 def multiply(assembly: Assembly, p: Product, target: Target) -> None:

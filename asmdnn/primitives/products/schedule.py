@@ -5,6 +5,7 @@ There is a phase for each range of k, in rounds where there are many tiles.
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.phase import Phase
+from asmdnn.primitives.products.amx import tile_block
 from asmdnn.primitives.products.blocks import choose_block
 from asmdnn.primitives.products.cut import choose_ranges, cut
 from asmdnn.primitives.products.product import Product
@@ -16,8 +17,9 @@ from asmdnn.primitives.products.tile_calls import tile_calls
 
 def schedule(p: Product, target: Target, one_range: bool = False) -> list[Phase]:
     """A phase for each range of k; each continues the one before.  dst's columns are dense."""
-    ending, block, by = target.ending, choose_block(p, target), target.products
-    whole = one_range or not ending.may_split or not p.sums_fit
+    ending, by = target.ending, target.products
+    block = tile_block(p, target) if target.tiled else choose_block(p, target)
+    whole = one_range or target.tiled or not ending.may_split or not p.sums_fit
     ranges = [(0, p.k)] if whole else choose_ranges(p, block, target)
     phases: list[Phase] = []
     for piece in pieces_of(p, (block.rows, block.vectors * target.lanes), by.written_out, by.round_records):

@@ -8,6 +8,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced, runs_of
 from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.products.amx import check_amx
 from asmdnn.primitives.products.blocks import (
     choose_block,
     choose_splits,
@@ -168,6 +169,13 @@ def packed(assembly: Assembly, p: Product, panels: Panels) -> Product:
     return replace(p, weights=panels)
 
 
+def add_amx(assembly: Assembly, p: Product, target: Target) -> None:
+    """Tiles of AMX, whose weights are in panels, or are packed before."""
+    assembly.add((), "amx")
+    (add_tiles if isinstance(p.weights, Panels) else add_packed)(assembly, p, target)
+
+
+TILE_STRATEGIES = (Strategy("amx", check_amx, add_amx),)
 STRATEGIES = (
     Strategy("dots", check_dots, add_dots),
     Strategy("outer", check_outer, add_outer),

@@ -1,11 +1,12 @@
 """What a product is planned for: the level, the cache, and what happens to the sums in the end."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.generators.functions.postops import Operand, PostOp
 from asmdnn.isa.dot import F32, Types, dot_level
+from asmdnn.isa.tiles import tile_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.product_tuning import ProductTuning
@@ -51,12 +52,16 @@ NO_ENDING = Ending()
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """isa: the level of the kernels, and lanes its f32 elements in a vector; l2_bytes: of a thread; tuning: of all."""
+    """isa: the level of the kernels, and lanes its f32 elements in a vector; l2_bytes: of a thread; tuning: of all.
+
+    tiled: whether tiles of AMX multiply, else vectors.
+    """
 
     isa: str
     l2_bytes: int
     tuning: Tuning
     ending: Ending = NO_ENDING
+    tiled: bool = False
     lanes: int = field(init=False)
     products: ProductTuning = field(init=False, compare=False, repr=False)
     call_cycles: int = field(init=False, compare=False, repr=False)
@@ -66,11 +71,16 @@ class Target:
         object.__setattr__(self, "products", self.tuning.products)
         object.__setattr__(self, "call_cycles", self.tuning.phases.call_cycles)
 
+    def of_vectors(self, isa: str) -> "Target":
+        """The same for vectors of a level."""
+        return replace(self, isa=isa, tiled=False)
+
     def step_cycles(self, rows: int, vectors: int) -> float:
         """Cycles for one step of k of a block of accumulators."""
         return step_cycles(rows, vectors, self.lanes, self.tuning.phases)
 
 
-def target_of(engine: Engine, ending: Ending = NO_ENDING, types: Types = F32) -> Target:
-    """What an engine's products are planned for."""
-    return Target(dot_level(types, engine.isa), engine.l2_bytes, engine.tuning, ending)
+def target_of(engine: Engine, ending: Ending = NO_ENDING, types: Types = F32, tiled: bool = False) -> Target:
+    """What an engine's products are planned for.  tiled: by tiles, which its level has."""
+    isa = (tile_level(types, engine.isa) if tiled else None) or dot_level(types, engine.isa)
+    return Target(isa, engine.l2_bytes, engine.tuning, ending, tiled)

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.dot.amx import AmxTileSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import Bias, Items, MatmulTile
 from asmdnn.planning.phase import Int64
+from asmdnn.primitives.products.amx import call_cycles
 from asmdnn.primitives.products.cut import Cut, DepthStep
 from asmdnn.primitives.products.product import Panels
 from asmdnn.types import f32
@@ -34,12 +36,15 @@ def calls_of(cut: Cut, step: DepthStep, items: int, specs: dict[KernelSpec, int]
         for i, rows in enumerate(sizes if users.start < users.stop else ()):
             spec = tile_spec(cut, step, (rows, columns), items)
             spec_of[users, i] = specs.setdefault(spec, len(specs))
+            if target.tiled:
+                cycles[users, i] = int(call_cycles(rows, columns, spec.tile.steps, target.products))
+                continue
             of_depth = spec.tile.steps * target.step_cycles(rows, spec.tile.vectors)
             cycles[users, i] = items * (of_depth + target.call_cycles)
     return spec_of, cycles
 
 
-def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> MatmulTileSpec:
+def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> AmxTileSpec | MatmulTileSpec:
     """The kernel of tiles of (rows, columns)."""
     p, block, (rows, columns) = cut.p, cut.block, tile
     assert isinstance(p.weights, Panels) or p.types.group == 1, "no tile reads plain rows of several elements of k"
@@ -52,7 +57,7 @@ def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> M
         columns=columns,
         depth=(step.end - step.begin) * p.types.group - step.missing,
         src_row_bytes=p.src.row_bytes if rows > 1 else 0,
-        src_depth_bytes=p.src.column_bytes,
+        src_depth_bytes=p.src.element_bytes if cut.target.tiled else p.src.column_bytes,  # of one group none
         weights_row_bytes=p.weights.row_bytes,
         panel_vectors=block.panel_vectors,
         panel_bytes=cut.panel_bytes if block.vectors > block.panel_vectors else 0,
@@ -72,7 +77,7 @@ def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> M
         dst=None if p.dst.dtype == f32 == p.types.sums else p.dst.dtype,
         operand_types=tuple(x.dtype for x in p.others) if any(x.dtype != f32 for x in p.others) else (),
     )
-    return MatmulTileSpec(shape)
+    return AmxTileSpec(shape) if cut.target.tiled else MatmulTileSpec(shape)
 
 
 def item_steps(cut: Cut, items: int, bias: bool) -> Items:

@@ -24,6 +24,7 @@ from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Planner, try_all
+from asmdnn.primitives.core.widening import cycles_of_fma
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.types import DataType, bf16, f16, f32
@@ -51,7 +52,7 @@ ROUNDINGS: Final[Mapping[str, tuple[RoundedFactors, ...]]] = MappingProxyType(
         "bf16x3": (),
     }
 )
-SLOWER: Final = "three products of bf16 take longer than one of f32 without the tiles of AMX, which are not built yet"
+SLOWER: Final = "three products of bf16 take longer than one of f32 by vectors, and by tiles of AMX are not built"
 
 
 def with_roundings(*planners: Planner[Any], weights_alone: bool = False) -> tuple[Planner[Any], ...]:
@@ -98,7 +99,7 @@ def answers(
             yield Refusal(name, answer.reason)
             continue
         plan = replace(as_passed(answer, desc, engine), implementation=name)
-        cycles = int(plan.cycles * engine.tuning.products.bf16_cycles)
+        cycles = cycles_of_fma(plan, engine)
         if exact and rounding.src != f32 and cycles >= exact.cycles:
             yield Refusal(name, f"{cycles} cycles are expected, {exact.cycles} of f32")
         else:
