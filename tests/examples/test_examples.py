@@ -17,6 +17,7 @@ from examples import (
     ocr,
     own_activation,
     page_orientation,
+    quantize,
     sentences,
     train_digits,
     voice_activity,
@@ -187,3 +188,21 @@ def test_a_model_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setattr(models, "KEPT", tmp_path)
     with pytest.raises(models.MissingModel, match="downloads it"):
         models.file("magika", "model.onnx")
+
+
+def test_a_quantised_recogniser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two lines in three precisions; the file answers as the network does."""
+    needs("rapidocr-onnxruntime")
+    needs("scikit-image")
+    monkeypatch.setattr(quantize, "TIMING_S", 0.01)
+    lines = sorted(quantize.lines_of_page(ENGINE), key=lambda x: x.shape[3])[-2:]
+    recogniser = quantize.Recogniser(lines, ENGINE)
+    f32, bf16, int8 = recogniser.readings()
+    assert f32.error == 0 and f32.agrees_with(f32) == 2
+    assert bf16.error < 0.01 and int8.error < 0.2
+    before, after = recogniser.quantized.file_bytes
+    assert after < 0.4 * before
+    assert len(quantize.rows([f32, bf16, int8])) == 3
+    recogniser.quantized.save(tmp_path / "int8.onnx")
+    again = dnn.load_onnx(tmp_path / "int8.onnx", engine=ENGINE)
+    assert np.array_equal(again(lines[0]), dnn.load_onnx(recogniser.quantized.data, engine=ENGINE)(lines[0]))

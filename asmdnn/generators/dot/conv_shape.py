@@ -14,6 +14,11 @@ ARGUMENTS = ("src", "weights", "bias", "dst", "taps", "ahead")
 BLOCKS = {AVX2.vector_bytes: {1: 12, 2: 6, 3: 4}, AVX512_CORE.vector_bytes: {1: 24, 2: 14, 3: 9, 4: 6}}
 
 
+def vectors_of_dst(vectors: int) -> tuple[str, ...]:
+    """Names of the arguments that point to the vectors of dst behind the first one, where their distance is data."""
+    return tuple(f"dst{j}" for j in range(1, vectors))
+
+
 @cache
 def blocks_of(types: Types, isa: str) -> Mapping[int, int]:
     """The most pixels for each number of vectors: accumulators, a weights row, and what a dot holds of the source and
