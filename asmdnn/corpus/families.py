@@ -63,7 +63,9 @@ def executors() -> Iterator[ExecutorSpec]:
     PostOp takes several tensors; but from 17 arguments on no offset or size in an executor fits a byte, and all are
     encoded alike.
     """
-    most = max(len(conv_shape.ARGUMENTS), len(matmul_shape.ARGUMENTS)) + len(CHAIN_TENSORS) + MAX_POST_OPS
+    vectors = max(max(of_level) for of_level in conv_shape.BLOCKS.values())
+    of_tiles = len(conv_shape.ARGUMENTS) + len(conv_shape.vectors_of_dst(vectors))
+    most = max(of_tiles, len(matmul_shape.ARGUMENTS)) + len(CHAIN_TENSORS) + MAX_POST_OPS
     return map(ExecutorSpec, range(1, most + 1))
 
 

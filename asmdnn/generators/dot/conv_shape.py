@@ -11,6 +11,11 @@ SRC, WEIGHTS, BIAS, DST, TAPS, AHEAD = range(6)
 ARGUMENTS = ("src", "weights", "bias", "dst", "taps", "ahead")
 
 
+def vectors_of_dst(vectors: int) -> tuple[str, ...]:
+    """Names of the arguments that point to the vectors of dst behind the first one, where their distance is data."""
+    return tuple(f"dst{j}" for j in range(1, vectors))
+
+
 @cache
 def blocks_of(types: Types, isa: str) -> Mapping[int, int]:
     """The most pixels for each number of vectors: accumulators, a weights row, and what a dot holds of the source and

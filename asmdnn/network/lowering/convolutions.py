@@ -119,7 +119,8 @@ def convolve_floats(steps: Steps, group: Group) -> None:
     x, scales, attr = scaled(steps, group, tail)
     is_narrow = steps.kept(x).desc.dtype in HALF_FLOATS
     source = operand_of(steps, x, desc, attr) if is_narrow else cheapest(steps, x, steps.place(x), desc, attr)
-    desc = desc.with_formats({"src": source.desc})
+    if steps.chosen(desc, "src", attr) != source.desc:  # else it is planned already
+        desc = desc.with_formats({"src": source.desc})
     places = {"src": source, **scales, **tail.places()}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants=constants, attr=attr)
 
