@@ -64,16 +64,16 @@ from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.elementwise.prelu import PReLUForward
 from asmdnn.primitives.gather.description import Gather
+from asmdnn.primitives.inner_product.inner_product import (
+    InnerProductBackwardData,
+    InnerProductBackwardWeights,
+    InnerProductForward,
+)
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.normalization.lrn_description import LRNForward
 from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
-from asmdnn.primitives.products.inner_product import (
-    InnerProductBackwardData,
-    InnerProductBackwardWeights,
-    InnerProductForward,
-)
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matmul_rows import MatMulRows
 from asmdnn.primitives.quantized.description import QuantizedMatMul

@@ -146,3 +146,38 @@ def test_calls_name_what_they_pass() -> None:
                 callee = ast.unparse(node.func).rpartition(".")[2]
                 found += [] if callee in ANY_NUMBER else [f"{path}:{node.lineno}: {callee}"]
     assert len(found) <= LONG_CALLS, "\n".join(found)
+
+
+# Who names bf16 in code: the type itself, what CPUs do with it, modes of that name, and files of others that have it.
+NAMES_BF16 = {
+    "api.py", "types.py",
+    "isa/dot.py", "isa/dot_base.py", "isa/elements.py", "isa/rows_in_lanes.py", "isa/tiles.py",
+    "primitives/core/widening.py", "primitives/products/amx.py", "primitives/reorder/fpmath.py",
+    "network/narrowing.py", "network/element_types.py", "network/operators/definition.py",
+    "network/passing.py", "network/float_types.py",
+}  # fmt: skip
+
+
+def test_few_files_name_bf16() -> None:
+    """Elsewhere a type is a value: what is asked of it is FLOATS, HALF_FLOATS, its element or its dot."""
+    found = {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        if path.relative_to(PACKAGE).parts[0] not in ("corpus", "bench") and names_bf16(path.read_text())
+    }
+    assert found == NAMES_BF16
+
+
+def names_bf16(source: str) -> bool:
+    """As a name, or as a whole text."""
+    words = {"bf16", "bfloat16"}
+    return any(
+        str(getattr(node, "id", getattr(node, "attr", getattr(node, "value", "")))).lower() in words
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Name | ast.Attribute | ast.Constant)
+    )
+
+
+def test_bf16_is_seen() -> None:
+    assert names_bf16("x = bf16") and names_bf16("x = dnn.BF16") and names_bf16("x = {'bfloat16': 1}")
+    assert not names_bf16('"""Of bf16."""\nx = "pairs of bf16"\ny = numbers.bf16_cycles')

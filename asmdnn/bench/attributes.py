@@ -69,6 +69,7 @@ class ScaleWords:
 
     arrays: the arguments, flat.  factor, divisor: of the sums and of results, as arrays that broadcast to dst.
     source: of src, where channels that are summed over have scales, as an array that broadcasts to it.
+    weights: likewise, of groups of these, whose sizes are in `groups`.
     """
 
     masks: Mapping[str, int] = field(default_factory=dict)
@@ -76,6 +77,8 @@ class ScaleWords:
     factor: Doubles | float = 1.0
     divisor: Doubles | float = 1.0
     source: Doubles | float = 1.0
+    weights: Doubles | float = 1.0
+    groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 UNSCALED = ScaleWords()
@@ -88,12 +91,16 @@ def scales_of(
 
     Weights' output channels are their dim 0 and dst's dim 1, or the last dim of both.
     """
-    masks, arrays, factors = {}, {}, {}
+    masks, arrays, factors, groups = {}, {}, {}, {}
+    weights: Doubles | float = 1.0
     for quantity in found:
         name = WORDS[quantity.argument]
         masks[name] = quantity.mask(channels[name])
         values = quantity.scales(dims[name], channels[name])
         arrays[f"{name}_scales"] = values.ravel()
+        if quantity.groups:
+            groups[name], weights = quantity.groups, quantity.spread(values, dims[name]).astype(np.float64)
+            continue
         if name == "weights" and channels[name] == 0:
             values = values.swapaxes(0, 1)
         if set(values.shape[len(dims["dst"]) :]) == {1}:  # height and width, of which dst has none
@@ -101,7 +108,15 @@ def scales_of(
         factors[name] = values.astype(np.float64)
     source = factors.pop("src") if masks.get("src", 0) >> channels["src"] & 1 else 1.0
     factor = factors.get("src", 1.0) * factors.get("weights", 1.0)
-    return ScaleWords(masks, arrays, factor, factors.get("dst", 1.0), source)
+    return ScaleWords(
+        masks=masks,
+        arrays=arrays,
+        factor=factor,
+        divisor=factors.get("dst", 1.0),
+        source=source,
+        weights=weights,
+        groups=groups,
+    )
 
 
 def fpmath_mode(word: str) -> str:
@@ -110,9 +125,10 @@ def fpmath_mode(word: str) -> str:
     return one_of(*FPMATH_MODES)(mode) + (":true" if integers and boolean(integers) else "")
 
 
-def zero_points_option() -> dict[str, Option]:
-    """Of what has them: src and dst."""
-    parse = quantities(("src", "dst"), whole=True)
+def zero_points_option(with_weights: bool = False) -> dict[str, Option]:
+    """Of what has them: src and dst, or weights too, by groups of k."""
+    arguments, grouped = (("src", "wei", "dst"), ("wei",)) if with_weights else (("src", "dst"), ())
+    parse = quantities(arguments, whole=True, grouped=grouped)
     return {"attr-zero-points": Option("zero_points", parse, "src:common:3+dst:common:-2", True, joined)}
 
 
@@ -125,9 +141,15 @@ def numbers_of(
     """What `--dt`, `--attr-zero-points` and `--attr-fpmath` say of a case: types, zero points, and what f32 is rounded
     to; and the masks of zero points."""
     points = {WORDS[quantity.argument]: quantity for quantity in found}
-    arrays = {f"{name}_zero_points": quantity.zero_points(dims[name]).ravel() for name, quantity in points.items()}
+    arrays, weights = {}, None
+    for name, quantity in points.items():
+        values = quantity.zero_points(dims[name], len(dims[name]) - 1)
+        arrays[f"{name}_zero_points"] = values.ravel()
+        if name == "weights":
+            weights = quantity.spread(values, dims[name])
     rounded = ROUNDED.get(fpmath.partition(":")[0], dnn.f32)
-    return TypedNumbers(types, arrays, rounded), {name: quantity.mask() for name, quantity in points.items()}
+    masks = {name: quantity.mask(len(dims[name]) - 1 if name == "weights" else 1) for name, quantity in points.items()}
+    return TypedNumbers(types, arrays, rounded, weights), masks
 
 
 def options(example: str) -> dict[str, Option]:
@@ -143,9 +165,9 @@ def options(example: str) -> dict[str, Option]:
     }  # fmt: skip
 
 
-def scaled_options() -> dict[str, Option]:
-    """Of ScaledSettings."""
-    parse = quantities(tuple(WORDS), whole=False)
+def scaled_options(grouped: Sequence[str] = ()) -> dict[str, Option]:
+    """Of ScaledSettings; grouped: what may have groups."""
+    parse = quantities(tuple(WORDS), whole=False, grouped=grouped)
     return {
         **options("sum:0.5, relu:0.1, tanh, add:f32:per_oc, sum+relu"),
         "attr-scales": Option("scales", parse, "src:common:0.5+wei:per_oc+dst:common:2", True, joined),

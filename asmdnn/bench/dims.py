@@ -8,10 +8,10 @@ from typing import Any
 
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, parse_name
 from asmdnn.bench.problems import LARGEST_TENSOR_BYTES
+from asmdnn.bench.values import NAMED
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import MAX_NDIMS
-from asmdnn.types import DATA_TYPES
 
 _TENSOR = re.compile(r"[0-9]+(x[0-9]+)*")
 LARGEST_ELEMENT_BYTES = 4
@@ -64,8 +64,8 @@ def desc_of(dims: tuple[int, ...], dtype: str, tag: str, strides: tuple[int, ...
     """A descriptor by benchdnn's words: `abx` and `axb` are a vector's layouts too; strides, if given, come before the
     tag.  Raises InvalidArguments."""
     if strides:
-        return MemoryDesc(dims, DATA_TYPES[dtype], strides=strides)
-    return MemoryDesc(dims, DATA_TYPES[dtype], "a" if len(dims) == 1 and tag in ("abx", "axb") else tag)
+        return MemoryDesc(dims, NAMED[dtype], strides=strides)
+    return MemoryDesc(dims, NAMED[dtype], "a" if len(dims) == 1 and tag in ("abx", "axb") else tag)
 
 
 def longer_desc(dims: tuple[int, ...], ndims: int, dtype: str, tag: str) -> MemoryDesc:

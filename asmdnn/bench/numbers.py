@@ -13,23 +13,31 @@ from asmdnn.types import DataType
 
 Floats = npt.NDArray[np.float32]
 
-INTEGERS = (dnn.s32, dnn.s8, dnn.u8)
+INTEGERS = (dnn.s32, dnn.s8, dnn.u8, dnn.s4, dnn.u4)
+NIBBLES = {dnn.s4: (-8, 7), dnn.u4: (0, 15)}
 EXACT_SUM = 2**24  # f32 holds every integer up to here
 LARGEST_INTEGER = EXACT_SUM // 16  # bias and old dst may add two of these
 LARGEST_F16_INTEGER = 2**11
 FACTORS = ("src", "weights")  # of sums of products
 
 
+def limits_of(dtype: DataType) -> tuple[int, int]:
+    limits = np.iinfo(np.dtype(dtype.numpy))
+    return int(limits.min), int(limits.max)
+
+
 @dataclass(frozen=True, slots=True)
 class TypedNumbers:
     """The types of tensors by their names, and zero points by those of their arguments.
 
-    rounded: the type that f32 factors may be rounded to: they have its numbers, which stay what they are.
+    rounded: the type that f32 factors may be rounded to: they have its numbers, which stay what they are.  weights:
+    zero points of weights, to broadcast to them.
     """
 
     types: Mapping[str, DataType] = field(default_factory=dict)
     zero_points: Mapping[str, npt.NDArray[np.int32]] = field(default_factory=dict)
     rounded: DataType = dnn.f32
+    weights: npt.NDArray[np.int32] | None = None
 
     def has_numbers_of(self, name: str) -> DataType:
         """The type of which a tensor's numbers are."""
@@ -69,9 +77,9 @@ class TypedNumbers:
             values -= 1
             return values
         if dtype in INTEGERS:
-            limits = np.iinfo(np.dtype(dtype.numpy))
-            largest = largest if exact else min(limits.max, LARGEST_INTEGER)
-            least, largest = max(-largest, limits.min), min(largest, limits.max)
+            low, high = NIBBLES.get(dtype, limits_of(dtype))
+            largest = largest if exact else min(high, LARGEST_INTEGER)
+            least, largest = max(-largest, low), min(largest, high)
         elif not exact:
             return rounded(random.uniform(-1, 1, dims), dtype).astype(np.float32)
         else:

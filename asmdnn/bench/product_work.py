@@ -15,6 +15,7 @@ import asmdnn as dnn
 from asmdnn.bench import chains
 from asmdnn.bench.attributes import (
     UNSCALED,
+    WORDS,
     ScaledSettings,
     ScaleWords,
     numbers_of,
@@ -30,10 +31,10 @@ from asmdnn.bench.quantization import Quantity
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.typed import narrowed
 from asmdnn.bench.typed_words import any_bias_type, older_types_of_tensors, typed, types_of_tensors
-from asmdnn.bench.values import decoded, encoded, joined
+from asmdnn.bench.values import NAMED, decoded, encoded, joined
 from asmdnn.bench.words import Option, tag
 from asmdnn.definitions.rounding import gamma
-from asmdnn.types import DATA_TYPES, DataType
+from asmdnn.types import DataType
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
@@ -57,7 +58,7 @@ class ProductSettings(ScaledSettings):
     def types(self) -> dict[str, DataType]:
         """Of the tensors, by their names; a bias that is not said is f32."""
         bias = "f32" if self.bia_dt == "undef" else self.bia_dt
-        return {**typed(self.dt), "bias": DATA_TYPES[bias]}
+        return {**typed(self.dt), "bias": NAMED[bias]}
 
 
 def product_options(src: str, weights: str, dst: str, bias: str) -> dict[str, Option]:
@@ -102,9 +103,13 @@ class ProductWork(TensorWork):
         self.scales = scales_of(settings.scales, dims, channels)
         self.typed, points = numbers_of(settings.types, settings.zero_points, dims, settings.fpmath)
         more = {"channels": channels["dst"], "scales": self.scales.masks, "zero_points": points}
+        groups = {WORDS[x.argument]: x.groups for x in settings.zero_points if x.groups} | dict(self.scales.groups)
+        more |= {"groups": groups} if groups else {}
         self.attr = settings.attr(dims["dst"], **more)
         self.quantities = {**self.scales.arrays, **self.typed.zero_points}
         self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
+        if groups or self.typed.weights is not None:
+            self.exactness = (False,)
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
         fill = Filler(random, self.reduction, exact, self.typed)
@@ -127,11 +132,21 @@ class ProductWork(TensorWork):
             x["src"] = self.typed.centred(x, "src")
         if isinstance(self.scales.source, np.ndarray):
             x["src"] = x["src"] * self.scales.source
+        if self.scales.groups or self.typed.weights is not None:
+            points = 0 if self.typed.weights is None else self.typed.weights
+            x["weights"] = (x["weights"] - np.float64(points)) * self.scales.weights
         return x
+
+    def for_sizes(self, data: TensorData, x: Arrays) -> Arrays:
+        """What `sizes` is given: weights and their zero points are scaled apart."""
+        if self.typed.weights is None:
+            return x
+        weights = np.abs(self.real(data, "weights")) + np.abs(self.typed.weights)
+        return {**x, "weights": weights * np.abs(self.scales.weights)}
 
     def answer(self, data: TensorData) -> Answer:
         x = self.numbers_of(data)
-        values, sizes = list(self.sums(x)), self.sizes(x)
+        values, sizes = list(self.sums(x)), self.sizes(self.for_sizes(data, x))
         values[0] = values[0] * self.scales.factor + self._bias(x)
         roundings = zip(self.results, values, self._errors(x, sizes, data.exact), strict=True)
         found = [self._result(data, name, value, error) for name, value, error in roundings]
@@ -168,7 +183,7 @@ class ProductWork(TensorWork):
         x, added = self.numbers_of(data), self._added(data)
         if added is None or any(desc.dtype != dnn.f32 for desc in self.descs.values()):
             return self.answer(data).tolerance
-        errors = self._errors(x, self.sizes(x), data.exact)
+        errors = self._errors(x, self.sizes(self.for_sizes(data, x)), data.exact)
         ends = self.roundings + ENDS
         errors[0] = errors[0] / gamma(ends) + added
         return joined([gamma(ends + 2 * len(self.attr.post_ops)) * errors[0], *errors[1:]])

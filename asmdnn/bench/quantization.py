@@ -3,13 +3,16 @@
 Entries are ARGUMENT:POLICY[:VALUE[*]][:TYPE[:GROUPS]], joined by +.  The policy says which dims have values of their
 own; a value is needed for `common`, where others have random ones if none is given.  benchdnn's `*` (passed at run
 time) is accepted, and a number whose bit d stands for dim d, as verbose lines have it.  Scales are f32, zero points
-s32; other types, groups of several elements, and arguments and policies that only oneDNN has raise Unimplemented.
+s32; weights of a product may have groups, as `wei:per_ocic:f32:32x1`: 32 of k share a scale, and zero points may be
+called s8, u8, s4 or u4, whose numbers they then have.  Other types, and arguments and policies that only oneDNN has,
+raise Unimplemented.
 """
 
 import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +24,9 @@ from asmdnn.primitives.attributes.numbers import FLOAT32_MAX
 from asmdnn.primitives.attributes.words import number_word
 
 POLICIES = {"common": 0, "per_dim_0": 1, "per_dim_1": 2, "per_dim_01": 3, "per_dim_2": 4, "per_dim_3": 8}
-PER_CHANNEL = "per_oc"
+PER_CHANNEL, PER_BOTH = "per_oc", "per_ocic"
+SMALL = ("s8", "u8", "s4", "u4")  # types of zero points, which are s32 here
+MOST_GROUP = 1 << 31
 UNBUILT_ARGUMENT = re.compile("(src1?|wei|dst|bia|msrc[0-9]+|attr_post_op_dw_(wei|dst))")
 UNBUILT_POLICY = re.compile("per_(ocic|tensor|mb|dim_[0-9]+)|host_scalar")
 JOINT = re.compile(r"\+|(?<!attr_post_op_dw)_(?=(?:src|wei|dst):)")  # older files have _
@@ -31,21 +36,35 @@ LARGEST_ZERO_POINT = 7
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """Scales or zero points of one argument; value None: random ones."""
+    """Scales or zero points of one argument; value None: random ones.  dtype, groups: as they are written, if they are;
+    groups are of the last two dims."""
 
     argument: str
     policy: str
     value: float | None
+    dtype: str = ""
+    groups: tuple[int, ...] = ()
 
     def mask(self, channels: int = 1) -> int:
         """Bit d is set if every index of dim d has a value of its own; `channels` is the dim of output channels."""
         if self.policy == PER_CHANNEL:
             return 1 << channels
+        if self.policy == PER_BOTH:
+            return 3 << channels - 1
         return POLICIES[self.policy] if self.policy in POLICIES else int(self.policy)
 
     def shape(self, dims: Sequence[int], channels: int = 1) -> tuple[int, ...]:
         """The values' dims, to broadcast to a tensor's."""
-        return tuple(n if self.mask(channels) >> dim & 1 else 1 for dim, n in enumerate(dims))
+        along = (1,) * (len(dims) - len(self.groups)) + self.groups
+        sizes = (max(1, n // size) for n, size in zip(dims, along, strict=True))
+        return tuple(n if self.mask(channels) >> dim & 1 else 1 for dim, n in enumerate(sizes))
+
+    def spread(self, values: npt.NDArray[Any], dims: Sequence[int]) -> npt.NDArray[Any]:
+        """Values by groups, for every element of a tensor."""
+        if self.groups:
+            for axis, size in enumerate(self.groups, len(dims) - len(self.groups)):
+                values = np.repeat(values, size, axis) if values.shape[axis] > 1 else values
+        return values
 
     def scales(self, dims: Sequence[int], channels: int = 1) -> npt.NDArray[np.float32]:
         """float32 in `shape(dims, channels)`."""
@@ -55,23 +74,29 @@ class Quantity:
         exponents = np.random.default_rng(2).integers(*EXPONENTS, shape)
         return np.exp2(exponents).astype(np.float32)
 
-    def zero_points(self, dims: Sequence[int]) -> npt.NDArray[np.int32]:
+    def zero_points(self, dims: Sequence[int], channels: int = 1) -> npt.NDArray[np.int32]:
         """int32 in `shape(dims)`."""
+        shape = self.shape(dims, channels)
         if self.value is not None:
-            return np.full(self.shape(dims), int(self.value), np.int32)
-        random = np.random.default_rng(3)
-        return random.integers(-LARGEST_ZERO_POINT, LARGEST_ZERO_POINT, self.shape(dims), np.int32, endpoint=True)
+            return np.full(shape, int(self.value), np.int32)
+        least = 0 if self.dtype.startswith("u") else -LARGEST_ZERO_POINT
+        return np.random.default_rng(3).integers(least, LARGEST_ZERO_POINT, shape, np.int32, endpoint=True)
 
     def __str__(self) -> str:
-        return f"{self.argument}:{self.policy}" + ("" if self.value is None else f":{number_word(self.value)}")
+        words = [self.argument, self.policy] + ([] if self.value is None else [number_word(self.value)])
+        words += [self.dtype] * bool(self.dtype) + ["x".join(map(str, self.groups))] * bool(self.groups)
+        return ":".join(words)
 
 
-def quantities(arguments: Sequence[str], whole: bool) -> Callable[[str], tuple[Quantity, ...]]:
-    """A parser of a list for these arguments; `whole` numbers are zero points.  It raises InvalidArguments."""
+def quantities(
+    arguments: Sequence[str], whole: bool, grouped: Sequence[str] = ()
+) -> Callable[[str], tuple[Quantity, ...]]:
+    """A parser of a list for these arguments; `whole` numbers are zero points.  grouped: those that may have groups.
+    It raises InvalidArguments."""
 
     def parse(word: str) -> tuple[Quantity, ...]:
         word = word.rstrip(";")
-        found = tuple(_quantity(entry, arguments, whole) for entry in JOINT.split(word)) if word else ()
+        found = tuple(_quantity(entry, arguments, whole, grouped) for entry in JOINT.split(word)) if word else ()
         if len({quantity.argument for quantity in found}) != len(found):
             raise InvalidArguments("names an argument twice")
         return found
@@ -83,22 +108,35 @@ def joined(found: Sequence[object]) -> str:
     return "+".join(map(str, found))
 
 
-def _quantity(entry: str, arguments: Sequence[str], whole: bool) -> Quantity:
+def _quantity(entry: str, arguments: Sequence[str], whole: bool, grouped: Sequence[str]) -> Quantity:
     argument, *rest = entry.split(":")
     argument, policy = {"src0": "src"}.get(argument, argument), rest.pop(0) if rest else ""
     if argument not in arguments:
         if UNBUILT_ARGUMENT.fullmatch(argument):
             raise Unimplemented(f"has '{entry}', and only {', '.join(arguments)} is built yet")
         raise InvalidArguments(f"has '{argument}': arguments are {', '.join(arguments)}")
-    _check_policy(entry, policy)
+    may_group = argument in grouped
+    if policy != PER_BOTH or not may_group:
+        _check_policy(entry, policy)
     value = rest.pop(0) if rest and rest[0].lower() not in ALL_DATA_TYPES else ""
     if rest and rest[0].lower() not in ALL_DATA_TYPES:
         raise InvalidArguments(f"has '{entry}': behind the value comes a data type, then groups")
-    if rest and (rest[0].lower() != ("s32" if whole else "f32") or len(rest) > 1):
+    known = ("s32", *SMALL * may_group) if whole else ("f32",)
+    if rest and (rest[0].lower() not in known or len(rest) > 1 + may_group):
         raise Unimplemented(f"has '{entry}', and only plain {'s32' if whole else 'f32'} is built yet")
     if not value and policy == "common":
         raise InvalidArguments(f"has '{entry}' without a value: write {argument}:common:2")
-    return Quantity(argument, policy, real(value.removesuffix("*"), whole) if value else None)
+    number = real(value.removesuffix("*"), whole) if value else None
+    dtype = rest[0].lower() if rest and (len(rest) > 1 or rest[0].lower() in SMALL) else ""
+    return Quantity(argument, policy, number, dtype, _groups(entry, rest[1]) if len(rest) > 1 else ())
+
+
+def _groups(entry: str, word: str) -> tuple[int, ...]:
+    """Of two dims."""
+    sizes = word.split("x")
+    if len(sizes) != 2 or not all(size.isascii() and size.isdecimal() and 0 < int(size) < MOST_GROUP for size in sizes):
+        raise InvalidArguments(f"has '{entry}': groups are two sizes, such as 32x1")
+    return tuple(map(int, sizes))
 
 
 def _check_policy(entry: str, policy: str) -> None:

@@ -2,12 +2,13 @@
 
 import re
 
+from asmdnn.bench.values import NAMED
 from asmdnn.bench.vocabulary import ALL_DATA_TYPES
 from asmdnn.errors import InvalidArguments, Unimplemented
-from asmdnn.types import DATA_TYPES, DataType
+from asmdnn.types import DataType
 
 TENSORS = ("src", "weights", "dst")
-BUILT = ("f32", "bf16", "f16", "s32", "s8", "u8")
+BUILT = ("f32", "bf16", "f16", "s32", "s8", "u8", "s4", "u4")
 
 
 def types_of_tensors(word: str) -> str:
@@ -40,7 +41,7 @@ def any_bias_type(word: str) -> str:
 def typed(word: str) -> dict[str, DataType]:
     """The types by tensors, of a word as `types_of_tensors` leaves it."""
     names = word.split(":")
-    return dict(zip(TENSORS, (DATA_TYPES[name] for name in names * (len(TENSORS) // len(names))), strict=True))
+    return dict(zip(TENSORS, (NAMED[name] for name in names * (len(TENSORS) // len(names))), strict=True))
 
 
 def _joined(names: list[str]) -> str:

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.types import DataType, bf16
+from asmdnn.types import DATA_TYPES, DataType, bf16, s4, u4
 
 Array = npt.NDArray[Any]
 
 TYPES = ("f32", "bf16", "f16", "s32", "s8", "u8")  # that data are made of here
+NAMED = {**DATA_TYPES, s4.name: s4, u4.name: u4}  # the types by their names
 POISON_BYTE = 0x5A
 INTEGER_KINDS = "iu"
 LARGEST_S32 = 2147483520  # of f32 numbers, as docs/reorder.md has it
@@ -24,8 +25,8 @@ def decoded(storage: Array, dtype: DataType) -> Array:
 
 
 def encoded(values: Array, dtype: DataType) -> Array:
-    """Numbers as elements of a data type: rounded to nearest even, integers saturated."""
-    stored = np.dtype(dtype.numpy)
+    """Numbers as elements of a data type: rounded to nearest even, integers saturated; of s4 and u4 as bytes."""
+    stored = np.dtype(np.int8 if dtype == s4 else dtype.numpy)
     if dtype == bf16:
         bits = np.asarray(values, np.float32).view(np.uint32)
         return ((bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)).astype(np.uint16)

@@ -66,7 +66,7 @@ def with_values(arguments: Sequence[str]) -> Iterator[str]:
 def bench(asked: ModelWords, threads: str, peers: Sequence[str], files: Mapping[str, str], budget_s: float) -> bool:
     """The rows of a number of threads; whether all answers are near."""
     words = replace(asked, texts={**asked.texts, "threads": threads})
-    net = words.load()
+    net = words.load(files=files)
     feeds = {name: data_of(name, files, *wanted) for name, wanted in net.inputs.items()}
     every = {**feeds, **{name: np.asarray(value) for name, value in words.constants.items()}}
     count = net.engine.threads

@@ -11,12 +11,12 @@ from pathlib import Path
 from asmdnn import __version__, environment
 from asmdnn.errors import AsmdnnError, InvalidArguments
 from asmdnn.isa.cpu import tiles_are_refused
-from asmdnn.isa.dot import BF16, dot_class, multiplied
+from asmdnn.isa.dot import dot_class, multiplied
 from asmdnn.isa.tiles import tile_level
 from asmdnn.jit.store import default_directory, enabled
 from asmdnn.planning.host import detected, effective_isa, executable_isas, host
 from asmdnn.runtime import threads
-from asmdnn.types import bf16, f16, f32, s8, u8
+from asmdnn.types import FLOATS, HALF_FLOATS, s8, u8
 
 CPUINFO_TIMEOUT_S = 3.0  # it takes 1.3 s, most of it for what is not asked here
 NAME_WIDTH = 18
@@ -74,10 +74,10 @@ def _products() -> str:
         isa = str(effective_isa())
     except AsmdnnError:
         return "none"
-    for src, weights in ((f32, f32), (bf16, bf16), (f16, f16), (u8, s8), (s8, s8)):
+    for src, weights in (*((x, x) for x in FLOATS), (u8, s8), (s8, s8)):
         types = multiplied(src, weights, isa)
         is_native = types.src == src and dot_class(types, isa).is_native
-        is_slow = types == BF16 and host().tuning_at(isa).products.bf16_cycles > BF16.group
+        is_slow = src in HALF_FLOATS and host().tuning_at(isa).products.bf16_cycles > types.group
         how = ("native for few rows" if is_slow else "native") if is_native else "widened"
         how = "tiles for many rows" if tile_level(types, isa) else how
         found[how].append(str(src) if src == weights != s8 else f"{src} x {weights}")

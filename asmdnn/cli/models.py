@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.network.loading import load_onnx
 from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
+from asmdnn.network.passing import is_half
 from asmdnn.primitives.core.engine import Engine
 
 HELP = """  --shape=NAME:1x3x48x320  dims of an input, where the model leaves some open; may come several times;
@@ -19,11 +21,14 @@ HELP = """  --shape=NAME:1x3x48x320  dims of an input, where the model leaves so
                            of several at once: --shapes=NAME=1x3x48x320,OTHER=1x5
   --constant=NAME:16000    data of an input that never changes, a number; may come several times
   --threads=N  --isa=LEVEL  --machine=CLASS   what it is planned for; default: this machine
-  --precision=bf16         what products may multiply where that is faster: f32 (the default), bf16, f16, fast"""
+  --precision=bf16         what products may multiply where that is faster: f32 (the default), bf16, f16, fast
+  --keep-f32=NODE,OTHER    nodes, or their results, that compute in f32 all the same
+  --max-error=0.01         keep more in f32, until outputs for the inputs are within this share of their largest value
+  --io=bf16                the type of float inputs and outputs: file (the default), f32, bf16, f16"""
 
 SUFFIX = ".onnx"
 EXAMPLE = 64  # of a dim that nobody has said
-TEXTS = ("threads", "isa", "machine", "precision")
+TEXTS = ("threads", "isa", "machine", "precision", "keep-f32", "max-error", "io")
 _DIMS = re.compile(r"[0-9]{1,9}(x[0-9]{1,9})*")
 
 
@@ -43,9 +48,9 @@ class ModelWords:
         threads = number("threads", self.texts.get("threads", "0"))
         return Engine(isa=self.texts.get("isa", ""), threads=threads, machine=self.texts.get("machine", ""))  # type: ignore[arg-type]
 
-    def load(self, fallback: str | None = None) -> Network:
-        """The network for the dims that were said, and 1 for an open dim in front.  Raises AsmdnnError for what cannot
-        be loaded."""
+    def load(self, fallback: str | None = None, files: Mapping[str, str] = MappingProxyType({})) -> Network:
+        """The network for the dims that were said, and 1 for an open dim in front.  files: of inputs, by which
+        --max-error is kept.  Raises AsmdnnError for what cannot be loaded."""
         load = partial(
             load_onnx,
             self.path,
@@ -53,9 +58,17 @@ class ModelWords:
             engine=self.engine,
             fallback=fallback,
             precision=self.texts.get("precision", "f32"),
+            io=self.texts.get("io", "file"),
+            keep_f32=[name for name in self.texts.get("keep-f32", "").split(",") if name],
         )
-        net = load(self.shapes)
-        return load(said_or_one(net, self.shapes)) if isinstance(net, OpenNetwork) else net
+        net, shapes = load(self.shapes), self.shapes
+        if isinstance(net, OpenNetwork):
+            shapes = said_or_one(net, self.shapes)
+            net = load(shapes)
+        if "max-error" not in self.texts:
+            return net
+        feeds = {name: data_of(name, files, *wanted) for name, wanted in net.inputs.items()}
+        return load(shapes, max_error=share_of("max-error", self.texts["max-error"]), feeds=feeds)
 
 
 def said_or_one(net: OpenNetwork, said: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
@@ -130,9 +143,17 @@ def data_of(name: str, files: Mapping[str, str], shape: tuple[int, ...], dtype: 
             raise InvalidArguments(
                 f"--input={name}: {files[name]} is no file of an array that numpy.save wrote"
             ) from None
-    if dtype == np.float32:
-        return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    if dtype == np.float32 or is_half(dtype):
+        return np.random.default_rng(0).standard_normal(shape).astype(dtype)
     return np.zeros(shape, dtype)
+
+
+def share_of(name: str, text: str) -> float:
+    """Raises InvalidArguments for a text that is no number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidArguments(f"--{name}={text} is no number such as 0.01") from None
 
 
 def number(name: str, text: str) -> int:

@@ -58,7 +58,7 @@ def run(arguments: Sequence[str]) -> int:
     request = read(arguments)
     if {"what", "json"} & request.flags:
         return what(request)
-    net = request.words.load(request.texts.get("fallback"))
+    net = request.words.load(request.texts.get("fallback"), request.files)
     if "check" in request.flags:
         net.check()
         print("proved: bounds, order, and that no value is overwritten before its last reader")

@@ -19,6 +19,7 @@ from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.functions.postops import MAX_POST_OPS
 from asmdnn.generators.probes.bandwidth import BandwidthSpec, ClockSpec
 from asmdnn.generators.probes.peak import PeakSpec
+from asmdnn.isa.vectors import VECTORS
 
 Families = dict[str, Callable[[], Iterable[KernelSpec]]]
 CHAIN_TENSORS = ("src_scales", "weights_scales", "bias", "dst_scales")  # that attributes bring beside the post-ops'
@@ -63,7 +64,9 @@ def executors() -> Iterator[ExecutorSpec]:
     PostOp takes several tensors; but from 17 arguments on no offset or size in an executor fits a byte, and all are
     encoded alike.
     """
-    most = max(len(conv_shape.ARGUMENTS), len(matmul_shape.ARGUMENTS)) + len(CHAIN_TENSORS) + MAX_POST_OPS
+    vectors = max(max(v.most_pixels) for v in VECTORS.values())
+    of_tiles = len(conv_shape.ARGUMENTS) + len(conv_shape.vectors_of_dst(vectors))
+    most = max(of_tiles, len(matmul_shape.ARGUMENTS)) + len(CHAIN_TENSORS) + MAX_POST_OPS
     return map(ExecutorSpec, range(1, most + 1))
 
 

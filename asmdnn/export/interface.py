@@ -15,6 +15,7 @@ from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.primitives.core.registry import kind_of
 from asmdnn.primitives.gather.description import Gather
+from asmdnn.types import DATA_TYPES, HALF_FLOATS
 
 Data = npt.NDArray[np.generic]
 BOOL = np.dtype(np.bool_)
@@ -22,7 +23,8 @@ ELEMENTS = {  # by the name that messages and headers have: type of C; the order
     "f32": "float", "f64": "double", "s8": "int8_t", "u8": "uint8_t", "s16": "int16_t", "u16": "uint16_t",
     "s32": "int32_t", "u32": "uint32_t", "s64": "int64_t", "u64": "uint64_t", "bool": "_Bool", "other": "void",
 }  # fmt: skip
-BITS = {"bf16": "uint16_t", "f16": "uint16_t", "f8_e5m2": "uint8_t", "f8_e4m3": "uint8_t"}  # as which C sees others
+WORDLESS = [t for t in DATA_TYPES.values() if t.extension or t in HALF_FLOATS]  # types that C has not
+BITS = {t.name: f"uint{t.size_bytes * 8}_t" for t in WORDLESS}  # as which it sees them
 KINDS = {"f": "f", "i": "s", "u": "u"}  # numpy's letters of numbers
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.export.image import MOST_BYTES, NOWHERE, WORD, ObjectImage, Reference
-from asmdnn.export.interface import BITS, ELEMENTS, CInterface
+from asmdnn.export.interface import BITS, ELEMENTS, WORDLESS, CInterface
 from asmdnn.generators.context import CONTEXT_WORDS, PHASE_WORDS, Context, PhaseWord
 from asmdnn.isa import cpu
 from asmdnn.isa.levels import ANY_CPU, isa_of
@@ -21,7 +21,7 @@ from asmdnn.runtime.context import FLUSHING_MXCSR, USUAL_MXCSR, PhaseTable, Phas
 from asmdnn.runtime.execution import executor_spec, kernel_cache, slots_of
 
 FORMAT: Final = 1  # that of asmdnn_runtime.c
-UNITS: Final = {"bool": 1, "bf16": 2, "f16": 2, "f8_e5m2": 1, "f8_e4m3": 1}  # bytes of others than sNN, uNN, fNN
+UNITS: Final = {"bool": 1, **{t.name: t.size_bytes for t in WORDLESS}}  # bytes of others than sNN, uNN, fNN
 Row = Sequence[int | Reference]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from struct import pack
+from types import MappingProxyType
 
 from asmdnn.isa.assembler import Label, Pointer, Register, low32, mem
 from asmdnn.isa.vector import Combine, TailLanes, Vector, ordered, spread_in_four
@@ -11,6 +12,7 @@ class Avx2(Vector):
     """ymm0-15; a tail is a vector register with the sign bits set."""
 
     bytes, count = 32, 16
+    most_pixels = MappingProxyType({1: 12, 2: 6, 3: 4})
 
     def zero(self, dst: Register) -> None:
         self.asm.VXORPS(dst, dst, dst)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from struct import pack
+from types import MappingProxyType
 
 from asmdnn.isa.assembler import Label, Pointer, Register, low32, mem
 from asmdnn.isa.vector import Combine, TailLanes, Vector, ordered, spread_in_four
@@ -12,6 +13,7 @@ class Avx512(Vector):
     """zmm0-31; a tail is a mask register; a multiply can broadcast its own memory operand."""
 
     bytes, count = 64, 32
+    most_pixels = MappingProxyType({1: 24, 2: 14, 3: 9, 4: 6})
 
     def zero(self, dst: Register) -> None:
         self.asm.VPXORD(dst, dst, dst)

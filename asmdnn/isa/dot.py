@@ -24,12 +24,10 @@ from asmdnn.isa.dot_widened import S32Dot, WidenedDot, WordsDot
 from asmdnn.isa.levels import AVX2, AVX2_VNNI, AVX512_CORE, AVX512_CORE_BF16, AVX512_CORE_VNNI, Isa, isa_of
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import VECTORS
-from asmdnn.types import DataType, IsaName, bf16, f16, f32
+from asmdnn.types import FLOATS, DataType, IsaName, f32
 
 # Beside what is defined here:
 __all__ = ["BF16", "F32", "F32_BF16", "F32_F16", "GROUP_BYTES", "S8S8", "S32", "U8S8", "Dot", "Types"]
-
-FLOATS: Final = (f32, bf16, f16)  # of src, which is widened where a level does not multiply it
 
 DOTS: Final[dict[tuple[Types, Isa], type[Dot]]] = {
     (F32, AVX2): F32Dot,

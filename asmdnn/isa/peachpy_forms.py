@@ -13,7 +13,6 @@ Hence generation shares no state with PeachPy and any number of threads may gene
 import importlib
 import importlib.util
 import inspect
-import shutil
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -51,6 +50,9 @@ def peachpy_status() -> tuple[bool, str]:
 
 def setup_command() -> str:
     """The command that gets PeachPy for this Python; the package index has no usable one."""
+    with importing():
+        import shutil
+
     found = shutil.which("asmdnn")
     is_ours = found is not None and Path(found).parent == Path(sys.executable).parent
     return "asmdnn setup" if is_ours else f"{sys.executable} -m asmdnn setup"

@@ -3,7 +3,7 @@
 A generator asks `vector_of(isa, asm)` and then speaks of registers by purpose, loads, stores, tails and multiplies.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from struct import pack
 from typing import ClassVar
@@ -52,6 +52,7 @@ class Vector(Conditions, Counted, Lanes):
 
     bytes: ClassVar[int]
     count: ClassVar[int]
+    most_pixels: ClassVar[Mapping[int, int]]  # of a convolution's tile for each number of vectors, if registers allow
 
     def __init__(self, asm: Assembler) -> None:
         self.asm = asm

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from asmdnn.network.arena import ArenaLayout, check_layout, layout_of, placed_plan
+from asmdnn.network.buffers import Weight
 from asmdnn.network.graph import Array
 from asmdnn.network.join import join
 from asmdnn.network.joined import JoinedPlan
@@ -12,7 +13,7 @@ from asmdnn.network.running import Runner, result_name
 from asmdnn.network.segments import NativeSegment, subgraph
 from asmdnn.network.state_proof import check_states
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.steps import NetworkStep, Steps, Weight
+from asmdnn.network.steps import NetworkStep, Steps
 from asmdnn.network.weights import WeightPool
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.core.engine import Engine
@@ -69,7 +70,7 @@ def compiled(graph: StaticGraph, segment: NativeSegment, engine: Engine, pool: W
         own,
         way,
         steps=tuple(steps.steps),
-        weights=steps.weights,
+        weights=steps.memory.weights,
         joined=joined,
         layout=layout,
         plan=plan,

@@ -6,6 +6,7 @@ import numpy as np
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
+from asmdnn.network.buffers import NetworkBuffers
 from asmdnn.network.descriptors import STORED, input_desc
 from asmdnn.network.graph import Array
 from asmdnn.network.operators.definition import Value
@@ -27,15 +28,13 @@ class ValuesOfIndices:
     limits: dict[str, tuple[int, int]]
     checked: dict[str, tuple[int, int]]
     given: set[str]
-    sizes: dict[str, int]
+    memory: NetworkBuffers
 
     if TYPE_CHECKING:
 
         def value(self, name: str) -> Value: ...
         def as_type(self, name: str, dtype: DataType) -> Place: ...
-        def buffer(self, name: str, desc: MemoryDesc) -> str: ...
         def reorder(self, source: Place, target: Place, name: str) -> None: ...
-        def weight(self, name: str, array: Array, desc: MemoryDesc) -> Place: ...
 
     def indices(self, name: str, limit: int, axis: int) -> Place:
         """Where integers lie that choose from `limit` elements: an input, or what numpy makes of
@@ -61,8 +60,8 @@ class ValuesOfIndices:
         source = self.integers[name]
         dims = source.desc.dims
         target = Place(f"{name} as indices", MemoryDesc(dims, s32, LETTERS[: len(dims)]))
-        if target.buffer not in self.sizes:
-            self.reorder(source, Place(self.buffer(*target), target.desc), name)
+        if target.buffer not in self.memory.sizes:
+            self.reorder(source, Place(self.memory.add(*target), target.desc), name)
         return target
 
     def look_at(self, name: str, limit: tuple[int, int]) -> None:
@@ -100,4 +99,4 @@ class ValuesOfIndices:
     def places_along(self, name: str, numbers: Array) -> Place:
         """Constant indices, of any dims."""
         dims = numbers.shape or (1,)
-        return self.weight(name, numbers, MemoryDesc(dims, s32, LETTERS[: len(dims)]))
+        return self.memory.add_weight(name, numbers, MemoryDesc(dims, s32, LETTERS[: len(dims)]))

@@ -44,15 +44,16 @@ def join(steps: Steps, outputs: Mapping[str, str]) -> JoinedPlan:
         places |= {name: View(constants.name(array)) for name, array in plan.constants.items()}
         phases += [phase.on(places) for phase in own_phases]
     tensors = tensors_of(steps, outputs)
-    scratch |= {name: size for name, size in steps.sizes.items() if name not in renamed and name not in steps.parts}
+    buffers = steps.memory
+    scratch |= {name: size for name, size in buffers.sizes.items() if name not in renamed and name not in buffers.parts}
     joined = of_one_width(phases or [nothing(1)])
     plan = Plan("network", joined, tensors, constants.arrays, scratch, tuple(outputs), per_part=tuple(per_part))
-    return JoinedPlan(plan, tuple(work.views for work in works), tuple(steps.weights), states)
+    return JoinedPlan(plan, tuple(work.views for work in works), tuple(buffers.weights), states)
 
 
 def work_of(steps: Steps, step: NetworkStep, renamed: Mapping[str, str]) -> StepWork:
     """The step where its values have got their places."""
-    views = {argument: known(steps.located(name), renamed) for argument, name in step.buffers.items()}
+    views = {argument: known(steps.memory.located(name), renamed) for argument, name in step.buffers.items()}
     return StepWork(step, alone_if_small(step.pd.plan.phases), views)
 
 
@@ -65,9 +66,7 @@ def deliver(steps: Steps, outputs: Mapping[str, str]) -> dict[str, str]:
         if value in steps.windows:
             continue
         place, wanted = steps.integers.get(value) or steps.kept(value), delivered(steps, value)
-        is_own = place.buffer not in renamed and place.buffer not in steps.parts
-        owned = is_own and steps.sizes.get(place.buffer) == wanted.size_bytes
-        if owned and place.desc == wanted:
+        if place.buffer not in renamed and steps.memory.owns(place) and place.desc == wanted:
             renamed[place.buffer] = name
         else:
             steps.reorder(place, Place(name, wanted), value)
@@ -80,14 +79,13 @@ def write_states(steps: Steps, outputs: Mapping[str, str], renamed: dict[str, st
     written = dict[str, StateWindow]()
     for name, value in outputs.items():
         window, place = steps.windows[value], steps.place(value)
-        is_own = place.buffer not in renamed and place.buffer not in steps.parts
-        owned = is_own and steps.sizes.get(place.buffer) == window.desc.size_bytes and place.desc == window.desc
+        owned = place.buffer not in renamed and steps.memory.owns(place) and place.desc == window.desc
         if owned and may_write(steps, written, place.buffer, window):
             renamed[place.buffer], written[place.buffer] = name, window
             continue
         if place.buffer in steps.graph.inputs:  # a state, perhaps, that is written before this copy
             plain = row_major(place.desc.dims)
-            inner = Place(steps.buffer(f"{value} kept", plain), plain)
+            inner = Place(steps.memory.add(f"{value} kept", plain), plain)
             steps.reorder(place, inner, value)
             place = inner
         steps.reorder(place, Place(name, window.desc), value)
@@ -104,7 +102,7 @@ def known(view: View, renamed: Mapping[str, str]) -> View:
 def tensors_of(steps: Steps, outputs: Mapping[str, str]) -> dict[str, MemoryDesc]:
     """What is passed: inputs, outputs, weights."""
     inputs = {name: input_desc(steps.value(name)) for name in steps.graph.inputs}
-    weights = {name: weight.desc for name, weight in steps.weights.items()}
+    weights = {name: weight.desc for name, weight in steps.memory.weights.items()}
     made = {name: steps.windows[value].desc if value in steps.windows else delivered(steps, value)
             for name, value in outputs.items()}  # fmt: skip
     return {**inputs, **weights, **made}

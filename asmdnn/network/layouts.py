@@ -29,17 +29,15 @@ from asmdnn.network.descriptors import channels_last, is_row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.join import deliver
-from asmdnn.network.lowering.table import lower
-from asmdnn.network.steps import BY_ITSELF, CHANNELS_LAST, LAST, PLAIN, FormatChoice, Place, Steps
+from asmdnn.network.lowering.lowering import ImageFormats
+from asmdnn.network.lowering.table import lower, lowering_of
+from asmdnn.network.steps import BY_ITSELF, CHANNELS_LAST, LAST, PLAIN, FormatChoice, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.reorder.reorder import Reorder
 
 MOST_WAYS = 4  # continued at one time
 BLOCK = 16  # channels: parts of so many are whole blocks of every format
-CHOOSES = {"Conv", "ConvTranspose", "MaxPool", "AveragePool", "Resize", "Upsample", "InstanceNormalization"}
-BLOCKED = CHOOSES | {"GlobalAveragePool", "GlobalMaxPool", "GroupNormalization", "LRN"}
-PARTS = {"Concat", "Split", "Slice"}
 Formats = tuple[tuple[str, tuple[MemoryDesc, ...], bool], ...]
 
 
@@ -101,8 +99,9 @@ class FormatSearch:
 
     def results(self, group: Group) -> list[str]:
         """Formats of its result that are worth a try if it does not lie so anyhow."""
-        is_map = group.main is None and group.x != NOTHING
-        if group.result == NOTHING or not (is_map or is_one(group.main, CHOOSES)):
+        is_map, lowering = group.main is None and group.x != NOTHING, lowering_of(group)
+        chooses = lowering is not None and lowering.formats == ImageFormats.CHOOSES
+        if group.result == NOTHING or not (is_map or chooses):
             return []
         dims, readers = self.graph.shape(group.result), self.readers.get(group.result, [])
         if len(dims) < CHANNELS_LAST:
@@ -114,21 +113,21 @@ class FormatSearch:
 
     def takes_blocks(self, group: Group) -> bool:
         """Whether a reader likes blocks of channels."""
-        node = group.main
-        if node is None or is_one(node, BLOCKED):
+        node, lowering = group.main, lowering_of(group)
+        if node is None:
             return True
-        if node.op not in PARTS:
-            return False
+        if lowering is None or lowering.formats != ImageFormats.PARTS:
+            return lowering is not None and lowering.reads_blocks
         shapes = [self.graph.shape(x) for x in (*node.outputs, *node.inputs[: None if node.op == "Concat" else 1])]
         return all(len(dims) == len(shapes[0]) > 1 and dims[1] % BLOCK == 0 for dims in shapes)
 
     def has_use_of_copy(self, group: Group) -> bool:
         """Whether another convolution reads the operand behind this one."""
-        if not is_one(group.main, {"Conv"}) or group.scale is not None:
+        if not is_convolution(group.main) or group.scale is not None:
             return False
         assert group.main is not None
         x = group.main.inputs[0]
-        others = [reader for reader in self.readers[x] if reader is not group and is_one(reader.main, {"Conv"})]
+        others = [reader for reader in self.readers[x] if reader is not group and is_convolution(reader.main)]
         return self.last[x] > self.number and bool(others)
 
     def kept(self, ways: Sequence[FormatPath]) -> list[FormatPath]:
@@ -153,7 +152,7 @@ class FormatSearch:
     def formats(self, steps: Steps) -> Formats:
         """How the live values lie, and whether each has a buffer of its own, which may become a part of another."""
         return tuple(
-            (name, tuple(place.desc for place in steps.places[name]), is_own(steps, steps.places[name][0]))
+            (name, tuple(place.desc for place in steps.places[name]), steps.memory.owns(steps.places[name][0]))
             for name in self.live(steps)
         )
 
@@ -185,8 +184,8 @@ class FormatSearch:
         return replace(way, cycles=way.cycles + cycles, by_themselves=by_themselves)
 
 
-def is_one(node: Node | None, ops: set[str]) -> bool:
-    return node is not None and not node.domain and node.op in ops
+def is_convolution(node: Node | None) -> bool:
+    return node is not None and node.key == "Conv"
 
 
 def changes(choice: FormatChoice, steps: Steps, name: str) -> bool:
@@ -195,8 +194,3 @@ def changes(choice: FormatChoice, steps: Steps, name: str) -> bool:
     return choice.copies or not (
         is_row_major(desc) if choice.result == PLAIN else desc == channels_last(desc.dims, desc.dtype)
     )
-
-
-def is_own(steps: Steps, place: Place) -> bool:
-    """Whether a value is all of a buffer that is no part of another one."""
-    return place.buffer not in steps.parts and steps.sizes.get(place.buffer) == place.desc.size_bytes

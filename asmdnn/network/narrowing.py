@@ -80,7 +80,7 @@ class Narrowing:
             elif group.result in wanted and self.is_carrier(group):
                 wanted.update(name for node in group.nodes for name in node.inputs)
         wanted = {name for name in wanted if name in self.makers and self.may_be_narrow(name)}
-        return StorageTypes(dict.fromkeys(wanted, bf16), frozenset(self.products))
+        return StorageTypes(dict.fromkeys(wanted, bf16), dict.fromkeys(self.products, bf16))
 
     def is_product(self, group: Group) -> bool:
         """Whether its main node multiplies f32 by constants, or is attention."""
@@ -132,7 +132,13 @@ class Narrowing:
         return self.cycles(Reorder(row_major(dims), row_major(dims, bf16)))
 
     def cycles(self, desc: Description) -> int:
-        return primitive_desc(desc, engine=self.steps.engine).plan.cycles
+        """Expected; of pairs of bf16 as long as the CPU class takes for them, where weights are not what takes it."""
+        pd, numbers = primitive_desc(desc, engine=self.steps.engine), self.steps.engine.tuning.products
+        if isinstance(desc, Reorder) or not multiplies_pairs(pd.implementation):
+            return pd.plan.cycles
+        dims = desc.dst.dims  # type: ignore[attr-defined]
+        rows = prod(dims) // (dims[-1] if isinstance(desc, MatMul) else dims[1])
+        return pd.plan.cycles if rows <= numbers.half_weights_rows else int(pd.plan.cycles * numbers.bf16_cycles)
 
     def description(self, group: Group) -> Description:
         """The main node in f32."""
@@ -144,6 +150,11 @@ class Narrowing:
         k, n = right[::-1] if node.get("transB", 0) else right[-2:]
         rows = prod(self.graph.shape(group.x)) // n
         return MatMul(row_major((rows, k)), any_format((k, n)), row_major((rows, n)))
+
+
+def multiplies_pairs(implementation: str) -> bool:
+    """Whether an implementation's level has VDPBF16PS, which plans count as one FMA."""
+    return bool(levels_of(BF16, implementation.rpartition(":")[2]))
 
 
 def narrow(desc: Description) -> Description:

@@ -100,7 +100,7 @@ def segments_of(
     """
     groups, refused = groups_of(graph), dict[str, str]()
     storage = storage_of(graph, groups, engine, precision)
-    groups = groups if storage.products else paired(graph, groups)
+    groups = paired(graph, groups, {*storage.products, *storage.values})
     whole = replace(segment(graph, True, groups, groups), storage=storage)
     layouts = FormatSearch(Steps(subgraph(graph, whole), engine, storage), groups)
     for group in groups:

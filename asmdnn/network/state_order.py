@@ -28,8 +28,8 @@ class StepGraph:
             self.add(self.writers(buffer), self.readers(window.now))
 
     def buffers(self, step: NetworkStep, is_output: bool) -> set[str]:
-        outputs = step.pd.plan.outputs
-        return {self.steps.located(x).buffer for name, x in step.buffers.items() if (name in outputs) is is_output}
+        outputs, memory = step.pd.plan.outputs, self.steps.memory
+        return {memory.located(x).buffer for name, x in step.buffers.items() if (name in outputs) is is_output}
 
     def readers(self, buffer: str) -> list[int]:
         return [i for i, read in enumerate(self.reads) if buffer in read]

@@ -2,13 +2,11 @@
 
 from itertools import accumulate
 
-import numpy as np
-
 from asmdnn.network.joined import JoinedPlan, StateTensors
 from asmdnn.network.touches import Touches
 from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import Phase
-from asmdnn.planning.phases import waits
+from asmdnn.planning.phases import reads_where_written, waits
 
 
 def check_states(joined: JoinedPlan) -> None:
@@ -38,9 +36,3 @@ def is_in_place(phase: Phase, state: StateTensors) -> bool:
     old = [i for i, view in enumerate(phase.arguments) if view.buffer == state.old]
     new = [i for i, view in enumerate(phase.arguments) if view.buffer == state.written]
     return len(new) == 1 and all(reads_where_written(phase, i, new[0]) for i in old)
-
-
-def reads_where_written(phase: Phase, i: int, j: int) -> bool:
-    starts = phase.arguments[i].offset_bytes == phase.arguments[j].offset_bytes
-    strides = all(strides[i] == strides[j] for _, strides in phase.repeats)
-    return starts and strides and np.array_equal(phase.records[:, 1 + i], phase.records[:, 1 + j])

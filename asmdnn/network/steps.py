@@ -10,6 +10,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.buffers import NetworkBuffers
 from asmdnn.network.descriptors import (
     any_format,
     channels_last,
@@ -27,27 +28,18 @@ from asmdnn.network.place import Place as Place
 from asmdnn.network.place import StateWindow
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.storage import AS_DECLARED, StorageTypes
-from asmdnn.network.typed_values import NARROW, TypedValues
-from asmdnn.planning.phase import View
+from asmdnn.network.typed_values import TypedValues
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import PrimitiveDesc, primitive_desc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.types import DataType, f32
+from asmdnn.types import HALF_FLOATS, DataType, f32
 
 CHANNELS_LAST = 3  # axes that a tensor has at least whose channels may lie behind its pixels
 NUMBERS = (np.float32, np.bool_, np.uint8, np.int8)
 # Types of values that kernels compute with: truths are brought to them as 1 and 0 of f32.
-
-
-@dataclass(frozen=True, eq=False)
-class Weight:
-    """A constant in the format that a primitive reads; `array` is plain, of desc's dims, and f32 for narrower types."""
-
-    desc: MemoryDesc
-    array: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +81,12 @@ BY_ITSELF = FormatChoice()
 class Steps(TypedValues, ValuesOfIndices):
     """What lowering adds to.  inputs and outputs are buffers of their own names, plain and dense.
 
-    choice: what the next step is told."""
+    memory: of buffers; choice: what the next step is told."""
 
     def __init__(self, graph: StaticGraph, engine: Engine, storage: StorageTypes = AS_DECLARED) -> None:
         self.graph, self.engine, self.storage = graph, engine, storage
         self.steps: list[NetworkStep] = []
-        self.weights: dict[str, Weight] = {}
-        self.sizes: dict[str, int] = {}  # of values' buffers, in bytes
-        self.parts: dict[str, tuple[str, int]] = {}  # buffers inside others: which, and how many bytes behind its start
+        self.memory = NetworkBuffers(graph.inputs)
         self.places: dict[str, list[Place]] = {}  # of a value: the one that it was made in, then copies
         self.choice = BY_ITSELF
         self.integers: dict[str, Place] = {}
@@ -108,14 +98,14 @@ class Steps(TypedValues, ValuesOfIndices):
         self.given = set(graph.inputs)
         for name in graph.inputs:
             value = graph.values[name]
-            if value.dtype in NUMBERS or passed_type(value.dtype) in NARROW:
+            if value.dtype in NUMBERS or passed_type(value.dtype) in HALF_FLOATS:
                 self.places[name] = [Place(name, input_desc(value))]
 
     def branch(self) -> "Steps":
         """One that goes on from here by itself."""
         other = copy(self)
         other.steps = list(self.steps)
-        other.weights, other.sizes, other.parts = dict(self.weights), dict(self.sizes), dict(self.parts)
+        other.memory = self.memory.branch()
         other.places, other.integers, other.limits = dict(self.places), dict(self.integers), dict(self.limits)
         other.given, other.integers_behind = set(self.given), dict(self.integers_behind)
         other.bounds, other.checked = dict(self.bounds), dict(self.checked)
@@ -143,10 +133,10 @@ class Steps(TypedValues, ValuesOfIndices):
             value = self.value(name)
             if value.data is None or value.dtype not in NUMBERS:
                 raise Refused(f"{name} is {value.dtype.name}, only f32 is computed with")
-            return self.weight(name, value.data, wanted or row_major(value.shape, stored(value)))
+            return self.memory.add_weight(name, value.data, wanted or row_major(value.shape, stored(value)))
         known = self.places[name]
         if wanted is None:
-            return self.as_type(name, f32) if known[0].desc.dtype in NARROW else known[0]
+            return self.as_type(name, f32) if known[0].desc.dtype in HALF_FLOATS else known[0]
         for place in known:
             if place.desc == wanted:
                 return place
@@ -155,7 +145,7 @@ class Steps(TypedValues, ValuesOfIndices):
     def plain(self, name: str, dtype: DataType | None = None) -> Place:
         """A value in row-major order, dense or a part of something dense, of a type, or else f32 or bytes."""
         for place in self.places.get(name, ()):
-            fits = place.desc.dtype not in NARROW if dtype is None else place.desc.dtype == dtype
+            fits = place.desc.dtype not in HALF_FLOATS if dtype is None else place.desc.dtype == dtype
             if fits and is_row_major(place.desc):
                 return Place(place.buffer, row_major(place.desc.dims, place.desc.dtype))
         return self.place(name, row_major(self.shape(name), dtype or stored(self.value(name))))
@@ -173,7 +163,7 @@ class Steps(TypedValues, ValuesOfIndices):
 
     def copied(self, name: str, source: Place, wanted: MemoryDesc) -> Place:
         """A reorder into a buffer of its own."""
-        target = Place(self.buffer(f"{name} as {layout_of(wanted)}", wanted), wanted)
+        target = Place(self.memory.add(f"{name} as {layout_of(wanted)}", wanted), wanted)
         self.reorder(source, target, name)
         self.places[name] = [*self.places[name], target]
         return target
@@ -182,39 +172,6 @@ class Steps(TypedValues, ValuesOfIndices):
         """A step that copies from one place to another."""
         pd = primitive_desc(Reorder(source.desc, target.desc), engine=self.engine)
         self.steps.append(NetworkStep(f"reorder {name}", pd, {"src": source.buffer, "dst": target.buffer}))
-
-    def weight(self, name: str, array: Array, desc: MemoryDesc) -> Place:
-        """A constant in a format, packed once."""
-        narrow = desc.dtype in NARROW
-        key = f"{name} as {desc.dtype} {layout_of(desc)}" if narrow else f"{name} as {layout_of(desc)}"
-        data = np.asarray(array, np.float32 if narrow else desc.dtype.numpy)
-        self.weights.setdefault(key, Weight(desc, data.reshape(desc.dims)))
-        return Place(key, desc)
-
-    def buffer(self, name: str, desc: MemoryDesc) -> str:
-        """A new buffer that holds a tensor from its base on."""
-        while name in self.sizes or name in self.weights or name in self.graph.inputs:
-            name += "'"
-        self.sizes[name] = desc.size_bytes
-        return name
-
-    def shares(self, place: Place, whole: Place, part: MemoryDesc) -> bool:
-        """Have a value lie in a part of another buffer from the start, if it is the whole of a buffer of its own, and
-        the part one piece of memory of the same format.  Whether it does."""
-        own, desc = place.buffer in self.sizes and place.buffer not in self.parts, place.desc
-        same = MemoryDesc(part.dims, part.dtype, strides=part.strides, inner_blocks=part.inner_blocks)
-        if not own or desc != same or desc.size_bytes != self.sizes[place.buffer] or whole.buffer == place.buffer:
-            return False
-        self.parts[place.buffer] = (whole.buffer, part.offset0 * part.dtype.size_bytes)
-        return True
-
-    def located(self, buffer: str) -> View:
-        """The bytes of a buffer that shares the memory of another one; of others all."""
-        view, size = View(buffer), self.sizes.get(buffer)
-        while view.buffer in self.parts:
-            outer, offset = self.parts[view.buffer]
-            view = View(outer, view.offset_bytes + offset, size)
-        return view
 
     def add(
         self,
@@ -231,13 +188,14 @@ class Steps(TypedValues, ValuesOfIndices):
         pd = primitive_desc(desc, attr, self.engine)
         plan, buffers = pd.plan, dict[str, str]()
         for argument, (name, array) in (constants or {}).items():
-            buffers[argument] = self.weight(name, array, plan.tensors[argument]).buffer
+            buffers[argument] = self.memory.add_weight(name, array, plan.tensors[argument]).buffer
         for argument, place in places.items():
             buffers[argument] = place.buffer
             if place.desc != plan.tensors[argument]:
                 raise InvalidArguments(f"{label}: {argument} lies as {place.desc}, not as {plan.tensors[argument]}")
         for argument, name in results.items():
-            made = Place(self.buffer(name or f"{argument} of {label}", plan.tensors[argument]), plan.tensors[argument])
+            wanted = plan.tensors[argument]
+            made = Place(self.memory.add(name or f"{argument} of {label}", wanted), wanted)
             buffers[argument] = made.buffer
             if name in self.graph.values:
                 self.define(name, made)

@@ -9,11 +9,11 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.sequences import items
-from asmdnn.types import DataType
+from asmdnn.types import FLOAT_NAMES, DataType
 
-WORDS = ("f32", "bf16", "f16", "fast")
+WORDS = (*FLOAT_NAMES, "fast")
 FILE = "file"
-IO_TYPES = (FILE, "f32", "bf16", "f16")
+IO_TYPES = (FILE, *FLOAT_NAMES)
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Precision:
 
 @dataclass(frozen=True, eq=False)
 class StorageTypes:
-    """values: the type of those that are not kept as they are declared; products: results of the groups that multiply
-    narrow operands."""
+    """values: the type of those that are not kept as they are declared; products: what is multiplied by the
+    groups of these results, whose operands are narrow."""
 
     values: Mapping[str, DataType] = field(default_factory=dict)
-    products: frozenset[str] = frozenset()
+    products: Mapping[str, DataType] = field(default_factory=dict)
 
 
 IN_F32, AS_DECLARED = Precision(), StorageTypes()

@@ -16,9 +16,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.shapes.formats import dense_like, of_type
-from asmdnn.types import DataType, bf16, f16, f32
-
-NARROW = (bf16, f16)
+from asmdnn.types import DataType, f32
 
 
 class TypedValues:
@@ -45,6 +43,10 @@ class TypedValues:
     def multiplies_narrow(self, name: str) -> bool:
         """Whether the product whose group makes a value is of narrow operands."""
         return name in self.storage.products
+
+    def factor_type(self, name: str) -> DataType:
+        """What the product whose group makes a value multiplies."""
+        return self.storage.products.get(name, f32)
 
     def kept(self, name: str) -> Place:
         """Where a value lies, in the type in which it was made."""

@@ -7,12 +7,12 @@ import numpy as np
 
 from asmdnn.memory import Memory
 from asmdnn.network.arrays import Array
+from asmdnn.network.buffers import Weight
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.running import PAGE_BYTES
-from asmdnn.network.steps import Weight
-from asmdnn.network.typed_values import NARROW
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reordering import reorder
+from asmdnn.types import HALF_FLOATS
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class WeightPool:
 
 def packed_bytes(weight: Weight) -> Array:
     """u8[bytes]; f32 for narrower types is rounded to the nearest."""
-    if weight.desc.dtype not in NARROW:
+    if weight.desc.dtype not in HALF_FLOATS:
         return Memory.from_numpy(weight.array, weight.desc).array.view(np.uint8)
     plain = Memory.from_numpy(weight.array, row_major(weight.desc.dims))
     return reorder(plain, weight.desc, Engine(threads=1)).array.view(np.uint8)

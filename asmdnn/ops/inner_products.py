@@ -15,7 +15,7 @@ from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine, engine_key
 from asmdnn.primitives.core.primitive import Primitive
-from asmdnn.primitives.products.inner_product import MOST_DIMS, InnerProductForward
+from asmdnn.primitives.inner_product.inner_product import MOST_DIMS, InnerProductForward
 from asmdnn.types import AccumulationMode, DataType, FpMathMode
 
 TENSORS = {"x": "src", "w": "weights", "out": "dst"}  # and what the primitive calls them

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.forking import importing
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS, MAX_NDIMS
 from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output, packed_or_plain, widened
 from asmdnn.ops.calls import ArrayCall, calls, layout_of
 from asmdnn.ops.packed import pack
 from asmdnn.ops.quantized import NOTHING, ProductRequest, attr_of, is_plain, is_typed, needs_types
-from asmdnn.ops.typed_matmul import packed_typed, typed_matmul
 from asmdnn.primitives.attributes.attr import NO_ATTR, AnyPostOp, Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.core.descriptor import primitive_desc
@@ -50,7 +50,7 @@ def matmul(
     """
     modes = fpmath_mode, accumulation_mode
     if not is_plain(dtype, scales, zero_points) or needs_types(a, b, bias, out):
-        return typed_matmul(a, b, bias, out, ProductRequest(post_ops, dtype, scales, zero_points, engine, modes))
+        return of_types(a, b, bias, out, ProductRequest(post_ops, dtype, scales, zero_points, engine, modes))
     x = a if type(a) is np.ndarray and a.dtype is F32 else as_f32("a", a)
     y, second = packed_or_plain("b", b)
     arrays: list[AnyArray] = [x, y]
@@ -72,6 +72,14 @@ def matmul(
         arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
     result = call(arrays, target)
     return result if out is None else out
+
+
+def of_types(a: Any, b: Any, bias: Any, out: Any, request: ProductRequest) -> AnyArray:
+    """The product of other types than f32, whose modules others do not import."""
+    with importing():
+        from asmdnn.ops.typed_matmul import typed_matmul
+
+    return typed_matmul(a, b, bias, out, request)
 
 
 def kept(key: tuple[Any, ...]) -> ArrayCall | None:
@@ -138,6 +146,9 @@ def pack_weights(b: Any, engine: Engine | None = None, *, fpmath_mode: FpMathMod
     s8 for u8 and s8; packed with an fpmath_mode, which may make bf16 or f16 of f32, for f32.  Raises InvalidArguments.
     """
     if is_typed(b):
+        with importing():
+            from asmdnn.ops.typed_matmul import packed_typed
+
         return packed_typed(b, engine)
     plain = b if type(b) is np.ndarray and b.dtype is F32 else as_f32("b", b)
     attr = Attr(fpmath_mode=fpmath_mode)

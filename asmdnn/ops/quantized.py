@@ -18,10 +18,10 @@ from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.primitive import Primitive
-from asmdnn.types import DATA_TYPES, AccumulationMode, DataType, FpMathMode, bf16, f16, f32, s32
+from asmdnn.types import DATA_TYPES, HALF_FLOATS, AccumulationMode, DataType, FpMathMode, f32, s32
 
-TYPED = frozenset(("float16", "bfloat16", "int8", "uint8", "f16", "bf16", "s8", "u8", "s4", "u4"))  # numpy's and ours
-ROUNDED = (bf16, f16)  # what an fpmath_mode makes of f32 weights
+OF_HALVES = (name for t in HALF_FLOATS for name in (t.name, t.extension or np.dtype(t.numpy).name))
+TYPED = frozenset((*OF_HALVES, "int8", "uint8", "s8", "u8", "s4", "u4"))  # numpy's names and ours
 Modes = tuple[FpMathMode, AccumulationMode]
 STRICT: Modes = ("strict", "strict")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -41,7 +41,7 @@ def needs_types(x: Any, w: Any, *others: Any) -> bool:
     are.  others: bias and destination, or None."""
     if not is_typed(w):
         return is_typed(x)
-    is_rounded = type(w) is Memory and bool(w.desc.inner_blocks) and w.desc.dtype in ROUNDED
+    is_rounded = type(w) is Memory and bool(w.desc.inner_blocks) and w.desc.dtype in HALF_FLOATS
     return not is_rounded or not all(is_f32(other) for other in (x, *others) if other is not None)
 
 
@@ -87,7 +87,7 @@ class Arguments:
     """Arrays by the names that callers know, and what primitives call them.
 
     weights: which of them may have several scales, `count` of them, one for each of the `many`; these are the dims of
-    `mask`.
+    `mask`.  depth: k, of which groups may have rows of scales; 0: they may not.
     """
 
     tensors: Mapping[str, str]
@@ -95,6 +95,7 @@ class Arguments:
     many: str
     count: int
     mask: int
+    depth: int = 0
 
     def check(self, request: ProductRequest) -> None:
         """Raise InvalidArguments for scales and zero points of what has none, or of wrong sizes."""
@@ -120,11 +121,39 @@ class Arguments:
         if values.dtype.kind not in ("iuf" if of_scales else INTEGERS):
             whole = "" if of_scales else "whole "
             raise InvalidArguments(f"{kind}[{name!r}] must be {whole}numbers, not {shown(value)}")
-        count = self.count if of_scales and name == self.weights else 1
+        may_be_many = name == self.weights and (of_scales or self.depth)
+        count, dtype = self.count if may_be_many else 1, np.float32 if of_scales else np.int32
+        if may_be_many and self.depth and values.ndim == 2 and len(values) > 1:
+            self.check_groups(f"{kind}[{name!r}]", values.shape)
+            return allocated(np.ascontiguousarray, values, dtype)
         if values.size not in (1, count):
             most = f", or {count} for the {self.many}" if count > 1 else ""
             raise InvalidArguments(f"{kind}[{name!r}] has {values.size} elements, it must have 1{most}")
-        return allocated(np.ascontiguousarray, values.reshape(-1), np.float32 if of_scales else np.int32)
+        return allocated(np.ascontiguousarray, values.reshape(-1), dtype)
+
+    def check_groups(self, what: str, shape: tuple[int, ...]) -> None:
+        """Raise InvalidArguments for rows that are not of groups of k, or not of all columns."""
+        rows, columns = shape
+        if self.depth % rows:
+            raise InvalidArguments(f"{what} has {rows} rows, which do not divide k, {self.depth}, into groups")
+        if columns != self.count:
+            raise InvalidArguments(f"{what} has {columns} columns, it must have {self.count} for the {self.many}")
+
+    def mask_of(self, values: AnyArray) -> int:
+        """Of one number, of one for each of the many, or of rows of these."""
+        of_groups = self.mask | self.mask >> 1
+        return of_groups if values.ndim > 1 else self.mask * (values.size > 1)
+
+    def groups(self, *found: Mapping[str, AnyArray]) -> dict[str, tuple[int, int]]:
+        """The sizes of groups of weights.  Raises InvalidArguments for scales and zero points of different ones."""
+        rows = {len(values) for vectors in found for values in vectors.values() if values.ndim > 1}
+        if len(rows) > 1:
+            raise InvalidArguments(
+                f"scales and zero_points of {self.weights!r} have {' and '.join(map(str, sorted(rows)))} rows: "
+                "groups of k share both"
+            )
+        sizes = [(self.depth // count, 1) for count in rows]
+        return {self.tensors[self.weights]: sizes[0]} if sizes else {}
 
 
 def execute(desc: Description, memories: Mapping[str, Memory], arguments: Arguments, request: ProductRequest) -> None:
@@ -133,17 +162,22 @@ def execute(desc: Description, memories: Mapping[str, Memory], arguments: Argume
     points = arguments.vectors("zero_points", request.zero_points)
     for x in points:
         dtype = getattr(desc, arguments.tensors[x]).dtype
-        if dtype not in WITH_ZERO_POINTS:
+        if dtype not in WITH_ZERO_POINTS and dtype.in_a_byte == 1:
             raise Unimplemented(f"zero points are for integers, and {x} is {dtype}: leave them out")
     attr = attr_of(
         chain_of(request.post_ops),
         request.modes,
-        scales={arguments.tensors[x]: arguments.mask * (values.size > 1) for x, values in scales.items()},
-        zero_points={arguments.tensors[x]: 0 for x in points},
+        scales={arguments.tensors[x]: arguments.mask_of(values) for x, values in scales.items()},
+        zero_points={arguments.tensors[x]: arguments.mask_of(values) for x, values in points.items()},
+        groups=arguments.groups(scales, points),
     )
     pd = primitive_desc(desc, attr, request.engine)
-    passed = {f"{arguments.tensors[x]}_scales": Memory.from_array(values) for x, values in scales.items()}
-    passed |= {f"{arguments.tensors[x]}_zero_points": Memory.from_array(values) for x, values in points.items()}
+    kinds = {"scales": scales, "zero_points": points}
+    passed = {
+        f"{arguments.tensors[x]}_{kind}": Memory.from_array(values.reshape(-1))
+        for kind, vectors in kinds.items()
+        for x, values in vectors.items()
+    }
     run: Callable[..., None] = Primitive(pd).execute
     run(**memories, **passed, **attr.data())
 

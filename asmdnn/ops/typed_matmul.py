@@ -33,8 +33,8 @@ def typed_matmul(a: Any, b: Any, bias: Any, out: Any, request: ProductRequest) -
     memories = {name: memory_of(name, x, ndim) for name, x in given.items()}
     if bias is not None:
         memories["bias"] = memory_of("bias", typed("bias", bias), ndim)
-    columns = memories["weights"].desc.dims[-1]
-    arguments = Arguments(TENSORS, "b", "columns of b", columns, 1 << ndim - 1)
+    *_, depth, columns = memories["weights"].desc.dims
+    arguments = Arguments(TENSORS, "b", "columns of b", columns, 1 << ndim - 1, depth)
     arguments.check(request)
     check_typed_output(out, request)
     result: AnyArray = out

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.phase import NOTHING, Int64, Phase, Repeat
 
 
@@ -50,3 +51,29 @@ def waits(phases: Sequence[Phase]) -> list[bool]:
         only_alone = phase.alone and (only_alone or meets or before is None)
         found.append(meets)
     return found
+
+
+def reads_where_written(phase: Phase, i: int, j: int) -> bool:
+    """Whether each record reads argument i, and has it at the same place as argument j, which it writes."""
+    starts = phase.arguments[i].offset_bytes == phase.arguments[j].offset_bytes
+    strides = all(strides[i] == strides[j] for _, strides in phase.repeats)
+    same = starts and strides and np.array_equal(phase.records[:, 1 + i], phase.records[:, 1 + j])
+    return same and all(reads(spec, i) for spec in phase.kernels)
+
+
+def reads(spec: KernelSpec, argument: int) -> bool:
+    """Whether a kernel claims to: those that leave partial sums in a result do not read what is added in the end."""
+    footprint = spec.footprint()
+    return footprint is not None and any(read.argument == argument for read in footprint.reads)
+
+
+def gives_way(phases: Sequence[Phase], name: str, output: str) -> bool:
+    """Whether an input of an output's descriptor is read where and when the output is written: each record of a phase
+    that has one of them reads it, and writes the same place.  So no record reads what another one has written."""
+    for phase in phases:
+        old, new = ([i for i, view in enumerate(phase.arguments) if view.buffer == x] for x in (name, output))
+        if len(old) != len(new) or len(old) > 1:
+            return False
+        if old and not reads_where_written(phase, old[0], new[0]):
+            return False
+    return True

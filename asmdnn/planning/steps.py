@@ -54,5 +54,12 @@ def group_of(steps: Sequence[StepRecords]) -> Phase:
     return Phase(tuple(kernels), views, together, cycles, groups=np.array([0, len(together)]))
 
 
+def widened(step: StepRecords, arguments: int) -> StepRecords:
+    """The same with so many arguments, of which the last ones are nothing."""
+    more = arguments - len(step.views)
+    records = np.pad(step.records, ((0, 0), (0, more)))
+    return StepRecords(step.kernels, records, step.cycles, (*step.views, *[NOTHING] * more))
+
+
 def shifted(spec: KernelSpec, first: int) -> KernelSpec:
     return ShiftedSpec(spec, first) if first else spec

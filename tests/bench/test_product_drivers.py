@@ -47,6 +47,7 @@ def passed(records: list[dict[str, Any]], count: int) -> None:
         "--matmul --stag=ab --wtag=ba --bia_dt=f32 --bia_mask=3 --attr-post-ops=sum:0.5+relu:0.1 16x8:8x4",
         "--ip --dir=BWD_WB --stag=acdb --mb=3 ic16ih3oc24",
         "--gemm --transa=T --transb=T --alpha=0.5 --beta=2 --pack=ab 16x8:8x4",
+        "--matmul --dt=f32:s4:f32 --attr-scales=wei:per_ocic:f32:32x1 --attr-zero-points=wei:per_oc:s8 6x64:64x4",
         "--matmul --attr-scales=src:common:2+wei:per_oc+dst:3 --attr-scratchpad=user --attr-denormals=keep 6x8:8x4",
         "--conv --attr-scales=wei:1+dst:per_oc:2 ic16ih3oc24kh1",
         "--matmul --dt=u8:s8:bf16 --bia_dt=s32 --attr-zero-points=src:common:3+dst:common:-2 6x8:8x4",
@@ -313,3 +314,30 @@ def test_a_missing_mkl_is_one_line_that_names_the_extra(monkeypatch: pytest.Monk
     assert done.stderr.startswith("asmdnn: --peer=mkl: no MKL library")
     assert "pip install 'asmdnn[mkl]', or point MKL_LIB at a libmkl_rt.so" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.isa("avx2")
+def test_weights_of_4_bits(capsys: pytest.CaptureFixture[str]) -> None:
+    """By groups, by columns, with one scale and without; zero points likewise; panels and plain weights."""
+    words = ("--matmul", QUICK, "--dt=f32:s4:f32,bf16:u4:f32")
+    groups = run(capsys, *words, "--attr-scales=wei:per_ocic:f32:32x1",
+                 "--attr-zero-points=,wei:per_ocic:s8:32x1,wei:per_oc:s32,wei:common:1", "1x64:64x34", "5x64:64x16",
+                 )  # fmt: skip
+    assert groups[0] == 0
+    passed(groups[1], 16)
+    plain = run(capsys, *words, "--wtag=any,ab,ba", "--attr-scales=,wei:per_oc,wei:common:2",
+                "--attr-zero-points=,wei:per_oc:u4", "3x48:48x22")  # fmt: skip
+    assert plain[0] == 0
+    passed(plain[1], 36)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("--matmul --attr-scales=wei:per_ocic:f32:32 2x64:64x4", "has 'wei:per_ocic:f32:32': groups are two sizes"),
+        ("--matmul --attr-scales=wei:per_ocic:f32:0x1 2x64:64x4", "has 'wei:per_ocic:f32:0x1': groups are two sizes"),
+    ],
+)
+def test_groups_that_are_none(words: str, says: str) -> None:
+    with pytest.raises(InvalidArguments, match=says):
+        read(words)

@@ -246,3 +246,16 @@ def test_a_state_of_another_width_in_one_step(capsys: pytest.CaptureFixture[str]
     assert [record["reason"] for record in records if record["status"] != "passed"] == []
     _, (several, gru) = run(capsys, "--rnn", "--alg=VANILLA_LSTM", "t2sic7dhc19", "--alg=LBR_GRU", "t1sic7dhc19")
     assert "sic7 differs from dic19" in several["reason"] and "sic7 differs from dic19" in gru["reason"]
+
+
+@pytest.mark.isa("avx2")
+def test_types(capsys: pytest.CaptureFixture[str]) -> None:
+    """bf16 and f16 of every cell; bytes of LSTM and GRU, with states and results of f32."""
+    status, records = run(capsys, "--rnn", EVERY_CELL, "--cfg=bf16,f16,bf16f32", "--max-ms-per-prb=1", "t3mb3sic9")
+    assert (status, {record["status"] for record in records}, len(records)) == (0, {"passed"}, 12)
+    cfg = "--cfg=u8u8u8u8,u8u8u8f32,f32u8f32u8,f32u8f32f32"
+    algs = "--alg=VANILLA_LSTM,VANILLA_GRU"
+    status, records = run(capsys, "--rnn", algs, cfg, "--max-ms-per-prb=1", "t3mb3sic9", "t2mb1sic16slc5")
+    assert (status, {record["status"] for record in records}, len(records)) == (0, {"passed"}, 16)
+    case = read("--rnn --cfg=u8u8u8u8 --alg=LBR_GRU sic9")[-1]
+    assert "--cfg=u8u8u8u8 is of VANILLA_LSTM and VANILLA_GRU, inference" in case.driver.work(case)

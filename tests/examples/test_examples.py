@@ -17,9 +17,11 @@ from examples import (
     ocr,
     own_activation,
     page_orientation,
+    quantize,
     sentences,
     train_digits,
     voice_activity,
+    write_text,
 )
 
 ENGINE = dnn.Engine(threads=1)
@@ -148,6 +150,19 @@ def test_digits_are_learned() -> None:
     assert train_digits.accuracy(ENGINE, step, images[1500:], targets[1500:]) >= 0.97
 
 
+def test_a_text_is_learned() -> None:
+    """Without a download; what is written has the start, the length and the alphabet that were asked for."""
+    text = write_text.Text("the cat sat on the mat, " * 50)
+    step = write_text.step_of(ENGINE, len(text.alphabet), 60)
+    losses = write_text.trained(step, text, 60)
+    assert step.is_native
+    assert losses[-1] < losses[0] / 4
+    found = write_text.written(ENGINE, step, text, "the cat", 17)
+    assert found.startswith("the cat")
+    assert len(found) == 24
+    assert {*found} <= {*text.alphabet}
+
+
 def test_an_activation_of_ones_own_is_in_the_kernel() -> None:
     net = own_activation.network(ENGINE)
     assert "Conv 'conv' + PythonMap" in net.explain()
@@ -173,3 +188,21 @@ def test_a_model_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setattr(models, "KEPT", tmp_path)
     with pytest.raises(models.MissingModel, match="downloads it"):
         models.file("magika", "model.onnx")
+
+
+def test_a_quantised_recogniser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two lines in three precisions; the file answers as the network does."""
+    needs("rapidocr-onnxruntime")
+    needs("scikit-image")
+    monkeypatch.setattr(quantize, "TIMING_S", 0.01)
+    lines = sorted(quantize.lines_of_page(ENGINE), key=lambda x: x.shape[3])[-2:]
+    recogniser = quantize.Recogniser(lines, ENGINE)
+    f32, bf16, int8 = recogniser.readings()
+    assert f32.error == 0 and f32.agrees_with(f32) == 2
+    assert bf16.error < 0.01 and int8.error < 0.2
+    before, after = recogniser.quantized.file_bytes
+    assert after < 0.4 * before
+    assert len(quantize.rows([f32, bf16, int8])) == 3
+    recogniser.quantized.save(tmp_path / "int8.onnx")
+    again = dnn.load_onnx(tmp_path / "int8.onnx", engine=ENGINE)
+    assert np.array_equal(again(lines[0]), dnn.load_onnx(recogniser.quantized.data, engine=ENGINE)(lines[0]))

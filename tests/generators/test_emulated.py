@@ -62,7 +62,7 @@ def test_nan_stays_and_padding_is_zero_whatever_the_source_holds(spec: ConvTileS
     nothing = np.full(len(src.before) // 4, np.nan, np.float32).view(np.uint8)
     after = emulate(code_of(spec).data, spec.frame, {**buffers, "src": replace(src, before=nothing)}).after
     stored = after["dst"].view(np.float32)
-    padding = [(dst.pointer_bytes + at) // 4 for at in padding_of_dst(spec)]
+    padding = [(dst.pointer_bytes + at) // 4 for _, at in padding_of_dst(spec)]
     real = dst.written[::4].copy()
     real[padding] = False
     assert not stored[padding].any()

@@ -40,6 +40,19 @@ def test_beside_a_peer(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "onnxruntime differs by" in capsys.readouterr().out
 
 
+def test_words_of_precision(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each reaches the network: types of ends, nodes that stay f32, and the error for the inputs."""
+    x = random(1, 3, 6, 7).astype(np.float16)
+    np.save(tmp_path / "x.npy", x)
+    words = ["--shape=x:1x3x6x7", "--constant=s:2", "--threads=1", "--precision=bf16", "--keep-f32=first"]
+    assert main(["run", *words, "--io=f16", f"--input=x:{tmp_path}/x.npy", "--max-error=0.01", model]) == 0
+    assert "y float16 1x8x6x7 from" in capsys.readouterr().out
+    assert main(["run", *words, "--max-error=1e-12", model]) == 2
+    assert "max_error=1e-12 is not reachable" in capsys.readouterr().err
+    assert main(["run", *words, "--keep-f32=frist", model]) == 2
+    assert "keep_f32 has 'frist', which no node is called" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -50,6 +63,8 @@ def test_beside_a_peer(model: str, capsys: pytest.CaptureFixture[str]) -> None:
         ["--threads=many"],
         ["--input=x:nothing.npy"],
         ["--peer=z"],
+        ["--io=int8"],
+        ["--max-error=small"],
         ["--json"],
     ],
 )

@@ -171,3 +171,42 @@ def test_words_that_are_none(said: dict[str, Any], words: str) -> None:
     g, outputs = images()
     with pytest.raises(InvalidArguments, match=words):
         g.compile(engine=engine(isa=BF16), **said, **outputs)
+
+
+def mobile() -> tuple[dnn.Graph, dict[str, Any]]:
+    """Pairs of a 1x1 and a depthwise convolution in large planes, and one row by a matrix behind them."""
+    g = dnn.Graph("mobile")
+    x = g.input("x", (1, 16, 112, 112))
+    for i in range(2):
+        wide = g.apply("Relu", g.apply("Conv", x, random(96, 16, 1, 1), name=f"wide {i}"))
+        deep = g.apply("Relu", g.apply("Conv", wide, random(96, 1, 3, 3), pads=(1,) * 4, group=96, name=f"deep {i}"))
+        x = g.apply("Conv", deep, random(16, 96, 1, 1), name=f"thin {i}")
+    rows = g.apply("Flatten", g.apply("GlobalAveragePool", g.apply("Conv", x, random(1280, 16, 1, 1), name="last")))
+    return g, {"y": g.apply("Gemm", rows, random(1280, 1000), name="head")}
+
+
+def test_a_cpu_that_multiplies_pairs_slowly_stores_weights_of_single_rows() -> None:
+    """Of what waits for weights bf16 is half the bytes; other products stay f32, and pairs stay pairs."""
+    g, outputs = mobile()
+    machine = dnn.Engine(isa=BF16, machine="sapphire_rapids", threads=1)
+    net, wide = (g.compile(engine=machine, precision=word, **outputs) for word in ("bf16", "f32"))
+    src = types(net, "src")
+    assert {name: dtype for name, dtype in src.items() if dtype == "bf16"} == {"head": "bf16"}
+    assert [step.pd.implementation for step in wide.segments[0].steps].count("strips+direct+depthwise:avx512_core") == 2  # type: ignore[union-attr]
+    names = [[step.pd.implementation for step in one.segments[0].steps] for one in (net, wide)]  # type: ignore[union-attr]
+    assert names[0][:-2] == names[1][:-2]  # all but the mean and the product of its row
+    assert expected(net) < expected(wide)
+
+
+def expected(net: dnn.Network) -> int:
+    """Cycles of all primitives."""
+    return sum(step.pd.plan.cycles for step in net.segments[0].steps)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("machine", ["zen4", "zen5", "sapphire_rapids"])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_expected_cycles_are_never_more_than_those_of_f32(name: str, machine: str) -> None:
+    g, outputs = GRAPHS[name]()
+    engine = dnn.Engine(isa=BF16, machine=machine, threads=1)  # type: ignore[arg-type]
+    net, wide = (g.compile(engine=engine, precision=word, **outputs) for word in ("bf16", "f32"))
+    assert expected(net) <= expected(wide)

@@ -167,3 +167,81 @@ def test_operators_on_integers_without_their_inputs(op: str, domain: str, count:
     y = f.node(op, *["x"] * count, domain=domain)
     with pytest.raises(AsmdnnError, match=f"{op} t0.*has {count} inputs"):
         dnn.load_onnx(f.model(y), engine=engine())
+
+
+def answer_of(data: bytes, feeds: dict[str, Any]) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"]).run(None, feeds)[0]
+
+
+@pytest.mark.parametrize("unidirectional", [0, 1])
+@pytest.mark.parametrize("by_column", [False, True])
+def test_attention_of_integers(unidirectional: int, by_column: bool) -> None:
+    """QAttention's product is of integers; the rest is that of Attention."""
+    f = File()
+    sx, zx = f.scale(0.03), f.zero(120)
+    scales = f.random.uniform(0.001, 0.003, 96).astype(np.float32) if by_column else np.float32(0.002)
+    points = np.zeros(96, np.int8) if by_column else np.int8(0)
+    y = f.node(
+        "QAttention", f.node("QuantizeLinear", "x", sx, zx), f.bytes(32, 96), f.constant(random_bias(f, 96)), sx,
+        f.constant(scales), "", zx, f.constant(points), domain=MICROSOFT, num_heads=4, unidirectional=unidirectional,
+    )  # fmt: skip
+    data = f.model(y, (2, 7, 32), onnx.TensorProto.FLOAT)
+    net = dnn.load_onnx(data, engine=engine())
+    x = f.random.standard_normal((2, 7, 32)).astype(np.float32)
+    wanted = answer_of(data, {"x": x})
+    assert net.refused == {}
+    assert any(str(step.pd.plan.tensors.get("weights", "")).startswith("s8") for step in net.segments[0].steps)  # type: ignore[union-attr]
+    np.testing.assert_allclose(net(x), wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
+
+
+def random_bias(f: File, size: int) -> Any:
+    return (f.random.standard_normal(size) * 0.1).astype(np.float32)
+
+
+def test_means_and_choices_of_integers() -> None:
+    """QLinearReduceMean and QLinearWhere, which onnxruntime has no kernel for everywhere: the definitions."""
+    f = File()
+    s1, z1, s2, z2 = f.scale(0.05), f.zero(100), f.scale(0.03), f.zero(90)
+    x = f.node("QuantizeLinear", "x", s1, z1)
+    small = f.node("QLinearReduceMean", x, s1, z1, s2, z2, domain=MICROSOFT, axes=[2, 3], keepdims=1)
+    chosen = f.constant(np.arange(3).reshape(1, 3, 1, 1) != 1)
+    y = f.node("QLinearWhere", chosen, small, s2, z2, x, s1, z1, s2, z2, domain=MICROSOFT)
+    net = dnn.load_onnx(f.model(y), engine=engine())
+    assert net.refused == {}
+    data = f.random.standard_normal((1, 3, 10, 10)).astype(np.float32)
+    bytes_of_x = np.clip(np.rint(data / np.float32(0.05)) + 100, 0, 255)
+    mean = np.clip(np.rint((bytes_of_x - 100).mean(axis=(2, 3), keepdims=True) * 0.05 / 0.03) + 90, 0, 255)
+    other = np.clip(np.rint((bytes_of_x - 100) * 0.05 / 0.03) + 90, 0, 255)
+    wanted = np.where(np.arange(3).reshape(1, 3, 1, 1) != 1, mean, other)
+    assert np.abs(net(data).astype(int) - wanted).max() <= 1
+
+
+def test_embeddings_of_integers() -> None:
+    """QEmbedLayerNormalization: rows of bytes, and scale and shift of the norm."""
+    f, values = File(), onnx.helper.make_tensor_value_info
+    tables = [f.random.integers(0, 256, dims).astype(np.uint8) for dims in ((50, 16), (9, 16), (16,), (16,))]
+    words, places, gain, shift = map(f.constant, tables)
+    scales = [f.scale(number) for number in (0.02, 0.03, 0.01, 0.005)]
+    zeros = [f.zero(number) for number in (128, 120, 3, 125)]
+    y = f.node(
+        "QEmbedLayerNormalization", "ids", "", words, places, "", gain, shift, "", *scales[:2], "", *scales[2:],
+        *zeros[:2], "", *zeros[2:], domain=MICROSOFT, epsilon=1e-6,
+    )  # fmt: skip
+    f.nodes[-1].output.append("mask")
+    given = [values("ids", onnx.TensorProto.INT32, (2, 9))]
+    graph = onnx.helper.make_graph(f.nodes, "file", given, [values(y, onnx.TensorProto.FLOAT, None)], f.constants)
+    opsets = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid(MICROSOFT, 1)]
+    data = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    ids = f.random.integers(0, 50, (2, 9)).astype(np.int32)
+    net = dnn.load_onnx(data, engine=engine())
+    floats = [
+        scale * (table.astype(np.float64) - zero)
+        for table, scale, zero in zip(tables, (0.02, 0.03, 0.01, 0.005), (128, 120, 3, 125), strict=True)
+    ]
+    x = floats[0][ids] + floats[1]
+    centred = x - x.mean(-1, keepdims=True)
+    wanted = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-6) * floats[2] + floats[3]
+    assert net.refused == {}
+    np.testing.assert_allclose(net(ids), wanted, rtol=0, atol=2e-6 * np.abs(wanted).max())

@@ -154,6 +154,16 @@ def test_steps_are_those_of_torch(name: str) -> None:
         np.testing.assert_allclose(step.parameters[parameter], tensor.detach().numpy(), rtol=1e-3, atol=1e-4)
 
 
+def test_updates_are_written_by_the_products_that_make_gradients() -> None:
+    """No copy of a parameter or moment at the end, and no gradient in memory."""
+    for optimizer, behind in ((optim.SGD(0.3), ""), (optim.SGD(0.1, momentum=0.9), "momentum of ")):
+        step = step_of(optimizer)
+        lines = step.explain().splitlines()
+        assert not [line for line in lines if "reorder" in line and "is written" in line]
+        assert sum("MatMul 'gradient" in line and "+ PythonMap" in line for line in lines) == 2
+        assert all(f"{behind}{name} is written" in lines[1] for name in ("w0", "w1"))
+
+
 def test_gradients_are_clipped_by_their_common_norm() -> None:
     step, given = step_of(optim.SGD(0.3), clip_norm=0.25), feeds()
     losses, expected = in_f64(sgd(0.3), clip=0.25)

@@ -11,7 +11,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.planning.codec import decode_plan, encode_plan
-from asmdnn.primitives.convolution.pairs.plan import every_height, prepared
+from asmdnn.primitives.convolution.pairs.plan import every_height, plan_strips, prepared, takes_strips
 from tests.primitives.guarded import in_child
 from tests.primitives.tensors import assert_within, holding, read
 from tests.primitives.test_guard_pages import run_guarded
@@ -277,3 +277,12 @@ def test_what_takes_no_depthwise_post_op_says_so() -> None:
             dnn.Depthwise(dnn.MemoryDesc(weights, dnn.f32, "any"))
     with pytest.raises(dnn.InvalidArguments, match=r"Depthwise\.strides must be two integers from 1"):
         replace(pair, stride=(0, 1)).depthwise()
+
+
+@pytest.mark.parametrize("stride", [(1, 1), (2, 2), (3, 3)])
+@pytest.mark.parametrize("size", [7, 20, 56, 96])
+def test_what_takes_strips_is_known_without_their_plan(planned_isa: str, size: int, stride: tuple[int, int]) -> None:
+    """A network asks before it plans: both answers are the same, of images that lie in L2 and of larger ones."""
+    pair = Pair(1, 24, 72, size, size, kernel=(2, 2), stride=stride, padding=(0, 0))
+    request = pair.desc(), pair.attr(), engine_of(planned_isa)
+    assert takes_strips(*request) == (not isinstance(plan_strips(*request), dnn.Refusal))

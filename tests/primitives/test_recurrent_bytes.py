@@ -134,7 +134,7 @@ def test_arrays() -> None:
     data = data_of(desc)
     src = data["src_layer"].astype(np.uint8)
     weights: Any = {name: data[name].astype(np.int8) for name in PRODUCTS} | {"bias": data["bias"]}
-    words = {"rnn_data_qparams": DATA, "rnn_weights_qparams": list(desc.rnn_weights_qparams)}
+    words = {"rnn_data_qparams": DATA, "rnn_weights_qparams": np.array(desc.rnn_weights_qparams)}
     state = data["src_iter"].astype(np.uint8), data["src_iter_c"]
     dst, h, c = dnn.ops.lstm(src, weights, *state, **words)
     assert (dst.dtype, h.dtype, c.dtype) == (np.uint8, np.uint8, np.float32)
@@ -169,6 +169,9 @@ def test_refusals(change: dict[str, Any], says: str) -> None:
         ({"rnn_weights_qparams": (1.0,) * 4}, "rnn_weights_qparams has 4 scales: it has 1, or 32, of every gate"),
         ({"rnn_weights_qparams": (-1.0,)}, "rnn_weights_qparams has the scale -1.0 at 0: scales are above 0"),
         ({"rnn_weights_qparams": (float("inf"),)}, "rnn_weights_qparams has the scale inf at 0"),
+        ({"rnn_weights_qparams": (10**400,)}, "rnn_weights_qparams has the scale 1000"),
+        ({"rnn_weights_qparams": (1e-30,)}, "rnn_weights_qparams has the scale 1e-30 at 0: scales are above 0, from"),
+        ({"rnn_data_qparams": (10**400, 0)}, "rnn_data_qparams must be a scale above 0"),
         ({"rnn_weights_qparams": 7}, "rnn_weights_qparams must be scales, not 7"),
     ],
 )

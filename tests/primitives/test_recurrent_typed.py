@@ -108,8 +108,8 @@ def test_every_number_of_threads_gives_the_same_bits(kind: type) -> None:
     ("change", "says"),
     [
         ({"weights_iter": dnn.f32}, "weights_iter is f32, weights_layer bf16: all weights have one type"),
-        ({"weights_layer": dnn.u8, "weights_iter": dnn.u8}, "weights_layer is u8, beside f32, bf16 and f16 nothing"),
-        ({"src_layer": dnn.s32}, "src_layer is s32, beside f32, bf16 and f16 nothing is implemented"),
+        ({"weights_layer": dnn.u8, "weights_iter": dnn.u8}, "weights_layer is u8, only f32, bf16, f16"),
+        ({"src_layer": dnn.s32}, "src_layer is s32, only f32, bf16, f16 are implemented"),
     ],
 )
 def test_refusals(change: dict[str, dnn.DataType], says: str) -> None:

@@ -114,6 +114,59 @@ def test_weights_that_a_reorder_packs() -> None:
     plain.check(memories["dst"].numpy())
 
 
+class Masked(WeightOnly):
+    """Scales and zero points of these masks, None for none; groups where a mask is 3."""
+
+    def __init__(self, weights: dnn.DataType, scales: int | None, points: int | None, layout: str) -> None:
+        super().__init__((3, 96, 42, 32), weights, dnn.f32, points is not None)
+        self.masks, self.layout = (scales, points), layout
+        self.scales = np.ones((1, 1), np.float32) if scales is None else self.part(self.scales, scales)
+        self.points = None if points is None or self.points is None else self.part(self.points, points)
+
+    def part(self, table: Any, mask: int) -> Any:
+        return table if mask == 3 else table[:1] if mask == 2 else table[:1, :1]
+
+    def attr(self, *post_ops: Any) -> dnn.Attr:
+        scales, points = ({} if mask is None else {"weights": mask} for mask in self.masks)
+        groups = {"weights": (self.group, 1)} if 3 in self.masks else {}
+        return dnn.Attr(post_ops, scales=scales, zero_points=points, groups=groups)
+
+    @property
+    def desc(self) -> dnn.MatMul:
+        weights = dnn.MemoryDesc((self.k, self.n), self.weights, self.layout)
+        return super().desc.with_formats({"weights": weights})
+
+    def memories(self, pd: dnn.PrimitiveDesc) -> dict[str, dnn.Memory]:
+        found = super().memories(pd)
+        return {name: memory for name, memory in found.items() if name in pd.plan.tensors}
+
+    def check(self, dst: Any) -> None:
+        dims = self.k // self.group, self.n
+        self.scales = np.broadcast_to(self.scales, dims)
+        self.points = None if self.points is None else np.broadcast_to(self.points, dims)
+        super().check(dst)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("masks", [(None, None), (0, 0), (2, None), (2, 2), (None, 2), (2, 0), (3, 0), (3, 2), (2, 3)])
+@pytest.mark.parametrize("weights", [dnn.s4, dnn.u4])
+def test_masks_without_groups(weights: dnn.DataType, masks: tuple[int | None, int | None]) -> None:
+    """One for all, one for each column, or by groups, each as it is; weights in panels, and plain ones packed."""
+    for layout in ("any", "ab", "ba"):
+        one = Masked(weights, *masks, layout)
+        pd = dnn.primitive_desc(one.desc, one.attr(dnn.Eltwise("relu")), dnn.Engine(isa="avx2", threads=2))
+        pd.plan.check()
+        assert pd.implementation == f"{'reorder+' * (layout != 'any')}unpacking:avx2"
+        memories = one.memories(pd)
+        dnn.Primitive(pd).execute(**memories)
+        one.check(memories["dst"].numpy())
+
+
+def test_k_that_is_no_multiple_of_16_is_refused() -> None:
+    with pytest.raises(Unimplemented, match="k is 60, weights of 4 bits are multiplied by a multiple of 16"):
+        dnn.primitive_desc(dnn.MatMul(t(2, 60), t(60, 4, dtype=dnn.s4), t(2, 4)))
+
+
 def test_nothing_to_do() -> None:
     one = WeightOnly((1, 64, 2, 32), dnn.s4, dnn.f32, True)
     wide, none = dnn.MemoryDesc((0, 64), dnn.f32, "ab"), dnn.MemoryDesc((0, 2), dnn.f32, "ab")
@@ -141,11 +194,12 @@ def t(*dims: int, dtype: dnn.DataType = dnn.f32) -> dnn.MemoryDesc:
     ({"groups": {"weights": (48, 1)}}, t(64, 4, dtype=dnn.s4), r"are \(48, 1\), which do not divide k"),
     ({"groups": {"weights": (8, 1)}}, t(64, 4, dtype=dnn.s4), r"are \(8, 1\), they must be of 16 to 256"),
     ({"groups": {"weights": (32, 2)}}, t(64, 4, dtype=dnn.s4), "and of 1 column"),
-    ({}, t(64, 4, dtype=dnn.s4), "scales are not of weights alone, of mask 3 and by groups"),
+    ({}, t(64, 4, dtype=dnn.s4), "scales of mask 3 are by groups"),
+    ({"scales": {"weights": 1}}, t(64, 4, dtype=dnn.s4), "scales of weights have the mask 1: it is 0, 2, or 3"),
+    ({"scales": {"src": 0, "weights": 0}}, t(64, 4, dtype=dnn.s4), "scales and zero points are not of weights alone"),
     (GROUPS, t(64, 4), "f32 times f32 to f32 is not floats times integers"),
     ({**GROUPS, "accumulation_mode": "s32"}, t(64, 4, dtype=dnn.u8), "sums are f32 here"),
     ({**GROUPS, "post_ops": [dnn.Sum()]}, t(64, 4, dtype=dnn.u8), "post-op sum is not implemented"),
-    (GROUPS, dnn.MemoryDesc((64, 4), dnn.s4, "ab"), "reorder them to what `any` becomes"),
 ])  # fmt: skip
 def test_what_is_refused(options: dict[str, Any], weights: dnn.MemoryDesc, says: str) -> None:
     with pytest.raises((Unimplemented, InvalidArguments), match=says):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import asmdnn as dnn
 from asmdnn.bench import older
+from asmdnn.bench.attributes import scaled_options, zero_points_option
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver
 from asmdnn.bench.product_work import Arrays, Doubles, ProductSettings, ProductWork, product_options
@@ -78,6 +79,8 @@ DRIVER = Driver(
         **product_options("layout of src: any (default), ab, ba, abc, ...",
                           "layout of weights: any (default: panels), ab, ba, Ba16b, ...", "layout of dst, as --stag",
                           "undef: no bias (default), or f32, s32, ..."),
+        "attr-scales": scaled_options(("wei",))["attr-scales"],
+        **zero_points_option(with_weights=True),
         "bia-mask": Option("bia_mask", number(0), "dims that the bias has, as bits: 2 (default) is one a column", True),
         "strides": Option("strides", strides(3), "of src, weights and dst, SRC:WEI:DST, each may be empty", True,
                           show_strides),

@@ -12,7 +12,7 @@ import asmdnn as dnn
 from asmdnn.bench.driver import Array, Data
 from asmdnn.bench.peers.onednn_library import ffi, load
 from asmdnn.bench.values import decoded, joined
-from asmdnn.errors import AsmdnnError, InvalidArguments
+from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 from asmdnn.memory.tags import LETTERS
 from asmdnn.memory.views import plain_strides
 
@@ -159,6 +159,8 @@ class OnednnPrimitive:
 
     def layout(self, desc: dnn.MemoryDesc) -> Any:
         """A memory descriptor: any, plain strides, or one of the blocked tags that oneDNN has."""
+        if desc.dtype.name not in DATA_TYPES:
+            raise Unimplemented(f"onednn: {desc.dtype} is not passed on")
         lib, size, dtype = self.lib, self.dims(desc.dims), DATA_TYPES[desc.dtype.name]
         destroy = lib.dnnl_memory_desc_destroy
         if not desc.is_any and not desc.inner_blocks:

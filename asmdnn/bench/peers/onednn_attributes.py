@@ -61,6 +61,8 @@ def attributes(
     kinds: the post-ops that oneDNN documents for a primitive; it takes others, and ignores them.  numbers: of the
     arguments that can have scales.
     """
+    if attr.groups:
+        raise Unimplemented("onednn: scales and zero points by groups are not passed on")
     lib, check = peer.lib, load().check
     handle = peer.own(lib.dnnl_primitive_attr_create, lib.dnnl_primitive_attr_destroy)
     chain = peer.own(lib.dnnl_post_ops_create, lib.dnnl_post_ops_destroy)

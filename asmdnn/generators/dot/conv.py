@@ -8,7 +8,8 @@
 | weights | weights[.., vectors] | a panel: a row for each tap and group of channels, zero padded; 4-byte aligned |
 | bias    | sums[channels]          | the panel's channels; nothing past them is read |
 |         | sums[.., vectors]       | with `starts`: whole vectors, pixel p's at starts[p] bytes |
-| dst     | dst[...]                | pixel p at p * dst_pixel_bytes, channel vector j at j * dst_vector_bytes |
+| dst     | dst[...]                | pixel p at p * dst_pixel_bytes, channel vector j at j * dst_vector_bytes; or |
+|         |                         | with `dst_argument`, vector j has a pointer, argument dst_argument + j - 1 |
 | taps    | int64[...]              | for each group a count, then (src, weights) byte offsets, one pair a tap |
 | ahead   | bytes                   | weights that will be needed soon; only prefetched |
 | 6, 7 .. | operand_types, f32      | operands of post-ops, laid out as each Operand says; of the real channels |
@@ -24,130 +25,26 @@ multiplication", 2008); the batch of taps is the batch-reduce of Georganas et al
 """
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from asmdnn.generators.checksum import checksum
-from asmdnn.generators.contract import Footprint, Range, TapList
-from asmdnn.generators.dot.conv_shape import AHEAD, ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, TapGroup
-from asmdnn.generators.dot.epilogue import EndingTypes, TileEpilogue, operand_ranges
+from asmdnn.generators.dot.conv_shape import BIAS, DST
+from asmdnn.generators.dot.conv_taps import TapCode
+from asmdnn.generators.dot.conv_tile import ConvTile
+from asmdnn.generators.dot.epilogue import TileEpilogue
 from asmdnn.generators.dot.matmul_shape import Bias
-from asmdnn.generators.dot.operands import BROADCASTS
 from asmdnn.generators.dot.prologue import load_bias, load_starts, start_tile
-from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
-from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, mem
-from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_of
-from asmdnn.isa.lines import LINE_BYTES
+from asmdnn.isa.dot import Dot, dot_of
 from asmdnn.isa.vector import Lanes, Vector
-from asmdnn.isa.vectors import lanes_of, vector_of
-from asmdnn.types import DataType, f32
+from asmdnn.isa.vectors import vector_of
 
 ONE_ROW = Bias(0, True)  # of a channel for all pixels
 
 
 @dataclass(frozen=True, slots=True)
-class ConvTileSpec:
-    """Everything that the bytes of a tile kernel depend on; sizes in bytes where they say so.
-
-    src_channel_bytes and weights_row_bytes are the distances of groups of input channels, single ones in f32 only.
-    """
-
-    isa: str
-    vectors: int  # of output channels
-    channels: int  # real ones among them, the others are zero padding; bias has no more
-    src_pixel_bytes: tuple[int, ...]
-    src_channel_bytes: int
-    weights_row_bytes: int
-    dst_pixel_bytes: int
-    dst_vector_bytes: int
-    whole_vectors: bool  # dst has room, zero padding, for all lanes
-    groups: tuple[TapGroup, ...]
-    bias: bool = False
-    accumulate: bool = False  # start from dst, not from zero or bias
-    post_ops: tuple[PostOp, ...] = ()
-    ahead_lines: int = 0  # cache lines to prefetch for every tap
-    types: Types = F32
-    src_ahead_bytes: int = 0  # prefetch the source so far ahead: that of the next tile, or of the one below
-    dst: DataType | None = None  # that of the sums, or f32 where something is computed from them
-    operand_types: tuple[DataType, ...] = ()  # of what post-ops read, argument by argument; () if all are f32
-    starts: tuple[int, ...] = ()  # of every pixel, in bias
-    weights_vector_bytes: int = 0  # from a vector of a weights row to the next one; 0: they touch
-
-    @property
-    def dst_type(self) -> DataType:
-        """Post-ops leave f32."""
-        return self.dst or (f32 if self.post_ops else self.types.sums)
-
-    @property
-    def works_in_f32(self) -> bool:
-        """Whether something is computed from the sums: post-ops and other types of dst take f32."""
-        return bool(self.post_ops) or self.dst not in (None, self.types.sums)
-
-    @property
-    def has_halves(self) -> bool:
-        """Whether half a register may hold the last vector of dst and of what post-ops read beside it."""
-        return all(x.size_bytes == f32.size_bytes for x in (self.dst_type, *self.operand_types))
-
-    def ending_types(self) -> EndingTypes:
-        dst = self.dst_type if self.works_in_f32 else f32  # sums are stored as they are
-        return EndingTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
-
-    @property
-    def name(self) -> str:
-        """Block, what happens before and after the sum, and a checksum of the whole spec for the geometry."""
-        words = [f"{len(self.src_pixel_bytes)}x{self.channels}"]
-        words += ["bias"] * self.bias + ["acc"] * self.accumulate + words_of(self.post_ops)
-        words += ["ahead"] * bool(self.ahead_lines) + [checksum(self)]
-        return f"conv_{self.types}_{'_'.join(words)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return (*ARGUMENTS, *names_of_operands(self.post_ops))
-
-    def footprint(self) -> Footprint:
-        """The bytes that a call touches."""
-        lanes = lanes_of(self.isa)
-        stored = self.vectors * lanes if self.whole_vectors else self.channels
-        pixels = range(len(self.src_pixel_bytes))
-        starts = [
-            (j, p * self.dst_pixel_bytes + j * self.dst_vector_bytes) for j in range(self.vectors) for p in pixels
-        ]
-        dst = tuple(
-            Range(DST, begin, begin + self.dst_type.size_bytes * min(lanes, stored - j * lanes)) for j, begin in starts
-        )
-        operands = operands_read(self.post_ops)
-        reads_dst = self.accumulate or OLD_DST in operands
-        taps = TapList(TAPS, (SRC, WEIGHTS), tuple(self.tap_ranges(group, lanes) for group in self.groups))
-        tensors = (operand for operand in operands if operand is not OLD_DST)
-        types = self.ending_types()
-        others = tuple(r for x in tensors for r in operand_ranges(x, len(pixels), self.channels, lanes, types.of(x)))
-        return Footprint(self.bias_ranges(lanes) + dst * reads_dst + others, dst, taps)
-
-    def bias_ranges(self, lanes: int) -> tuple[Range, ...]:
-        size, room = self.types.sums.size_bytes, self.vectors * lanes
-        places = sorted({(x, size * room) for x in self.starts}) or [(0, size * self.channels)]
-        return tuple(Range(BIAS, begin, begin + width) for begin, width in places) * self.bias
-
-    def tap_ranges(self, group: TapGroup, lanes: int) -> tuple[Range, ...]:
-        """What one tap of a group reads, from its source pixel and its weights row."""
-        sizes = self.types.groups_of(group.channels)
-        places = [(c * self.src_channel_bytes, size) for c, size in enumerate(sizes)]
-        if self.src_channel_bytes == GROUP_BYTES:  # a pixel's channels are one range
-            places = [(0, sum(sizes))]
-        src = [(self.src_pixel_bytes[p] + at, size) for p in group.pixels for at, size in places]
-        size = self.types.weights_bytes * lanes
-        apart = self.weights_vector_bytes or size
-        rows = [c * self.weights_row_bytes + j * apart for c in range(len(sizes)) for j in range(self.vectors)]
-        if apart == size:  # a row is one range
-            rows, size = rows[:: self.vectors], size * self.vectors
-        return (*(Range(SRC, b, b + width) for b, width in src), *(Range(WEIGHTS, b, b + size) for b in rows))
-
-    def of_taps(self) -> "ConvTileSpec":
-        """The same without what the multiplies of a tap do not depend on."""
-        spec = replace(self, channels=0, dst_pixel_bytes=0, dst_vector_bytes=0, whole_vectors=False, groups=())
-        return replace(spec, bias=False, accumulate=False, post_ops=(), dst=None, operand_types=(), starts=())
+class ConvTileSpec(ConvTile):
+    """The kernel of a tile."""
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), of 6 arguments and one for each operand of post-ops."""
@@ -204,85 +101,11 @@ def walk_dst(spec: ConvTileSpec, v: Vector, visit: Visit, key: Hashable) -> None
 
             real = min(v.lanes, spec.channels - j * v.lanes)
             asm.stretch((key, len(spec.src_pixel_bytes), j, real), of_vector)
-            if j + 1 < spec.vectors:
+            if j + 1 < spec.vectors and spec.dst_argument:
+                asm.MOV(dst, mem(asm.frame, 8 * spec.place_in_dst(j + 1)[0]))
+            elif j + 1 < spec.vectors:
                 asm.ADD(dst, spec.dst_vector_bytes)
     asm.gp.free(dst)
-
-
-class TapCode:
-    """The code that walks the tap lists, a loop for each group of pixels.
-
-    Copies of source elements take turns in registers that the block leaves free, so that a broadcast does not overwrite
-    what the multiplies just before it still read.
-    """
-
-    def __init__(self, spec: ConvTileSpec, dot: Dot, acc: list[list[Any]]) -> None:
-        self.spec, self.dot, self.acc, self.of_taps = spec, dot, acc, spec.of_taps()
-        registers, gp = dot.v.registers, dot.asm.gp
-        self.row = registers.take("row", spec.vectors * dot.row_registers)
-        self.spare = registers.take("broadcast source", min(BROADCASTS, registers.available))
-        self.src, self.weights, self.taps, self.ahead = (gp.take(name) for name in ("src", "weights", "taps", "ahead"))
-        self.left, self.tap_src, self.tap_weights = (gp.take(x) for x in ("taps left", "tap's src", "tap's weights"))
-
-    def multiply(self) -> None:
-        """All groups."""
-        asm = self.dot.asm
-        for pointer, argument in ((self.src, SRC), (self.weights, WEIGHTS), (self.taps, TAPS)):
-            asm.MOV(pointer, mem(asm.frame, 8 * argument))
-        if self.spec.ahead_lines:
-            asm.MOV(self.ahead, mem(asm.frame, 8 * AHEAD))
-        for index, group in enumerate(self.spec.groups):
-            nothing = asm.new_label(f"group{index}_done")
-            asm.role(f"group {index}: next tap")
-            asm.MOV(self.left, mem(self.taps))
-            asm.ADD(self.taps, 8)
-            asm.TEST(self.left, self.left)
-            asm.JZ(nothing)
-            with asm.loop(self.left, f"group{index}"):
-                asm.MOV(self.tap_src, mem(self.taps))
-                asm.MOV(self.tap_weights, mem(self.taps, 8))
-                asm.ADD(self.taps, 16)
-                asm.ADD(self.tap_src, self.src)
-                asm.ADD(self.tap_weights, self.weights)
-                asm.stretch((self.of_taps, group), lambda group=group: self.multiply_tap(group))  # type: ignore[misc]
-            asm.bind(nothing)
-        asm.gp.free(self.src, self.weights, self.taps, self.ahead, self.left, self.tap_src, self.tap_weights)
-        self.dot.v.registers.free(*self.row, *self.spare)
-
-    def places_ahead(self, group: TapGroup) -> list[int]:
-        """Where the lines begin, seen from a tap's source, that the same tap of the next tile reads."""
-        spec = self.spec
-        if not spec.src_ahead_bytes:
-            return []
-        first = spec.src_pixel_bytes[group.pixels[0]]
-        lines = {(spec.src_pixel_bytes[pixel] - first) // LINE_BYTES for pixel in group.pixels}
-        return [first + spec.src_ahead_bytes + LINE_BYTES * line for line in sorted(lines)]
-
-    def multiply_tap(self, group: TapGroup) -> None:
-        """acc[p][j] += src[p, c] * weights[c, j] for the channels of one tap, a group of them a step, unrolled."""
-        spec, asm, dot = self.spec, self.dot.asm, self.dot
-        sizes = spec.types.groups_of(group.channels)
-        acc = [self.acc[p] for p in group.pixels]
-        for c, group_bytes in enumerate(sizes):
-            asm.role(f"channel {c}")
-            # The row first: all pixels of the group use it, so its loads are under way before the first multiply needs
-            # them; a step has vectors + pixels loads for vectors x pixels multiplies.
-            for j in range(spec.vectors):
-                apart = spec.weights_vector_bytes or dot.row_bytes
-                at = mem(self.tap_weights, c * spec.weights_row_bytes + j * apart, size=dot.row_bytes)
-                asm.call_it(at, f"weights[{c}, {j}]")
-                dot.load(self.row[j * dot.row_registers : (j + 1) * dot.row_registers], dot.v, at)
-            for line in range(c, spec.ahead_lines, len(sizes)):
-                asm.PREFETCHT1(mem(self.ahead, line * LINE_BYTES))
-            for place in self.places_ahead(group)[c :: len(sizes)]:
-                asm.PREFETCHT0(mem(self.tap_src, place))
-            places = [spec.src_pixel_bytes[p] + c * spec.src_channel_bytes for p in group.pixels]
-            column = [mem(self.tap_src, place, size=GROUP_BYTES) for place in places]
-            for p, element in zip(group.pixels, column, strict=True):
-                asm.call_it(element, f"src[{p}, {c}]")
-            dot.outer_product(acc, self.row, column, self.spare, group_bytes)
-        if spec.ahead_lines:
-            asm.ADD(self.ahead, spec.ahead_lines * LINE_BYTES)
 
 
 def finish_tile(spec: ConvTileSpec, dot: Dot, acc: list[list[Any]]) -> None:

@@ -35,7 +35,7 @@ from asmdnn.isa.dot import Types
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.rows_in_lanes import SPARE, RowsInLanes, rows_in_lanes
 from asmdnn.isa.vectors import VECTORS, lanes_of
-from asmdnn.types import bf16, f32, s32
+from asmdnn.types import HALF_FLOATS, f32, s32
 
 LONGEST_KERNEL = 9  # of a row: the weights of all positions are in registers
 MOST_ROWS = 64  # of a kernel: all are in the code
@@ -71,7 +71,7 @@ class DepthwiseRowsSpec(GroupedRows):
 
     @property
     def types(self) -> Types:
-        return Types(self.src_type, self.weights_type, f32 if self.src_type == bf16 else s32)
+        return Types(self.src_type, self.weights_type, f32 if self.src_type in HALF_FLOATS else s32)
 
     @property
     def terms(self) -> type[RowsInLanes]:

@@ -13,10 +13,10 @@ from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.isa.dot import F32, Types
 from asmdnn.isa.vectors import lanes_of
-from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
+from asmdnn.types import FLOATS, DataType, f32, s8, s32, u8
 
 SRC, WEIGHTS, BIAS, DST, AHEAD, SCALE, PACKED = range(7)
-RESULTS = (f32, bf16, f16, s32, s8, u8)  # types of dst, and of what post-ops read
+RESULTS = (*FLOATS, s32, s8, u8)  # types of dst, and of what post-ops read
 ARGUMENTS = ("src", "weights", "bias", "dst", "ahead", "scale", "packed")
 
 

@@ -13,6 +13,7 @@ Needs AVX2, which every supported level has.
 
 from dataclasses import dataclass
 from struct import pack
+from typing import ClassVar
 
 from asmdnn.exact import exact
 from asmdnn.generators.contract import Footprint, Range
@@ -37,6 +38,7 @@ class QuotientSpec:
     src_step_bytes: int | None
     dst_step_bytes: int
     sum: float = 0.0
+    chain_fields: ClassVar[tuple[str, ...]] = ("sum",)
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ keep NaN.
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from struct import pack
-from typing import Any
+from typing import Any, ClassVar
 
 from asmdnn.exact import exact
 from asmdnn.generators.move.pieces import StridedPlace, load_elements, store_elements
@@ -56,6 +56,7 @@ class Conversion:
     dst_zero_point: bool = False
     sum: float = 0.0
     sum_factors: int = 0
+    chain_fields: ClassVar[tuple[str, ...]] = ("sum",)
 
     @property
     def is_copy(self) -> bool:

@@ -5,7 +5,7 @@
 Lowering asks whether one primitive is expected to be faster than two, and takes them apart again where it is not.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from asmdnn.network.fusion.maps import Group
@@ -14,17 +14,24 @@ from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.static import StaticGraph
 
 
-def paired(graph: StaticGraph, groups: Sequence[Group]) -> tuple[Group, ...]:
-    """The groups, those of a pair as one in the place of the second."""
-    readers = graph.readers()
-    firsts = {group.result: group for group in groups if is_pointwise(graph, group) and readers[group.result] == 1}
+def paired(graph: StaticGraph, groups: Sequence[Group], narrow: Container[str] = ()) -> tuple[Group, ...]:
+    """The groups, those of a pair as one in the place of the second.  narrow: what is multiplied or kept in fewer bits
+    than f32, of which there are no pairs."""
+    readers, wide = graph.readers(), [group for group in groups if is_wide(group, narrow)]
+    firsts = {group.result: group for group in wide if is_pointwise(graph, group) and readers[group.result] == 1}
     pairs, taken = dict[str, Group](), set[str]()
     for group in groups:
-        source = group.main.inputs[0] if group.main is not None and is_depthwise(graph, group) else NOTHING
+        is_second = group.main is not None and is_wide(group, narrow) and is_depthwise(graph, group)
+        source = group.main.inputs[0] if is_second and group.main is not None else NOTHING
         if source in firsts:
             pairs[group.result] = replace(firsts[source], behind=group)
             taken.add(source)
     return tuple(pairs.get(group.result, group) for group in groups if group.result not in taken)
+
+
+def is_wide(group: Group, narrow: Container[str]) -> bool:
+    """Whether it reads and makes f32 alone."""
+    return not any(name in narrow for node in group.nodes for name in (*node.inputs, *node.outputs))
 
 
 def is_pointwise(graph: StaticGraph, group: Group) -> bool:

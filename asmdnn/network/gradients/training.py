@@ -1,5 +1,8 @@
 """Rules of forward passes of training, which are operators of the library's own."""
 
+from math import prod
+
+from asmdnn.errors import InvalidArguments
 from asmdnn.network.gradients.activations import given_of
 from asmdnn.network.gradients.table import Gradients, Rule
 from asmdnn.network.gradients.words import GradientWords
@@ -8,8 +11,12 @@ from asmdnn.network.operators.own import OWN
 
 
 def channel_norm(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    """The statistics are results of x, so that the gradient goes through them, too; none by what they are."""
-    d = given[0]
+    """The statistics are results of x, so that the gradient goes through them, too; none by what they are.
+
+    Raises InvalidArguments for channels of one value, which is its own mean."""
+    d, dims = given[0], w.shape(node.inputs[0])
+    if prod(dims) == dims[1]:
+        raise InvalidArguments(f"{node} normalises channels of one value each, of dims {dims}: give it a larger batch")
     if d is None or any(one is not None for one in given[1:]):
         return [None] * len(node.inputs)
     operands = (node.inputs[0], d, node.inputs[1], *node.outputs[1:])

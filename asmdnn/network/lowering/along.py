@@ -3,6 +3,7 @@
 import numpy as np
 
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.lowering.lowering import ImageFormats, Lowering
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.normalization.lrn_description import LRNForward
@@ -34,4 +35,4 @@ def lower_cumulative_sum(steps: Steps, group: Group) -> None:
     steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
 
 
-LOWERINGS = {"LRN": lower_lrn, "CumSum": lower_cumulative_sum}
+LOWERINGS = {"LRN": Lowering(lower_lrn, ImageFormats.BLOCKS), "CumSum": lower_cumulative_sum}

@@ -8,7 +8,7 @@ from asmdnn.network.operators.moves import permutation
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.steps import Place, Steps
 from asmdnn.primitives.attention.description import AttentionForward
-from asmdnn.types import DataType, PropKind, bf16, f32
+from asmdnn.types import DataType, PropKind, f32
 
 ROWS_FIRST = (0, 2, 1, 3)  # (n, heads, rows, d) as (n, rows, heads, d), and back
 
@@ -17,7 +17,7 @@ def lower_attention(steps: Steps, group: Group) -> None:
     """The result is written as its reader turns it."""
     node = group.main
     assert node is not None
-    dtype = bf16 if steps.multiplies_narrow(group.result) else f32
+    dtype = steps.factor_type(group.result)
     types = (dtype, dtype, dtype, f32)
     found = (unblocked(steps, x, dtype) for x, dtype in zip(node.inputs, types, strict=False))
     places = dict(zip(("query", "key", "value", "mask"), found, strict=False))

@@ -4,6 +4,7 @@ import numpy as np
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.lowering.lowering import ImageFormats, Lowering
 from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
@@ -43,4 +44,7 @@ def lower_channel_norm(steps: Steps, group: Group) -> None:
     )
 
 
-LOWERINGS = dict.fromkeys(("InstanceNormalization", "GroupNormalization"), lower_channel_norm)
+LOWERINGS = {
+    "InstanceNormalization": Lowering(lower_channel_norm, ImageFormats.CHOOSES),
+    "GroupNormalization": Lowering(lower_channel_norm, ImageFormats.BLOCKS),
+}

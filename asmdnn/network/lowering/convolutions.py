@@ -14,16 +14,16 @@ from asmdnn.network.lowering.frames import is_frames, lower_frames
 from asmdnn.network.lowering.given_weights import has_given_weights, lower_given
 from asmdnn.network.lowering.integer_tail import AnyTail, Start, tail_of
 from asmdnn.network.lowering.integers import bias_of, cheapest_way, is_product_of_integers, source_of, weights_of
+from asmdnn.network.lowering.lowering import ImageFormats, Lowering
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.products import transposed_window
 from asmdnn.network.steps import Place, Steps
-from asmdnn.network.typed_values import NARROW
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.types import Algorithm, bf16, f32, s8
+from asmdnn.types import HALF_FLOATS, Algorithm, f32, s8
 
 SCALES_OF_CHANNELS, SCALES_OF_IMAGES = 2, 3  # masks: of dim 1, and of dims 0 and 1
 Description = ConvolutionForward | DeconvolutionForward
@@ -67,14 +67,15 @@ def convolve_integers(steps: Steps, group: Group) -> None:
 
 
 def convolve_narrow(steps: Steps, group: Group) -> None:
-    """Of bf16, with sums of f32; the bias stays f32."""
+    """Of a narrow type, with sums of f32; the bias stays f32."""
     node = group.main
     assert node is not None
     desc = convolution(steps, node)
     constants, tail = constants_of(steps, node, desc), tail_of(steps, group, reads_bytes=True)
+    dtype = steps.factor_type(group.result)
     formats = {
-        "src": any_format(desc.src.dims, bf16),
-        "weights": any_format(desc.weights.dims, bf16),
+        "src": any_format(desc.src.dims, dtype),
+        "weights": any_format(desc.weights.dims, dtype),
         "dst": steps.result_format(desc.dst.dims, steps.type_of(group.result)),
     }
     desc, attr = desc.with_formats(formats), tail.attr()
@@ -116,9 +117,10 @@ def convolve_floats(steps: Steps, group: Group) -> None:
         lower_frames(steps, group, constants, tail)
         return
     x, scales, attr = scaled(steps, group, tail)
-    is_narrow = steps.kept(x).desc.dtype in NARROW
+    is_narrow = steps.kept(x).desc.dtype in HALF_FLOATS
     source = operand_of(steps, x, desc, attr) if is_narrow else cheapest(steps, x, steps.place(x), desc, attr)
-    desc = desc.with_formats({"src": source.desc})
+    if steps.chosen(desc, "src", attr) != source.desc:  # else it is planned already
+        desc = desc.with_formats({"src": source.desc})
     places = {"src": source, **scales, **tail.places()}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants=constants, attr=attr)
 
@@ -223,4 +225,4 @@ def adjoint(weights: Array, groups: int) -> Array:
     return np.concatenate(parts)
 
 
-LOWERINGS = {"Conv": lower_conv, "ConvTranspose": lower_conv}
+LOWERINGS = dict.fromkeys(("Conv", "ConvTranspose"), Lowering(lower_conv, ImageFormats.CHOOSES))

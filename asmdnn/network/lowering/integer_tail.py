@@ -139,7 +139,8 @@ class IntegerTail:
         """Numbers of channels, as a tensor."""
         found = self.spread(array)
         dims = self.adapt((1,) * (self.ndim - found.ndim) + found.shape)
-        return self.steps.weight(f"{self.group.result}, numbers {number}", found.reshape(dims), row_major(dims))
+        name, numbers = f"{self.group.result}, numbers {number}", found.reshape(dims)
+        return self.steps.memory.add_weight(name, numbers, row_major(dims))
 
     def attr(self) -> Attr:
         return Attr(self.post_ops())

@@ -37,6 +37,7 @@ class Tail:
         self.adapt = adapt or (lambda dims: dims)
         self.ndim = len(steps.shape(maps[-1].outputs[0])) if maps else 0
         self.tensors = self.tensors_read()
+        self.traced: dict[tuple[MemoryDesc, ...], PostOp] = {}  # by how the tensors lie
 
     def tensors_read(self) -> list[str]:
         made = {self.x, *(node.outputs[0] for node in self.maps)}
@@ -60,8 +61,10 @@ class Tail:
             (name,) = self.tensors
             if len(self.maps[0].inputs) == 2:
                 return [Binary(SIMPLE[self.maps[0].op], self.desc(name))]
-        descs = {f"t{i}": self.desc(name) for i, name in enumerate(self.tensors)}
-        return [PostOp(self.function, **descs)]
+        descs = tuple(map(self.desc, self.tensors))
+        if descs not in self.traced:
+            self.traced[descs] = PostOp(self.function, **{f"t{i}": desc for i, desc in enumerate(descs)})
+        return [self.traced[descs]]
 
     def desc(self, name: str) -> MemoryDesc:
         """The tensor as the post-op reads it: as it lies, with axes of 1 in front."""

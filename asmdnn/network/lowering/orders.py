@@ -60,7 +60,7 @@ def with_k(dims: tuple[int, ...], axis: int, k: int) -> tuple[int, ...]:
 def deliver_positions(steps: Steps, counted: str, name: str, dims: tuple[int, ...]) -> None:
     """The s32 results of the last step as the value `name`, which is f32."""
     source = Place(counted, steps.steps[-1].pd.plan.tensors["dst"])
-    made = Place(steps.buffer(f"{name} as f32", row_major(dims)), row_major(dims))
+    made = Place(steps.memory.add(f"{name} as f32", row_major(dims)), row_major(dims))
     steps.reorder(source, made, name)
     steps.define(name, made)
 

@@ -8,8 +8,12 @@ from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.steps import Steps
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.depthwise import Depthwise
+from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.pairs.plan import takes_strips
 from asmdnn.primitives.convolution.pairs.strips import NAME
 from asmdnn.primitives.core.descriptor import primitive_desc
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import has_stored_plans
 from asmdnn.primitives.shapes.windows import FIELDS
 
 
@@ -23,7 +27,7 @@ def lower_pair(steps: Steps, group: Group) -> None:
     post_op = Depthwise(depthwise.weights, depthwise.bias, **window)
     at = len(before.post_ops())
     attr = Attr([*before.post_ops(), post_op, *behind.post_ops()])
-    if not primitive_desc(desc, attr, steps.engine).implementation.startswith(NAME):
+    if not in_strips(desc, attr, steps.engine):
         lower_conv(steps, replace(group, behind=None))
         lower_conv(steps, second)
         return
@@ -34,3 +38,10 @@ def lower_pair(steps: Steps, group: Group) -> None:
     places = {f"{name.rpartition('_')[0]}_{at + 1}": place for name, place in behind.places().items()}
     places = {"src": source, **before.places(), **places}
     steps.add(group.nodes, group.label, desc, places, {"dst": second.result}, constants=constants, attr=attr)
+
+
+def in_strips(desc: ConvolutionForward, attr: Attr, engine: Engine) -> bool:
+    """Whether the pair's primitive works by strips; where the planners decide, phases need not be planned to know."""
+    if not (has_stored_plans() or takes_strips(desc, attr, engine)):
+        return False
+    return primitive_desc(desc, attr, engine).implementation.startswith(NAME)

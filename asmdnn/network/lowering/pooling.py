@@ -7,6 +7,7 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Node
 from asmdnn.network.lowering.integer_tail import AS_IT_IS, Start, tail_of
 from asmdnn.network.lowering.integers import source_of
+from asmdnn.network.lowering.lowering import ImageFormats, Lowering
 from asmdnn.network.operators.windows import pooling
 from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
@@ -86,4 +87,7 @@ def lower_whole(steps: Steps, group: Group) -> None:
         steps.add(group.nodes, group.label, rows, places, {"dst": group.result}, attr=tail.attr())
 
 
-LOWERINGS = {"MaxPool": lower_pool, "AveragePool": lower_pool, **dict.fromkeys(GLOBAL, lower_whole)}
+LOWERINGS = {
+    **dict.fromkeys(("MaxPool", "AveragePool"), Lowering(lower_pool, ImageFormats.CHOOSES)),
+    **dict.fromkeys(GLOBAL, Lowering(lower_whole, ImageFormats.BLOCKS)),
+}

@@ -22,7 +22,7 @@ from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.types import DataType, bf16, f32, s8
+from asmdnn.types import DataType, f32, s8
 
 
 def lower_product(steps: Steps, group: Group) -> None:
@@ -78,7 +78,7 @@ def folded(dims: tuple[int, ...], result: tuple[int, ...]) -> tuple[int, int]:
 
 def factors_of(steps: Steps, group: Group) -> DataType:
     """The type of what is multiplied."""
-    return bf16 if steps.multiplies_narrow(group.result) else f32
+    return steps.factor_type(group.result)
 
 
 def operand(steps: Steps, name: str, ndim: int) -> Place:

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from asmdnn import recurrent
+from asmdnn.definitions.recurrent.sequences import USUAL_FUNCTIONS
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.recurrent import (
     ACTIVATIONS,
-    DEFAULTS,
     DIRECTIONS,
     activations_of,
     cell_of,
@@ -109,4 +109,4 @@ def make(node: Node, arguments: dict[str, Any]) -> Any:
     return (LBRGRUForward if node.get("linear_before_reset", 0) else GRUForward)(**arguments)
 
 
-LOWERINGS = dict.fromkeys(DEFAULTS, lower_recurrent)
+LOWERINGS = dict.fromkeys(USUAL_FUNCTIONS, lower_recurrent)

@@ -2,6 +2,7 @@
 
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
+from asmdnn.network.lowering.lowering import ImageFormats, Lowering
 from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.operators.resizing import resize_inputs, resized
 from asmdnn.network.steps import Steps
@@ -63,4 +64,4 @@ def lower_resize(steps: Steps, group: Group) -> None:
     steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result}, attr=tail.attr())
 
 
-LOWERINGS = {"Resize": lower_resize, "Upsample": lower_resize}
+LOWERINGS = dict.fromkeys(("Resize", "Upsample"), Lowering(lower_resize, ImageFormats.CHOOSES))

@@ -53,7 +53,7 @@ def lower_dropout(steps: Steps, group: Group) -> None:
     x = steps.plain(name)
     p = np.array([node.get("probability")], np.float32)
     places = {"src": x, "seed": Place(seed, row_major((1,), s32))}
-    places["probability"] = steps.weight(f"probability of {group.result}", p, row_major((1,)))
+    places["probability"] = steps.memory.add_weight(f"probability of {group.result}", p, row_major((1,)))
     desc = Dropout(x.desc, row_major(x.desc.dims), row_major(x.desc.dims, u8))
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result, "mask": ""})
 

@@ -9,6 +9,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import channels_last, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
+from asmdnn.network.lowering.lowering import ImageFormats, Lowering
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.moves import permutation, slices, split_sizes
 from asmdnn.network.operators.own import OWN
@@ -140,7 +141,7 @@ def lower_one_hot(steps: Steps, group: Group) -> None:
     count, size = len(rows) - 1, rows.shape[1]
     numbers = steps.indices(name, 2 * count, 0)
     wide = np.concatenate((rows, np.repeat(rows[-1:], 2 * count - 1, 0)))
-    source = steps.weight(f"{table}, wide", wide, row_major(wide.shape))
+    source = steps.memory.add_weight(f"{table}, wide", wide, row_major(wide.shape))
     desc = Gather(source.desc, numbers.desc, row_major((*numbers.desc.dims, size)), 0)
     steps.add(group.nodes, group.label, desc, {"src": source, "indices": numbers}, {"dst": group.result})
 
@@ -200,11 +201,11 @@ def lower_concat(steps: Steps, group: Group) -> None:
     names = [name for name in node.inputs if steps.shape(name)[axis]]
     sizes = [steps.shape(name)[axis] for name in names]
     whole = common_format(steps, names, group.result, sizes if axis == 1 else None)
-    target, start = Place(steps.buffer(group.result, whole), whole), 0
+    target, start = Place(steps.memory.add(group.result, whole), whole), 0
     for name, source in gathered(steps, names, axis):
         offsets = tuple(start if i == axis else 0 for i in range(len(dims)))
         place = Place(target.buffer, whole.submemory(source.desc.dims, offsets))
-        if not steps.shares(source, place, place.desc):
+        if not steps.memory.put_inside(source, place, place.desc):
             steps.reorder(source, place, name)
         start += source.desc.dims[axis]
     steps.places[group.result] = [target]
@@ -254,10 +255,10 @@ LOWERINGS = {
     **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), lower_reshape),
     "Transpose": lower_transpose,
     f"{OWN}.ChannelShuffle": lower_shuffle,
-    "Slice": lower_slice,
-    "Split": lower_split,
+    "Slice": Lowering(lower_slice, ImageFormats.PARTS),
+    "Split": Lowering(lower_split, ImageFormats.PARTS),
     "Gather": lower_gather,
     f"{OWN}.OneHotRows": lower_one_hot,
     "Expand": lower_expand,
-    "Concat": lower_concat,
+    "Concat": Lowering(lower_concat, ImageFormats.PARTS),
 }

@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.network.element_types import EXTENSIONS
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.attributes import INT, needed
 from asmdnn.network.operators.definition import normal
@@ -19,7 +20,7 @@ from asmdnn.primitives.quantized.description import LEAST_GROUP, MOST_GROUP
 from asmdnn.primitives.quantized.octets import NIBBLE_BITS, in_octets
 
 BITS = (2, 4, 8)
-NARROW = {"float16": 10, "bfloat16": 16}  # and ONNX's numbers of them
+NARROW = {"float16": 10, EXTENSIONS[16]: 16}  # and ONNX's numbers of them
 ROUNDS = 4  # the accuracy level that allows a to be rounded to 8 bits
 
 

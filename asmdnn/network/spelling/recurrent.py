@@ -7,13 +7,13 @@ inputs come before outputs, and biases are added, but for the second one of a GR
 from collections.abc import Sequence
 from typing import Any
 
+from asmdnn.definitions.recurrent.sequences import USUAL_FUNCTIONS
 from asmdnn.errors import Unimplemented, shown
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import ints
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.operators.recurrent import (
     ACTIVATIONS,
-    DEFAULTS,
     DIRECTIONS,
     activations_of,
     cell_of,
@@ -116,5 +116,5 @@ def state_of(w: Speller, name: str, first: bool) -> str:
     return w.lifted(w.turned(name, 1, 0, 2) if first else name, 0)
 
 
-SPELLINGS = dict.fromkeys(DEFAULTS, given)
-TRAINED = dict.fromkeys(DEFAULTS, trained)
+SPELLINGS = dict.fromkeys(USUAL_FUNCTIONS, given)
+TRAINED = dict.fromkeys(USUAL_FUNCTIONS, trained)

@@ -10,7 +10,7 @@ from asmdnn.network.spelling.foreign import DOMAIN, ForeignOperator, check, resu
 from asmdnn.network.spelling.words import Sentences, Speller, are_kernels, are_known, is_f32
 
 MODULES = ("casts", "attention", "norms", "products", "losses", "rows", "indexing", "dynamic", "recurrent")
-FOREIGN = ("fused", "transformers", "integers", "dynamic_products", "few_bits")
+FOREIGN = ("fused", "transformers", "integers", "dynamic_products", "few_bits", "integer_transformers")
 PREVIEWS = ("preview",)
 COMPOSED = ("sampling", "signals", "states")
 OF_ANY_TYPE = {  # which move elements; others are of f32 alone

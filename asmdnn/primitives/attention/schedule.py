@@ -29,20 +29,19 @@ from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation, try_all
-from asmdnn.primitives.core.widening import multiplies_pairs_slowly
+from asmdnn.primitives.core.widening import fast_pairs
 from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
 from asmdnn.primitives.shapes.formats import of_type, row_major
 from asmdnn.primitives.softmax.schedule import cost as softmax_cost
-from asmdnn.types import F32_BYTES, bf16, f16, f32
+from asmdnn.types import F32_BYTES, FLOAT_NAMES, f32
 
 NAME = "attention"
 KEYS, VALUES, SCORES, FUTURE = "packed keys", "packed values", "scores", "causal mask"
 INPUTS = ("query", "key", "value", "dst", "mask")
 ROUNDED = "rounded scores"
-TYPES = (f32.name, bf16.name, f16.name)
 PANEL_COLUMNS = 32  # of any level
 
 
@@ -53,7 +52,7 @@ def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
         raise Refused("post-ops, scales and zero points are not implemented")
     asked = {name: getattr(desc, name) for name in INPUTS if getattr(desc, name) is not None}
     passed = {name: row_major(t.dims, t) if t.is_any else t for name, t in asked.items()}
-    check_tensors(passed, "dst", TYPES)
+    check_tensors(passed, "dst", FLOAT_NAMES)
     if 0 in desc.dst.dims:
         name = f"{NAME}:{f32_level(engine.isa)}"
         return Assembly(engine.tuning, engine.isa).plan(name, passed, ("dst",))
@@ -77,10 +76,9 @@ def plan_of(desc: AttentionForward, passed: Mapping[str, MemoryDesc], types: Typ
 
 def types_of(passed: Mapping[str, MemoryDesc], engine: Engine) -> tuple[Types, ...]:
     """What both products may multiply, best first: bf16 where all are and the level does, fast enough; f32."""
-    are_bf16 = {passed[name].dtype for name in ("query", "key", "value")} == {bf16}
-    native = multiplied(bf16, bf16, engine.isa)
-    takes_pairs = are_bf16 and native.src == bf16 and not multiplies_pairs_slowly(engine)
-    return (*[native] * takes_pairs, multiplied(f32, f32, engine.isa))
+    pairs = fast_pairs((passed[name].dtype for name in ("query", "key", "value")), engine)
+    widened = multiplied(f32, f32, engine.isa)
+    return (widened,) if pairs is None else (pairs, widened)
 
 
 def is_read(name: str, tensor: MemoryDesc) -> bool:

@@ -1,6 +1,7 @@
 """The descriptions of forward convolutions and deconvolutions, validated at once."""
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeVar
@@ -84,8 +85,18 @@ class ConvolutionDesc:
 
     def with_formats(self: Desc, tensors: Mapping[str, MemoryDesc]) -> Desc:
         """The same with other formats of some tensors."""
+        if all(self._differs_in_format(name, desc) for name, desc in tensors.items()):  # which nothing checks
+            found = copy(self)
+            for name, desc in tensors.items():
+                object.__setattr__(found, name, desc)
+            return found
         every = {"src": self.src, "weights": self.weights, "bias": self.bias, "dst": self.dst, **tensors}
         return replace(self, **every)  # type: ignore[arg-type]  # by name, of the right types
+
+    def _differs_in_format(self, name: str, desc: MemoryDesc | None) -> bool:
+        """At most."""
+        own: MemoryDesc | None = getattr(self, name)
+        return own is not None and isinstance(desc, MemoryDesc) and own.dims == desc.dims and own.dtype == desc.dtype
 
     def __str__(self) -> str:
         tensors = ", ".join(

@@ -35,7 +35,7 @@ from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.starts import zero_points_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
-from asmdnn.types import Algorithm, bf16, f32, s32
+from asmdnn.types import Algorithm, f32, s32
 
 MULTIPLIED = "repeat+depthwise"
 FEW_PIXELS = 8  # of a row, which are multiplied at a time: two units of 4 cycles wait for their own sums
@@ -189,9 +189,10 @@ def check_pairs(desc: ConvolutionForward, isa: str) -> None:
     types = multiplied(desc.src.dtype, desc.weights.dtype, isa)
     if types.src == f32 != types.weights and group >= lanes:
         raise Refused(f"groups have {group} channels, tiles widen {types.weights} for more pixels")
-    are_pairs = desc.src.dtype == desc.weights.dtype == types.src == bf16
+    are_pairs = desc.src.dtype == desc.weights.dtype == types.src and types.group == PAIR
     if are_pairs and group > 1 and group * PAIR >= lanes:
-        raise Refused(f"groups have {group} channels, tiles take {lanes // PAIR} steps for as many pairs of bf16")
+        steps = lanes // PAIR
+        raise Refused(f"groups have {group} channels, tiles take {steps} steps for as many pairs of {types.src}")
 
 
 def shares_vectors(into: int, out: int, lanes: int) -> bool:

@@ -34,20 +34,28 @@ class ConvPanels:
 class Offsets:
     """Of a geometry's tensors, and of the operands of post-ops by their arguments' names.
 
-    bias_channels: from what the sums of a group of channels start with to that of the next one.
+    bias_channels: from what the sums of a group of channels start with to that of the next one.  apart: the names of
+    the arguments that point to the vectors of dst behind the first one, `vector_bytes` each behind the one before.
     """
 
     g: ConvGeometry
     operands: Mapping[str, TileOperand]
     bias_channels: int
+    apart: tuple[str, ...] = ()
+    vector_bytes: int = 0
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        return (*ARGUMENTS, *self.operands)
+        return (*ARGUMENTS, *self.operands, *self.apart)
+
+    @property
+    def of_dst(self) -> tuple[str, ...]:
+        """What moves with dst."""
+        return ("dst", *self.apart)
 
     def image_steps(self) -> Steps:
         """How far every argument moves from an image to the next one."""
-        moves = {"src": self.g.src.image_bytes, "dst": self.g.dst.image_bytes}
+        moves = {"src": self.g.src.image_bytes, **dict.fromkeys(self.of_dst, self.g.dst.image_bytes)}
         moves |= dict.fromkeys(OF_WEIGHTS, self.g.weights_image_bytes)
         moves |= {name: place.layout.image_bytes for name, place in self.operands.items()}
         return tuple(moves.get(name, 0) for name in self.arguments)
@@ -58,7 +66,7 @@ class Offsets:
         pixels = outputs * prod(inner.o for inner in g.axes[axis + 1 :])
         moves = {
             "src": outputs * g.axes[axis].s * g.src.axis_bytes[axis],
-            "dst": outputs * g.dst.axis_bytes[axis],
+            **dict.fromkeys(self.of_dst, outputs * g.dst.axis_bytes[axis]),
             **{name: pixels * place.layout.pixel_bytes for name, place in self.operands.items()},
         }
         return tuple(moves.get(name, 0) for name in self.arguments)
@@ -70,7 +78,7 @@ class Offsets:
         pixels = g.pixels_of_dst(tiles.first)
         columns = {
             "src": (g.src.start_bytes + image * g.src.image_bytes + tiles.src_bytes).ravel(),
-            "dst": (g.dst.start_bytes + image * g.dst.image_bytes + tiles.dst_bytes).ravel(),
+            **dict.fromkeys(self.of_dst, (g.dst.start_bytes + image * g.dst.image_bytes + tiles.dst_bytes).ravel()),
             **dict.fromkeys(OF_WEIGHTS, (image * g.weights_image_bytes + 0 * tiles.first).ravel()),
             **{name: place.of_pixels(image, pixels) for name, place in self.operands.items()},
         }
@@ -86,7 +94,7 @@ class Offsets:
         columns = {
             "weights": number * panels.panel_bytes,
             "bias": self.g.types.sums.size_bytes * channels,
-            "dst": self.g.dst.channels(channels),
+            **{name: self.g.dst.channels(channels) + j * self.vector_bytes for j, name in enumerate(self.of_dst)},
             "ahead": (number + 1) % panels.count * panels.panel_bytes + is_last * panels.depth_bytes,
             **{name: place.of_channels(channels) for name, place in self.operands.items()},
         }
@@ -101,7 +109,7 @@ class Offsets:
             "src": g.src.channels(first // g.types.group) + first % g.types.group * g.types.src.size_bytes,
             "weights": number * group_bytes,
             "bias": g.types.sums.size_bytes * self.bias_channels * number,
-            "dst": g.dst.channels(g.oc * number),
+            **dict.fromkeys(self.of_dst, g.dst.channels(g.oc * number)),
             "ahead": number * group_bytes,
             **{name: place.of_channels(g.oc * number) for name, place in self.operands.items()},
         }

@@ -20,8 +20,8 @@ from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.multiplied import types_of
 from asmdnn.primitives.convolution.pointwise import PLAIN, check_pointwise
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.inner_product.typed import as_matrix, of_matrices, of_matrix
 from asmdnn.primitives.products import matmul_tiles
-from asmdnn.primitives.products.inner_product_typed import as_matrix, of_matrices, of_matrix
 from asmdnn.primitives.products.matmul import MatMul
 
 OF_CHANNELS = 2  # the mask of dst's channels, which are columns of the matrix

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.generators.dot.conv_shape import AHEAD, ARGUMENTS, TAPS
+from asmdnn.generators.dot.conv_shape import AHEAD, ARGUMENTS, TAPS, vectors_of_dst
 from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
@@ -67,7 +67,8 @@ def schedule_tiles(
     width, tuning = tiling.vectors * lanes_of(engine.isa), engine.tuning
     operands, dst = ends.operands, tensors["dst"].dtype
     places = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
-    offsets = Offsets(g, places, ends.starts.group_columns if ends.starts else g.oc)
+    of_vectors, bias_channels = vectors_apart(g, tiling, engine), ends.starts.group_columns if ends.starts else g.oc
+    offsets = Offsets(g, places, bias_channels, of_vectors, g.dst.channel(lanes_of(engine.isa)))
     row_bytes = g.types.weights_bytes * width
     ranges = choose_depths(g, row_bytes, engine.l2_bytes, tuning) if ends.may_split(g, dst) else [(0, g.steps)]
     panels = panels_of(g, width, ranges[0])
@@ -80,7 +81,8 @@ def schedule_tiles(
 
     chunks = chunks_of(g, cut, images, panels, engine)
     lines = ahead_lines(row_bytes, chunks.chunk, tuning.phases)
-    kernels = TileKernels(g, tiling, engine, lines, TileTypes(dst, types_of_operands(operands, tensors)), ends.starts)
+    types = TileTypes(dst, types_of_operands(operands, tensors), len(ARGUMENTS) + len(operands) if of_vectors else 0)
+    kernels = TileKernels(g, tiling, engine, lines, types, ends.starts)
     buffers = ends.buffers(tensors)
     post_ops = ends.chain.on_registers({operand: place.operand for operand, place in operands.items()})
     depths = list(make_depths(ranges, "bias" in buffers, post_ops))
@@ -88,8 +90,8 @@ def schedule_tiles(
     weights = tensors["weights"]
     of_groups = offsets.of_groups(weights.dtype.size_bytes * weights.strides[0])
     layout = RecordLayout(offsets, tiles, panels, of_groups, chunks)
-    of_chain = [View(operand) for operand in operands]
-    views = (*(View(buffers[x]) if x in buffers else NOTHING for x in ARGUMENTS), *of_chain)
+    others = (*operands, *("dst" for _ in of_vectors))
+    views = (*(View(buffers[x]) if x in buffers else NOTHING for x in ARGUMENTS), *map(View, others))
     phase_of = partial(Phase, tuple(kernels.specs), views)
     phases: list[Phase] = []
     for begin, end, repeats in rounds_of(g.mb, images, rounds, offsets.image_steps()):
@@ -102,6 +104,14 @@ def schedule_tiles(
                 apart = bool(phases) and d == 0
                 phases.append(phase_of(of_depth, cycles, continues=d > 0, apart=apart, repeats=again))
     return Plan(name, flushing(phases), tensors, {"taps": tap_lists}, {}, ("dst",))
+
+
+def vectors_apart(g: ConvGeometry, tiling: Tiling, engine: Engine) -> tuple[str, ...]:
+    """The arguments for vectors of dst, none where they touch: else how far they lie apart depends on the image, which
+    kernels are not to know."""
+    lanes = lanes_of(engine.isa)
+    touch = g.dst.channel(lanes) == g.dst.element_bytes * lanes
+    return () if touch else vectors_of_dst(min(tiling.vectors, -(-g.oc_stored // lanes)))
 
 
 def types_of_operands(operands: Iterable[str], tensors: Mapping[str, MemoryDesc]) -> tuple[DataType, ...]:

@@ -23,10 +23,12 @@ Table = tuple[Int64, Int64]  # int64[panels, patterns]: numbers of kernels, and 
 
 @dataclass(frozen=True, slots=True)
 class TileTypes:
-    """Of dst, and of the operands of post-ops, () if all are f32."""
+    """Of dst, and of the operands of post-ops, () if all are f32; and the argument for dst's second vector, 0 if its
+    vectors touch."""
 
     dst: DataType
     operands: tuple[DataType, ...]
+    dst_argument: int
 
 
 class TileKernels:
@@ -81,6 +83,7 @@ class TileKernels:
         g, lanes = self.g, self.lanes
         vectors = min(self.tiling.vectors, -(-(g.oc_stored - first) // lanes))
         real = min(vectors * lanes, g.oc - first)
+        apart = self.types.dst_argument if vectors > 1 else 0  # one vector serves at any distance
         return ConvTileSpec(
             isa=self.engine.isa,
             vectors=vectors,
@@ -89,7 +92,7 @@ class TileKernels:
             src_channel_bytes=g.src.channel_bytes,
             weights_row_bytes=g.types.weights_bytes * self.tiling.vectors * lanes,
             dst_pixel_bytes=g.dst.pixel_bytes,
-            dst_vector_bytes=g.dst.channel(lanes) if vectors > 1 else 0,  # which one vector serves at any distance
+            dst_vector_bytes=g.dst.element_bytes * lanes if vectors > 1 and not apart else 0,
             whole_vectors=g.oc_stored % lanes == 0 or real == vectors * lanes,
             groups=tuple(taps.group for taps in groups),
             bias=depth.bias,
@@ -101,6 +104,7 @@ class TileKernels:
             dst=self.result(depth),
             operand_types=self.types.operands if depth.post_ops else (),
             starts=self.starts.of_pixels(self.g, pattern) if depth.bias and self.starts else (),
+            dst_argument=apart,
         )
 
     def result(self, depth: Depth) -> DataType | None:

@@ -134,6 +134,11 @@ def first_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engi
     return plans.get(key) or plans.put(key, _find_plan(*key))
 
 
+def has_stored_plans() -> bool:
+    """Whether plans of packs, or of measurements, may come before what planners say."""
+    return bool(packs.loaded()) or has_any()
+
+
 @within_memory
 def _find_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine) -> PlannedAnswer:
     """As first_plan; a plan of a loaded pack comes before one that was tuned, and that before all planners."""

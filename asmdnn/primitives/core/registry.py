@@ -19,6 +19,7 @@ FOLDERS = (
     "pooling_backward",
     "channel_gradients",
     "products",
+    "inner_product",
     "elementwise",
     "reorder",
     "shuffle",

@@ -20,9 +20,7 @@ import numpy as np
 from asmdnn.forking import importing
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.postops import Operand, PostOp, SumOp
-from asmdnn.generators.functions.quotient import QuotientSpec
 from asmdnn.generators.functions.shifted import ShiftedSpec
-from asmdnn.generators.move.conversion import Conversion
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.plan import Plan
@@ -109,9 +107,10 @@ def chain_of(spec: KernelSpec, wanted: list[Form]) -> tuple[Form, ...]:
 
 @lru_cache
 def chain_fields(part: Hashable) -> tuple[str, ...]:
-    """The fields of a class of specs, or of a part of specs, that say what is done to results."""
-    if part in (Conversion, QuotientSpec):
-        return ("sum",)
+    """The fields of a class of specs, or of a part of specs, that say what is done to results: those that it names
+    itself, and chains."""
+    if named := getattr(part, "chain_fields", ()):
+        return named  # type: ignore[no-any-return]
     typed = [(field.name, field.type) for field in fields(part)] if is_dataclass(part) else []
     return tuple(name for name, kind in typed if kind == CHAIN or (isinstance(kind, type) and chain_fields(kind)))
 

@@ -4,12 +4,12 @@ Weights are widened as they are loaded and src in a phase before, as on levels w
 many cycles of FMA its multiply of a pair takes (`products.bf16_cycles`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import prod
 from typing import Any
 
-from asmdnn.isa.dot import BF16, levels_of
+from asmdnn.isa.dot import BF16, Types, levels_of
 from asmdnn.isa.levels import LEVELS, isa_of
 from asmdnn.isa.tiles import tile_level
 from asmdnn.planning.plan import Plan
@@ -17,12 +17,18 @@ from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Planner, try_all
-from asmdnn.types import bf16
+from asmdnn.types import DataType
 
 
 def multiplies_pairs_slowly(engine: Engine) -> bool:
     """Whether VDPBF16PS takes longer than the two multiplies of f32 in its place."""
     return engine.tuning.products.bf16_cycles > BF16.group and bool(levels_of(BF16, engine.isa))
+
+
+def fast_pairs(dtypes: Iterable[DataType], engine: Engine) -> Types | None:
+    """What a product of these types multiplies in pairs; None unless all are bf16, the level does and is fast at it."""
+    takes = {*dtypes} == {BF16.src} and bool(levels_of(BF16, engine.isa)) and not multiplies_pairs_slowly(engine)
+    return BF16 if takes else None
 
 
 def below_pairs(engine: Engine) -> Engine:
@@ -43,7 +49,7 @@ def with_widening(
     """
 
     def widened(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
-        if not desc.src.dtype == desc.weights.dtype == bf16 or not multiplies_pairs_slowly(engine):
+        if not desc.src.dtype == desc.weights.dtype == BF16.src or not multiplies_pairs_slowly(engine):
             return
         numbers, (*others,) = engine.tuning.products, desc.dst.dims
         others.pop(channels)

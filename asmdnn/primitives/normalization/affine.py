@@ -7,9 +7,6 @@ from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.postops import ExpressionOp, Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.primitives.attributes.numbers import check_flag, finite
-from asmdnn.types import bf16, f16, f32
-
-FLOATS = (f32.name, bf16.name, f16.name)  # the types of src, dst and vectors
 
 
 def affine(scale: Operand | None, shift: Operand | None) -> tuple[PostOp, ...]:

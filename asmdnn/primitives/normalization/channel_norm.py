@@ -35,7 +35,6 @@ from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, phases_of, schedule
-from asmdnn.primitives.normalization.affine import FLOATS
 from asmdnn.primitives.normalization.channel_description import (
     NONE,
     BatchNormForward,
@@ -46,7 +45,7 @@ from asmdnn.primitives.reduction.source import Chunk, TreeKernels, source_of
 from asmdnn.primitives.reduction.tree import Tree, others
 from asmdnn.primitives.reorder.copies import WORD, Reordering, add_reorder, between_reorders
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
-from asmdnn.types import DataType, f32, u8
+from asmdnn.types import FLOAT_NAMES, DataType, f32, u8
 
 STATISTICS = ("mean", "variance")
 FACTOR, CHANNEL_MEAN = "factor", "mean of channels"
@@ -135,7 +134,7 @@ class ChannelPlan:
             raise Refused("scales and zero points are not implemented")
         passed = {"src": self.src, "dst": self.dst, **self.added, **self.given}
         passed |= post_ops_of(self.attr).operands(self.dst)
-        check_tensors(passed | self.apart, "dst", FLOATS)
+        check_tensors(passed | self.apart, "dst", FLOAT_NAMES)
         passed |= self.mask
         written = () if self.desc.use_global_stats else tuple(name for name in STATISTICS if name in self.given)
         outputs = ("dst", *written, *self.mask)

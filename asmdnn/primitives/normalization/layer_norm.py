@@ -15,12 +15,12 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, phases_of, types_of
-from asmdnn.primitives.normalization.affine import FLOATS, affine
+from asmdnn.primitives.normalization.affine import affine
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.reorder.copies import Inside, in_two_ways
 from asmdnn.primitives.shapes.formats import dense_like, like, of_type, row_major
 from asmdnn.primitives.shapes.nests import Calls, Nest, as_row_of, nest_of, row_calls, with_last, without_last
-from asmdnn.types import f32
+from asmdnn.types import FLOAT_NAMES, f32
 
 SRC, DST = range(2)
 NATIVE = ("src", "dst")
@@ -40,7 +40,7 @@ def inside_of(desc: LayerNormForward, attr: Attr, engine: Engine) -> Inside:
     extra = {name: tensor for name in optional if (tensor := getattr(desc, name)) is not None}
     extra = {name: row_major(tensor.dims, tensor) if tensor.is_any else tensor for name, tensor in extra.items()}
     passed = {"src": src, "dst": dst, **extra, **chain.operands(dst)}
-    check_tensors(passed, "dst", FLOATS)
+    check_tensors(passed, "dst", FLOAT_NAMES)
     written = () if desc.use_global_stats else tuple(name for name in STATISTICS if name in passed)
     name, outputs = f"layer_norm:{isa}", ("dst", *written)
     if 0 in dst.dims:

@@ -16,13 +16,12 @@ from asmdnn.planning.tuning import NormalizationTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import check_tensors, phases_of
-from asmdnn.primitives.normalization.affine import FLOATS
 from asmdnn.primitives.normalization.lrn_description import LRNForward
 from asmdnn.primitives.normalization.lrn_layout import LrnLayout, layout_of, runs_of, taps_of
 from asmdnn.primitives.reorder.copies import Inside, in_two_ways
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
 from asmdnn.primitives.shapes.nests import Nest, row_calls
-from asmdnn.types import f32
+from asmdnn.types import FLOAT_NAMES, f32
 
 NAME = "lrn"
 MOST_PLACES = 343  # of a window, which is unrolled: 7 along three axes
@@ -38,7 +37,7 @@ def inside_of(desc: LRNForward, attr: Attr, engine: Engine) -> Inside:
     src = like(desc.dst, desc.src)
     workspace = {} if desc.workspace is None else {"workspace": like(src, desc.workspace)}
     passed = {"src": src, "dst": like(src, desc.dst), **workspace}
-    check_tensors(passed, "dst", FLOATS)
+    check_tensors(passed, "dst", FLOAT_NAMES)
     if any(tensor.may_overlap for tensor in workspace.values()):
         raise Refused("elements of workspace overlap")
     name, outputs = f"{NAME}:{isa}", ("dst", *workspace)

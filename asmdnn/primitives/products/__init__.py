@@ -1,1 +1,1 @@
-"""Matrix products: matmul, inner product, gemm."""
+"""Matrix products: matmul and gemm."""

@@ -11,6 +11,7 @@ from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly, nothing
 from asmdnn.planning.phase import flushing
+from asmdnn.planning.phases import gives_way
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.products.prepare import prepare
@@ -87,8 +88,17 @@ def finished(job: Job, assembly: Assembly) -> Plan:
     if not assembly.phases:
         assembly.add([nothing(len(ARGUMENTS))])
     assembly.phases = list(flushing(assembly.phases))
-    plan = assembly.plan(f"{assembly.name}:{job.target.isa}", job.tensors, job.outputs)
+    plan = assembly.plan(f"{assembly.name}:{job.target.isa}", job.tensors, job.outputs, overwritten(job, assembly))
     return between_reorders(plan, job.passed, job.target.tuning, job.reads, isa=job.target.isa)
+
+
+def overwritten(job: Job, assembly: Assembly) -> tuple[str, ...]:
+    """The operands of post-ops that may be dst's memory: not behind partial sums in dst, which were written earlier."""
+    (dst, *others), names = job.outputs, job.target.ending.chain.names
+    if others:
+        return ()
+    alike = [name for name in names if job.tensors.get(name) == job.tensors[dst]]
+    return tuple(name for name in alike if gives_way(assembly.phases, name, dst))
 
 
 def multiply(assembly: Assembly, p: Product, target: Target) -> None:

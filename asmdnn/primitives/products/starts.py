@@ -5,13 +5,13 @@ start[.., n] = -(shift + zero_point) * sum over k of weights[.., k, n]
 
 import numpy as np
 
+from asmdnn.forking import importing
 from asmdnn.generators.dot.start_vector import ARGUMENTS, StartVectorSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SHIFT, SummedDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Phase, View, records_of
 from asmdnn.primitives.products.product import Matrix
-from asmdnn.primitives.reorder.compensation import add_compensation, but_depth, compensation_desc
 from asmdnn.types import s32
 
 ZERO_POINT = "src_zero_points"
@@ -22,9 +22,14 @@ def add_start(assembly: Assembly, weights: MemoryDesc, isa: str, shift: int, has
 
     isa: the level of the product's kernels.  Sums that lie behind the weights are what it is without a zero point.
     """
+    if not (shift or has_zero_point):
+        return None
+    with importing():  # the kernels of compensations, which products of floats do without
+        from asmdnn.primitives.reorder.compensation import add_compensation, but_depth, compensation_desc
+
     mask = but_depth(weights.ndims)
     sums = compensation_desc(weights, mask)
-    if not (shift or has_zero_point) or not sums.nelems():
+    if not sums.nelems():
         return None
     if isinstance(weights, SummedDesc) and not has_zero_point and shift == SHIFT:
         return vectors("weights", sums, weights.begins[0])

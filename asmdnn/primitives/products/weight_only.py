@@ -1,9 +1,13 @@
-"""Products with weights of 4 or 8 bits whose scales are by groups of k: weights become f32 in registers.
+"""Products of floats with weights of 4 or 8 bits, which become f32 in registers.
 
-Scales and zero points come with the call, one for each column of a group, and are brought into panels in front.
+Scales and zero points of weights come with the call: one, one for each column, or one for each column of a group of k.
+They are brought into panels in front.
 """
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.generators.dot.quantized import panel_columns
@@ -24,29 +28,31 @@ from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.quantized.description import QuantizedMatMul
 from asmdnn.primitives.quantized.panels import PanelTile, Tensors, finished, readable
 from asmdnn.primitives.quantized.unpacked import UnpackedPlan
-from asmdnn.primitives.reorder.copies import Reordering, add_reorder
+from asmdnn.primitives.reorder import packed
+from asmdnn.primitives.reorder.copies import WORD, Reordering, add_reorder, copy_of
+from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.shapes.formats import row_major
-from asmdnn.types import F32_BYTES, DataType, bf16, f16, f32, s4, s8, s32, u4, u8
+from asmdnn.types import F32_BYTES, FLOATS, DataType, f32, s4, s8, s32, u4, u8
 
 NAME = "unpacking"
 MATRIX = 2  # dims
-BOTH_DIMS = 3  # the mask
+COMMON, COLUMNS, BOTH_DIMS = 0, 2, 3  # masks
+STEP, MOST_GROUP = 16, 256  # of k in a group of kernels
+ONE_TWICE = 0x3F8000003F800000  # 1.0 as f32
 WEIGHTS = {s4: 4, u4: 4, s8: 8, u8: 8}  # and their bits
-FLOATS = (f32, bf16, f16)  # of src and dst
 SCALES, POINTS = "weights_scales", "weights_zero_points"
 
 
 @implementation(NAME, f32_level)
 def plan(desc: MatMul, attr: Attr, engine: Engine) -> Plan:
     """Plan a product.  Raises Refused, and InvalidArguments for groups that do not fit."""
-    group = group_of(desc, attr)
+    numbers = numbers_of(desc, attr)
     check_accumulation(attr, f32)
     chain, isa = chain_behind(desc, attr), f32_level(engine.isa)
     (m, k), n = desc.src.dims, desc.dst.dims[1]
     bits, columns = WEIGHTS[desc.weights.dtype], panel_columns(lanes_of(isa))
-    table = MemoryDesc((k // group, n), f32, "ab")
-    panels = MemoryDesc(table.dims, f32, f"Ba{columns}b")
-    points = panels if attr.zero_points else None
+    panels = MemoryDesc((k // numbers.group, n), f32, f"Ba{columns}b")
+    points = panels if numbers.points is not None else None
     inner = QuantizedMatMul(
         MemoryDesc((m, k), f32, "ab"),
         MemoryDesc((k * bits // 8, n), u8, "any"),
@@ -55,24 +61,35 @@ def plan(desc: MatMul, attr: Attr, engine: Engine) -> Plan:
         points,
     )
     tensors = tensors_of(desc, chain, MemoryDesc((k, n), desc.weights.dtype, f"BA{columns}b{32 // bits}a"))
-    vector = (table.nelems(),)
-    arguments = {SCALES: MemoryDesc(vector, f32, "a")}
-    assembly = Assembly(engine.tuning, engine.isa)
+    arguments, assembly = numbers.arguments(panels.dims), Assembly(engine.tuning, engine.isa)
     if desc.dst.nelems():
-        plain_scales = n % columns == 0
+        plain_scales = numbers.scales == BOTH_DIMS and n % columns == 0
         if not plain_scales:
             assembly.scratch["scales"] = panels.size_bytes
-            add_reorder(assembly, Reordering(SCALES, table, "scales", panels))
+            add_scales(assembly, numbers.scales, panels)
         if points is not None:
-            arguments[POINTS] = MemoryDesc(vector, s32, "a")
             assembly.scratch["offsets"] = panels.size_bytes
-            add_offsets(assembly, table, panels, engine)
+            add_offsets(assembly, numbers, panels, engine, plain_scales)
         inside = {**tensors.inside, **({"offsets": panels} if points else {})}
         CodedPlan(inner, chain, inside, isa, assembly).of(desc.weights.dtype, plain_scales).add()
-    elif points is not None:
-        arguments[POINTS] = MemoryDesc(vector, s32, "a")
     found = Tensors({**tensors.passed, **arguments}, {**tensors.inside, **arguments})
-    return finished(NAME, CodedPlan(inner, chain, found.inside, isa, assembly), found, engine)
+    made = finished(NAME, CodedPlan(inner, chain, found.inside, isa, assembly), found, engine)
+    return with_packing(made, desc.weights, engine)
+
+
+def with_packing(plan: Plan, weights: MemoryDesc, engine: Engine) -> Plan:
+    """The plan for weights of 4 bits that are passed in another format than kernels take."""
+    if weights.is_any or weights == plan.tensors["weights"]:
+        return plan
+    answer = packed.plan(Reorder(weights, plan.tensors["weights"]), Attr(), engine)
+    if not isinstance(answer, Plan):
+        raise Refused(answer.reason)
+    assembly = Assembly(engine.tuning, engine.isa)
+    panels = assembly.room(copy_of("weights"), plan.tensors["weights"].size_bytes)
+    assembly.add_plan(answer, {"src": View("weights"), "dst": View(panels)})
+    assembly.add_plan(plan, {"weights": View(panels)})
+    name = plan.implementation.removeprefix(f"{WORD}+")
+    return assembly.plan(f"{WORD}+{name}", {**plan.tensors, "weights": weights}, plan.outputs)
 
 
 class CodedPlan(UnpackedPlan):
@@ -90,24 +107,65 @@ class CodedPlan(UnpackedPlan):
         return replace(super().spec(tile), signed=self.signed, in_order=True, scales_row_bytes=row_bytes)
 
 
-def group_of(desc: MatMul, attr: Attr) -> int:
-    """How many k share a scale.  Raises Refused, InvalidArguments."""
-    groups = dict(attr.groups).get("weights")
+@dataclass(frozen=True, slots=True)
+class WeightNumbers:
+    """group: how many k share a scale and a zero point in kernels.  scales, points: their masks; None: there are none.
+
+    Groups that a caller names are those; where all k share one, kernels take it once for each of theirs.
+    """
+
+    group: int
+    scales: int | None
+    points: int | None
+
+    def arguments(self, dims: tuple[int, ...]) -> dict[str, MemoryDesc]:
+        """What comes with the call, of so many groups and columns."""
+        given = {SCALES: (self.scales, f32), POINTS: (self.points, s32)}
+        return {
+            name: MemoryDesc((math.prod(shape_of(mask, dims)),), dtype, "a")
+            for name, (mask, dtype) in given.items()
+            if mask is not None
+        }
+
+
+def shape_of(mask: int, dims: tuple[int, ...]) -> tuple[int, ...]:
+    """Of numbers of a mask, to broadcast to groups and columns."""
+    groups, columns = dims
+    return groups if mask == BOTH_DIMS else 1, columns if mask else 1
+
+
+def numbers_of(desc: MatMul, attr: Attr) -> WeightNumbers:
+    """What attributes say of weights.  Raises Refused, InvalidArguments."""
     if desc.weights.dtype not in WEIGHTS or desc.src.dtype not in FLOATS or desc.dst.dtype not in FLOATS:
         raise Refused(f"{desc.src.dtype} times {desc.weights.dtype} to {desc.dst.dtype} is not floats times integers")
-    if groups is None or dict(attr.scales) != {"weights": BOTH_DIMS}:
-        raise Refused("scales are not of weights alone, of mask 3 and by groups: groups={'weights': (32, 1)}")
+    scales, points, groups = dict(attr.scales), dict(attr.zero_points), dict(attr.groups).get("weights")
+    if {*scales, *points} - {"weights"}:
+        raise Refused("scales and zero points are not of weights alone")
     if desc.src.ndims != MATRIX:
         raise Refused(f"src has {desc.src.ndims} dims, only matrices are implemented")
-    if dict(attr.zero_points) not in ({}, {"weights": BOTH_DIMS}):
-        raise Refused("zero points are not of weights alone, of mask 3, as their scales")
-    group, along = groups
+    masks = scales.get("weights"), points.get("weights")
+    for kind, mask in zip(("scales", "zero points"), masks, strict=True):
+        if mask not in (None, COMMON, COLUMNS, BOTH_DIMS):
+            raise Refused(f"{kind} of weights have the mask {mask}: it is 0, 2, or 3 with groups")
     k = desc.src.dims[1]
-    if along != 1 or group % 16 or not 16 <= group <= 256:
+    if BOTH_DIMS not in masks:
+        return WeightNumbers(whole_group(k), *masks)
+    if groups is None:
+        raise Refused("scales of mask 3 are by groups: groups={'weights': (32, 1)}")
+    group, along = groups
+    if along != 1 or group % STEP or not STEP <= group <= MOST_GROUP:
         raise Refused(f"groups of weights are {groups}, they must be of 16 to 256 k, a multiple of 16, and of 1 column")
     if not k or k % group:
         raise InvalidArguments(f"groups of weights are {groups}, which do not divide k, {k}")
-    return int(group)
+    return WeightNumbers(int(group), *masks)
+
+
+def whole_group(k: int) -> int:
+    """The largest group of kernels of which all k are some.  Raises Refused."""
+    found = [group for group in range(STEP, MOST_GROUP + 1, STEP) if k and k % group == 0]
+    if not found:
+        raise Refused(f"k is {k}, weights of 4 bits are multiplied by a multiple of {STEP}")
+    return found[-1]
 
 
 def chain_behind(desc: MatMul, attr: Attr) -> Chain:
@@ -126,9 +184,8 @@ def tensors_of(desc: MatMul, chain: Chain, panels: MemoryDesc) -> Tensors:
     asked = {"src": desc.src, "dst": desc.dst}
     passed = {name: row_major(t.dims, t) if t.is_any else t for name, t in asked.items()}
     passed |= chain.operands(passed["dst"])
-    weights = panels if desc.weights.is_any else desc.weights
-    if weights != panels and weights.dtype.in_a_byte > 1:
-        raise Refused(f"weights are {weights}, kernels take {panels}: reorder them to what `any` becomes")
+    is_chosen = desc.weights.is_any or desc.weights.dtype.in_a_byte > 1
+    weights = panels if is_chosen else desc.weights
     if passed["dst"].may_overlap:
         raise Refused("elements of dst overlap")
     inside = {name: readable(t) for name, t in passed.items()}
@@ -137,11 +194,23 @@ def tensors_of(desc: MatMul, chain: Chain, panels: MemoryDesc) -> Tensors:
     return Tensors({**passed, "weights": weights}, {**inside, "weights": panels})
 
 
-def add_offsets(assembly: Assembly, table: MemoryDesc, panels: MemoryDesc, engine: Engine) -> None:
+def add_scales(assembly: Assembly, mask: int | None, panels: MemoryDesc) -> None:
+    """Scales of a mask for every group of kernels; 1 if there are none."""
+    source = SCALES if mask is not None else assembly.constant("one", np.array([ONE_TWICE], np.int64))
+    _, columns = panels.dims
+    strides = {BOTH_DIMS: (columns, 1), COLUMNS: (0, 1)}.get(mask or COMMON, (0, 0))
+    add_reorder(assembly, Reordering(source, MemoryDesc(panels.dims, f32, strides=strides), "scales", panels))
+
+
+def add_offsets(
+    assembly: Assembly, numbers: WeightNumbers, panels: MemoryDesc, engine: Engine, plain_scales: bool
+) -> None:
     """Scales times zero points."""
-    points = MemoryDesc(table.dims, s32, "ab")
-    made = binary.plan(BinaryForward("mul", table, points, panels), Attr(), engine)
+    assert numbers.points is not None
+    points = MemoryDesc(shape_of(numbers.points, panels.dims), s32, "ab")
+    scales = MemoryDesc(panels.dims, f32, "ab") if plain_scales else panels
+    made = binary.plan(BinaryForward("mul", scales, points, panels), Attr(), engine)
     if not isinstance(made, Plan):
         raise Refused(made.reason)
-    places = {"src0": SCALES, "src1": POINTS, "dst": "offsets"}
+    places = {"src0": SCALES if plain_scales else "scales", "src1": POINTS, "dst": "offsets"}
     assembly.add_plan(made, {name: View(place) for name, place in places.items()})

@@ -24,10 +24,9 @@ from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.quantized.description import QuantizedMatMul
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import row_major
-from asmdnn.types import bf16, f16, f32
+from asmdnn.types import FLOAT_NAMES
 
 LANE_BITS = 32
-TYPES = (f32.name, bf16.name, f16.name)  # of src and dst
 CALL_CYCLES = 60  # about
 
 
@@ -169,7 +168,7 @@ def tensors_of(desc: QuantizedMatMul, chain: Chain, isa: str) -> Tensors:
     asked = {**given, "dst": desc.dst}
     passed = {name: panels.get(name, row_major(t.dims, t)) if t.is_any else t for name, t in asked.items()}
     passed |= chain.operands(passed["dst"])
-    check_tensors({name: passed[name] for name in ("src", "dst")}, "dst", TYPES)
+    check_tensors({name: passed[name] for name in ("src", "dst")}, "dst", FLOAT_NAMES)
     return Tensors(passed, {name: panels.get(name, readable(t)) for name, t in passed.items()})
 
 

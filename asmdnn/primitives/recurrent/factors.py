@@ -5,16 +5,16 @@ front, results are rounded once, behind.  Pairs of bf16 are multiplied where the
 is not slow at it; then a step hands on h as bf16.  Weights of s8 are multiplied by rows of u8.
 """
 
-from asmdnn.isa.dot import BF16, F32, U8S8, Types, levels_of, multiplied
+from asmdnn.isa.dot import F32, U8S8, Types, multiplied
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.widening import multiplies_pairs_slowly
+from asmdnn.primitives.core.widening import fast_pairs
 from asmdnn.primitives.recurrent.description import QuantizedRecurrent, RecurrentForward
 from asmdnn.primitives.recurrent.qparams import ROWS, check_bytes
-from asmdnn.types import bf16, f16, f32, s8
+from asmdnn.types import FLOAT_NAMES, FLOATS, f32, s8
 
 WEIGHTS = ("weights_layer", "weights_iter", "weights_projection")
-FLOATS = (f32, bf16, f16)
+ONLY = f"only {', '.join(FLOAT_NAMES)} are implemented"
 
 
 def factors_of(desc: RecurrentForward, engine: Engine) -> Types:
@@ -29,17 +29,14 @@ def factors_of(desc: RecurrentForward, engine: Engine) -> Types:
         if name in WEIGHTS and tensor.dtype != weights:
             raise Refused(f"{name} is {tensor.dtype}, weights_layer {weights}: all weights have one type")
         if name not in WEIGHTS and tensor.dtype not in FLOATS:
-            raise Refused(f"{name} is {tensor.dtype}, beside f32, bf16 and f16 nothing is implemented")
+            raise Refused(f"{name} is {tensor.dtype}, {ONLY}")
     if weights not in FLOATS:
-        raise Refused(f"weights_layer is {weights}, beside f32, bf16 and f16 nothing is implemented")
-    is_bf16 = all(tensors[name].dtype == bf16 for name in ROWS if name in tensors)
-    if weights == bf16 and is_bf16 and not desc.is_training and has_fast_pairs(engine):
-        return BF16
+        raise Refused(f"weights_layer is {weights}, {ONLY}")
+    rows = (tensors[name].dtype for name in ROWS if name in tensors)
+    pairs = None if desc.is_training else fast_pairs((weights, *rows), engine)
+    if pairs is not None:
+        return pairs
     return F32 if weights == f32 else multiplied(f32, weights, engine.isa)
-
-
-def has_fast_pairs(engine: Engine) -> bool:
-    return bool(levels_of(BF16, engine.isa)) and not multiplies_pairs_slowly(engine)
 
 
 def why_no_bytes(desc: RecurrentForward) -> str:

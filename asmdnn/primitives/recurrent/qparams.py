@@ -12,6 +12,7 @@ or f32, which is made such bytes in front, and of such bytes behind.
 
 import math
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 from asmdnn.errors import InvalidArguments, shown
@@ -22,6 +23,7 @@ from asmdnn.types import DataType, f32, s8, u8
 
 Qparams = tuple[float, ...]
 MOST_BYTE = 255
+LEAST_SCALE = 2.0**-62
 ROWS = ("src_layer", "src_iter", "dst_layer", "dst_iter")
 
 
@@ -30,7 +32,7 @@ def checked_data(value: object) -> Qparams:
     pair = as_tuple(value)
     if pair == ():
         return ()
-    if pair is None or len(pair) != 2 or not all(map(is_number, pair)) or pair[0] <= 0:
+    if pair is None or len(pair) != 2 or not is_scale(pair[0]) or not is_number(pair[1]):
         raise InvalidArguments(f"rnn_data_qparams must be a scale above 0 and a shift, not {shown(value)}")
     if not float(pair[1]).is_integer() or not 0 <= pair[1] <= MOST_BYTE:
         raise InvalidArguments(
@@ -46,8 +48,9 @@ def checked_scales(value: object, columns: int) -> Qparams:
     if scales is None:
         raise InvalidArguments(f"rnn_weights_qparams must be scales, not {shown(value)}")
     for number, scale in enumerate(scales):
-        if not is_number(scale) or scale <= 0:
-            raise InvalidArguments(f"rnn_weights_qparams has the scale {shown(scale)} at {number}: scales are above 0")
+        if not is_scale(scale):
+            what = f"rnn_weights_qparams has the scale {shown(scale)} at {number}"
+            raise InvalidArguments(f"{what}: scales are above 0, from 2**-62 to 2**62")
     if len(scales) not in (0, 1, columns):
         raise InvalidArguments(
             f"rnn_weights_qparams has {len(scales)} scales: it has 1, or {columns}, of every gate and channel"
@@ -57,7 +60,15 @@ def checked_scales(value: object, columns: int) -> Qparams:
 
 def is_number(value: object) -> bool:
     """A finite one."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # of an integer that no float has
+        return False
+
+
+def is_scale(value: Any) -> bool:
+    """One whose product with another one f32 has."""
+    return is_number(value) and LEAST_SCALE <= value <= 1 / LEAST_SCALE
 
 
 def as_tuple(value: Any) -> tuple[Any, ...] | None:

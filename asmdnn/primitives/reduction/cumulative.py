@@ -23,11 +23,10 @@ from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.shapes.formats import like, of_type
 from asmdnn.primitives.shapes.nests import Calls, Nest, check_copied, lanes_in, read_nest, row_calls, row_in, with_last
 from asmdnn.primitives.shapes.tensors import check_tensor, checked_axis
-from asmdnn.types import bf16, f16, f32
+from asmdnn.types import FLOAT_NAMES, f32
 
 ROWS, LANES = "rows", "lanes"  # the implementations
 SRC, DST = range(2)
-TYPES = (f32.name, bf16.name, f16.name)  # of src and dst
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ def request_of(desc: CumulativeSum, attr: Attr, engine: Engine) -> CumulativeReq
         raise Refused("post-ops, scales and zero points are not implemented")
     src = like(desc.dst, desc.src)
     passed = {"src": src, "dst": like(src, desc.dst)}
-    check_tensors(passed, "dst", TYPES)
+    check_tensors(passed, "dst", FLOAT_NAMES)
     tensors = {name: of_type(tensor, f32) for name, tensor in passed.items()}
     return CumulativeRequest(desc, passed, tensors, f32_level(engine.isa), engine.tuning)
 

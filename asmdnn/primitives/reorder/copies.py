@@ -7,6 +7,7 @@ into the caller's format.
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 
+from asmdnn.forking import importing
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.winograd import WinogradDesc
@@ -18,9 +19,6 @@ from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Desc, by_ways
-from asmdnn.primitives.reorder.compensation import add_sums
-from asmdnn.primitives.reorder.schedule import reorder_phases
-from asmdnn.primitives.reorder.winograd import add_transform
 from asmdnn.primitives.shapes.formats import row_major
 
 WORD = "reorder"  # in the implementation's name
@@ -42,6 +40,11 @@ class Reordering:
 
 def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
     """The phases that do it."""
+    with importing():  # the kernels of reorders, which most plans do without
+        from asmdnn.primitives.reorder.compensation import add_sums
+        from asmdnn.primitives.reorder.schedule import reorder_phases
+        from asmdnn.primitives.reorder.winograd import add_transform
+
     if isinstance(step.dst, WinogradDesc):
         assembly.words += words
         add_transform(assembly, (step.source, step.src), (step.target, step.dst))

@@ -1,7 +1,7 @@
 """Reorder, as a kind of primitive."""
 
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
-from asmdnn.primitives.reorder import packed, reorder, winograd
+from asmdnn.primitives.reorder import packed, plan, winograd
 from asmdnn.primitives.reorder.reorder import Reorder
 
 
@@ -10,5 +10,5 @@ def words(desc: Reorder) -> Words:
     return Words("reorder", "" if mask is None else f"oflag:s8s8_comp:{mask}", dims_word(desc.src))
 
 
-PLANNERS, BOTH = (reorder.plan, winograd.plan, packed.plan), ("src", "dst")
+PLANNERS, BOTH = (plan.plan, winograd.plan, packed.plan), ("src", "dst")
 KINDS = (Kind(Reorder, PLANNERS, words, transformed=("dst",), summed=BOTH, packed=BOTH),)

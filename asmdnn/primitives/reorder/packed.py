@@ -14,8 +14,9 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
+from asmdnn.primitives.reorder.plan import reordered
 from asmdnn.primitives.reorder.quantization import quantization_of
-from asmdnn.primitives.reorder.reorder import Reorder, reordered
+from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import DATA_TYPES, s4, u4
 
 NAME = "nibbles+reorder"

@@ -31,11 +31,11 @@ from asmdnn.primitives.shapes.nests import (
     without_axis,
 )
 from asmdnn.primitives.topk.description import TopKForward
-from asmdnn.types import bf16, f16, f32, s8, u8
+from asmdnn.types import FLOATS, f32, s8, u8
 
 ROWS, LANES = "rows", "lanes"  # the implementations
 SRC, DST = range(2)
-TYPES = (f32, bf16, f16, s8, u8)  # of src and values: f32 has all their numbers
+TYPES = (*FLOATS, s8, u8)  # of src and values: f32 has all their numbers
 MOST_K = 32  # levels of lists, whose code is unrolled
 
 

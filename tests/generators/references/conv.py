@@ -6,7 +6,7 @@ import numpy as np
 
 from asmdnn.bench.typed import narrowed
 from asmdnn.generators.dot.conv import ConvTileSpec
-from asmdnn.generators.dot.conv_shape import ARGUMENTS
+from asmdnn.generators.dot.conv_shape import ARGUMENTS, vectors_of_dst
 from asmdnn.generators.dot.starts import StartsSpec
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, SumOp
@@ -15,7 +15,7 @@ from asmdnn.types import DataType, f32, s32
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory, keeps_integers, operand
 from tests.support import functions
-from tests.support.arena import Doubles, buffer_of, constant_buffer, elements, magnitudes
+from tests.support.arena import Buffer, Doubles, buffer_of, constant_buffer, elements, magnitudes
 
 TAPS_OF_GROUP = (2, 1, 7, 0, 3)  # how many taps the groups of a kernel get, in turn
 TAP_SPREAD_BYTES = 4096  # sources of taps begin within so many bytes of the pointer, on either side
@@ -34,33 +34,42 @@ def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -
     words = np.array([word for group in taps for word in (len(group), *(x for tap in group for x in tap))], np.int64)
     buffers = {name: buffer_of(memory[name]) for name in memory}
     tap_list = constant_buffer(words) if len(words) else None
-    tolerance: Doubles | float = 0.0
+    tolerances: dict[str, Doubles | float] = {}
+    stored = tuple(dict.fromkeys(dst_of(spec, j) for j in range(spec.vectors)))
     is_exact = keeps_integers(spec.post_ops)
     of_integers = spec.dst_type == s32 and not spec.works_in_f32
     if not of_integers and not (integers and is_exact):
         sizes = magnitudes(memory)
         conv_tile(spec if is_exact else replace(spec, post_ops=(SumOp(1.0),)), taps, sizes)
         terms = sum(g.channels * len(t) for g, t in zip(spec.groups, taps, strict=True)) + 1 + 2 * len(spec.post_ops)
-        size = buffer_of(sizes["dst"])
-        assert size is not None
-        tolerance = size.wanted * terms * UNIT_ROUNDOFF / (1 - terms * UNIT_ROUNDOFF)
-        if not is_exact:
-            dst = buffers["dst"]
-            assert dst is not None
-            tolerance = MOST_SLOPE * (np.resize(tolerance, dst.wanted.shape).max() + UNIT_ROUNDOFF * np.abs(dst.wanted))
-    dst = buffers["dst"]
-    if dst is not None and dst.kind != f32 and not of_integers:
-        wanted, tolerance = narrowed(dst.wanted, np.asarray(tolerance), dst.kind)
-        buffers["dst"] = replace(dst, wanted=wanted)
-    return Case(spec, {**buffers, "taps": tap_list, "ahead": None}, {"dst": tolerance}, words)
+        tolerances = {name: tolerance_of(sizes, buffers, name, terms, is_exact) for name in stored}
+    for name in stored:
+        dst = buffers[name]
+        if dst is not None and dst.kind != f32 and not of_integers:
+            wanted, tolerances[name] = narrowed(dst.wanted, np.asarray(tolerances.get(name, 0.0)), dst.kind)
+            buffers[name] = replace(dst, wanted=wanted)
+    return Case(spec, {**buffers, "taps": tap_list, "ahead": None}, tolerances, words)
+
+
+def tolerance_of(
+    sizes: Memory, buffers: dict[str, Buffer | None], name: str, terms: int, is_exact: bool
+) -> Doubles | float:
+    """Of what is stored through an argument; sizes: the magnitudes of everything."""
+    size, dst = buffer_of(sizes[name]), buffers[name]
+    assert size is not None
+    assert dst is not None
+    tolerance = size.wanted * terms * UNIT_ROUNDOFF / (1 - terms * UNIT_ROUNDOFF)
+    if is_exact:
+        return tolerance
+    return MOST_SLOPE * (np.resize(tolerance, dst.wanted.shape).max() + UNIT_ROUNDOFF * np.abs(dst.wanted))
 
 
 def kinds_of_conv(spec: ConvTileSpec) -> dict[str, tuple[DataType, ...]]:
     """The element types of arguments that need not be f32; of dst what a start from it takes, and what is left."""
     types, result = spec.types, spec.dst_type
-    dst = (types.sums if spec.accumulate else result, result)
+    dst = dict.fromkeys(("dst", *vectors_of_dst(spec.vectors)), (types.sums if spec.accumulate else result, result))
     operands = {f"operand{len(ARGUMENTS) + i}": (kind,) for i, kind in enumerate(spec.operand_types)}
-    return {"src": (types.src,), "weights": (types.weights,), "bias": (types.sums,), "dst": dst, **operands}
+    return {"src": (types.src,), "weights": (types.weights,), "bias": (types.sums,), **dst, **operands}
 
 
 def make_taps(spec: ConvTileSpec, random: np.random.Generator) -> Taps:
@@ -90,19 +99,18 @@ def zero_padding(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
                 memory["weights"].clear(row + together * size * spec.channels, padding * together)
                 for c in range(spec.channels if count < together else 0):
                     memory["weights"].clear(row + (together * c + count) * size, together - count)
-    for at_bytes in padding_of_dst(spec):
-        memory["dst"].clear(at_bytes, 1)
+    for name, at_bytes in padding_of_dst(spec):
+        memory[name].clear(at_bytes, 1)
 
 
-def padding_of_dst(spec: ConvTileSpec) -> list[int]:
-    """Where dst has elements for lanes behind the last channel, in bytes from its pointer."""
+def padding_of_dst(spec: ConvTileSpec) -> list[tuple[str, int]]:
+    """Where dst has elements for lanes behind the last channel: an argument, and bytes from its pointer."""
     lanes = LANES[spec.isa]
     behind = range(spec.channels, spec.vectors * lanes if spec.whole_vectors else spec.channels)
-    return [
-        p * spec.dst_pixel_bytes + lane // lanes * spec.dst_vector_bytes + spec.dst_type.size_bytes * (lane % lanes)
-        for p in range(len(spec.src_pixel_bytes))
-        for lane in behind
-    ]
+    size = spec.dst_type.size_bytes
+    places = [(dst_of(spec, c // lanes), spec.place_in_dst(c // lanes)[1] + size * (c % lanes)) for c in behind]
+    pixels = range(len(spec.src_pixel_bytes))
+    return [(name, p * spec.dst_pixel_bytes + at) for p in pixels for name, at in places]
 
 
 def conv_tile(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
@@ -125,12 +133,12 @@ def conv_tile(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
     for p, pixel in enumerate(sums):
         for j, (at, count) in enumerate(pieces_of_dst(spec, lanes, p)):
             real = max(0, min(count, spec.channels - j * lanes))
-            old = memory["dst"].load(at, count) if OLD_DST in operands_read(spec.post_ops) else None
+            old = memory[dst_of(spec, j)].load(at, count) if OLD_DST in operands_read(spec.post_ops) else None
             read = [o for o in operands_read(spec.post_ops) if o is not OLD_DST]
             operands = {o: operand(o, p, j, real, count, memory) for o in read}
             result = functions.apply(spec.post_ops, pixel[j * lanes :][:count], old, operands)
             result[real:] = 0  # padding
-            memory["dst"].store(at, result)
+            memory[dst_of(spec, j)].store(at, result)
 
 
 def start(spec: ConvTileSpec, lanes: int, memory: Memory) -> Doubles:
@@ -139,7 +147,7 @@ def start(spec: ConvTileSpec, lanes: int, memory: Memory) -> Doubles:
     if spec.accumulate:
         for p, pixel in enumerate(sums):
             for j, (at, count) in enumerate(pieces_of_dst(spec, lanes, p)):
-                pixel[j * lanes :][:count] = memory["dst"].load(at, count)
+                pixel[j * lanes :][:count] = memory[dst_of(spec, j)].load(at, count)
     elif spec.starts:
         for p, at in enumerate(spec.starts):
             sums[p] = memory["bias"].load(at, spec.vectors * lanes)
@@ -148,11 +156,16 @@ def start(spec: ConvTileSpec, lanes: int, memory: Memory) -> Doubles:
     return sums
 
 
+def dst_of(spec: ConvTileSpec, vector: int) -> str:
+    """The argument that a vector is reached through."""
+    return f"dst{vector}" if spec.dst_argument and vector else "dst"
+
+
 def pieces_of_dst(spec: ConvTileSpec, lanes: int, p: int) -> list[tuple[int, int]]:
     """(byte offset, elements) of every channel vector of a pixel, as far as dst has them."""
     stored = spec.vectors * lanes if spec.whole_vectors else spec.channels
     return [
-        (p * spec.dst_pixel_bytes + j * spec.dst_vector_bytes, min(lanes, stored - j * lanes))
+        (p * spec.dst_pixel_bytes + spec.place_in_dst(j)[1], min(lanes, stored - j * lanes))
         for j in range(spec.vectors)
         if stored > j * lanes
     ]

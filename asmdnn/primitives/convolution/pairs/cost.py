@@ -10,7 +10,7 @@ from math import prod
 
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.convolution.pairs.pair import Pair
-from asmdnn.primitives.convolution.pairs.parts import strips_of
+from asmdnn.primitives.convolution.pairs.parts import ROWS, strips_of
 from asmdnn.primitives.core.engine import Engine
 
 KIB = 1024
@@ -50,6 +50,15 @@ def phases_cycles(pair: Pair, plans: tuple[Plan, Plan], engine: Engine) -> float
     room = engine.l2_bytes * engine.tuning.pairs.strip_share
     spilled = 2 * plane * channels if plane * channels > room else 0
     return sum(plan.cycles for plan in plans) + far_cycles(plane * pair.first.src.dims[1], spilled, engine)
+
+
+def may_gain(pair: Pair, engine: Engine) -> bool:
+    """Whether strips may cost less, whatever the plans are: they save nothing but ways behind L2, of what does not fit,
+    if they compute no fewer rows."""
+    middle, src_rows = FLOAT_BYTES * prod(pair.second.src.dims), pair.second.src.dims[ROWS]
+    every = (strips_of(pair.second, rows) for rows in heights(pair.second.dst.dims[ROWS]))
+    fewer = any(sum(strip.src_rows for strip in strips) < src_rows for strips in every)
+    return fewer or middle > engine.l2_bytes * engine.tuning.pairs.strip_share
 
 
 def far_cycles(read: int, spilled: int, engine: Engine) -> float:

@@ -13,7 +13,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution import direct, grouped
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.pairs import phases
-from asmdnn.primitives.convolution.pairs.cost import best_height, heights, phases_cycles
+from asmdnn.primitives.convolution.pairs.cost import best_height, heights, may_gain, phases_cycles
 from asmdnn.primitives.convolution.pairs.pair import Pair, is_pair, pair_of
 from asmdnn.primitives.convolution.pairs.parts import ROWS, Parts
 from asmdnn.primitives.convolution.pairs.phases import tensors_of
@@ -53,13 +53,19 @@ def plan_strips(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Answer 
         return iter(())
     try:
         made = prepared(desc, attr, engine)
-        rows, cost = best_height(made.pair, made.plans, made.panel, made.engine)
-        other = phases_cycles(made.pair, made.plans, made.engine)
-        if other < cost:
-            raise Refused(f"strips of {rows} rows are expected to take {cost:.0f} cycles, phases {other:.0f}")
-        return made.planned(rows)
+        return made.planned(made.height())
     except Refused as reason:
         return Refusal(f"{NAME}:{dot_level(F32, engine.isa)}", str(reason))
+
+
+def takes_strips(desc: ConvolutionForward, attr: Attr, engine: Engine) -> bool:
+    """Whether a pair is expected to be faster by strips than in phases; neither is planned for that."""
+    try:
+        if not may_gain(pair_of(desc, attr), replace(engine, isa=dot_level(F32, engine.isa))):
+            return False
+        return prepared(desc, attr, engine).height() > 0
+    except Refused:
+        return False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +76,14 @@ class PreparedPair:
     plans: tuple[Plan, Plan]
     panel: int
     engine: Engine
+
+    def height(self) -> int:
+        """The rows of the best strips.  Raises Refused where phases are expected to be as fast."""
+        rows, cost = best_height(self.pair, self.plans, self.panel, self.engine)
+        other = phases_cycles(self.pair, self.plans, self.engine)
+        if other < cost:
+            raise Refused(f"strips of {rows} rows are expected to take {cost:.0f} cycles, phases {other:.0f}")
+        return rows
 
     def planned(self, rows: int) -> Plan:
         """In strips of so many rows.  Raises Refused."""

@@ -19,7 +19,7 @@ from asmdnn.planning.phases import merged
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import apart
-from asmdnn.planning.steps import StepRecords, group_of, step_of
+from asmdnn.planning.steps import StepRecords, group_of, step_of, widened
 from asmdnn.primitives.convolution import direct, grouped
 from asmdnn.primitives.convolution.pairs.pair import MIDDLE
 from asmdnn.primitives.convolution.pairs.parts import CHANNELS, ROWS, Parts, Strip, StripPlace, runs_of, strips_of
@@ -57,13 +57,15 @@ class Strips:
         """One for every shape of strips, and of panels, each a group of records again and again."""
         full, rest = divmod(self.parts.pair.second.dst.dims[CHANNELS], self.panel)
         panels = [(0, self.panel, full)] * bool(full) + [(full * self.panel, rest, 1)] * bool(rest)
-        for run in runs_of(strips):
-            for channel, channels, times in panels:
-                yield self.phase(run, StripPlace(run[0], channel, channels), times)
+        runs = runs_of(strips)
+        places = [(run, StripPlace(run[0], first, width), times) for run in runs for first, width, times in panels]
+        steps = [(self.first_step(at), self.second_step(at)) for _, at, _ in places]
+        arguments = max((len(first.views) for first, _ in steps), default=0)  # fewer vectors of channels have fewer
+        for (run, at, times), (first, second) in zip(places, steps, strict=True):
+            yield self.phase(run, at, times, group_of((widened(first, arguments), second)))
 
-    def phase(self, run: Sequence[Strip], at: StripPlace, panels: int) -> Phase:
-        """For all images, strips of a run, and so many panels from `at` on."""
-        group = group_of((self.first_step(at), self.second_step(at)))
+    def phase(self, run: Sequence[Strip], at: StripPlace, panels: int, group: Phase) -> Phase:
+        """For all images, strips of a run, and so many panels from `at` on, whose records `group` has."""
         names = [view.buffer for view in group.arguments]
         starts = np.array([self.parts.start(name, at) for name in names], np.int64)
         records = group.records.copy()

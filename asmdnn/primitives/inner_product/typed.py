@@ -17,8 +17,8 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.inner_product.inner_product import InnerProductForward
 from asmdnn.primitives.products import matmul_tiles
-from asmdnn.primitives.products.inner_product import InnerProductForward
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.plan import refusals
 from asmdnn.primitives.reorder.copies import between_reorders

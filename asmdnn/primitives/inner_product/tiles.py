@@ -22,13 +22,13 @@ from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.products import inner_product_typed
-from asmdnn.primitives.products.blocks import panel_columns
-from asmdnn.primitives.products.inner_product import (
+from asmdnn.primitives.inner_product import typed
+from asmdnn.primitives.inner_product.inner_product import (
     InnerProductBackwardData,
     InnerProductBackwardWeights,
     InnerProductForward,
 )
+from asmdnn.primitives.products.blocks import panel_columns
 from asmdnn.primitives.products.matmul_tiles import WeightsPanels, check_tensors, is_panels, plain
 from asmdnn.primitives.products.partial import sum_of_rows
 from asmdnn.primitives.products.plan import Job, answers, multiply
@@ -44,8 +44,8 @@ Kind = TypeVar("Kind", InnerProductForward, InnerProductBackwardData, InnerProdu
 
 def plan_forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """dst = src * weights^T, by every strategy."""
-    if inner_product_typed.is_typed(desc, attr):
-        return inner_product_typed.plan(desc, attr, engine)
+    if typed.is_typed(desc, attr):
+        return typed.plan(desc, attr, engine)
     return answers(lambda: forward(desc, attr, engine), dot_level(F32, engine.isa))
 
 

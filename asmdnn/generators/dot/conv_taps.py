@@ -1,0 +1,86 @@
+"""The multiplies of convolution tiles: the code that walks their tap lists; see conv.py."""
+
+from typing import Any
+
+from asmdnn.generators.dot.conv_shape import AHEAD, SRC, TAPS, WEIGHTS, TapGroup
+from asmdnn.generators.dot.conv_tile import ConvTile
+from asmdnn.generators.dot.operands import BROADCASTS
+from asmdnn.isa.assembler import mem
+from asmdnn.isa.dot import GROUP_BYTES, Dot
+from asmdnn.isa.lines import LINE_BYTES
+
+
+class TapCode:
+    """The code that walks the tap lists, a loop for each group of pixels.
+
+    Copies of source elements take turns in registers that the block leaves free, so that a broadcast does not overwrite
+    what the multiplies just before it still read.
+    """
+
+    def __init__(self, spec: ConvTile, dot: Dot, acc: list[list[Any]]) -> None:
+        self.spec, self.dot, self.acc, self.of_taps = spec, dot, acc, spec.of_taps()
+        registers, gp = dot.v.registers, dot.asm.gp
+        self.row = registers.take("row", spec.vectors * dot.row_registers)
+        self.spare = registers.take("broadcast source", min(BROADCASTS, registers.available))
+        self.src, self.weights, self.taps, self.ahead = (gp.take(name) for name in ("src", "weights", "taps", "ahead"))
+        self.left, self.tap_src, self.tap_weights = (gp.take(x) for x in ("taps left", "tap's src", "tap's weights"))
+
+    def multiply(self) -> None:
+        """All groups."""
+        asm = self.dot.asm
+        for pointer, argument in ((self.src, SRC), (self.weights, WEIGHTS), (self.taps, TAPS)):
+            asm.MOV(pointer, mem(asm.frame, 8 * argument))
+        if self.spec.ahead_lines:
+            asm.MOV(self.ahead, mem(asm.frame, 8 * AHEAD))
+        for index, group in enumerate(self.spec.groups):
+            nothing = asm.new_label(f"group{index}_done")
+            asm.role(f"group {index}: next tap")
+            asm.MOV(self.left, mem(self.taps))
+            asm.ADD(self.taps, 8)
+            asm.TEST(self.left, self.left)
+            asm.JZ(nothing)
+            with asm.loop(self.left, f"group{index}"):
+                asm.MOV(self.tap_src, mem(self.taps))
+                asm.MOV(self.tap_weights, mem(self.taps, 8))
+                asm.ADD(self.taps, 16)
+                asm.ADD(self.tap_src, self.src)
+                asm.ADD(self.tap_weights, self.weights)
+                asm.stretch((self.of_taps, group), lambda group=group: self.multiply_tap(group))  # type: ignore[misc]
+            asm.bind(nothing)
+        asm.gp.free(self.src, self.weights, self.taps, self.ahead, self.left, self.tap_src, self.tap_weights)
+        self.dot.v.registers.free(*self.row, *self.spare)
+
+    def places_ahead(self, group: TapGroup) -> list[int]:
+        """Where the lines begin, seen from a tap's source, that the same tap of the next tile reads."""
+        spec = self.spec
+        if not spec.src_ahead_bytes:
+            return []
+        first = spec.src_pixel_bytes[group.pixels[0]]
+        lines = {(spec.src_pixel_bytes[pixel] - first) // LINE_BYTES for pixel in group.pixels}
+        return [first + spec.src_ahead_bytes + LINE_BYTES * line for line in sorted(lines)]
+
+    def multiply_tap(self, group: TapGroup) -> None:
+        """acc[p][j] += src[p, c] * weights[c, j] for the channels of one tap, a group of them a step, unrolled."""
+        spec, asm, dot = self.spec, self.dot.asm, self.dot
+        sizes = spec.types.groups_of(group.channels)
+        acc = [self.acc[p] for p in group.pixels]
+        for c, group_bytes in enumerate(sizes):
+            asm.role(f"channel {c}")
+            # The row first: all pixels of the group use it, so its loads are under way before the first multiply needs
+            # them; a step has vectors + pixels loads for vectors x pixels multiplies.
+            for j in range(spec.vectors):
+                apart = spec.weights_vector_bytes or dot.row_bytes
+                at = mem(self.tap_weights, c * spec.weights_row_bytes + j * apart, size=dot.row_bytes)
+                asm.call_it(at, f"weights[{c}, {j}]")
+                dot.load(self.row[j * dot.row_registers : (j + 1) * dot.row_registers], dot.v, at)
+            for line in range(c, spec.ahead_lines, len(sizes)):
+                asm.PREFETCHT1(mem(self.ahead, line * LINE_BYTES))
+            for place in self.places_ahead(group)[c :: len(sizes)]:
+                asm.PREFETCHT0(mem(self.tap_src, place))
+            places = [spec.src_pixel_bytes[p] + c * spec.src_channel_bytes for p in group.pixels]
+            column = [mem(self.tap_src, place, size=GROUP_BYTES) for place in places]
+            for p, element in zip(group.pixels, column, strict=True):
+                asm.call_it(element, f"src[{p}, {c}]")
+            dot.outer_product(acc, self.row, column, self.spare, group_bytes)
+        if spec.ahead_lines:
+            asm.ADD(self.ahead, spec.ahead_lines * LINE_BYTES)

@@ -1,0 +1,129 @@
+"""What describes the tile of a convolution, and what a call of its kernel touches; see conv.py."""
+
+from dataclasses import dataclass, replace
+
+from asmdnn.generators.checksum import checksum
+from asmdnn.generators.contract import Footprint, Range, TapList
+from asmdnn.generators.dot.conv_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, TapGroup, vectors_of_dst
+from asmdnn.generators.dot.epilogue import EndingTypes, operand_ranges
+from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
+from asmdnn.generators.functions.postops import OLD_DST, PostOp
+from asmdnn.isa.dot import F32, GROUP_BYTES, Types
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.types import DataType, f32
+
+
+@dataclass(frozen=True, slots=True)
+class ConvTile:
+    """Everything that the bytes of a tile kernel depend on; sizes in bytes where they say so.
+
+    src_channel_bytes and weights_row_bytes are the distances of groups of input channels, single ones in f32 only.
+    """
+
+    isa: str
+    vectors: int  # of output channels
+    channels: int  # real ones among them, the others are zero padding; bias has no more
+    src_pixel_bytes: tuple[int, ...]
+    src_channel_bytes: int
+    weights_row_bytes: int
+    dst_pixel_bytes: int
+    dst_vector_bytes: int
+    whole_vectors: bool  # dst has room, zero padding, for all lanes
+    groups: tuple[TapGroup, ...]
+    bias: bool = False
+    accumulate: bool = False  # start from dst, not from zero or bias
+    post_ops: tuple[PostOp, ...] = ()
+    ahead_lines: int = 0  # cache lines to prefetch for every tap
+    types: Types = F32
+    src_ahead_bytes: int = 0  # prefetch the source so far ahead: that of the next tile, or of the one below
+    dst: DataType | None = None  # that of the sums, or f32 where something is computed from them
+    operand_types: tuple[DataType, ...] = ()  # of what post-ops read, argument by argument; () if all are f32
+    starts: tuple[int, ...] = ()  # of every pixel, in bias
+    weights_vector_bytes: int = 0  # from a vector of a weights row to the next one; 0: they touch
+    dst_argument: int = 0  # the pointer to dst's vector 1, others follow; 0: they lie dst_vector_bytes apart
+
+    @property
+    def dst_type(self) -> DataType:
+        """Post-ops leave f32."""
+        return self.dst or (f32 if self.post_ops else self.types.sums)
+
+    @property
+    def works_in_f32(self) -> bool:
+        """Whether something is computed from the sums: post-ops and other types of dst take f32."""
+        return bool(self.post_ops) or self.dst not in (None, self.types.sums)
+
+    @property
+    def has_halves(self) -> bool:
+        """Whether half a register may hold the last vector of dst and of what post-ops read beside it."""
+        return all(x.size_bytes == f32.size_bytes for x in (self.dst_type, *self.operand_types))
+
+    def ending_types(self) -> EndingTypes:
+        dst = self.dst_type if self.works_in_f32 else f32  # sums are stored as they are
+        return EndingTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
+
+    @property
+    def name(self) -> str:
+        """Block, what happens before and after the sum, and a checksum of the whole spec for the geometry."""
+        words = [f"{len(self.src_pixel_bytes)}x{self.channels}"]
+        words += ["bias"] * self.bias + ["acc"] * self.accumulate + words_of(self.post_ops)
+        words += ["ahead"] * bool(self.ahead_lines) + [checksum(self)]
+        return f"conv_{self.types}_{'_'.join(words)}__{self.isa}"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        found = (*ARGUMENTS, *names_of_operands(self.post_ops))
+        if not self.dst_argument:
+            return found
+        others = (f"other{i}" for i in range(len(found), self.dst_argument))  # that this kernel does not read
+        return (*found, *others, *vectors_of_dst(self.vectors))
+
+    def place_in_dst(self, vector: int) -> tuple[int, int]:
+        """The argument that points to a vector of the first pixel, and how far behind it lies."""
+        if self.dst_argument and vector:
+            return self.dst_argument + vector - 1, 0
+        return DST, vector * self.dst_vector_bytes
+
+    def footprint(self) -> Footprint:
+        """The bytes that a call touches."""
+        lanes = lanes_of(self.isa)
+        stored = self.vectors * lanes if self.whole_vectors else self.channels
+        pixels = range(len(self.src_pixel_bytes))
+        dst: list[Range] = []
+        for j in range(self.vectors):
+            argument, begin = self.place_in_dst(j)
+            end = begin + self.dst_type.size_bytes * min(lanes, stored - j * lanes)
+            steps = [p * self.dst_pixel_bytes for p in pixels]
+            dst += [Range(argument, begin + step, end + step) for step in steps]
+        operands = operands_read(self.post_ops)
+        reads_dst = self.accumulate or OLD_DST in operands
+        taps = TapList(TAPS, (SRC, WEIGHTS), tuple(self.tap_ranges(group, lanes) for group in self.groups))
+        tensors = (operand for operand in operands if operand is not OLD_DST)
+        types = self.ending_types()
+        others = tuple(r for x in tensors for r in operand_ranges(x, len(pixels), self.channels, lanes, types.of(x)))
+        return Footprint((*self.bias_ranges(lanes), *dst * reads_dst, *others), tuple(dst), taps)
+
+    def bias_ranges(self, lanes: int) -> tuple[Range, ...]:
+        size, room = self.types.sums.size_bytes, self.vectors * lanes
+        places = sorted({(x, size * room) for x in self.starts}) or [(0, size * self.channels)]
+        return tuple(Range(BIAS, begin, begin + width) for begin, width in places) * self.bias
+
+    def tap_ranges(self, group: TapGroup, lanes: int) -> tuple[Range, ...]:
+        """What one tap of a group reads, from its source pixel and its weights row."""
+        sizes = self.types.groups_of(group.channels)
+        places = [(c * self.src_channel_bytes, size) for c, size in enumerate(sizes)]
+        if self.src_channel_bytes == GROUP_BYTES:  # a pixel's channels are one range
+            places = [(0, sum(sizes))]
+        src = [(self.src_pixel_bytes[p] + at, size) for p in group.pixels for at, size in places]
+        size = self.types.weights_bytes * lanes
+        apart = self.weights_vector_bytes or size
+        rows = [c * self.weights_row_bytes + j * apart for c in range(len(sizes)) for j in range(self.vectors)]
+        if apart == size:  # a row is one range
+            rows, size = rows[:: self.vectors], size * self.vectors
+        return (*(Range(SRC, b, b + width) for b, width in src), *(Range(WEIGHTS, b, b + size) for b in rows))
+
+    def of_taps(self) -> "ConvTile":
+        """The same without what the multiplies of a tap do not depend on."""
+        spec = replace(self, channels=0, dst_pixel_bytes=0, dst_vector_bytes=0, whole_vectors=False, groups=())
+        spec = replace(spec, dst_argument=0)
+        return replace(spec, bias=False, accumulate=False, post_ops=(), dst=None, operand_types=(), starts=())

@@ -1,0 +1,1 @@
+"""Inner products: matrix products of images and weights of their dims."""

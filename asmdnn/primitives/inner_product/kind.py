@@ -1,0 +1,57 @@
+"""Inner products, as kinds of primitives."""
+
+from typing import Any
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.core.any_batch import of_f32
+from asmdnn.primitives.core.description import every_tensor
+from asmdnn.primitives.core.kind import Kind, Words
+from asmdnn.primitives.core.widening import with_widening
+from asmdnn.primitives.inner_product import tiles
+from asmdnn.primitives.inner_product.inner_product import (
+    InnerProductBackwardData,
+    InnerProductBackwardWeights,
+    InnerProductForward,
+)
+from asmdnn.primitives.products.candidates import candidates_of
+from asmdnn.primitives.reorder.fpmath import with_roundings
+
+
+def forward_words(desc: InnerProductForward) -> Words:
+    return _inner_product(desc.src, desc.weights, desc.prop_kind.value)
+
+
+def backward_data_words(desc: InnerProductBackwardData) -> Words:
+    return _inner_product(desc.diff_src, desc.weights, "backward_data")
+
+
+def backward_weights_words(desc: InnerProductBackwardWeights) -> Words:
+    return _inner_product(desc.src, desc.diff_weights, "backward_weights")
+
+
+def _inner_product(src: MemoryDesc, weights: MemoryDesc, prop_kind: str) -> Words:
+    (mb, ic, *positions), oc = src.dims, weights.dims[0]
+    axes = "dhw"[3 - len(positions) :]
+    sizes = "".join(f"i{axis}{size}" for axis, size in zip(axes, positions, strict=True))
+    return Words("inner_product", "", f"mb{mb}ic{ic}{sizes}oc{oc}", prop_kind)
+
+
+def any_batch(desc: Any, attr: Attr) -> str:
+    return of_f32(every_tensor(desc), attr)
+
+
+FORWARD_PLANNERS = with_widening(*with_roundings(tiles.plan_forward, weights_alone=True), packs_blocks=True)
+KINDS = (
+    Kind(
+        InnerProductForward, FORWARD_PLANNERS, forward_words, candidates=candidates_of(tiles.plan_forward),
+        letters=InnerProductForward.letters, summed=("weights",), any_batch=any_batch,
+    ),
+    *(
+        Kind(description, (planner,), words, candidates=candidates_of(planner), letters=description.letters)
+        for description, planner, words in (
+            (InnerProductBackwardData, tiles.plan_backward_data, backward_data_words),
+            (InnerProductBackwardWeights, tiles.plan_backward_weights, backward_weights_words),
+        )
+    ),
+)  # fmt: skip

@@ -1,0 +1,109 @@
+"""What no step can be made of, or no step can do: one sentence each, and nothing has changed."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn import optim
+from tests.network.nets import engine
+
+pytestmark = pytest.mark.isa("avx2")
+ONES = np.ones((2, 4), np.float32)
+
+
+def step_of(y: Callable[[dnn.Graph, Any], Any], dims: tuple[Any, ...] = (2, 4), lr: Any = 0.1, **options: Any) -> Any:
+    """Of the sum of what a function makes of x times a parameter."""
+    g = dnn.Graph("mistakes", seed=0)
+    x = g.input("x", dims) @ g.parameter("w", (4, 3))
+    loss = g.apply("ReduceSum", y(g, x), keepdims=0)
+    return g.train(loss, optim.SGD(lr), engine=engine(), **options)
+
+
+def largest(g: dnn.Graph, x: Any) -> Any:
+    return g.apply("Cast", g.apply("ArgMax", x, axis=1), to=1)
+
+
+def best(g: dnn.Graph, x: Any) -> Any:
+    return g.apply("TopK", x, np.array([2]), results=2)[0]
+
+
+def normalised(g: dnn.Graph, x: Any) -> Any:
+    ones, zeros = np.ones(3, np.float32), np.zeros(3, np.float32)
+    return g.apply("BatchNormalization", x, ones, zeros, zeros, ones, results=3, training_mode=1)[0]
+
+
+def same(g: dnn.Graph, x: Any) -> Any:
+    return x * x
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: step_of(largest), "does not depend on 'w', or by integers alone"),
+        (lambda: step_of(best), "TopK '.*' has no gradient: TopK has no rule"),
+        (lambda: step_of(normalised, (1, 4)), r"channels of one value each, of dims \(1, 3\): give it a larger batch"),
+        (lambda: step_of(same, ("n", 4)), "input x is float32 nx4: say its dims"),
+        (lambda: step_of(same, lr=lambda step: np.nan), "lr of step 1 must be a finite number from 0 on, not nan"),
+    ],
+)
+def test_what_has_no_step(make: Any, message: str) -> None:
+    with pytest.raises(dnn.AsmdnnError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("options", "x", "message"),
+    [
+        ({"check_finite": True}, ONES * np.nan, "a gradient of step 1 is not finite: nothing has changed"),
+        ({}, ONES[:1], r"x is float32\[1, 4\]"),
+        ({}, ONES.astype(np.int64), "x is int64"),
+    ],
+)
+def test_what_is_no_step(options: dict[str, Any], x: Any, message: str) -> None:
+    step = step_of(same, **options)
+    before = {name: array.tobytes() for name, array in step.state_dict().items()}
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        step(x=x)
+    assert {name: array.tobytes() for name, array in step.state_dict().items()} == before
+    assert step.steps == 0
+
+
+def test_a_batch_of_two_is_normalised() -> None:
+    assert np.isfinite(step_of(normalised)(x=ONES))
+
+
+def test_one_graph_trained_twice() -> None:
+    """Each step has states of its own."""
+    g = dnn.Graph("twice", seed=0)
+    total, w = g.state("total", (2, 3)), g.parameter("w", (4, 3))
+    y = g.input("x", (2, 4)) @ w + total
+    g.update(total, y)
+    first, second = (
+        g.train(g.apply("ReduceSum", y, keepdims=0), optim.SGD(0.1), engine=engine()) for _ in range(2)
+    )
+    losses = [first(x=ONES) for _ in range(3)]
+    assert [second(x=ONES) for _ in range(3)] == losses
+
+
+def test_steps_at_once() -> None:
+    """A second call is refused, or waits its turn; none is lost."""
+    step, refused = step_of(same), list[str]()
+
+    def several() -> None:
+        for _ in range(200):
+            try:
+                step(x=ONES)
+            except dnn.InvalidArguments as error:
+                refused.append(str(error))
+
+    threads = [threading.Thread(target=several) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert step.steps + len(refused) == 600
+    assert all("another call of it runs" in message for message in refused)
