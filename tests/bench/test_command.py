@@ -133,7 +133,7 @@ def test_what_comes_later_is_unimplemented_and_what_is_too_large_skipped(capsys:
     status, records = run(capsys, *words)
     assert status == 1  # of the first, which was asked for on the command line
     assert [(record["status"], record["ok"]) for record in records] == [("unimplemented", False), ("skipped", None)]
-    assert records[0]["reason"] == "--dt=f8_e5m2: f8_e5m2 is not built yet, only f32, bf16, f16, s32, s8, u8"
+    assert records[0]["reason"] == "--dt=f8_e5m2: f8_e5m2 is not built yet, only f32, bf16, f16, s32, s8, u8, s4, u4"
     assert "GiB of memory" in records[1]["reason"]
 
 

@@ -181,7 +181,7 @@ def test_mistakes_are_one_line_and_status_2(
 
 
 def test_a_file_in_the_way_of_a_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "executor_6__x86_64.h").mkdir()
+    (tmp_path / "executor_7__x86_64.h").mkdir()
     assert main(["dump", "--isa=avx2", f"--output={tmp_path}", PROBLEM]) == 2
     assert capsys.readouterr().err == f"asmdnn: --output={tmp_path} cannot be written: Is a directory\n"
     assert not list(tmp_path.glob(".*"))

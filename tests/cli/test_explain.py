@@ -23,8 +23,9 @@ def test_text(isa: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = output_of(capsys, "--conv", f"--isa={isa}", "--dir=FWD_I", "--kernel=0", PROBLEM)
     assert "\x1b" not in text
     assert re.search(r"chosen    direct:" + isa, text)
-    assert re.search(r"^╭ .* mov r9, \[rdx\] .* tap's src = \[taps\] .* conv\.py:\d+$", text, re.MULTILINE)
-    assert re.search(r"^╰ .* jnz 0x[0-9a-f]+ <group\d+> .* to group\d unless zero .* conv\.py:\d+$", text, re.MULTILINE)
+    assert re.search(r"^╭ .* mov r9, \[rdx\] .* tap's src = \[taps\] .* conv_taps\.py:\d+$", text, re.MULTILINE)
+    ending = r"^╰ .* jnz 0x[0-9a-f]+ <group\d+> .* to group\d unless zero .* conv_taps\.py:\d+$"
+    assert re.search(ending, text, re.MULTILINE)
     assert re.search(r"acc\[0\]\[0\] \+= weights\[0, 0\] \* src\[0, 0\]", text)
     assert text.count("kernel 0  conv_f32") == 1
 

@@ -92,7 +92,7 @@ def test_the_executor_of_a_problem_is_proved(
     right = ExecutorSpec.run_parts
 
     def wrong(self: ExecutorSpec, asm: Assembler, state: Any) -> None:
-        if self.arguments == 15:
+        if self.arguments == 16:
             asm.STD()
         right(self, asm, state)
 
@@ -173,6 +173,6 @@ def test_kernels_whose_names_match(capsys: pytest.CaptureFixture[str]) -> None:
     line = LINE.fullmatch(capsys.readouterr().out.strip())
     assert line and (line[1], line[2], line[4]) == ("x86_64", "2", "0")
     assert main(["prove", "--specs=gemv_nonsense"]) == 2
-    assert "no kernel of the corpus matches 'gemv_nonsense': a name is conv_" in capsys.readouterr().err
+    assert "no kernel of the corpus matches 'gemv_nonsense': a name is amx_" in capsys.readouterr().err
     assert main(["prove", "--specs=executor_1__*", SMALL]) == 2
     assert "with problems: leave one of them out" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -59,12 +60,13 @@ def test_an_offset_outside(planned_isa: str, argument: int, name: str, by: int) 
         edited(plan, move(argument, by)).check()
 
 
-@pytest.mark.parametrize(("argument", "name"), [(SRC, "src"), (WEIGHTS, "weights"), (BIAS, "bias"), (DST, "dst")])
-def test_one_element_too_far(planned_isa: str, argument: int, name: str) -> None:
-    """Some record touches the last element of each tensor; moved by 4 bytes, it leaves it."""
+@pytest.mark.parametrize("name", ["src", "weights", "bias", "dst"])
+def test_one_element_too_far(planned_isa: str, name: str) -> None:
+    """Some record touches the last element of each tensor by one of its pointers; moved by 4 bytes, it leaves it."""
     plan = proven(FULL, planned_isa).plan
+    pointers = [number for number, view in enumerate(plan.phases[0].arguments) if view.buffer == name]
     caught = 0
-    for record in range(len(plan.phases[0].records)):
+    for argument, record in product(pointers, range(len(plan.phases[0].records))):
         try:
             edited(plan, move(argument, 4, record)).check()
         except PlanError as error:

