@@ -100,7 +100,7 @@ def test_the_executor_of_a_problem_is_proved(
     chain = "+".join(["add:f32:per_oc"] * 9)
     assert main(["prove", "--jobs=1", "--isa=avx2", SMALL]) == 0
     assert main(["prove", "--jobs=1", "--isa=avx2", f"--attr-post-ops={chain}", SMALL]) == 1
-    assert "violation at level avx2: executor_15__x86_64 breaks the rule" in capsys.readouterr().out
+    assert "violation at level avx2: executor_16__x86_64 breaks the rule" in capsys.readouterr().out
 
 
 def test_a_wrong_plan_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
