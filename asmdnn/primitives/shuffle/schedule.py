@@ -30,7 +30,7 @@ from asmdnn.planning.phase import Int64, Phase, views
 from asmdnn.planning.rounds import apart, in_loops
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.shuffle.permutes import permute_kernels
-from asmdnn.primitives.shuffle.streaming import streaming_rows, with_streaming
+from asmdnn.primitives.shuffle.streaming import fills_lines, streaming_rows, with_streaming
 from asmdnn.primitives.shuffle.tiles import ShuffledAxis, parts_of, tiles_of
 
 Kernel = ShuffleSpec | PermuteSpec | RowsSpec | ElementsSpec
@@ -183,7 +183,7 @@ def cheapest(out: Records, axis: ShuffledAxis, units: Placed, vectors: Placed, s
 
     def cost(choice: tuple[Placed, float]) -> tuple[bool, float]:
         kernels, share = choice
-        cached = out.streaming and not all(with_streaming(spec).streaming for spec, _, _ in kernels)
+        cached = out.streaming and not all(fills_lines(spec) for spec, _, _ in kernels)
         costs = (cost_of(spec, by) / (spec.pixels_together * pixels_of(spec, step)) for spec, _, _ in kernels)
         return cached, share * sum(costs)
 
