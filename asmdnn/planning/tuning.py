@@ -202,6 +202,7 @@ class RecurrentTuning:
     ahead_bytes: int = 1 << 20  # fewer weights stay in L2, or come from L3 in time
     gradient_elements: int = 512  # of a record of a gradient: a step has few, and threads share them
     gradient_rate: int = 2  # operations on vectors in a cycle
+    latency_sums: int = 8  # independent sums of one row: they hide the latency of a multiply
 
 
 @dataclass(frozen=True, slots=True)
