@@ -6,7 +6,7 @@
 |---|---|---|
 | bias     | f32[channels] | if `bias`; nothing past them is read |
 | products | f32[n^2, vectors of channels] | frequencies frequency_bytes apart; whole vectors are read |
-| dst      | dst_type[rows, cols, channels] | pixel (y, x) at y * row_bytes + x * pixel_bytes, vectors vector_bytes apart |
+| dst      | dst_type[rows, cols, channels] | pixel (y, x) at y * row_bytes + x * pixel_bytes, vectors at vector_bytes |
 | 7, 8 ..  | operand_types[...] | operands of post-ops; pixel (y, x) is row y * row_pixels + x of an Operand |
 
 Only `rows` x `cols` of the m x m results exist in dst.  With whole_vectors dst has room for all lanes, and zeros are

@@ -4,11 +4,11 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| source | source_type[n^2, vectors] | frequencies frequency_bytes apart; vectors of channels, zero behind the last one |
+| source | source_type[n^2, vectors] | frequencies frequency_bytes apart; vectors of channels, zero behind the last |
 | src    | src_type[n, n, channels] | pixel (i, j) at i * row_bytes + j * pixel_bytes, vectors vector_bytes apart |
 
-It is computed in f32.  Only pixels of `rows` and `cols` exist: others lie in the padding, are not read, and are no operands at all.  Nothing is
-read past the channels.  src points to pixel (0, 0), which need not exist.
+It is computed in f32.  Only pixels of `rows` and `cols` exist: others lie in the padding, are not read, and are no
+operands at all.  Nothing is read past the channels.  src points to pixel (0, 0), which need not exist.
 """
 
 from collections.abc import Iterator, Sequence
@@ -118,8 +118,8 @@ class SourceCode:
             self.v.registers.free(spare)
 
     def batches(self) -> Iterator[Sequence[ResultGroup]]:
-        """Groups of rows that go down the columns together: one by one where arithmetic reads pixels from memory; as many
-        as registers allow, half of the groups or all, where each pixel has to be converted before."""
+        """Groups of rows that go down the columns together: one by one where arithmetic reads pixels from memory; where
+        each pixel has to be converted before, half of the groups or all, as registers allow."""
         groups, n = self.spec.form.source, self.spec.form.size
         size = 1
         if not self.element.stays:
@@ -138,9 +138,7 @@ class SourceCode:
             for at in (*range(first, end, step), end - 1):
                 self.v.asm.PREFETCHT1(mem(self.src, i * spec.row_bytes + at))
 
-    def down(
-        self, groups: Sequence[ResultGroup], part: Lanes, spare: Register
-    ) -> list[tuple[int, list[Register]]]:
+    def down(self, groups: Sequence[ResultGroup], part: Lanes, spare: Register) -> list[tuple[int, list[Register]]]:
         """The groups' rows of B^T d by their numbers, a register for each of n columns."""
         v, n = self.v, self.spec.form.size
         numbers = [i for group in groups for i in group.results]

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.winograd.arguments import types_word
 from asmdnn.generators.winograd.forms import FORMS, Transforms
 from asmdnn.generators.winograd.linear import Linear, take_constants
-from asmdnn.generators.winograd.arguments import types_word
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.element import SPARE
 from asmdnn.isa.elements import element_of

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from asmdnn.generators.dot.few_shape import MOST_OUTPUTS
 from asmdnn.generators.winograd.forms import FORMS
-from asmdnn.isa.dot import BF16, F32
+from asmdnn.isa.dot import F32
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.winograd import WinogradDesc
@@ -16,10 +16,8 @@ from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.winograd.cost import cycles_of, direct_cycles, packing_cycles
 from asmdnn.primitives.convolution.winograd.cut import Form, WinogradCut, candidates, rows_of
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.widening import fast_pairs
-from asmdnn.types import Algorithm, bf16, f32
-
-MULTIPLIED = {f32: F32, bf16: BF16}  # by transformed weights of these types
+from asmdnn.primitives.core.widening import MULTIPLIED, fast_pairs
+from asmdnn.types import Algorithm
 
 
 def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: Engine, packs: bool) -> WinogradCut:
@@ -54,7 +52,7 @@ def forms_of(g: ConvGeometry, engine: Engine) -> tuple[Form, ...]:
     F(2x2), as F(4x4) has more than four times its error (docs/winograd.md).  Weights that are transformed for it say
     that it is wanted."""
     pairs = fast_pairs((g.types.src, g.types.weights), engine)
-    return (*((m, F32) for m in FORMS), *[(2, pairs)] * (pairs is not None))
+    return (*((m, F32) for m in FORMS), *([(2, pairs)] if pairs else ()))
 
 
 def usable(widths: Collection[int], vectors: int) -> list[int]:

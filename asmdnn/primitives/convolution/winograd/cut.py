@@ -125,7 +125,9 @@ def sizes_of(g: ConvGeometry, cut: WinogradCut, isa: str, images: int) -> CutSiz
     width = lanes * cut.vectors
     panels, sum_bytes = -(-g.oc // width), cut.types.sums.size_bytes
     held_bytes = sum_bytes * (width * cut.panels if cut.groups == 1 else lanes * result_vectors)
-    source_row, products_row = (size + LINE_BYTES for size in (cut.types.src.size_bytes * lanes * source_vectors, held_bytes))
+    source_row, products_row = (
+        size + LINE_BYTES for size in (cut.types.src.size_bytes * lanes * source_vectors, held_bytes)
+    )
     return CutSizes(
         tiles=tiles,
         together=together,

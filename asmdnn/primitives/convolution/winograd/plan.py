@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial, wraps
 
-from asmdnn.generators.winograd.arguments import ARGUMENTS
 from asmdnn.generators.dot.matmul_shape import RESULTS
-from asmdnn.isa.dot import BF16, F32, dot_level, levels_of
+from asmdnn.generators.winograd.arguments import ARGUMENTS
+from asmdnn.isa.dot import F32
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.winograd import WinogradDesc
@@ -31,10 +31,10 @@ from asmdnn.primitives.convolution.rounds import images_of_rounds, rounds_of
 from asmdnn.primitives.convolution.winograd.checks import check_channels, check_distances, check_types, check_window
 from asmdnn.primitives.convolution.winograd.choice import choose
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut, records_of_image, sizes_of
+from asmdnn.primitives.convolution.winograd.job import WinogradJob
 from asmdnn.primitives.convolution.winograd.schedule import (
     Records,
     TileBlocks,
-    WinogradJob,
     fused,
     products,
     results,
@@ -43,8 +43,9 @@ from asmdnn.primitives.convolution.winograd.schedule import (
 from asmdnn.primitives.convolution.winograd.tiles import make_tiles
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Planner
+from asmdnn.primitives.core.widening import level_that_rounds
 from asmdnn.primitives.reorder import copies
-from asmdnn.types import Algorithm, bf16, f32
+from asmdnn.types import Algorithm, f32
 
 SOURCE, PRODUCTS = "transformed source", "products"  # scratch
 
@@ -107,9 +108,8 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine, packs: bool = 
 
 
 def level_of(desc: ConvolutionForward, engine: Engine) -> Engine:
-    """The engine with the level of f32's kernels, or the one that rounds to bf16 and multiplies it, where that is."""
-    takes = {x.dtype for x in desc.tensors().values()} >= {bf16} and levels_of(BF16, engine.isa)
-    return replace(engine, isa=dot_level(BF16 if takes else F32, engine.isa))
+    """The engine with the level of the kernels."""
+    return level_that_rounds((tensor.dtype for tensor in desc.tensors().values()), engine)
 
 
 def prepared(desc: ConvolutionForward, engine: Engine) -> tuple[ConvolutionForward, ConvGeometry]:

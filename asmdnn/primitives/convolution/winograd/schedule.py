@@ -7,79 +7,29 @@ Frequencies are the outermost loop of products, panels of output channels the ne
 serve all tiles from L1 while those of the next are prefetched.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import Items, MatmulTile
-from asmdnn.generators.functions.postops import PostOp
-from asmdnn.generators.winograd.arguments import ARGUMENTS
 from asmdnn.generators.winograd.products import ProductsTransformSpec
 from asmdnn.generators.winograd.source import SourceTransformSpec
 from asmdnn.isa.dot import GROUP_BYTES
-from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced, runs_of
-from asmdnn.planning.phase import Int64, records_of
-from asmdnn.planning.tuning import Tuning
-from asmdnn.primitives.convolution.geometry import ConvGeometry
-from asmdnn.primitives.convolution.operands import TileOperand
+from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.tiling import ahead_lines
 from asmdnn.primitives.convolution.winograd.cost import source_cycles
-from asmdnn.primitives.convolution.winograd.cut import CutSizes, WinogradCut, rows_of, steps_of
+from asmdnn.primitives.convolution.winograd.cut import rows_of, steps_of
+from asmdnn.primitives.convolution.winograd.job import WinogradJob
 from asmdnn.primitives.convolution.winograd.tiles import WinogradTiles
-from asmdnn.types import DataType, f32
+from asmdnn.types import f32
 
 Records = tuple[Int64, npt.NDArray[np.int32]]  # and what each is expected to cost
 VECTORS_OF_OPERANDS = 2  # of a transform whose post-ops read tensors: its code is that of each vector
-
-
-@dataclass(frozen=True, eq=False)
-class WinogradJob:
-    """What records are made for.
-
-    readable: channels of src that a transform reads, with those that are zero padding.  whole_vectors: whether dst has
-    room for all lanes.  places: of the operands of post-ops, by argument; operand_types: theirs, unless all are f32.
-    specs: the kernels, numbered as they come up.
-    """
-
-    isa: str
-    tuning: Tuning
-    g: ConvGeometry
-    cut: WinogradCut
-    sizes: CutSizes
-    readable: int
-    whole_vectors: bool
-    bias: bool
-    post_ops: tuple[PostOp, ...]
-    places: Mapping[str, TileOperand]
-    dst_type: DataType
-    operand_types: tuple[DataType, ...]
-    specs: dict[KernelSpec, int] = field(default_factory=dict)
-
-    @property
-    def lanes(self) -> int:
-        return lanes_of(self.isa)
-
-    @property
-    def call_cycles(self) -> int:
-        return self.tuning.phases.call_cycles
-
-    @property
-    def width(self) -> int:
-        """Output channels of a panel."""
-        return self.cut.vectors * self.lanes
-
-    def records(self, columns: Mapping[str, Int64 | int], kernel: Int64) -> Int64:
-        return records_of((*ARGUMENTS, *self.places), columns, kernel)
-
-    def numbers(self, specs: Iterable[KernelSpec]) -> Int64:
-        return np.array([self.specs.setdefault(spec, len(self.specs)) for spec in specs], np.int64)
 
 
 @dataclass(frozen=True, slots=True)
