@@ -138,6 +138,11 @@ class TrainingStep:
         net = self._nets.main
         return str(net.page(None if feeds is None else self._next(net, feeds), repeats))
 
+    def profile(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
+        """As `Network.profile`, for the next step, which is not taken."""
+        net = self._nets.main
+        return str(net.profile(self._next(net, feeds), repeats))
+
     def verify(self, feeds: Mapping[str, Any]) -> Any:
         """As `Network.verify`, for the next step, which is not taken: every gradient and update, too, against
         definitions in double precision."""
