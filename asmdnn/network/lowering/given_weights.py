@@ -44,9 +44,15 @@ def lower_adjoint(steps: Steps, nodes: tuple[Node, ...], label: str, desc: Decon
     plain = steps.plain(node.inputs[1])
     weights = Place(plain.buffer, plain.desc.reshape((groups, dims[0] // groups, *dims[1:]) if groups > 1 else dims))
     adjoint = ConvolutionBackwardData(
-        desc.dst, weights.desc, desc.src, desc.strides, desc.dilations, desc.padding_l, desc.padding_r,
+        diff_src=desc.dst,
+        weights=weights.desc,
+        diff_dst=desc.src,
+        strides=desc.strides,
+        dilations=desc.dilations,
+        padding_l=desc.padding_l,
+        padding_r=desc.padding_r,
         algorithm=Algorithm.convolution_auto,
-    )  # fmt: skip
+    )
     source = cheapest(steps, node.inputs[0], steps.place(node.inputs[0]), adjoint, attr, "diff_dst")
     places = {"diff_dst": source, "weights": weights, **tail.places()}
     adjoint = adjoint.with_formats({"diff_dst": source.desc})
