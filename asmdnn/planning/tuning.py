@@ -56,7 +56,7 @@ class ConvolutionTuning:
     cut_step_cycles: float = 1.0  # that a pixel's step takes longer if not all of its bytes exist,
     padded_pixel_cycles: float = 5.0  # and of a copy of a pixel of src, with all of them
     src_ahead_bytes: int = 16 << 20  # a larger src of a 1x1 one is prefetched a tile ahead: 1.05 to 1.08x faster
-    strided_ahead_bytes: int = 1 << 40  # and of a 1x1 one with strides a row ahead: measured on Emerald Rapids alone
+    strided_ahead_bytes: int = 1 << 40  # and of a 1x1 one with strides a row ahead
     worth_a_kernel: float = 0.98  # taller strips make more kernels, so they must save 2%
     written_out: int = 1 << 15  # records that are all written out
     round_records: int = 1 << 13  # of more, those of a round
@@ -168,6 +168,7 @@ class ReductionTuning:
     lanes: int = 512  # of the rows of such a chunk
     sum_cycles: int = 4  # of a vector of cumulative sums, each of which waits for the one before
     merged: int = 64  # results that a level of the tree makes one of: longer chains round more
+    narrow_elements: int = 1  # of dense rows so short take ymm registers: a wide reduction has a step more
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +220,7 @@ class PoolingTuning:
     short_rows_share: int = 2  # of L2: so small src and dst are reordered if rows fill half of a vector at most,
     short_rows_channels: int = 64  # and there are so many channels: 64x7x7 1.13x faster, 32x8x8 0.86x
     overlap: int = 3  # times that a column is covered, from which on reducing rows before columns pays
+    narrow_rows: bool = False  # rows of results that fill no whole zmm registers take ymm registers
 
 
 @dataclass(frozen=True, slots=True)
