@@ -59,7 +59,7 @@ def test_precisions_and_libraries_that_round_are_compared_but_not_judged(
     more = ["--threads=1", "--precision=f32,bf16", "--peer=openvino-default"]
     assert main(["bench", "--network", model, *WORDS, *more]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert [line[1:3] for line in lines[2:]][0] == ["asmdnn", "bf16"]
+    assert lines[2][1:3] == ["asmdnn", "bf16"]
     assert lines[3][1] == "openvino-default"
     assert float(lines[3][5]) > 0.9
 
