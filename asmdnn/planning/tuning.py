@@ -52,6 +52,7 @@ class ConvolutionTuning:
     far_image: int = 4  # times L2: rows of a larger image with channels last take two lines of a pixel at a time
     streaming_bytes: int = 8 << 20  # a larger dst of rows, depthwise ones and first layers, goes past the caches
     rows_of_whole: bool = True  # groups that fill a vector go by rows also with strides, and in rows of few pixels
+    narrow_groups: bool = False  # groups of 8 channels with strides go by ymm registers, one group in each
     grouped_pixel_cycles: int = 3  # of a pixel of rows at least: a load, a store, and what it takes to get on
     cut_step_cycles: float = 1.0  # that a pixel's step takes longer if not all of its bytes exist,
     padded_pixel_cycles: float = 5.0  # and of a copy of a pixel of src, with all of them
@@ -74,6 +75,8 @@ class WinogradTuning:
     source4_cycles: int = 140  # for 4x4
     products2_cycles: int = 18  # of the products of a tile
     products4_cycles: int = 62
+    widen2_cycles: int = 5  # more for a tile of the source in bf16 or f16, which is converted; for 2x2 results
+    widen4_cycles: int = 70  # for 4x4
     weights2_cycles: int = 30  # of a pair of channels, for 32 bytes of output channels
     weights4_cycles: int = 70
     weights_vectors: int = 64  # of a call that transforms weights: 9 of them are read, up to 36 written for each
@@ -105,6 +108,10 @@ class WinogradTuning:
     def source_cycles(self, m: int, lanes: int) -> int:
         """For a vector."""
         return {2: self.source2_cycles, 4: self.source4_cycles}[m] * self.turns(lanes)
+
+    def widen_cycles(self, m: int, lanes: int) -> int:
+        """For a vector."""
+        return {2: self.widen2_cycles, 4: self.widen4_cycles}[m] * self.turns(lanes)
 
     def products_cycles(self, m: int, lanes: int) -> int:
         """For a vector."""
@@ -202,6 +209,7 @@ class RecurrentTuning:
     ahead_bytes: int = 1 << 20  # fewer weights stay in L2, or come from L3 in time
     gradient_elements: int = 512  # of a record of a gradient: a step has few, and threads share them
     gradient_rate: int = 2  # operations on vectors in a cycle
+    latency_sums: int = 8  # independent sums of one row: they hide the latency of a multiply
 
 
 @dataclass(frozen=True, slots=True)

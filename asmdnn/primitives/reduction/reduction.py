@@ -172,7 +172,8 @@ def add_reduction(assembly: Assembly, desc: ReductionForward, isa: str, source: 
     kind, narrow = desc.src.dtype.name, assembly.tuning.reduction.narrow_elements
     if desc.alg == "logsumexp":
         assembly.scratch[MAXIMA] = f32.size_bytes * elements
-        Tree(assembly, Reductions(isa, "max", None, None, (MAXIMA,), (), kind, narrow), elements).grow(source)
+        largest = Reductions(isa, "max", None, None, (MAXIMA,), kind=kind, narrow_elements=narrow)
+        Tree(assembly, largest, elements).grow(source)
         sums = Reductions(isa, "sum", power_of_difference(), log_and_most(), beside=(MAXIMA,), kind=kind)
         Tree(assembly, sums, elements).grow(source)
         return
