@@ -150,7 +150,7 @@ class DrawnPhase:
     arguments: tuple[str, ...]
     records: int
     cycles: int
-    start: str  # whether threads meet before it, and what is special about it
+    start: str  # whether a barrier stands before it, and what is special about it
     kernels: tuple[KernelUse, ...]
     threads: tuple[ThreadRange, ...]
     plane: Plane | None

@@ -114,7 +114,7 @@ def delivered(steps: Steps, value: str) -> MemoryDesc:
 
 
 def alone_if_small(phases: Sequence[Phase]) -> Sequence[Phase]:
-    """A small step on one thread: it then meets nobody but in front of a step that is shared."""
+    """A small step on one thread: it then waits only before a step that threads share."""
     if sum(phase.total_cycles for phase in phases) > ALONE_CYCLES:
         return phases
     return [phase if phase.alone else replace(phase, alone=True) for phase in phases]

@@ -9,7 +9,7 @@ import numpy as np
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.loops import DST, Loop, grid
 from asmdnn.planning.phase import Phase, View
-from asmdnn.planning.rounds import apart, in_loops
+from asmdnn.planning.rounds import in_loops, without_barrier
 from asmdnn.planning.tuning import PhaseTuning
 
 
@@ -47,7 +47,7 @@ def phases_of(
             record = np.array([(index[call.kernel], *call.starts, *rest)], np.int64)
             loops = [(loop.extent, loop.strides + rest) for loop in call.loops]
             made = in_loops(kernels, arguments, record, np.array([call.cycles], np.int32), loops, tuning)
-            found += apart(made) if found else made
+            found += without_barrier(made) if found else made
         return found
     counts = [call.count for call in calls]
     records, at = np.zeros((sum(counts), 1 + len(arguments)), np.int64), 0

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from asmdnn.generators.contract import KernelSpec
 
 Int64 = npt.NDArray[np.int64]
-FLAGS = ("continues", "apart", "alone", "backwards", "flushes")  # of a phase
+FLAGS = ("continues", "independent", "alone", "backwards", "flushes")  # of a phase
 
 
 class View(NamedTuple):
@@ -61,7 +61,7 @@ class Phase:
     records, round after round.
     groups: int64[g + 1], where groups of records begin in a round, and its end; None: each record is one.
     continues: record i follows record i of the phase before, whose output only it touches, so that no thread waits.
-    apart: nothing that phases since the last meeting of the threads touch is written, nor read what they write, so
+    independent: it writes nothing that phases since the last barrier touch, and reads nothing that they write, so
     that no thread waits either.
     alone: one thread runs it.  backwards: each thread walks its share from the end.
     flushes: subnormal numbers count as zeros.
@@ -72,7 +72,7 @@ class Phase:
     records: Int64
     cycles: npt.NDArray[np.int32]
     continues: bool = False
-    apart: bool = False
+    independent: bool = False
     alone: bool = False
     backwards: bool = False
     flushes: bool = False

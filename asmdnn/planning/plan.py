@@ -1,6 +1,6 @@
 """A plan: kernel specs, and as plain numpy data the schedule, which says what works on which bytes in which order.
 
-Before a phase all threads meet, unless it continues the one before or is apart from it.  What a record computes does
+A barrier stands before each phase, unless it continues the one before or is independent.  What a record computes does
 not depend on who runs it, so results are bitwise equal for every thread count.
 """
 

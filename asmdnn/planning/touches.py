@@ -21,7 +21,7 @@ class Extent:
     begin: int
     end: int
 
-    def meets(self, others: "Sequence[Extent]") -> bool:
+    def overlaps(self, others: "Sequence[Extent]") -> bool:
         return any(self.buffer == x.buffer and self.begin < x.end and x.begin < self.end for x in others)
 
 

@@ -68,7 +68,7 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("convolution", {"strided_ahead_bytes": 1}, STRIDED),
     ("moves", {"record_bytes": 4096}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),
     ("moves", {"page_bytes": 1024}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),
-    ("moves", {"meeting_bytes": 4096}, dnn.Reorder(desc((512, 196)), desc((512, 196), "ba"))),
+    ("moves", {"conflict_bytes": 4096}, dnn.Reorder(desc((512, 196)), desc((512, 196), "ba"))),
     ("moves", {"set_lines": 16}, dnn.Reorder(desc((16, 1024)), desc((16, 1024), "ba"))),
     ("moves", {"near_row_bytes": 128}, dnn.Reorder(desc((24, 500)), desc((24, 500), "ba"))),
     ("moves", {"row_bytes": 4096}, dnn.Shuffle(desc((1, 8, 40, 40)), desc((1, 8, 40, 40)), 1, 4)),

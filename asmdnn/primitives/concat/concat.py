@@ -13,7 +13,7 @@ from asmdnn.memory.sequences import items
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.rounds import apart
+from asmdnn.planning.rounds import without_barrier
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import in_vectors, scales_of_sources
 from asmdnn.primitives.core.engine import Engine
@@ -105,7 +105,7 @@ def inside_of(desc: Concat, attr: Attr, engine: Engine) -> Inside:
             buffers, numbers = source_of(f"src{k}", src, dst, scales)
             phases = reorder_phases(src, part, buffers, engine.tuning, numbers, streams, isa=isa)
             phases = [streaming(phase, least_bytes) for phase in phases] if streams else phases
-            assembly.add(apart(phases) if assembly.phases else phases)
+            assembly.add(without_barrier(phases) if assembly.phases else phases)
     tensors = {f"src{k}": src for k, src in enumerate(desc.srcs)} | {"dst": target}
     tensors |= in_vectors(scales)
     whole = assembly.plan(f"{NAME}:{f32_level(engine.isa)}", tensors, ("dst",))

@@ -135,7 +135,7 @@ def inside_of(desc: Pad, attr: Attr, engine: Engine) -> Inside:
             made = reorder_phases(source, part, (buffer, "dst"), engine.tuning, isa=assembly.isa)
             found += [one for phase in made for one in mirrored(phase, moves_of(src, dst, pieces))]
     first, *rest = joined(found) or [nothing(2)]
-    assembly.add([first, *(replace(phase, apart=True) for phase in rest)])
+    assembly.add([first, *(replace(phase, independent=True) for phase in rest)])
     whole = assembly.plan(f"{NAME}:{f32_level(engine.isa)}", {"src": src, "dst": dst}, ("dst",))
     return Inside(whole, {"src": desc.src, "dst": desc.dst}, engine.tuning, assembly.isa)
 

@@ -15,7 +15,7 @@ from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.cuts import runs_of
 from asmdnn.planning.phase import Int64, Phase, records_of, views
-from asmdnn.planning.rounds import Loop, apart, in_loops
+from asmdnn.planning.rounds import Loop, in_loops, without_barrier
 from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.geometry import ConvGeometry
@@ -98,7 +98,7 @@ def schedule_rows(
             all_calls, all_records = all_calls[order], all_records[order]
         cycles = all_calls[:, 5].astype(np.int32)
         some_phases = in_loops(tuple(specs), arguments, all_records, cycles, loops, tuning.phases)
-        phases += apart(some_phases) if phases else some_phases
+        phases += without_barrier(some_phases) if phases else some_phases
     return phases
 
 

@@ -101,8 +101,8 @@ def schedule_tiles(
             for d, depth in enumerate(depths):
                 records, cycles = alike[id(tables[d])]
                 of_depth = layout.of_depth(records, starts[d], depth.begin)
-                apart = bool(phases) and d == 0
-                phases.append(phase_of(of_depth, cycles, continues=d > 0, apart=apart, repeats=again))
+                independent = bool(phases) and d == 0
+                phases.append(phase_of(of_depth, cycles, continues=d > 0, independent=independent, repeats=again))
     return Plan(name, flushing(phases), tensors, {"taps": tap_lists}, {}, ("dst",))
 
 

@@ -45,4 +45,4 @@ def in_rounds(phases: Iterable[Phase], piece: ProductPiece, arguments: Sequence[
     """The phases of a piece, again and again; behind other pieces they are apart from them."""
     repeats = tuple(Repeat(times, tuple(step.get(name, 0) for name in arguments)) for times, step in piece.loops)
     made = [replace(phase, repeats=repeats) for phase in phases] if repeats else list(phases)
-    return made if is_first else [replace(made[0], apart=True), *made[1:]]
+    return made if is_first else [replace(made[0], independent=True), *made[1:]]

@@ -167,8 +167,8 @@ class Planner:
         )
 
     def add_directions(self, layers: Sequence[Layer]) -> None:
-        """A layer in one direction, or in both at the same time, so that threads meet half as often.  One thread alone
-        meets nobody, and has the weights of one direction in its caches if it takes them one after the other."""
+        """A layer in one direction, or in both at the same time, with half as many barriers.  One thread alone needs
+        none, and has the weights of one direction in its caches if it takes them one after the other."""
         for layer in layers:
             gates = layer.gates.rows
             self.assembly.scratch[gates.buffer] = self.sizes.rows * gates.row_bytes

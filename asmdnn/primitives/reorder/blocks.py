@@ -30,7 +30,7 @@ from asmdnn.planning.loops import Box, Loop, cut_loop
 from asmdnn.planning.move_tuning import MoveTuning
 from asmdnn.types import f32
 
-WAY_BYTES = 4096  # of a way of L1, in all CPUs: lines so far apart meet in a set
+WAY_BYTES = 4096  # of a way of L1, in all CPUs: lines so far apart share a set
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 SCALE, SCALE_BYTES = 2, f32.size_bytes  # the tensor of scales
 WORD_BYTES = 4
@@ -142,21 +142,21 @@ class Blocks:
         by, row = self.tuning, (shape.rows.extent + shape.zeros) * unit
         by_lines = self.conversion.is_copy and unit >= WORD_BYTES and not self.streams
         most = by.near_row_bytes if by_lines else by.most_row_bytes
-        return row == shape.columns.dst and row <= most and not self.meet(shape.rows.extent, shape.rows.src)
+        return row == shape.columns.dst and row <= most and not self.conflict(shape.rows.extent, shape.rows.src)
 
     def is_far(self, shape: Shape, across: int) -> bool:
         """Whether rows of dst are so far apart that only some lines of each are written at a time: a page; or less, if
-        lines of dst meet in L1, and those of src that are read with them do not.  A line that is written half at a time
-        and is lost in between costs more than lines of src, which are read once."""
+        lines of dst conflict in L1, and those of src that are read with them do not.  A line that is written half at a
+        time and is lost in between costs more than lines of src, which are read once."""
         by, step = self.tuning, shape.columns.dst
         written = across * shape.inner.extent * self.sizes[1]
-        meets = step >= by.meeting_bytes and self.meet(shape.columns.extent, step)
+        conflicts = step >= by.conflict_bytes and self.conflict(shape.columns.extent, step)
         if 2 * written == LINE_BYTES:
-            return step >= by.page_bytes or meets
-        apart = written >= LINE_BYTES and not self.meet(by.page_lines * across, shape.rows.src)
-        return step >= by.page_bytes or (meets and apart)
+            return step >= by.page_bytes or conflicts
+        stays = written >= LINE_BYTES and not self.conflict(by.page_lines * across, shape.rows.src)
+        return step >= by.page_bytes or (conflicts and stays)
 
-    def meet(self, lines: int, step: int) -> bool:
+    def conflict(self, lines: int, step: int) -> bool:
         """Whether so many lines, `step` bytes apart, are more than the sets of L1 hold that they fall into."""
         return lines * gcd(step, WAY_BYTES) > self.tuning.set_lines * WAY_BYTES
 
@@ -181,8 +181,8 @@ class Blocks:
             spec = TransposeSpec(NARROWEST, unit, *extents, rows.src, columns.dst, zero_rows=shape.zeros)
             if shape.groups.extent > 1:
                 spec = replace(spec, group=columns.extent, group_bytes=shape.groups.dst)
-            # Lines of dst wait half written meanwhile: 1.5x slower with 512 channels, where they meet, too.
-            by_lines = self.meet(rows.extent, rows.src) and not self.meet(2 * spec.across, columns.dst)
+            # Lines of dst wait half written meanwhile: 1.5x slower with 512 channels, where they conflict, too.
+            by_lines = self.conflict(rows.extent, rows.src) and not self.conflict(2 * spec.across, columns.dst)
             found = self.cheapest(replace(spec, least_across=self.tuning.least_across))
             return replace(found, by_lines=by_lines and not found.streaming)
         if columns is SINGLE:

@@ -27,7 +27,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import digits, merge, pieces_of
 from asmdnn.planning.move_tuning import MoveTuning
 from asmdnn.planning.phase import Int64, Phase, views
-from asmdnn.planning.rounds import apart, in_loops
+from asmdnn.planning.rounds import in_loops, without_barrier
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.shuffle.permutes import permute_kernels
 from asmdnn.primitives.shuffle.streaming import streaming_rows, with_streaming
@@ -117,7 +117,7 @@ def in_rounds(desc: MemoryDesc, dim: int, rows: int, tuning: Tuning, isa: str) -
                 loops = [*around, (times, (together * step,) * len(ARGUMENTS))]
                 one = out.phase()
                 made = in_loops(one.kernels, one.arguments, one.records, one.cycles, loops, tuning.phases)
-                phases += apart(made) if phases else made
+                phases += without_barrier(made) if phases else made
     return phases
 
 
