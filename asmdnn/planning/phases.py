@@ -67,7 +67,7 @@ def reads(spec: KernelSpec, argument: int) -> bool:
     return footprint is not None and any(read.argument == argument for read in footprint.reads)
 
 
-def gives_way(phases: Sequence[Phase], name: str, output: str) -> bool:
+def may_be_overwritten(phases: Sequence[Phase], name: str, output: str) -> bool:
     """Whether an input of an output's descriptor is read where and when the output is written: each record of a phase
     that has one of them reads it, and writes the same place.  So no record reads what another one has written."""
     for phase in phases:

@@ -248,8 +248,8 @@ def test_planners_read_nothing_of_the_host(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_distances() -> None:
-    by = ByDistance(1, 2, 3)
-    assert [by.of(x) for x in (4, 1000, 1024, 3072, 2048, 4096, 12288, 0)] == [1, 1, 2, 2, 2, 3, 3, 3]
+    number = ByDistance(1, 2, 3)
+    assert [number.of(x) for x in (4, 1000, 1024, 3072, 2048, 4096, 12288, 0)] == [1, 1, 2, 2, 2, 3, 3, 3]
     assert L1_SETS_BYTES == 4096
 
 

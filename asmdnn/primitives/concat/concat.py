@@ -96,8 +96,8 @@ def inside_of(desc: Concat, attr: Attr, engine: Engine) -> Inside:
         raise Refused("elements of dst overlap")
     assembly = Assembly(engine.tuning, engine.isa)
     target = dst if can_be_cut(dst, desc) else row_major(dst.dims, dst)
-    by = engine.tuning.moves
-    streams, least_bytes = dst.size_bytes >= by.streaming_bytes, by.streamed_row_bytes
+    tuning = engine.tuning.moves
+    streams, least_bytes = dst.size_bytes >= tuning.streaming_bytes, tuning.streamed_row_bytes
     isa = NARROWEST if streams else assembly.isa  # lines that go past the caches are whole lines with any width
     for k, (src, start) in enumerate(zip(desc.srcs, desc.starts, strict=True)):
         if 0 not in src.dims:

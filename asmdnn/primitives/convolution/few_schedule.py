@@ -146,9 +146,9 @@ def cycles_of(g: ConvGeometry, pattern: Pattern, engine: Engine) -> float:
 def streamed_cycles(g: ConvGeometry, pixels: int, tuning: Tuning) -> float:
     """Of so many pixels: all weights, and of src the next columns of every row, if the kernel reaches several; each
     unless L1 holds it from pixel to pixel, or from row to row."""
-    by, last, rows = tuning.convolution, g.axes[-1], prod(axis.positions_of_pixel for axis in g.axes[:-1])
+    conv_tuning, last, rows = tuning.convolution, g.axes[-1], prod(axis.positions_of_pixel for axis in g.axes[:-1])
     pixel_bytes = g.steps * GROUP_BYTES
     weights_bytes, column_bytes = pixel_bytes * g.oc * g.positions_of_pixel, pixel_bytes * rows
-    weights = weights_bytes if weights_bytes > by.near_panel_bytes else 0
-    src = column_bytes * pixels * last.step if rows > 1 and column_bytes * last.i > by.near_panel_bytes else 0
-    return (by.few_weights_stream_cycles * weights + by.few_src_stream_cycles * src) / STREAM_BYTES
+    weights = weights_bytes if weights_bytes > conv_tuning.near_panel_bytes else 0
+    src = column_bytes * pixels * last.step if rows > 1 and column_bytes * last.i > conv_tuning.near_panel_bytes else 0
+    return (conv_tuning.few_weights_stream_cycles * weights + conv_tuning.few_src_stream_cycles * src) / STREAM_BYTES

@@ -116,10 +116,10 @@ def loops_of(g: ConvGeometry, piece: ChunkRounds, operands: Mapping[str, TileOpe
 
 def pieces_of(g: ConvGeometry, of: RowKernels, engine: Engine) -> list[ChunkRounds]:
     """All rows of an image, in chunks of as many as a record is to have."""
-    by = engine.tuning.convolution
+    tuning = engine.tuning.convolution
     records = -(-g.oc // (lanes_of(engine.isa) * of.vectors)) * g.axes[0].o  # of a chunk of rows
-    size = by.grouped_cycles / (pixel_cycles(g, of, engine) * of.vectors * g.width)
-    return row_pieces(g.axes[1], max(1, int(size)), by.written_out // records, of.spec.together)
+    size = tuning.grouped_cycles / (pixel_cycles(g, of, engine) * of.vectors * g.width)
+    return row_pieces(g.axes[1], max(1, int(size)), tuning.written_out // records, of.spec.together)
 
 
 def pixel_cycles(g: ConvGeometry, of: RowKernels, engine: Engine) -> float:

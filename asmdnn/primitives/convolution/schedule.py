@@ -72,9 +72,9 @@ def schedule_tiles(
     row_bytes = g.types.weights_bytes * width
     ranges = choose_depths(g, row_bytes, engine.l2_bytes, tuning) if ends.may_split(g, dst) else [(0, g.steps)]
     panels = panels_of(g, width, ranges[0])
-    each, by = panels.count * g.groups, tuning.convolution
-    cut = cut_image(g, tiling, by.written_out // each, by.round_records // each)
-    images, rounds = rounds_of_cut(g, cut, panels.count, by)
+    each, conv_tuning = panels.count * g.groups, tuning.convolution
+    cut = cut_image(g, tiling, conv_tuning.written_out // each, conv_tuning.round_records // each)
+    images, rounds = rounds_of_cut(g, cut, panels.count, conv_tuning)
     tiles = make_tiles(g, cut.first, cut.size)
     taps = taps_of_ranges(g, tiles.patterns, ranges)
     tap_lists, starts = make_tap_lists(g, taps, row_bytes)

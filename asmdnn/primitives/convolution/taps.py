@@ -148,9 +148,9 @@ class TapLists:
     starts: Int64
     channel: Int64
 
-    def moved(self, by: Int64) -> Int64:
+    def moved(self, offsets: Int64) -> Int64:
         """The same for channels so many bytes further in src and weights."""
-        words: Int64 = self.words + np.array((0, *by))[self.kinds]
+        words: Int64 = self.words + np.array((0, *offsets))[self.kinds]
         return words
 
 

@@ -118,13 +118,13 @@ class TileKernels:
 
         It is that of the next tile; with strides that of the tile below, as a row's end is followed by unused rows.
         """
-        g, by = self.g, self.engine.tuning.convolution
+        g, tuning = self.g, self.engine.tuning.convolution
         few = g.src.block == self.lanes < self.steps
         if not few or g.src.pixel_bytes != g.src.element_bytes * g.src.block:
             return 0
         src_bytes = g.mb * g.src.image_bytes
         if all(axis.is_pointwise for axis in g.axes):
-            return len(pattern.src_pixel_bytes) * g.src.pixel_bytes if src_bytes > by.src_ahead_bytes else 0
-        if len(g.axes) < 2 or not all(axis.is_sampled for axis in g.axes) or src_bytes <= by.strided_ahead_bytes:
+            return len(pattern.src_pixel_bytes) * g.src.pixel_bytes if src_bytes > tuning.src_ahead_bytes else 0
+        if len(g.axes) < 2 or not all(axis.is_sampled for axis in g.axes) or src_bytes <= tuning.strided_ahead_bytes:
             return 0
         return g.axes[-2].s * g.src.axis_bytes[-2]

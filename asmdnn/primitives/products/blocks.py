@@ -14,7 +14,8 @@ from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import runs_of
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.tuning import PhaseTuning
-from asmdnn.primitives.products.product import Matrix, Panels, Product
+from asmdnn.primitives.products.matrices import Matrix, Panels
+from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
 from asmdnn.types import f32
 
@@ -60,7 +61,7 @@ def fastest_block(
     isa: str,
     panels: tuple[int, bool],
     phases: PhaseTuning,
-    by: ProductTuning,
+    tuning: ProductTuning,
 ) -> tuple[Block, float]:
     """Of m, n, k: that of the least expected cycles of one matrix of the batch, and these.
 
@@ -68,7 +69,7 @@ def fastest_block(
     """
     (m, n, k), (panel, packs), lanes = sizes, panels, lanes_of(isa)
     least = 1  # vectors; of plain weights behind L2 a line at least, which else comes twice: 7 rows times 1024x1024
-    if k * n > by.far_elements:  # take 1.25 times as long by 12x1
+    if k * n > tuning.far_elements:  # take 1.25 times as long by 12x1
         least = min(-(-n // lanes), -(-LINE_BYTES // vector_bytes(isa)))
 
     def cycles(b: Block) -> float:
@@ -78,7 +79,7 @@ def fastest_block(
             for count, vectors in ((groups, b.vectors),) * bool(groups) + ((1, last),) * bool(last):
                 step = step_cycles(rows, vectors, lanes, phases)
                 if m > b.rows:  # weights come from L2 again
-                    step = max(step, by.reread_cycles * vectors * lanes / 8)
+                    step = max(step, tuning.reread_cycles * vectors * lanes / 8)
                 total += times * count * (k * step + phases.call_cycles)
         return total
 
@@ -93,16 +94,16 @@ def fastest_block(
 
 def choose_splits(p: Product, target: Target) -> int:
     """In how many parts the sum over k is cut so that there is work for more threads; 1 if there is enough."""
-    block, by = choose_block(p, target), target.products
+    block, tuning = choose_block(p, target), target.products
     tiles = -(-p.m // block.rows) * -(-p.n // (block.vectors * target.lanes))
     cycles = p.k * target.step_cycles(min(p.m, block.rows), block.vectors) * tiles
-    if p.types.sums != f32 or p.batch or tiles >= by.few_tiles or cycles < by.split_cycles:
+    if p.types.sums != f32 or p.batch or tiles >= tuning.few_tiles or cycles < tuning.split_cycles:
         return 1
-    return max(1, min(-(-by.few_tiles // tiles), p.k // by.least_split))
+    return max(1, min(-(-tuning.few_tiles // tiles), p.k // tuning.least_split))
 
 
-def columns_are_apart(p: Product) -> bool:
-    """Whether no kernel reads a vector of a row of weights as they lie."""
+def weights_need_packing(p: Product) -> bool:
+    """Whether no kernel can load a vector of weights in place: they are grouped along k, or columns are strided."""
     if not isinstance(p.weights, Matrix):
         return False
     return p.types.group > 1 or (not p.weights.is_dense and p.n > 1)

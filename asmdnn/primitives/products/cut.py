@@ -13,7 +13,8 @@ from asmdnn.planning.depths import make_depths
 from asmdnn.planning.order import TileOrder, choose_order
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.primitives.products.blocks import DEPTH_STEP, Block
-from asmdnn.primitives.products.product import Matrix, Panels, Product
+from asmdnn.primitives.products.matrices import Matrix, Panels
+from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
 
 
@@ -94,18 +95,18 @@ class Cut:
 
 def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, int]]) -> Cut:
     """A product that is summed over these ranges of k, in tiles of a block."""
-    x, by, (_, depth), width = p.weights, target.products, ranges[0], block.vectors * target.lanes
+    x, tuning, (_, depth), width = p.weights, target.products, ranges[0], block.vectors * target.lanes
     sizes, groups = balanced(p.m, block.rows), -(-p.n // width)
-    if by.weights_share * x.element_bytes * depth * p.n <= target.l2_bytes:
+    if tuning.weights_share * x.element_bytes * depth * p.n <= target.l2_bytes:
         # Weights stay whatever the order; what counts is to write dst along its rows.
         order = TileOrder(groups, len(sizes))
     else:
         read = (p.src.element_bytes * p.m * depth, x.element_bytes * depth * width)
         order = choose_order(*read, groups, len(sizes), target.l2_bytes, target.tuning.phases)
     chunk, items = -(-len(sizes) // order.chunks), [1] * (p.batch[-1] if p.batch else 0)
-    if len(ranges) == 1 and p.batch and not p.others and not target.tiled:
+    if len(ranges) == 1 and p.batch and not p.post_op_operands and not target.tiled:
         cycles = p.k * target.step_cycles(sizes[0], min(block.vectors, -(-p.n // target.lanes)))
-        items = choose_items(p, len(sizes) * groups, cycles, by)
+        items = choose_items(p, len(sizes) * groups, cycles, tuning)
     next_panel = groups > 1 and set(items) <= {1} and chunk <= target.tuning.phases.tiles_to_hide
     in_panels = isinstance(x, Panels) and block.vectors == block.panel_vectors
     lines = lines_a_step(x.element_bytes * width, chunk) if next_panel and in_panels else 0
@@ -117,7 +118,7 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
         p=p,
         block=block,
         target=target,
-        steps=tuple(step.from_views for step in steps) if len(steps) > by.many_ranges else steps,
+        steps=tuple(step.from_views for step in steps) if len(steps) > tuning.many_ranges else steps,
         sizes=sizes,
         groups=groups,
         at_once=order.panels_at_once,
@@ -133,18 +134,18 @@ def choose_ranges(p: Product, b: Block, target: Target) -> list[tuple[int, int]]
     Convolutions take a smaller one; here rows of dst lie apart, and partial sums cost more.  A single tile of rows
     reads its panel once, so it takes all of k.
     """
-    by = target.products
+    tuning = target.products
     if p.packed:
         return [(0, p.k)]
-    if prefetches_columns(p, b, by):
-        return depths_of(p.k, by.columns_depth // DEPTH_STEP, by)
+    if prefetches_columns(p, b, tuning):
+        return depths_of(p.k, tuning.columns_depth // DEPTH_STEP, tuning)
     if p.m <= b.rows:
         return [(0, p.k)]
     if isinstance(p.weights, Matrix) and not p.packed:
-        return depths_of(p.k, by.plain_depth.of(p.weights.row_bytes) // DEPTH_STEP, by)
+        return depths_of(p.k, tuning.plain_depth.of(p.weights.row_bytes) // DEPTH_STEP, tuning)
     row_bytes = p.weights.element_bytes * target.lanes * b.vectors
-    rows = max(target.l2_bytes // by.panel_share // row_bytes, target.tuning.phases.least_depth)
-    return depths_of(p.k, rows // DEPTH_STEP, by)
+    rows = max(target.l2_bytes // tuning.panel_share // row_bytes, target.tuning.phases.least_depth)
+    return depths_of(p.k, rows // DEPTH_STEP, tuning)
 
 
 def prefetches_columns(p: Product, b: Block, tuning: ProductTuning) -> bool:
@@ -174,17 +175,17 @@ def choose_items(p: Product, tiles: int, cycles: float, tuning: ProductTuning) -
 
 def steps_of(p: Product, ranges: Sequence[tuple[int, int]], target: Target) -> Iterator[DepthStep]:
     """The first range starts from the bias (or beta * dst), later ones from dst, post-ops run in the last."""
-    ending = target.ending
-    for depth in make_depths(ranges, p.bias is not None, ending.on_registers(p.others, target.lanes)):
+    epilogue = target.epilogue
+    for depth in make_depths(ranges, p.bias is not None, epilogue.on_registers(p.post_op_operands, target.lanes)):
         first = depth.begin == 0
         yield DepthStep(
             begin=depth.begin,
             end=depth.end,
             missing=p.missing if depth.end == p.k else 0,
             bias=depth.bias,
-            accumulate=depth.accumulate or (first and ending.beta == "one"),
-            scaled=ending.scaled,
-            beta=first and ending.beta == "any",
+            accumulate=depth.accumulate or (first and epilogue.beta == "one"),
+            scaled=epilogue.scaled,
+            beta=first and epilogue.beta == "any",
             post_ops=depth.post_ops,
         )
 
@@ -197,10 +198,10 @@ def lines_a_step(row_bytes: int, tiles: int) -> int:
 
 def stream_bytes(p: Product, block: Block, target: Target, one_row: bool) -> int:
     """How far ahead of their use weights are prefetched that no tile before has brought."""
-    by = target.products
+    tuning = target.products
     if isinstance(p.weights, Panels):
-        return by.stream_bytes if one_row and block.vectors > block.panel_vectors else 0
-    if prefetches_columns(p, block, by):  # of the same rows: in pages in use
+        return tuning.stream_bytes if one_row and block.vectors > block.panel_vectors else 0
+    if prefetches_columns(p, block, tuning):  # of the same rows: in pages in use
         return max(LINE_BYTES, p.weights.element_bytes * block.vectors * target.lanes)
-    ahead = by.stream_rows * p.weights.row_bytes
-    return ahead if p.k * p.n >= by.few_weights and ahead <= by.most_stream_bytes else 0
+    ahead = tuning.stream_rows * p.weights.row_bytes
+    return ahead if p.k * p.n >= tuning.few_weights and ahead <= tuning.most_stream_bytes else 0

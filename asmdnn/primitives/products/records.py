@@ -33,7 +33,7 @@ def phases_of(cut: Cut, kernels: tuple[KernelSpec, ...], calls: TileCalls) -> It
 def views_of(p: Product, target: Target, skipped: int = 0) -> tuple[View, ...]:
     """What the arguments point into, behind so many steps of k."""
     names = {name: x.buffer for name, x in p.operands().items()}
-    names |= {"ahead": names["weights"]} | ({"scale": "scale"} if target.ending.scaled else {})
+    names |= {"ahead": names["weights"]} | ({"scale": "scale"} if target.epilogue.scaled else {})
     moves = p.distances(len(p.batch) + 2, skipped)
     return tuple(View(names[name], moves.get(name, 0)) if name in names else NOTHING for name in p.arguments)
 
@@ -94,7 +94,7 @@ def tile_rows(cut: Cut, step: DepthStep) -> Int64:
         columns["bias"] = p.bias.start_bytes + first * p.bias.row_bytes
     if p.packed is not None:
         columns["packed"] = p.packed.start_bytes + step.begin * p.packed.row_bytes
-    for name, x in zip(p.other_names, p.others, strict=True):
+    for name, x in zip(p.post_op_names, p.post_op_operands, strict=True):
         columns[name] = x.start_bytes + first * x.row_bytes
     return records_of(p.arguments, columns)
 
@@ -111,7 +111,7 @@ def group_rows(cut: Cut) -> Int64:
         columns["bias"] = number * cut.width * p.bias.column_bytes
     if p.packed is not None:
         columns["packed"] = number * p.packed.panel_bytes
-    for name, x in zip(p.other_names, p.others, strict=True):
+    for name, x in zip(p.post_op_names, p.post_op_operands, strict=True):
         columns[name] = number * cut.width * x.column_bytes
     return records_of(p.arguments, columns)
 

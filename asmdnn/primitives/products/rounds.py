@@ -42,7 +42,7 @@ def pieces_of(p: Product, tile: tuple[int, int], most: int, together: int) -> li
 
 
 def in_rounds(phases: Iterable[Phase], piece: ProductPiece, arguments: Sequence[str], is_first: bool) -> list[Phase]:
-    """The phases of a piece, again and again; behind other pieces they are apart from them."""
+    """The phases of a piece, repeated; after the first piece they need no barrier."""
     repeats = tuple(Repeat(times, tuple(step.get(name, 0) for name in arguments)) for times, step in piece.loops)
     made = [replace(phase, repeats=repeats) for phase in phases] if repeats else list(phases)
     return made if is_first else [replace(made[0], independent=True), *made[1:]]

@@ -11,7 +11,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SHIFT, SummedDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Phase, View, records_of
-from asmdnn.primitives.products.product import Matrix
+from asmdnn.primitives.products.matrices import Matrix
 from asmdnn.types import s32
 
 ZERO_POINT = "src_zero_points"

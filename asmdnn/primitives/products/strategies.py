@@ -12,16 +12,17 @@ from asmdnn.primitives.products.amx import check_amx
 from asmdnn.primitives.products.blocks import (
     choose_block,
     choose_splits,
-    columns_are_apart,
     panel_columns,
     reads_weights_often,
     shares_weights,
+    weights_need_packing,
 )
+from asmdnn.primitives.products.matrices import Matrix, Panels, matrices_desc, panels_of, panels_tag
 from asmdnn.primitives.products.outer import check_outer, outer_phases, src_aliases, weights_alias
 from asmdnn.primitives.products.packed_blocks import add_blocks, check_blocks
 from asmdnn.primitives.products.partial import as_dots, check_rows, dots, rows_of_weights, split
 from asmdnn.primitives.products.prepare import dense_copy, with_near_src
-from asmdnn.primitives.products.product import Matrix, Panels, Product, matrices_desc, panels_of, panels_tag
+from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.schedule import schedule
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
@@ -69,8 +70,8 @@ def check_packing_tiles(p: Product, target: Target) -> None:
     check_worth_packing(p, target)
     if p.types != F32:
         raise Refused(f"tiles pack weights of f32 only, these are {p.weights.dtype}")
-    if columns_are_apart(p):
-        raise Refused("columns of weights lie apart, tiles pack rows only")
+    if weights_need_packing(p):
+        raise Refused("columns of weights are not contiguous, tiles pack rows only")
     if shares_weights(p) or (isinstance(p.weights, Matrix) and not p.weights.is_dense):
         raise Refused("matrices of the batch share weights, which one of them alone may pack")
 
@@ -79,7 +80,7 @@ def check_worth_packing(p: Product, target: Target) -> None:
     if isinstance(p.weights, Panels):
         raise Refused("weights are in panels already")
     block = choose_block(p, target)
-    if not columns_are_apart(p) and not reads_weights_often(p, block, target.products):
+    if not weights_need_packing(p) and not reads_weights_often(p, block, target.products):
         tiles = -(-p.m // block.rows)
         raise Refused(f"{p.k} x {p.n} weights, read by {tiles} tiles of rows, are not worth packing")
 
@@ -115,7 +116,7 @@ def add_split(assembly: Assembly, p: Product, target: Target) -> None:
 
 def is_packed_before(p: Product, target: Target) -> bool:
     """Whether weights are packed by a phase of its own, because tiles cannot read or must not pack them."""
-    if columns_are_apart(p):
+    if weights_need_packing(p):
         return True
     if isinstance(p.weights, Panels) or (p.weights.is_dense and not shares_weights(p)):
         return False
@@ -131,8 +132,8 @@ def add_packed(assembly: Assembly, p: Product, target: Target) -> None:
 
 
 def check_tiles(p: Product, target: Target) -> None:
-    if columns_are_apart(p):
-        raise Refused("columns of weights lie apart, tiles read vectors of them")
+    if weights_need_packing(p):
+        raise Refused("columns of weights are not contiguous, tiles read vectors of them")
 
 
 def add_tiles(assembly: Assembly, p: Product, target: Target) -> None:
@@ -142,11 +143,11 @@ def add_tiles(assembly: Assembly, p: Product, target: Target) -> None:
 
 def groups(assembly: Assembly, p: Product, target: Target, at_once: bool) -> Iterator[tuple[Product, Panels]]:
     """The product in groups of columns, and where in scratch each group's weights are to be packed."""
-    x, by, width = p.weights, target.products, panel_columns(p.n, target.lanes)
+    x, tuning, width = p.weights, target.products, panel_columns(p.n, target.lanes)
     assert isinstance(x, Matrix)
     panels, panel_bytes = -(-p.n // width), x.element_bytes * p.depth * width
-    few = p.m <= by.few_row_tiles * choose_block(p, target).rows
-    group = by.group_l2 * (1 + few) * target.l2_bytes
+    few = p.m <= tuning.few_row_tiles * choose_block(p, target).rows
+    group = tuning.group_l2 * (1 + few) * target.l2_bytes
     most = panels if at_once else max(1, group // max(panel_bytes, 1))
     begin = 0
     for size in balanced(panels, most):

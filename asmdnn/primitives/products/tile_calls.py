@@ -14,7 +14,7 @@ from asmdnn.generators.dot.matmul_shape import Bias, Items, MatmulTile
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.products.amx import call_cycles
 from asmdnn.primitives.products.cut import Cut, DepthStep
-from asmdnn.primitives.products.product import Panels
+from asmdnn.primitives.products.matrices import Panels
 from asmdnn.types import f32
 
 # Of a range of k and a number of matrices, int64[groups, sizes]: numbers of kernels, and the cycles of a call.
@@ -75,7 +75,9 @@ def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> A
         items=item_steps(cut, items, bias is not None),
         types=p.types,
         dst=None if p.dst.dtype == f32 == p.types.sums else p.dst.dtype,
-        operand_types=tuple(x.dtype for x in p.others) if any(x.dtype != f32 for x in p.others) else (),
+        operand_types=tuple(x.dtype for x in p.post_op_operands)
+        if any(x.dtype != f32 for x in p.post_op_operands)
+        else (),
     )
     return AmxTileSpec(shape) if cut.target.tiled else MatmulTileSpec(shape)
 

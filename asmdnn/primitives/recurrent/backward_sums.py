@@ -6,9 +6,10 @@ import numpy as np
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.planning.phase import NOTHING, Phase, View
 from asmdnn.primitives.elementwise.schedule import ZERO_ISA
+from asmdnn.primitives.products.matrices import Matrix
 from asmdnn.primitives.products.partial import sum_of_rows
 from asmdnn.primitives.products.plan import multiply
-from asmdnn.primitives.products.product import Matrix, Product
+from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.recurrent.backward_description import GRUBackward, LBRGRUBackward
 from asmdnn.primitives.recurrent.backward_layer import BackwardLayer
 from asmdnn.primitives.recurrent.backward_products import adding, panels_from

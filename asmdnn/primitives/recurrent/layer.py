@@ -8,7 +8,8 @@ from asmdnn.isa.dot import U8S8, Types
 from asmdnn.isa.vectors import vector_bytes
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import View
-from asmdnn.primitives.products.product import Matrix, Panels, Product
+from asmdnn.primitives.products.matrices import Matrix, Panels
+from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.recurrent.bytes import SCALES, STARTS
 from asmdnn.primitives.recurrent.description import LSTMForward, RecurrentForward

@@ -6,7 +6,7 @@ from itertools import accumulate, groupby, pairwise
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import View
-from asmdnn.primitives.products.product import Matrix
+from asmdnn.primitives.products.matrices import Matrix
 from asmdnn.primitives.recurrent.sizes import Sizes
 from asmdnn.types import DataType, f32
 

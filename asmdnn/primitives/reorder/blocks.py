@@ -116,45 +116,46 @@ class Blocks:
 
     def limits(self, shape: Shape) -> dict[str, int]:
         """The most steps of the loops inside a kernel."""
-        (src, dst), by = self.sizes, self.tuning
+        (src, dst), tuning = self.sizes, self.tuning
         if not shape.transposes:
-            columns = min(shape.columns.extent, by.row_bytes // max(src, dst))
+            columns = min(shape.columns.extent, tuning.row_bytes // max(src, dst))
             columns = min(columns, MAX_OFFSET // max(shape.columns.src, shape.columns.dst, 1))
             row_bytes = columns * max(src, dst)
             # Rows that share lines of dst with other records are long runs of src; the lines wait in L2.  Streaming
             # stores end with a fence, which should be rare.
-            most = by.record_bytes if shape.rows.dst <= row_bytes and not self.streams else by.strided_bytes
+            most = tuning.record_bytes if shape.rows.dst <= row_bytes and not self.streams else tuning.strided_bytes
             return {"columns": columns, "rows": max(2, most // max(row_bytes, min(LINE_BYTES, shape.rows.dst)))}
         unit = max(src, dst) * shape.inner.extent
-        across = across_of(unit, by.least_across) if self.conversion.is_copy else by.convert_rows
-        along = whole_vectors(max(across, by.record_bytes // (min(across, shape.columns.extent) * unit)))
+        across = across_of(unit, tuning.least_across) if self.conversion.is_copy else tuning.convert_rows
+        along = whole_vectors(max(across, tuning.record_bytes // (min(across, shape.columns.extent) * unit)))
         if shape.columns.extent <= across:
             return {"columns": across, "rows": along, "groups": most_groups(shape.columns.extent * unit)}
         if self.is_whole(shape, unit):
             across = shape.rows.extent  # dst is written in order
         elif self.is_far(shape, across):
-            return {"columns": across, "rows": by.page_lines * across}  # a few lines of each page while it is at hand
-        return {"columns": whole_vectors(max(1, by.record_bytes // (across * unit))), "rows": across}
+            rows = tuning.page_lines * across  # a few lines of each page while it is at hand
+            return {"columns": across, "rows": rows}
+        return {"columns": whole_vectors(max(1, tuning.record_bytes // (across * unit))), "rows": across}
 
     def is_whole(self, shape: Shape, unit: int) -> bool:
         """Whether a transpose writes whole rows of dst: short ones that follow one another.  Copies that stay in the
         caches are faster by lines, and so is what reads more rows than L1 holds lines of."""
-        by, row = self.tuning, (shape.rows.extent + shape.zeros) * unit
+        tuning, row = self.tuning, (shape.rows.extent + shape.zeros) * unit
         by_lines = self.conversion.is_copy and unit >= WORD_BYTES and not self.streams
-        most = by.near_row_bytes if by_lines else by.most_row_bytes
+        most = tuning.near_row_bytes if by_lines else tuning.most_row_bytes
         return row == shape.columns.dst and row <= most and not self.conflict(shape.rows.extent, shape.rows.src)
 
     def is_far(self, shape: Shape, across: int) -> bool:
         """Whether rows of dst are so far apart that only some lines of each are written at a time: a page; or less, if
         lines of dst conflict in L1, and those of src that are read with them do not.  A line that is written half at a
         time and is lost in between costs more than lines of src, which are read once."""
-        by, step = self.tuning, shape.columns.dst
+        tuning, step = self.tuning, shape.columns.dst
         written = across * shape.inner.extent * self.sizes[1]
-        conflicts = step >= by.conflict_bytes and self.conflict(shape.columns.extent, step)
+        conflicts = step >= tuning.conflict_bytes and self.conflict(shape.columns.extent, step)
         if 2 * written == LINE_BYTES:
-            return step >= by.page_bytes or conflicts
-        stays = written >= LINE_BYTES and not self.conflict(by.page_lines * across, shape.rows.src)
-        return step >= by.page_bytes or (conflicts and stays)
+            return step >= tuning.page_bytes or conflicts
+        stays = written >= LINE_BYTES and not self.conflict(tuning.page_lines * across, shape.rows.src)
+        return step >= tuning.page_bytes or (conflicts and stays)
 
     def conflict(self, lines: int, step: int) -> bool:
         """Whether so many lines, `step` bytes apart, are more than the sets of L1 hold that they fall into."""

@@ -42,15 +42,15 @@ class Cost:
     far: bool
 
     def cycles(self, box: Box, shape: Shape) -> int:
-        by, sides = self.blocks.tuning, self.runs(box, shape)
+        tuning, sides = self.blocks.tuning, self.runs(box, shape)
         size, count = sum(side.total_bytes for side in sides), sum(side.number for side in sides)
-        found = by.call_cycles + size / by.near_bytes_per_cycle + count * by.run_cycles
-        found += sum(side.number for side in sides if self.conflict(side)) * by.conflict_cycles
+        found = tuning.call_cycles + size / tuning.near_bytes_per_cycle + count * tuning.run_cycles
+        found += sum(side.number for side in sides if self.conflict(side)) * tuning.conflict_cycles
         if not self.blocks.conversion.is_copy:
             by_steps = element_of(self.blocks.conversion.dst).rounds_by_steps
-            found += shape.elements * (by.round_cycles if by_steps else by.convert_cycles)
+            found += shape.elements * (tuning.round_cycles if by_steps else tuning.convert_cycles)
         if self.far:
-            found += size / by.far_bytes_per_cycle + count * by.far_run_cycles
+            found += size / tuning.far_bytes_per_cycle + count * tuning.far_run_cycles
         return int(found)
 
     def runs(self, box: Box, shape: Shape) -> list[DenseRuns]:

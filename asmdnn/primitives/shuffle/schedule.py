@@ -178,10 +178,10 @@ def cheapest(out: Records, units: Placed, vectors: Placed, step: int) -> Placed:
     """The kernels that take fewest instructions for a pixel: by units of 16 bytes, or by permuted vectors, which may
     not fit."""
 
-    by = out.tuning if out.streaming else replace(out.tuning, wide_cost=out.tuning.wide_shuffle_cost)
+    tuning = out.tuning if out.streaming else replace(out.tuning, wide_cost=out.tuning.wide_shuffle_cost)
 
     def cost(kernels: Placed) -> float:
-        return sum(cost_of(spec, by) / (spec.pixels_together * pixels_of(spec, step)) for spec, _, _ in kernels)
+        return sum(cost_of(spec, tuning) / (spec.pixels_together * pixels_of(spec, step)) for spec, _, _ in kernels)
 
     wide = [(replace(spec, isa=f32_level(out.isa)), src, dst) for spec, src, dst in units]
     return min((each for each in (units, wide, vectors) if each), key=cost)
@@ -200,8 +200,8 @@ def pixels_of(spec: ShuffleSpec | PermuteSpec, step: int) -> int:
     return spec.pixel_bytes // step if isinstance(spec, PermuteSpec) and step else 1
 
 
-def unit_kernels(axis: ShuffledAxis, step: int, by: MoveTuning) -> list[tuple[ShuffleSpec, int, int]]:
-    tiles = tiles_of(axis, by)
+def unit_kernels(axis: ShuffledAxis, step: int, tuning: MoveTuning) -> list[tuple[ShuffleSpec, int, int]]:
+    tiles = tiles_of(axis, tuning)
     together = len(tiles) if axis.is_dense else max(1, axis.run_bytes // axis.unit_bytes)
     return [kernel_of(axis, step, tiles[i : i + together]) for i in range(0, len(tiles), together)]
 
@@ -216,14 +216,14 @@ def kernel_of(axis: ShuffledAxis, step: int, tiles: list[Tile]) -> tuple[Shuffle
 
 def by_rows(out: Records, axis: ShuffledAxis, runs: Runs) -> None:
     """One record for some rows at equal distances, which run along the longer side of the matrix."""
-    size, by = axis.element_bytes, out.tuning
-    for start, count in chunks(runs, size, by.row_bytes // size):
+    size, tuning = axis.element_bytes, out.tuning
+    for start, count in chunks(runs, size, tuning.row_bytes // size):
         row_bytes = count * size
-        for first, rows, dst_step in stretches(axis, max(1, by.record_bytes // row_bytes)):
+        for first, rows, dst_step in stretches(axis, max(1, tuning.record_bytes // row_bytes)):
             origin = axis.origin(first)
             src_step = axis.origin(first + dst_step) - origin if rows > 1 else 0
             step = axis.offsets[first + dst_step] - axis.offsets[first] if rows > 1 else 0
-            spec = RowsSpec(NARROWEST, rows, row_bytes, src_step, step, unrolled_bytes=by.unrolled_bytes)
+            spec = RowsSpec(NARROWEST, rows, row_bytes, src_step, step, unrolled_bytes=tuning.unrolled_bytes)
             out.add(spec, start + origin, start + axis.offsets[first], rows * row_bytes)
 
 
