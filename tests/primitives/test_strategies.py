@@ -17,7 +17,7 @@ REASONS = {
     "dots": "it is no matrix of 8 or more dense rows of at least 64 times a dense vector",
     "outer": "there are 300 steps of k, outer products are for 1 to 8",
     "rows": "dst is more than 4 rows",
-    "split_k": "there are tiles enough for many threads, or they are so short that a second phase costs more",
+    "split_k": "there are enough tiles for many threads, or they are so short that a second phase costs more",
     "unpacking": "f32 times f32 to f32 is not floats times integers",
 }
 

@@ -1,6 +1,6 @@
-"""Products by tiles of AMX: what a call takes, how many rows and panels it has, and which products are worth it.
+"""Products by tiles of AMX: the cost of a call, its rows and panels, and the products for which they pay.
 
-The model is that of the prototype in docs/low-precision.md: products of tiles one behind the other, the end of a block,
+The model is that of the prototype in docs/low-precision.md: products of tiles one after another, the end of a block,
 and the configuration, which each call has once.
 """
 
@@ -18,8 +18,8 @@ from asmdnn.primitives.products.prepare import MAX_OFFSET
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
 
-FULL_CYCLES, LEAST_CYCLES = 15.6, 9.0  # of a product of 16 rows, and of few
-CYCLES_OF_ROWS = (4.0, 0.725)  # of a product in between: so much, and for each row
+FULL_CYCLES, LEAST_CYCLES = 15.6, 9.0  # of a tile product with 16 rows, and with few
+CYCLES_OF_ROWS = (4.0, 0.725)  # of a tile product in between: a constant, and a summand for each row
 TILES_OF_BLOCK = BLOCK_TILES * BLOCK_TILES
 
 
@@ -33,7 +33,7 @@ def call_cycles(rows: int, columns: int, groups: int, tuning: ProductTuning) -> 
 
 
 def tile_block(p: Product, target: Target) -> Block:
-    """Rows whose src stays in half of L2, and as many panels as it takes for the configuration not to count."""
+    """Rows whose src fits half of L2, and so many panels that configuring the tiles costs next to nothing."""
     columns = p.weights.columns if isinstance(p.weights, Panels) else panel_columns(p.n, target.lanes)
     row_bytes = p.k * p.src.element_bytes
     return _block((p.m, p.n, p.k), columns, target.l2_bytes // 2 // row_bytes, target.products)
@@ -52,7 +52,7 @@ def _block(sizes: tuple[int, int, int], columns: int, near_rows: int, tuning: Pr
 
 
 def total_cycles(p: Product, target: Target) -> float:
-    """Of one matrix of the batch."""
+    """The expected cycles of one matrix of the batch."""
     block = tile_block(p, target)
     width = block.vectors * target.lanes
     groups, rest = divmod(p.n, width)
@@ -69,7 +69,7 @@ def check_amx(p: Product, target: Target) -> None:
     if p.m < tuning.amx_rows:
         raise Refused(f"{p.m} rows are left to vectors: tiles take {tuning.amx_rows} or more")
     if not p.k:
-        raise Refused("there is nothing to add up")
+        raise Refused("there are no steps of k")
     if max(MOST_ROWS * max(p.src.row_bytes, p.dst.row_bytes), TILE_GROUPS * p.weights.row_bytes) > MAX_OFFSET:
         raise Refused("the rows of a call are more than 2 GiB apart")
     vectors = expected_cycles(p, target.of_vectors(dot_level(p.types, target.isa)))

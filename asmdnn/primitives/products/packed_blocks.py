@@ -36,21 +36,21 @@ from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.products.tile_calls import tile_calls
 
 BLOCK = "packed block"
-MOST_PANELS = 2  # so many times larger than others may a block be that has all of k
+MOST_PANELS = 2  # so many times larger may a block be if it has all of k
 
 
 def check_blocks(p: Product, target: Target) -> None:
-    """Raise Refused unless some tiles of rows, but not very many, read plain weights from behind L2."""
+    """Raise Refused unless some tiles of rows, but not very many, read plain weights that do not fit L2."""
     tuning, x = target.products, p.weights
     if isinstance(x, Panels):
         raise Refused("weights are in panels already")
     if p.types.weights_bytes != GROUP_BYTES:
-        raise Refused(f"a thread packs what is multiplied as it lies in panels, {x.dtype} is widened")
+        raise Refused(f"a thread packs what is multiplied as stored in panels, {x.dtype} is widened")
     if p.batch or not x.is_dense:
         raise Refused("weights are no single matrix of dense rows")
     tiles, most = tuning.block_tiles.of(x.row_bytes), tuning.block_rows.of(x.row_bytes)
     least = max((tiles - 1) * blocks_of(p.types, target.isa)[PANEL_VECTORS] + 1, tuning.block_least_rows)
-    if weights_need_packing(p):  # tiles cannot read them where they lie
+    if weights_need_packing(p):  # tiles cannot read them in place
         least = 1
     if not least <= p.m <= most:
         raise Refused(f"there are {p.m} rows of src, blocks of such weights pay for {least} to {most}")
@@ -63,7 +63,7 @@ def check_blocks(p: Product, target: Target) -> None:
 
 
 def holds_sums(p: Product, target: Target) -> bool:
-    """Whether ranges of k may meet in dst."""
+    """Whether dst may hold the partial sums of ranges of k."""
     return target.epilogue.may_split and p.sums_fit
 
 
@@ -96,7 +96,7 @@ def add_blocks(assembly: Assembly, p: Product, target: Target) -> None:
 
 
 def pieces_along(p: Product, columns: int) -> Iterator[ProductPiece]:
-    """The product in pieces of so many columns, and what is left; each round begins at the start of its block."""
+    """The product in pieces of so many columns, and the rest; each round begins at the start of its block."""
     times, rest = divmod(p.n, columns)
     yield ProductPiece(p.columns(0, columns), ((times, p.distances(1, columns) | {"weights": 0}),))
     if rest:

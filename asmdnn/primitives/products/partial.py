@@ -1,6 +1,6 @@
-"""Products whose sums come together in a second phase: partial sums in scratch, then their sum.
+"""Products in two phases: partial sums in scratch, then their sum.
 
-They are added as a product with ones, in their order, so that bias and post-ops follow as behind every product, and
+They are added as a product with ones, in their order, so that bias and post-ops follow as after every product, and
 results do not depend on the threads.
 """
 
@@ -101,7 +101,7 @@ def rows_spec(p: Product, columns: int, target: Target) -> KernelSpec:
 
 
 def dots(assembly: Assembly, p: Product, target: Target) -> None:
-    """Rows of src times a vector: what every lane sums, then the sum of the lanes."""
+    """Rows of src times a vector: a partial sum in every lane, then the sum over lanes."""
     sums, tuning = dense_matrix(PARTIAL, target.lanes, dtype=p.types.sums), target.products
     sums = replace(sums, buffer=assembly.room(PARTIAL, p.m * sums.row_bytes))
     most = max(STRIP, tuning.dot_elements // p.depth)
@@ -116,7 +116,7 @@ def dots(assembly: Assembly, p: Product, target: Target) -> None:
 
 
 def dots_phase(p: Product, most: int, target: Target) -> Phase:
-    """What every lane sums of at most `most` rows a record."""
+    """The partial sums of lanes, at most `most` rows a record."""
     specs: dict[DotsSpec, int] = {}
     records, cycles, at = [], [], 0
     for rows in balanced(p.m, most):
@@ -196,17 +196,17 @@ def check_rows(p: Product, target: Target) -> None:
 
 
 def check_unshifted(p: Product, target: Target) -> None:
-    """Sums of kernels that shift src would start from sums of columns, which are what reading weights costs."""
+    """Refuse kernels that shift src: their sums start from sums of columns, which cost as much as the product."""
     if dot_class(p.types, target.isa).shift:
         raise Refused(f"src is shifted for {p.types}, and weights would be read for the sums of columns, too")
 
 
 def as_dots(p: Product, target: Target) -> Product:
-    """The product, or its transpose, as many rows of src, each a stream, times one vector.  Raises Refused."""
+    """The product, or its transpose, as rows of src, each read as a stream, times one vector.  Raises Refused."""
     if isinstance(p.weights, Matrix) and reads_dots(turned := p.transposed(p.weights), target):
         check_unshifted(p, target)
         return turned
-    # The matrix is what a dot calls weights.
+    # Here the matrix is src; a dot takes it as its weights.
     if not (reads_dots(p, target) and p.types.src == p.types.weights and p.types.sums == f32):
         rows, depth = target.products.dot_rows, target.products.dot_depth
         raise Refused(f"it is no matrix of {rows} or more dense rows of at least {depth} times a dense vector")

@@ -1,7 +1,7 @@
-"""Products of many tiles as few records that come again and again: pieces of rows, columns or matrices of the batch.
+"""Products of many tiles as few records that are repeated: pieces of rows, columns or matrices of the batch.
 
-Planning takes time and memory by the records that are written out.  A round has enough of them to make the packing of
-caches that it repeats as good as none.
+Planning takes time and memory in proportion to the records that are written out.  A round has so many of them that
+what it loads into caches again costs next to nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,8 @@ from asmdnn.primitives.products.product import Product
 
 @dataclass(frozen=True, slots=True)
 class ProductPiece:
-    """A product, and what stands for it: `times` it, each argument steps[name] bytes further; outermost loop first."""
+    """A product that is repeated: each loop runs it `times`, every argument steps[name] bytes further; outermost
+    first."""
 
     product: Product
     loops: tuple[tuple[int, dict[str, int]], ...] = ()
