@@ -42,7 +42,7 @@ def _implementations(pd: PrimitiveDesc) -> Iterator[Implementation]:
         if isinstance(answer, Refusal):
             yield Implementation(answer.implementation, "refused", answer.reason)
         else:
-            reason = "" if not chosen else "it would take this too, but stands behind the chosen one"
+            reason = "" if not chosen else "it would take this too, but stands after the chosen one"
             yield Implementation(answer.implementation, "accepted" if chosen else "chosen", reason)
             chosen = True
 

@@ -70,7 +70,7 @@ class PlanKernel:
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """An entry of the implementation list: chosen, accepted but behind the chosen one, or refused with a reason."""
+    """An entry of the implementation list: chosen, accepted but after the chosen one, or refused with a reason."""
 
     name: str
     verdict: str

@@ -22,7 +22,7 @@ STATUS_BITS = 0x3F  # of MXCSR: what happened, not what is to happen
 
 
 class ExecutorSlots(NamedTuple):
-    """Words of the stack behind the frame and the bases of a round."""
+    """Words of the stack after the frame and the bases of a round."""
 
     thread: Pointer
     team: Pointer

@@ -107,7 +107,7 @@ def layout_of(joined: JoinedPlan) -> ArenaLayout:
 
 
 def best_gap(size: int, taken: list[tuple[int, int]]) -> int:
-    """Where so many bytes fit with the least room left over; behind all if no gap holds them.  `taken` is sorted."""
+    """Where so many bytes fit with the least room left over; after all if no gap holds them.  `taken` is sorted."""
     best, least, end = -1, -1, 0
     for begin, stop in taken:
         room = begin - end

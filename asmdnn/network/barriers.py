@@ -130,13 +130,13 @@ def needs(works: Sequence[StepWork], states: Sequence[StateTensors] = ()) -> lis
         for name in work.step.pd.plan.outputs:
             writers.setdefault(work.views[name].buffer, []).append((i, work.views[name]))
     for state in states:
-        before, behind = (
+        before, after = (
             {i for i, work in enumerate(works) if name in work.names(False)} for name in (state.old, state.now)
         )
         writing = {i for i, work in enumerate(works) if state.written in work.names(True)}
         for i in writing:
             found[i] |= before - {i}
-        for i in behind:
+        for i in after:
             found[i] |= writing
     return found
 

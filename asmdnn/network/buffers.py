@@ -23,7 +23,7 @@ class Weight:
 
 
 class BufferPart(NamedTuple):
-    """A part of another buffer, so many bytes behind its start."""
+    """A part of another buffer, so many bytes after its start."""
 
     buffer: str
     offset_bytes: int

@@ -9,7 +9,7 @@ What has been lowered influences the rest by the formats of its live values alon
 all ways in which they lie alike only the cheapest is continued (Bellman).  On a chain one value is live, and this is
 the shortest path through a row of formats; at a join the operands are live together, so they are chosen together.
 
-A way branches only where there is a choice: behind a step whose result is read by something other than a kernel of
+A way branches only where there is a choice: after a step whose result is read by something other than a kernel of
 images (a view, a product, the caller), as it may write row-major or channels-last order itself; and in front of a
 convolution whose operand others read, too, as it may make the copy that these have use of.  A way that is dearer than
 the cheapest one with reorders to its formats is dropped: it cannot win.  What every step takes by itself is always
@@ -92,7 +92,7 @@ class FormatSearch:
 
     def choices(self, group: Group) -> list[FormatChoice]:
         """What else may be told a group than nothing."""
-        if group.behind is not None:
+        if group.second is not None:
             return []
         copies = [FormatChoice(copies=True)] if self.has_use_of_copy(group) else []
         return [*map(FormatChoice, self.results(group)), *copies]
@@ -122,7 +122,7 @@ class FormatSearch:
         return all(len(dims) == len(shapes[0]) > 1 and dims[1] % BLOCK == 0 for dims in shapes)
 
     def has_use_of_copy(self, group: Group) -> bool:
-        """Whether another convolution reads the operand behind this one."""
+        """Whether another convolution reads the operand after this one."""
         if not is_convolution(group.main) or group.scale is not None:
             return False
         assert group.main is not None

@@ -1,8 +1,8 @@
-"""When states are written: behind the last step that reads what they were, before the first that reads what they are.
+"""When states are written: after the last step that reads what they were, before the first that reads what they are.
 
 A state is up to three tensors of a plan that are one piece of memory: `old`, which is read, `written`, and `now`, which
 is read afterwards.  Steps get edges from readers of `old` to writers, and from these to readers of `now`.  A value is
-written by the step that makes it, unless something behind that step still reads `old`; then it is copied at the end.
+written by the step that makes it, unless something after that step still reads `old`; then it is copied at the end.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ class StepGraph:
         self.steps = steps
         self.reads = [self.buffers(step, False) for step in steps.steps]
         self.writes = [self.buffers(step, True) for step in steps.steps]
-        self.behind: list[set[int]] = [set() for _ in steps.steps]
+        self.followers: list[set[int]] = [set() for _ in steps.steps]
         for buffer in set().union(*self.writes):
             self.add(self.writers(buffer), self.readers(buffer))
         for buffer, window in written.items():
@@ -40,13 +40,13 @@ class StepGraph:
     def add(self, first: Iterable[int], then: Iterable[int]) -> None:
         """Edges from all of one kind to all of the other."""
         for i in first:
-            self.behind[i] |= {*then} - {i}
+            self.followers[i] |= {*then} - {i}
 
-    def all_behind(self, first: Iterable[int]) -> set[int]:
+    def all_after(self, first: Iterable[int]) -> set[int]:
         """The steps that cannot run before these have."""
         found, left = set[int](), [*first]
         while left:
-            new = self.behind[left.pop()] - found
+            new = self.followers[left.pop()] - found
             found |= new
             left += new
         return found
@@ -56,7 +56,7 @@ def may_write(steps: Steps, written: Mapping[str, StateWindow], buffer: str, win
     """Whether the steps that make a buffer may make it in the state itself."""
     graph = StepGraph(steps, written)
     makers = graph.writers(buffer)
-    later = graph.all_behind(makers)
+    later = graph.all_after(makers)
     if not makers or later.intersection(graph.readers(window.old)) or later.intersection(makers):
         return False
     return all(reads_in_place(steps.steps[i], window.old) for i in makers if window.old in graph.reads[i])
@@ -74,7 +74,7 @@ def check_order(steps: Steps, written: Mapping[str, StateWindow]) -> None:
     graph = StepGraph(steps, written)
     for buffer, window in written.items():
         readers = graph.readers(window.old)
-        stuck = sorted(graph.all_behind(graph.writers(buffer)).intersection(readers) - {*graph.writers(buffer)})
+        stuck = sorted(graph.all_after(graph.writers(buffer)).intersection(readers) - {*graph.writers(buffer)})
         if stuck:
             label = steps.steps[stuck[0]].label
             raise InvalidArguments(

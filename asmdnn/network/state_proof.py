@@ -1,4 +1,4 @@
-"""Proof that states, which several tensors of a plan are, are written behind their last reader."""
+"""Proof that states, which several tensors of a plan are, are written after their last reader."""
 
 from itertools import accumulate
 

@@ -37,7 +37,7 @@ class Assembly:
         return other
 
     def add(self, phases: Sequence[Phase], *words: str) -> None:
-        """Phases behind all others, and what they do."""
+        """Phases after all others, and what they do."""
         self.phases += phases
         self.words += words
 

@@ -17,7 +17,7 @@ from asmdnn.planning.tuning import PhaseTuning
 class Call:
     """A kernel, called in every step of the loops from `starts`, in bytes; a call is expected to take `cycles`.
 
-    Arguments of the phase behind those that `starts` has are at 0.
+    Arguments of the phase after those that `starts` has are at 0.
     """
 
     kernel: KernelSpec

@@ -6,10 +6,10 @@
 3. Disjoint: no two records of a phase write one element, none reads what another writes; those of a group may in order.
 4. Complete: every element of an output tensor, zero padding included, is written, and of a scratch buffer every
    element that is read, before it is.  Phases may each write a part; an element is written again only after all have
-   been, or of scratch, by a phase behind a barrier: it may have gaps, such as between rows that would share sets of L1.
+   been, or of scratch, by a phase after a barrier: it may have gaps, such as between rows that would share sets of L1.
 5. Continued: a phase that continues goes on, record by record, with what the phase before has written.
 6. Apart: what else a phase without a barrier in front writes is no part of what phases since the last barrier have
-   touched, and it reads nothing that they have written; unless one thread runs them all, one behind another.
+   touched, and it reads nothing that they have written; unless one thread runs them all, one after another.
 7. Own scratch: of a buffer that every part has for itself, a group reads only what it has written.
 """
 
@@ -43,7 +43,7 @@ def check_plan(plan: Schedule) -> None:
 
 @dataclass(eq=False)
 class Proof:
-    """What is known behind some phases of a plan.
+    """What is known after some phases of a plan.
 
     ready: buffers that hold what they should.  partial: those that are written in part, by whom and how often each
     element.  since_reads, since_writes: what phases since the last barrier have touched; in_turn: one thread runs them.
@@ -159,7 +159,7 @@ class Proof:
 
     def note(self, name: str, runs: Sequence[Runs], where: str, is_kept: bool, in_order: bool) -> None:
         """A phase has written a buffer.  Scratch with gaps is never complete, and may be written again by a phase that
-        runs behind all before it."""
+        runs after all before it."""
         written = self.partial[name][1] if name in self.partial and not is_kept else self.nothing(name)
         written.add(runs, in_order and name in self.plan.scratch_bytes, where)
         if is_kept:

@@ -143,11 +143,11 @@ def spread(runs: Runs, period: int = 0) -> tuple[Int64, Int64, Int64]:
 
 
 def elements_of(desc: MemoryDesc) -> list[Runs]:
-    """All elements of a tensor, its zero padding included; and the sums behind them, of bytes."""
-    behind = []
+    """All elements of a tensor, its zero padding included; and the sums after them, of bytes."""
+    sums = []
     if isinstance(desc, SummedDesc):
         first, _ = desc.begins
-        behind.append(Runs(np.array([first]), np.array([desc.size_bytes]), ()))
+        sums.append(Runs(np.array([first]), np.array([desc.size_bytes]), ()))
     desc = desc.storage
     block = [1] * desc.ndims
     loops, inner = [], 1
@@ -164,4 +164,4 @@ def elements_of(desc: MemoryDesc) -> list[Runs]:
             rest.append((times, stride))
     exists = 0 not in desc.padded_dims
     begins = np.full(int(exists), desc.offset0, np.int64)
-    return [Runs(begins, begins + run, tuple(rest)), *behind]
+    return [Runs(begins, begins + run, tuple(rest)), *sums]

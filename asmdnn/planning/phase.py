@@ -40,7 +40,7 @@ class View(NamedTuple):
         return View(place.buffer, place.offset_bytes + self.offset_bytes, size)
 
 
-NOTHING = View("")  # behind an argument that a phase's kernels do not have
+NOTHING = View("")  # after an argument that a phase's kernels do not have
 
 
 class Repeat(NamedTuple):
@@ -147,7 +147,7 @@ class Phase:
 
 
 def said_of(phase: Phase) -> str:
-    """What is special about a phase, in words that go on behind a comma; "" of most."""
+    """What is special about a phase, in words that go on after a comma; "" of most."""
     words = [f"{phase.rounds} rounds of {len(phase.records)}"] if phase.repeats else []
     words += [f"groups of records: {len(phase.groups) - 1} a round"] if phase.groups is not None else []
     words += [word for word in ("alone", "backwards") if getattr(phase, word)]

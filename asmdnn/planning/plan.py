@@ -69,7 +69,7 @@ class Plan:
         return sum(self.scratch_stride(name) * self.copies(name, parts) for name in self.scratch_bytes)
 
     def scratch_stride(self, name: str) -> int:
-        """From a scratch buffer to what lies behind it."""
+        """From a scratch buffer to what lies after it."""
         return -(-self.scratch_bytes[name] // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
     def copies(self, name: str, parts: int) -> int:

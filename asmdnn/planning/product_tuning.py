@@ -44,7 +44,7 @@ class ProductTuning:
     reread_cycles: float = 1.05  # for 32 bytes of weights that several tiles of rows read: 3x2 is 1.4x faster than 1x8
     pack_elements: int = 64 * 64  # so few weights stay in L1, and are not worth packing
     group_l2: int = 4  # weights are packed a group at a time that fills so many L2s; twice that for few tiles of rows
-    few_row_tiles: int = 4  # of rows read each weight from behind L2 a few times only: they prefetch next columns
+    few_row_tiles: int = 4  # of rows read each weight from beyond L2 a few times only: they prefetch next columns
     columns_depth: int = 128  # steps of k at a time then, whose lines fit into L1 beside the prefetched ones
     far_elements: int = 1 << 16  # fewer weights stay in L2
     # Plain weights that are packed a block at a time, by the thread that multiplies with it: 64 rows times 3072x768

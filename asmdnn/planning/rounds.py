@@ -34,9 +34,9 @@ def in_loops(
         count, more = divmod(times, together)
         far = tuple(together * stride for stride in strides)
         if more:
-            behind = records.copy()
-            behind[:, 1:] += np.array(far, np.int64) * count
-            rest = in_loops(kernels, arguments, behind, cycles, [*outer, (more, strides), *inner], tuning)
+            remaining = records.copy()
+            remaining[:, 1:] += np.array(far, np.int64) * count
+            rest = in_loops(kernels, arguments, remaining, cycles, [*outer, (more, strides), *inner], tuning)
         inner.insert(0, (together, strides))
         outer.append((count, far))
     repeats = tuple(Repeat(times, strides) for times, strides in outer if times > 1)

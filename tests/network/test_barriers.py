@@ -71,7 +71,7 @@ def test_a_step_that_reads_what_another_one_writes_is_not_apart() -> None:
 
 
 def test_small_steps_on_one_thread_meet_once() -> None:
-    """The first shared step behind them meets; one that does not read them does not."""
+    """The first shared step after them meets; one that does not read them does not."""
     g = dnn.Graph("small")
     x, s = g.input("x", DIMS), g.input("s", (1, 16, 1, 1))
     gate = g.apply("Sigmoid", g.apply("Softmax", s + 1.0, axis=1))

@@ -293,7 +293,7 @@ def test_kernels_of_one_phase_that_depend_on_each_other() -> None:
         replace(plan, phases=(phase(0, 1),)).check()
 
 
-def test_scratch_is_written_again_behind_a_barrier() -> None:
+def test_scratch_is_written_again_after_a_barrier() -> None:
     """Two rounds of filling a part of scratch and draining it; without a barrier the second filling is refused."""
     desc = dnn.MemoryDesc((32,), dnn.f32, "a")
     fill = MadeUp("fill", Footprint((Range(0, 0, 64),), (Range(1, 0, 64),)))

@@ -43,7 +43,7 @@ def rows() -> np.ndarray:
 
 
 def result(plan: Plan, parts: int) -> np.ndarray:
-    """What dst holds behind a call in so many parts, some of them on one thread."""
+    """What dst holds after a call in so many parts, some of them on one thread."""
     program = ExecutablePlan(replace(plan, phases=tuple(replace(p, cycles=p.cycles * 100) for p in plan.phases)), parts)
     memories = {"src": dnn.Memory(DESC), "dst": dnn.Memory(DESC)}
     memories["src"].array[...] = rows().ravel().reshape(memories["src"].array.shape)

@@ -1,6 +1,6 @@
 """A convolution to test, in words: benchdnn's problem string, layouts, post-ops, and the layout of the weights.
 
-A layout is a tag, or a tag with "~3" (3 elements of nothing behind every row, image, ...) or "+5" (offset0).
+A layout is a tag, or a tag with "~3" (3 elements of nothing after every row, image, ...) or "+5" (offset0).
 A post-op is relu, relu:0.25, sum or sum:0.5.
 """
 

@@ -217,7 +217,7 @@ def test_what_does_not_fit(changed: dict[str, tuple[int, ...]], message: str) ->
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ic3ih4oc4oh12kh2sh2ph0", "oh12 does not fit ih4 kh2 sh2 ph0 dh0: 4 outputs would be behind the last window"),
+        ("ic3ih4oc4oh12kh2sh2ph0", "oh12 does not fit ih4 kh2 sh2 ph0 dh0: 4 outputs would be after the last window"),
         ("ic3ih4oc4kh2ph9", "ph9 leaves nothing of the 5 outputs"),
         ("g2ic3ih4oc4kh2", "'ic' is 3, it must be a multiple of g2"),
     ],

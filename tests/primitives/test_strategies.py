@@ -58,7 +58,7 @@ def test_all_that_take_it_compute_the_same(dims: tuple[int, int, int], weights: 
         np.testing.assert_array_equal(read(dst), a @ b, pd.implementation)
 
 
-def test_what_no_strategy_takes_has_one_reason_behind_all() -> None:
+def test_what_no_strategy_takes_has_one_reason_after_all() -> None:
     request = dnn.MatMul(dnn.MemoryDesc((4, 4), dnn.s8, "ab"), desc((4, 4)), desc((4, 4)))
     answers = dnn.implementations(request, engine=dnn.Engine(isa="avx2", threads=1))
     assert [x.implementation for x in answers] == [f"{name}:avx2" for name in NAMES]

@@ -4,7 +4,7 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | src[...]                | pixel p's source starts src_pixel_bytes[p] behind the pointer; never written |
+| src     | src[...]                | pixel p's source starts src_pixel_bytes[p] after the pointer; never written |
 | weights | weights[.., vectors] | a panel: a row for each tap and group of channels, zero padded; 4-byte aligned |
 | bias    | sums[channels]          | the panel's channels; nothing past them is read |
 |         | sums[.., vectors]       | with `starts`: whole vectors, pixel p's at starts[p] bytes |

@@ -79,7 +79,7 @@ class ConvTile:
         return (*found, *others, *vectors_of_dst(self.vectors))
 
     def place_in_dst(self, vector: int) -> tuple[int, int]:
-        """The argument that points to a vector of the first pixel, and how far behind it lies."""
+        """The argument that points to a vector of the first pixel, and how far after it lies."""
         if self.dst_argument and vector:
             return self.dst_argument + vector - 1, 0
         return DST, vector * self.dst_vector_bytes

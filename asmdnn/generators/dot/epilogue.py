@@ -1,4 +1,4 @@
-"""What happens to the accumulators of a tile behind the sums: post-ops, then the stores.
+"""What happens to the accumulators of a tile after the sums: post-ops, then the stores.
 
 Of a convolution's tile and of a matrix product's alike: a row is a pixel there, a column a channel.  Streaming stores
 have no fence here: lines of dst are filled by several tiles.  The executor has one, when a thread is through a phase.

@@ -4,8 +4,8 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32[...]                    | pixel p's source starts src_pixel_bytes[p] behind the pointer |
-| weights | f32[vectors, outputs, lanes] | for each tap, vectors at weights_vector_bytes; zero behind the last channel |
+| src     | f32[...]                    | pixel p's source starts src_pixel_bytes[p] after the pointer |
+| weights | f32[vectors, outputs, lanes] | for each tap, vectors at weights_vector_bytes; zero after the last channel |
 | bias    | f32[outputs]                | |
 | dst     | f32[outputs, pixels]        | outputs at dst_output_bytes; only written, unless a sum reads it |
 | taps    | int64[...]                  | for each group a count, then (src, weights) byte offsets, one pair a tap |
@@ -144,7 +144,7 @@ class FewCode:
             asm.TEST(left, left)
             asm.JZ(nothing)
             with asm.loop(left, name):
-                if reached:  # else on behind its taps
+                if reached:  # else on after its taps
                     asm.MOV(src, mem(taps))
                     asm.MOV(weights, mem(taps, 8))
                 asm.ADD(taps, 16)

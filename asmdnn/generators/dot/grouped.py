@@ -14,7 +14,7 @@ with src's row y * stride + r * dilation, its column x * stride + s * dilation -
 
 Floats of 16 bits become f32 as they are loaded, which is what is multiplied and summed.
 src points to the first pixel of the row where the first output row's window begins, which may be outside the image.
-Weights are zero behind the last channel.  With three axes kernel rows lie in several planes; src and weights point into
+Weights are zero after the last channel.  With three axes kernel rows lie in several planes; src and weights point into
 the first one that is inside, and all planes of a call are.
 A segment's pixels are accumulated in registers.  For every kernel row its weights are held in registers, and each
 source vector is loaded once and used by all pixels whose windows have it: 14 loads for 36 multiplies with 12 pixels of

@@ -11,7 +11,7 @@
 | dst     | dst[rows, columns]  | columns dense, rows dst_row_bytes apart; read only for a start, beta or sum |
 | ahead   | bytes               | weights that will be needed soon; only prefetched |
 | scale   | f32[2]              | alpha and beta, if `scaled` |
-| packed  | weights[depth, vectors] | if `packs`: the weights are left here, a whole panel, zero behind the columns |
+| packed  | weights[depth, vectors] | if `packs`: the weights are left here, a whole panel, zero after the columns |
 | 7, 8 .. | f32[...]            | operands of post-ops, laid out as each Operand says; none past the columns |
 
 The types of src, weights and sums are the tile's `types`.  k goes in groups (isa/dot.py), which are single elements in
@@ -154,7 +154,7 @@ class TileCode:
         tile, asm, v, dot = self.tile, self.asm, self.v, self.dot
         columns = tile.vectors * v.lanes if tile.padded else tile.columns
         with v.parts(tile.vectors, columns, halves=dot.row_bytes == v.bytes) as parts:
-            # `parts` are whole vectors where weights are padded, else the last one may be TailLanes: nothing behind the
+            # `parts` are whole vectors where weights are padded, else the last one may be TailLanes: nothing after the
             # columns is read.  One row of src uses each weight once, so it needs a register for that tail only.
             wide = tile.rows == 1 and not tile.packs
             row = v.registers.take("weights row", dot.row_registers * (1 if wide else tile.vectors))
@@ -176,7 +176,7 @@ class TileCode:
             v.registers.free(*row, *spare)
 
     def steps(self, count: int, last_bytes: int, parts: list[Lanes], row: list[Any], spare: list[Any]) -> None:
-        """So many groups of k behind the pointers, of which the last has `last_bytes` in src."""
+        """So many groups of k after the pointers, of which the last has `last_bytes` in src."""
         tile, dot = self.tile, self.dot
         src, weights = self.pointers[SRC], self.pointers[WEIGHTS]
         for k in range(count):
@@ -258,6 +258,6 @@ class TileCode:
 
 
 def looped_steps(tile: MatmulTile) -> int:
-    """How many groups of k the loop takes, all whole; the others are unrolled behind it.  One round needs no loop."""
+    """How many groups of k the loop takes, all whole; the others are unrolled after it.  One round needs no loop."""
     rounds = tile.depth // tile.types.group // UNROLL
     return rounds * UNROLL if rounds > 1 else 0

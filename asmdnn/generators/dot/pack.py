@@ -1,6 +1,6 @@
-"""A block of row-major weights copied into panels, which the tiles behind it read from L2.
+"""A block of row-major weights copied into panels, which the tiles after it read from L2.
 
-    weights[p, k, c] = ahead[k, p * panel + c], and 0 behind the columns of the last vector, and behind the depth
+    weights[p, k, c] = ahead[k, p * panel + c], and 0 after the columns of the last vector, and after the depth
 
 | argument | dtype[shape] | what it is |
 |---|---|---|

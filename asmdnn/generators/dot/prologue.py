@@ -27,7 +27,7 @@ def start_tile(v: Vector, acc: Accumulators, old: Load | None, bias: Load | None
 
 
 def load_starts(v: Vector, acc: Accumulators, starts: Sequence[int], at: Register) -> None:
-    """acc[r] = the vectors that lie starts[r] bytes behind the pointer; copied where rows share them."""
+    """acc[r] = the vectors that lie starts[r] bytes after the pointer; copied where rows share them."""
     first = {start: r for r, start in reversed(list(enumerate(starts)))}
     for r, (row, start) in enumerate(zip(acc, starts, strict=True)):
         for j, x in enumerate(row):

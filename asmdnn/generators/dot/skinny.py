@@ -121,7 +121,7 @@ class SkinnyCode:
         self.rows = weight_rows(dot)
 
     def advance(self, groups: int) -> None:
-        """To the rows of weights behind so many."""
+        """To the rows of weights after so many."""
         self.asm.ADD(self.src, groups * self.spec.src_depth_bytes)
         self.asm.ADD(self.weights, groups * self.spec.types.group * self.spec.weights_row_bytes)
 

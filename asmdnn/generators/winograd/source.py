@@ -4,7 +4,7 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| source | f32[n^2, vectors] | frequencies frequency_bytes apart; vectors of channels, zero behind the last channel |
+| source | f32[n^2, vectors] | frequencies frequency_bytes apart; vectors of channels, zero after the last channel |
 | src    | f32[n, n, channels] | pixel (i, j) at i * row_bytes + j * pixel_bytes, vectors vector_bytes apart |
 
 Only pixels of `rows` and `cols` exist: others lie in the padding, are not read, and are no operands at all.  Nothing is

@@ -2,7 +2,7 @@
 
     dst[l, i, t] = src[l, p(i), t]
 
-Let l run over the axes in front along which the indices are the same, t over those behind; what is between is one axis,
+Let l run over the axes in front along which the indices are the same, t over those after; what is between is one axis,
 in which every element of the result has a place p(i) that is known.  So the scores of relative positions, which depend
 on query and key alone, are taken of all heads alike.  Moves only: the same bits.
 """
@@ -34,10 +34,10 @@ def spell(spelling: Spelling) -> None:
     numbers = np.where(data < 0, data + dims[axis], data)
     if numbers.min() < 0 or numbers.max() >= dims[axis]:
         return  # refused where it is lowered
-    front, behind = alike(numbers, dims, range(axis)), alike(numbers, dims, range(len(dims) - 1, axis, -1))
-    inner = slice(front, len(dims) - behind)
-    outer, row = prod(dims[:front]), prod(dims[len(dims) - behind :])
-    places = places_in(numbers[(0,) * front][(..., *(0,) * behind)], dims[inner], axis - front)
+    front, after = alike(numbers, dims, range(axis)), alike(numbers, dims, range(len(dims) - 1, axis, -1))
+    inner = slice(front, len(dims) - after)
+    outer, row = prod(dims[:front]), prod(dims[len(dims) - after :])
+    places = places_in(numbers[(0,) * front][(..., *(0,) * after)], dims[inner], axis - front)
     flat = spelling.shaped("Reshape", x, (outer, prod(dims[inner]), row))
     rows = spelling.then("Gather", (flat, spelling.constant(places)), (outer, places.size, row), axis=1)
     spelling.shaped("Reshape", rows, data.shape, is_last=True)

@@ -43,7 +43,7 @@ def lower_conv(steps: Steps, group: Group) -> None:
 
 
 def convolve_integers(steps: Steps, group: Group) -> None:
-    """The sums are exact, what is behind them is one expression of f32.  Raises Refused."""
+    """The sums are exact, what is after them is one expression of f32.  Raises Refused."""
     node = group.main
     assert node is not None
     desc = convolution(steps, node)
@@ -95,15 +95,15 @@ def operand_of(steps: Steps, name: str, desc: Description, attr: Attr) -> Place:
 
 
 def in_two_steps(steps: Steps, group: Group) -> None:
-    """Of floats to floats, and what is behind it by itself."""
+    """Of floats to floats, and what is after it by itself."""
     if group.main is None or not group.maps:
-        raise Refused("there is nothing behind it")
+        raise Refused("there is nothing after it")
     convolve_floats(steps, replace(group, maps=(), result=group.x))
     lower_maps(steps, Group(None, group.maps, group.x, group.result, floats=group.floats))
 
 
 def convolve_floats(steps: Steps, group: Group) -> None:
-    """src in the format that the primitive likes best, weights packed once, maps behind it as post-ops."""
+    """src in the format that the primitive likes best, weights packed once, maps after it as post-ops."""
     node = group.main
     assert node is not None
     is_transposed = node.op == "ConvTranspose"
@@ -187,7 +187,7 @@ def tensors(steps: Steps, node: Node, weights: tuple[int, ...]) -> dict[str, Mem
 
 
 def convolution(steps: Steps, node: Node) -> ConvolutionForward:
-    """Winograd's algorithm where it is expected to be faster; padding behind is what dst needs."""
+    """Winograd's algorithm where it is expected to be faster; padding after is what dst needs."""
     (x, w), result = (steps.shape(name) for name in node.inputs[:2]), steps.shape(node.outputs[0])
     window = window_of(node, x[2:], w[2:])
     return ConvolutionForward(
@@ -204,7 +204,7 @@ def convolution(steps: Steps, node: Node) -> ConvolutionForward:
 
 
 def deconvolution(steps: Steps, node: Node) -> DeconvolutionForward:
-    """Output padding is padding behind below 0."""
+    """Output padding is padding after below 0."""
     (x, w), result = (steps.shape(name) for name in node.inputs[:2]), steps.shape(node.outputs[0])
     window, _ = transposed_window(node, x[2:], w[2:])
     return DeconvolutionForward(

@@ -14,7 +14,7 @@ def has_given_weights(steps: Steps, node: Node) -> bool:
 def lower_given(
     steps: Steps, nodes: tuple[Node, ...], label: str, desc: ConvolutionForward | DeconvolutionForward, tail: AnyTail
 ) -> None:
-    """The first of the nodes is the convolution, the others are the maps behind it."""
+    """The first of the nodes is the convolution, the others are the maps after it."""
     node = nodes[0]
     source, weights = steps.plain(node.inputs[0]), weights_of(steps, node, desc.weights.dims)
     places = {"src": source, "weights": weights, **tail.places()}

@@ -115,7 +115,7 @@ def boxes_of(segment: CompiledSegment) -> list[ArenaBox]:
 
 
 def moments_of(segment: CompiledSegment) -> list[int]:
-    """For each primitive the time at which its first phase happens, and behind all the end."""
+    """For each primitive the time at which its first phase happens, and after all the end."""
     times = times_of(segment.plan.phases)
     starts = accumulate((len(step.pd.plan.phases) for step in segment.steps), initial=0)
     return [*(times[start] for start in list(starts)[:-1]), times[-1] + 1]

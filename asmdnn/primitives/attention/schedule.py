@@ -128,7 +128,7 @@ class AttentionPlan:
         return self.assembly.plan(name, self.tensors, ("dst",))
 
     def blocks(self) -> list[tuple[RowBlock, int]]:
-        """Blocks that differ, and how often each comes: causal ones have no use for keys behind their own rows."""
+        """Blocks that differ, and how often each comes: causal ones have no use for keys after their own rows."""
         if self.desc.causal:
             begins = range(0, self.rows, self.block)
             return [(RowBlock(begin, min(self.block, self.rows - begin), self.seen(begin)), 1) for begin in begins]

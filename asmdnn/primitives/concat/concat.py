@@ -1,4 +1,4 @@
-"""Concatenation: tensors one behind the other along an axis, in any formats and types."""
+"""Concatenation: tensors one after the other along an axis, in any formats and types."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ def axis_of(axis: Any, ndims: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Concat:
-    """`dst[.., i, ..] = srcs[k][.., i - starts[k], ..]` along `axis`: each source behind the one before.
+    """`dst[.., i, ..] = srcs[k][.., i - starts[k], ..]` along `axis`: each source after the one before.
 
     srcs: dims equal but for the axis, whose sizes add up to dst's; the arguments are src0, src1, ...  Any formats and
     types, each converted as a reorder does it, and multiplied by its scales before, if attributes say so.  Raises

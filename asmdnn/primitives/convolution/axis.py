@@ -56,7 +56,7 @@ class Axis:
 
     @property
     def places(self) -> int:
-        """Pixels of dst behind one another that are reached by different kernel positions, away from edges."""
+        """Pixels of dst one after another that are reached by different kernel positions, away from edges."""
         return 1
 
     def windows(self, at: Int64) -> Int64:

@@ -164,7 +164,7 @@ class ConvolutionForward(ConvolutionDesc):
     (o,) or None; dst: (n, o, [od, [oh,]] ow); every format may be "any".  n and the sizes of axes of src and dst may be
     0: a dst without elements is not written.
     For each axis, outermost first: strides >= 1 (default 1); dilations >= 0, 0 being dense (default); padding_l >= 0
-    and padding_r > -stride, before and behind src (default 0), each as large as you like.  Elements outside src count
+    and padding_r > -stride, before and after src (default 0), each as large as you like.  Elements outside src count
     as zero.  Raises InvalidArguments if sizes do not fit together.
     algorithm: an Algorithm, or "direct", "auto" or "winograd".
     The fields and their limits are oneDNN's (convolution_forward::primitive_desc).

@@ -59,7 +59,7 @@ def one_part(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> list[
 def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], weights_of_images: bool = False) -> Plan:
     """The plan of `parts` of dst, each a convolution of its own with some of the weights, the largest first.
 
-    weights_of_images: every image has weights of its own, of the format in the plan's tensors, one behind the other.
+    weights_of_images: every image has weights of its own, of the format in the plan's tensors, one after the other.
     """
     types = types_of(desc)
     engine = level_of(types, engine)
@@ -222,7 +222,7 @@ def make_geometry(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> 
     axes = tuple(Axis(*axis) for axis in sizes)
     into, out = (channels_of_group(desc, name) for name in ("src", "dst"))
     types = types_of(desc)
-    if desc.groups == 1 and desc.src.blocks[1] % types.group == 0:  # zeros behind the last channel are multiplied, too
+    if desc.groups == 1 and desc.src.blocks[1] % types.group == 0:  # zeros after the last channel are multiplied, too
         into = types.group * -(-into // types.group)
     if desc.src.dims[1] == types.group == 1:  # a single channel may be as far from the next one as is convenient
         src = replace(src, channel_bytes=axes[-1].d * src.pixel_bytes)

@@ -120,7 +120,7 @@ class ConvGeometry:
 
     @property
     def positions_touch(self) -> bool:
-        """Whether behind the last channel at a kernel position the first of the next one in its row comes, in src and
+        """Whether after the last channel at a kernel position the first of the next one in its row comes, in src and
         in weights."""
         last = self.axes[-1]
         touch = last.d * self.src.pixel_bytes == self.steps * self.src.channel_bytes
@@ -143,7 +143,7 @@ class ConvGeometry:
 
     @property
     def places(self) -> int:
-        """Pixels of a row behind one another that are reached by different kernel positions, away from edges."""
+        """Pixels of a row one after another that are reached by different kernel positions, away from edges."""
         return self.axes[-1].places
 
     @property

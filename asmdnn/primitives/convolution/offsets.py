@@ -35,7 +35,7 @@ class Offsets:
     """Of a geometry's tensors, and of the operands of post-ops by their arguments' names.
 
     bias_channels: from what the sums of a group of channels start with to that of the next one.  apart: the names of
-    the arguments that point to the vectors of dst behind the first one, `vector_bytes` each behind the one before.
+    the arguments that point to the vectors of dst after the first one, `vector_bytes` each after the one before.
     """
 
     g: ConvGeometry

@@ -108,12 +108,12 @@ class TileKernels:
         )
 
     def result(self, depth: Depth) -> DataType | None:
-        """What a tile stores, where that is not its sums, which partial sums are, nor f32 behind post-ops."""
+        """What a tile stores, where that is not its sums, which partial sums are, nor f32 after post-ops."""
         plain = f32 if depth.post_ops else self.g.types.sums
         return self.types.dst if depth.end == self.steps and self.types.dst != plain else None
 
     def src_ahead(self, pattern: Pattern) -> int:
-        """How far behind a tile the source lies that is worth to be prefetched with it: where channels are in blocks, a
+        """How far after a tile the source lies that is worth to be prefetched with it: where channels are in blocks, a
         tile reads a few lines here and there, of which the CPU makes no stream.
 
         It is that of the next tile; with strides that of the tile below, as a row's end is followed by unused rows.

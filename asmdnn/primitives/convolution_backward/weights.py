@@ -85,7 +85,7 @@ def renamed(plan: Plan, names: Mapping[str, str]) -> Plan:
 
 
 def with_bias(desc: BackwardWeights, plan: Plan, engine: Engine) -> Plan:
-    """The plan, and the sums of diff_dst over images and pixels behind it."""
+    """The plan, and the sums of diff_dst over images and pixels after it."""
     if desc.diff_bias is None:
         return plan
     diff_dst = plan.tensors["diff_dst"]

@@ -156,7 +156,7 @@ def _find_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engi
 
 
 def reasons_of(refusals: Sequence[Refusal]) -> str:
-    """Every reason once, behind all implementations that give it."""
+    """Every reason once, after all implementations that give it."""
     names: dict[str, list[str]] = {}
     for refusal in refusals:
         names.setdefault(refusal.reason, []).append(refusal.implementation)

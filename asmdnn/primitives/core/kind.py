@@ -45,7 +45,7 @@ class Kind:
     """description: the class; planners: its implementations, best first; words: of a description, for verbose lines.
     candidates: all plans that planners choose from, and what is special about each; for measurements.
     transformed: the tensors whose format may be one that transforms elements.  summed: those that may have sums of
-    columns behind them.  packed: those whose elements may share a byte.  guard: of a description and the
+    columns after them.  packed: those whose elements may share a byte.  guard: of a description and the
     memories of a call, before each: raises InvalidArguments for data that are refused, such as indices out of range.
     any_batch: of a description and attributes, why there are no plans for deterministic="batch", "" if there are.
     letters: of a description, a tensor's name and desc, what its dims are called where its format is printed."""

@@ -74,7 +74,7 @@ def places_of(phase: Phase) -> set[str]:
 
 
 def check_chain(plan: Plan, attr: Attr) -> None:
-    """Raise PlanError unless the post-ops stand in the kernels, one behind the other."""
+    """Raise PlanError unless the post-ops stand in the kernels, one after the other."""
     ops = [op for op in attr.post_ops if not isinstance(op, Depthwise) and op != NO_SUM]
     wanted = [form_of(op.on_registers(*[ANYWHERE] * len(op.tensors))) for op in ops]
     reached = 0

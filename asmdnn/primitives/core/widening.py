@@ -38,13 +38,11 @@ def below_pairs(engine: Engine) -> Engine:
     return replace(engine, isa=max(levels, key=lambda level: level.rank).name)
 
 
-def with_widening(
-    *planners: Planner[Any], channels: int = -1, packs_blocks: bool = False
-) -> tuple[Planner[Any], ...]:
+def with_widening(*planners: Planner[Any], channels: int = -1, packs_blocks: bool = False) -> tuple[Planner[Any], ...]:
     """The planners, and in front of them one that asks them for a level which widens bf16, where that is faster.
 
     channels: the dim of dst that weights' columns are; one or two rows in the others wait for weights, not multiplies.
-    packs_blocks: whether they pack plain weights a block at a time, as no kernel does that widens them: from behind L2
+    packs_blocks: whether they pack plain weights a block at a time, as no kernel does that widens them: from beyond L2
     they would be read where they lie, 16 rows times 1024x4096 in 7.4 ms instead of 2.2 on an Emerald Rapids.
     """
 

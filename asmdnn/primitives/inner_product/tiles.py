@@ -169,7 +169,7 @@ def weights_like(src: MemoryDesc, weights: MemoryDesc, panel: int) -> MemoryDesc
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """A tensor whose dims behind the first are one of `size` elements, `step` elements apart."""
+    """A tensor whose dims after the first are one of `size` elements, `step` elements apart."""
 
     buffer: str
     desc: MemoryDesc

@@ -115,7 +115,7 @@ class ChannelPlan:
             self.take_fusion(desc)
         self.assembly = Assembly(engine.tuning, engine.isa)
         optional = {name: getattr(desc, name) for name in (*STATISTICS, "scale", "shift")}
-        # Of vectors any format is a plain one; elements that lie apart, or are not f32, are copied, in front or behind.
+        # Of vectors any format is a plain one; elements that lie apart, or are not f32, are copied, before or after.
         passed = {name: row_major(t.dims, t) if t.is_any else t for name, t in optional.items() if t is not None}
         self.given = {name: of_type(row_major(t.dims, t), f32) for name, t in passed.items()}
         self.apart = {name: t for name, t in passed.items() if t != self.given[name]}

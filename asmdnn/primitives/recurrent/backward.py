@@ -7,7 +7,7 @@ hands them on to the step before.  With X and H the inputs and the states before
     diff_weights_layer = X^T sums    diff_weights_iter = H^T sums    diff_bias = 1^T sums    diff_src = sums W^T
 
 Of a linear-before-reset GRU, H^T and weights_iter take `iterated` for `sums`; a GRU's candidate has (r h) for h.
-Rows behind the end of a padded sequence are zeros in all of them.
+Rows after the end of a padded sequence are zeros in all of them.
 """
 
 from asmdnn.isa.vectors import lanes_of

@@ -61,7 +61,7 @@ class StepProducts:
 
 
 def panels_from(name: str, desc: MemoryDesc, start: int) -> Panels:
-    """Panels of the third dim: every row has one element of each of the dims behind it."""
+    """Panels of the third dim: every row has one element of each of the dims after it."""
     width = desc.inner_blocks[0][1]
     return Panels(
         buffer=name,

@@ -26,7 +26,7 @@ class Layer:
     """A layer and direction; `number` and `direction` are its indices in states and weights.
 
     tensors: as the kernels take them.  types: what is multiplied.  backwards: from right to left.  x: its input, of
-    `channels`.  h: its output, of which a step reads what the step before has written.  c: an LSTM's c behind every
+    `channels`.  h: its output, of which a step reads what the step before has written.  c: an LSTM's c after every
     step, in one place for all steps where it is updated in place.  fields: what else cells write, by name.
     """
 

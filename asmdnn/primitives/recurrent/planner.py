@@ -65,9 +65,7 @@ plans = in_two_ways("recurrent", inside_of, f32_dot_level)
 class Planner:
     """A plan as it comes together."""
 
-    def __init__(
-        self, desc: RecurrentForward, tensors: dict[str, MemoryDesc], engine: Engine, types: Types
-    ) -> None:
+    def __init__(self, desc: RecurrentForward, tensors: dict[str, MemoryDesc], engine: Engine, types: Types) -> None:
         self.desc, self.tensors, self.engine, self.types = desc, tensors, engine, types
         self.target = target_of(engine, types=types)
         self.sizes = s = desc.sizes
@@ -233,7 +231,7 @@ class Planner:
         return self.rooms.one_step(name, channels, dtype)
 
     def keep_final(self, layer: Layer, name: str, rows: BufferRows) -> None:
-        """Copy the state behind the last step of every sequence, unless it is there."""
+        """Copy the state after the last step of every sequence, unless it is there."""
         final = self.tensors.get(name)
         if final is None or rows.buffer == name:
             return
@@ -244,7 +242,7 @@ class Planner:
                 add_reorder(self.assembly, Reordering(rows.buffer, src, name, dst))
 
     def add_sum(self, outs: Sequence[BufferRows], out: BufferRows) -> None:
-        """The sum of both directions; of steps behind a sequence's end that of zeros."""
+        """The sum of both directions; of steps after a sequence's end that of zeros."""
         dims = self.tensors["dst_layer"].dims
         dense = MemoryDesc(dims, self.types.src, LETTERS[: len(dims)])
         is_last = out.buffer == "dst_layer"

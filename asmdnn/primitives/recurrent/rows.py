@@ -93,7 +93,7 @@ class Time:
 
     @property
     def is_padded(self) -> bool:
-        """Whether there are rows behind the end of a sequence."""
+        """Whether there are rows after the end of a sequence."""
         return not self.is_even and not self.sizes.concatenated
 
     def dense(self, buffer: str, columns: int, start_bytes: int = 0, dtype: DataType = f32) -> BufferRows:

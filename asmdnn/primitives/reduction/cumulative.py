@@ -140,7 +140,7 @@ def of_axis(
     desc: CumulativeSum, isa: str, along: str, where: tuple[Box, tuple[Loop, ...]], loops: tuple[Loop, Loop]
 ) -> Calls[KernelSpec]:
     """The calls for a loop over rows and one along them: sums, which without the element itself lie one step further,
-    behind zeros."""
+    after zeros."""
     (box, outer), (rows, row) = where, loops
     axis = row if along == "rows" else rows
     src_row_bytes, dst_row_bytes = rows.strides_bytes(f32)

@@ -1,4 +1,4 @@
-"""The plan of a reduction: one tree, or two for the logarithm of a sum of exponentials; post-ops behind it."""
+"""The plan of a reduction: one tree, or two for the logarithm of a sum of exponentials; post-ops after it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -83,11 +83,12 @@ def typed(spec: ReduceSpec, kind: str) -> TypedReduceSpec:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReductionRequest:
-    """What is asked of a reduction.  passed: src and dst as a caller passes them; behind: the post-ops, if any."""
+    """What is asked of a reduction.  passed: src and dst as a caller passes them; separate_attr: the post-ops, if
+    any."""
 
     desc: ReductionForward
     passed: Mapping[str, MemoryDesc]
-    behind: Attr | None
+    separate_attr: Attr | None
     engine: Engine
 
     @property
@@ -110,16 +111,16 @@ class ReductionRequest:
         engine, assembly = self.engine, Assembly(self.engine.tuning, self.engine.isa)
         add_reduction(assembly, self.desc, self.isa, source, prod(own.dims))
         inner = assembly.plan(f"{way}:{self.isa}", {"src": src, "dst": own}, ("dst",))
-        if self.behind is None:
+        if self.separate_attr is None:
             return between_reorders(inner, self.passed, engine.tuning, isa=engine.isa)
         made = dense_like(self.passed["src"], self.dst)
         first = between_reorders(inner, {**self.passed, "dst": made}, engine.tuning, isa=engine.isa)
-        return self.with_post_ops(first, made, self.behind)
+        return self.with_post_ops(first, made, self.separate_attr)
 
-    def with_post_ops(self, reduction: Plan, made: MemoryDesc, behind: Attr) -> Plan:
+    def with_post_ops(self, reduction: Plan, made: MemoryDesc, separate_attr: Attr) -> Plan:
         """The reduction into scratch, and the chain on its result."""
         same, dst = EltwiseOp("linear", 1.0, 0.0, 1.0), self.passed["dst"]
-        chain = schedule(Request(NAME, ("src", made), ("dst", dst), {}, lambda _: same), behind, self.engine)
+        chain = schedule(Request(NAME, ("src", made), ("dst", dst), {}, lambda _: same), separate_attr, self.engine)
         assembly = Assembly(self.engine.tuning, self.engine.isa)
         assembly.scratch[RESULT] = made.size_bytes
         assembly.add_plan(reduction, {"dst": View(RESULT)})

@@ -52,7 +52,7 @@ class Shape:
     rows: Loop
     columns: Loop
     inner: Loop = SINGLE
-    zeros: int = 0  # rows of zeros behind
+    zeros: int = 0  # rows of zeros after
     groups: Loop = SINGLE  # of columns, which go on in src from the end of a row, but not in dst
 
     @property
@@ -86,7 +86,7 @@ class Blocks:
         others = [x for x in box.loops if x is not inner]
         if not box.padding and (inner is SINGLE or (self.conversion.is_copy and inner.extent * dst in UNITS)):
             columns = next((x for x in others if x.src == inner.extent * src), SINGLE)
-            single = Loop(1, (0, inner.extent * dst)) if zeros else SINGLE  # one row, and zeros behind it
+            single = Loop(1, (0, inner.extent * dst)) if zeros else SINGLE  # one row, and zeros after it
             rows = next((x for x in others if x.dst == inner.extent * dst), single)
             if rows is not SINGLE and columns is not SINGLE and rows is not columns:
                 groups = self.groups([x for x in others if x is not rows], columns) if not zeros else SINGLE
@@ -104,7 +104,7 @@ class Blocks:
         return Shape(False, rows, inner)
 
     def groups(self, loops: list[Loop], columns: Loop) -> Loop:
-        """The loop that goes on in src behind the end of a short row, such as of 3x3 weights; not of bytes."""
+        """The loop that goes on in src after the end of a short row, such as of 3x3 weights; not of bytes."""
         row = columns.extent * columns.src
         if not self.conversion.is_copy or columns.src < WORD_BYTES or row >= LINE_BYTES:
             return SINGLE

@@ -1,6 +1,6 @@
 """A plan between reorders: for formats that its kernels do not address, and for dims that they do not repeat.
 
-A phase in front copies such a tensor into scratch in the format that the plan reads, and one behind brings results
+A phase in front copies such a tensor into scratch in the format that the plan reads, and one after brings results
 into the caller's format.
 """
 
@@ -118,7 +118,7 @@ def copied(inside: Inside) -> Plan:
 
 def in_place(plan: Plan, copies: Container[str], tensors: Mapping[str, MemoryDesc]) -> tuple[str, ...]:
     """The inputs that may be the memory of an output.  What is copied in front is not read once outputs are written;
-    and if all outputs are copied back, behind everything else, no input is."""
+    and if all outputs are copied back, after everything else, no input is."""
     inputs = [name for name in tensors if name not in plan.outputs]
     copied = [name in copies for name in plan.outputs]
     if all(copied):

@@ -19,7 +19,7 @@ from asmdnn.primitives.reorder.blocks import Blocks, Shape
 
 
 class DenseRuns(NamedTuple):
-    """So many runs of so many bytes, each `step` bytes behind the one before."""
+    """So many runs of so many bytes, each `step` bytes after the one before."""
 
     size_bytes: int
     number: int

@@ -54,7 +54,7 @@ def make_taps(spec: FewTileSpec, random: np.random.Generator) -> Taps:
 
 
 def clear_padding(spec: FewTileSpec, taps: Taps, memory: Memory) -> None:
-    """Zeros in the weights' lanes behind the last channel."""
+    """Zeros in the weights' lanes after the last channel."""
     lanes = LANES[spec.isa]
     for group, offsets in zip(spec.groups, taps, strict=True):
         full, rest = divmod(group.channels, lanes)

@@ -87,13 +87,13 @@ def transform_case(spec: Spec, random: np.random.Generator, integers: bool) -> C
 
 
 def padding_of_dst(spec: ProductsTransformSpec) -> list[int]:
-    """Where dst has elements for lanes behind the last channel."""
+    """Where dst has elements for lanes after the last channel."""
     lanes = LANES[spec.isa]
-    behind = range(spec.channels, -(-spec.channels // lanes) * lanes if spec.whole_vectors else spec.channels)
+    padding = range(spec.channels, -(-spec.channels // lanes) * lanes if spec.whole_vectors else spec.channels)
     return [
         y * spec.row_bytes + x * spec.pixel_bytes + c // lanes * spec.vector_bytes + 4 * (c % lanes)
         for y, x in spec.pixels
-        for c in behind
+        for c in padding
     ]
 
 

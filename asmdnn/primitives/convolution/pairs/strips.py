@@ -1,4 +1,4 @@
-"""A 1x1 convolution and the depthwise one behind it by strips: what is between them stays in L2.
+"""A 1x1 convolution and the depthwise one after it by strips: what is between them stays in L2.
 
 A strip is some rows of dst; for it and a panel of channels, one group of records computes the rows of the first
 convolution that its windows have into scratch of the thread's own, and then the second one.  Rows at the edge of a
