@@ -77,7 +77,10 @@ ZEN5: Final = Tuning(
 # AMD EPYC (family 25, model 17), 2 cores of a virtual machine beside other work; AVX-512, executed 256 bits at a time.
 # All of a vector, multiplies too, then takes twice as long, and what counts is their ratio: Winograd's is that of ymm.
 ZEN4: Final = Tuning(
-    convolution=ConvolutionTuning(src_ahead_bytes=8 << 20),  # 16 images, 1x1 of 64 channels at 56x56: 1.07x
+    convolution=ConvolutionTuning(
+        src_ahead_bytes=8 << 20,  # 16 images, 1x1 of 64 channels at 56x56: 1.07x
+        strided_ahead_bytes=1 << 20,  # 16 images, 256 to 128 at 56x56: 1.18x, 512 to 256 at 28x28 1.11x; one: 1.01x
+    ),
     # 16 rows times 1024x1024 1.34x (median 1.30), 1024x4096 1.15x (1.19), 3072x768 1.16x (1.17).  64 rows by them
     # would be 0.95 to 1.07x.
     products=ProductTuning(block_least_rows=17),
@@ -85,7 +88,9 @@ ZEN4: Final = Tuning(
     winograd=ZEN5.winograd,
     winograd_groups=ZEN5.winograd_groups,
     moves=MoveTuning(
+        wide_cost=1.3,  # reorders to blocks of 8 channels: 1.03 to 1.26x
         wide_shuffle_cost=1.9,  # 204 of 576 shuffles, which then go by ymm units: 1.44x in the mean, 1.01 at least
+        blocked_permute_cost=1.35,  # blocks of 8 and 16 channels by groups of 2, 3, 120 and 240: 1.0 to 1.9x
         streaming_bytes=24 << 20,  # bf16 to f32 of 19 MB 1.34 to 1.45x, f32 to bf16 0.98 to 1.04x
     ),
     topk=TopKTuning(narrow_elements=1 << 30),  # top 5 of 32x30522: 1.8x; of 128x1000 2.5x, top 2 of 4096x8 4.8x

@@ -56,7 +56,7 @@ class ConvolutionTuning:
     cut_step_cycles: float = 1.0  # that a pixel's step takes longer if not all of its bytes exist,
     padded_pixel_cycles: float = 5.0  # and of a copy of a pixel of src, with all of them
     src_ahead_bytes: int = 16 << 20  # a larger src of a 1x1 one is prefetched a tile ahead: 1.05 to 1.08x faster
-    strided_ahead_bytes: int = 1 << 40  # and of a 1x1 one with strides a row ahead: measured on Emerald Rapids alone
+    strided_ahead_bytes: int = 1 << 40  # and of a 1x1 one with strides a row ahead
     worth_a_kernel: float = 0.98  # taller strips make more kernels, so they must save 2%
     written_out: int = 1 << 15  # records that are all written out
     round_records: int = 1 << 13  # of more, those of a round

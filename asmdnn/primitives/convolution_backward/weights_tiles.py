@@ -198,8 +198,8 @@ def of_unit(
     missing, lanes = job.panels.vectors - vectors, job.panels.lanes
     if missing:
         zeros = replace(spec, vectors=missing, channels=missing * lanes, groups=(), accumulate=accumulate)
-        behind = np.array((0, 0, 0, f32.size_bytes * vectors * lanes, 0, 0))
-        yield tables.kernel(zeros), place + behind, CALL_CYCLES
+        skipped_bytes = np.array((0, 0, 0, f32.size_bytes * vectors * lanes, 0, 0))
+        yield tables.kernel(zeros), place + skipped_bytes, CALL_CYCLES
 
 
 def tile(job: TilesJob, tables: Tables, unit: RowUnit, chunk: PixelChunk, vectors: int) -> tuple[ConvTileSpec, Int64]:
