@@ -12,7 +12,7 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.problems import ConvProblem, parse_problem
-from asmdnn.generators.dot.few_shape import MOST_OUTPUTS
+from asmdnn.generators.dot.few_outputs_shape import MOST_OUTPUTS
 from asmdnn.memory.tags import parse_tag
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from asmdnn.generators.dot.few_shape import MOST_OUTPUTS
+from asmdnn.generators.dot.few_outputs_shape import MOST_OUTPUTS
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
@@ -26,7 +26,7 @@ from asmdnn.primitives.convolution.direct import (
     one_part,
     scaled_dims,
 )
-from asmdnn.primitives.convolution.few_schedule import TAP_VECTORS, cycles_of, scheduled
+from asmdnn.primitives.convolution.few_outputs_schedule import TAP_VECTORS, cycles_of, scheduled
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.grouped import check_types
 from asmdnn.primitives.convolution.multiplied import check_f32, level_of_rows, types_of
@@ -39,7 +39,7 @@ from asmdnn.primitives.convolution.tiling import ImageModel, choose_tiling, stri
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import between_reorders
 
-NAME = "few"
+NAME = "few_outputs"
 AROUND = (  # what is brought into the formats that the kernels like, best first
     ("reorder", ("dst",)),
     ("pack", ("weights",)),

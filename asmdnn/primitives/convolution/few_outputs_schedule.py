@@ -8,8 +8,8 @@ from math import prod
 import numpy as np
 
 from asmdnn.generators.dot.conv_shape import TapGroup
-from asmdnn.generators.dot.few import FewTileSpec
-from asmdnn.generators.dot.few_shape import ARGUMENTS, most_at_once
+from asmdnn.generators.dot.few_outputs import FewTileSpec
+from asmdnn.generators.dot.few_outputs_shape import ARGUMENTS, most_at_once
 from asmdnn.generators.functions.postops import Operand
 from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.vectors import lanes_of

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from asmdnn.generators.dot.few import FewTileSpec
+from asmdnn.generators.dot.few_outputs import FewTileSpec
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, SumOp
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference

@@ -12,23 +12,23 @@ from math import prod
 import numpy as np
 
 from asmdnn.network.arrays import Array
-from asmdnn.network.fusion.spelling import Spelling, respelt
+from asmdnn.network.fusion.replacement import Replacement, with_replaced_nodes
 from asmdnn.network.operators.definition import Shape, normal
 from asmdnn.network.static import StaticGraph
 
 
 def taken(graph: StaticGraph) -> StaticGraph:
     """The graph without GatherElements of f32 by constant indices."""
-    return respelt(graph, spell)
+    return with_replaced_nodes(graph, replace_node)
 
 
-def spell(spelling: Spelling) -> None:
-    node = spelling.node
+def replace_node(new: Replacement) -> None:
+    node = new.node
     if node.op != "GatherElements":
         return
     x, indices = node.inputs
-    data, dims = spelling.values[indices].data, spelling.dims(x)
-    if data is None or not data.size or spelling.values[x].dtype != np.float32:
+    data, dims = new.values[indices].data, new.dims(x)
+    if data is None or not data.size or new.values[x].dtype != np.float32:
         return
     axis = normal(node.get("axis", 0), len(dims))
     numbers = np.where(data < 0, data + dims[axis], data)
@@ -38,9 +38,9 @@ def spell(spelling: Spelling) -> None:
     inner = slice(front, len(dims) - after)
     outer, row = prod(dims[:front]), prod(dims[len(dims) - after :])
     places = places_in(numbers[(0,) * front][(..., *(0,) * after)], dims[inner], axis - front)
-    flat = spelling.shaped("Reshape", x, (outer, prod(dims[inner]), row))
-    rows = spelling.then("Gather", (flat, spelling.constant(places)), (outer, places.size, row), axis=1)
-    spelling.shaped("Reshape", rows, data.shape, is_last=True)
+    flat = new.shaped("Reshape", x, (outer, prod(dims[inner]), row))
+    rows = new.then("Gather", (flat, new.constant(places)), (outer, places.size, row), axis=1)
+    new.shaped("Reshape", rows, data.shape, is_last=True)
 
 
 def alike(numbers: Array, dims: Shape, axes: range) -> int:

@@ -22,7 +22,7 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import TapGroup
 from asmdnn.generators.dot.epilogue import TileEpilogue
-from asmdnn.generators.dot.few_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, most_at_once
+from asmdnn.generators.dot.few_outputs_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, most_at_once
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Register, mem
@@ -66,7 +66,7 @@ class FewTileSpec:
     def name(self) -> str:
         words = [f"{self.pixels}x{self.outputs}"]
         words += ["bias"] * self.bias + [*words_of(self.post_ops), checksum(self)]
-        return f"few_f32_{'_'.join(words)}__{self.isa}"
+        return f"few_outputs_f32_{'_'.join(words)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
