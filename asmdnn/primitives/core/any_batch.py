@@ -1,7 +1,7 @@
-"""`Attr(deterministic="batch")`: bits of a row or an image that depend on neither its neighbours nor their number.
+"""`Attr(deterministic="batch")`: the bits of a row or an image do not depend on the rest of the batch or its size.
 
-Every sum is then taken in one order, which is the same for any number of rows.  What splits sums by that number is left
-out by numbers of the tuning that no product reaches; kinds say what else would differ, and refuse it.
+Every sum is taken in one order, which is the same for any number of rows.  Strategies that would split sums by that
+number are switched off by limits in the tuning that no product reaches; kinds refuse whatever else would differ.
 """
 
 from collections.abc import Iterable
@@ -14,17 +14,17 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.types import f32
 
 BATCH: Final = "batch"
-NEVER: Final = 1 << 60  # elements, rows or cycles, more than a product has
+NEVER: Final = 1 << 60  # elements, rows or cycles: more than any product has
 ONLY: Final = "it is built for matmul, forward inner products and direct forward convolutions"
 
 
 def no_any_batch(desc: object, attr: Attr) -> str:
-    """Of kinds for which nobody has looked."""
+    """The reason of kinds that have no such plans."""
     return f"{type(desc).__name__} has no plans for deterministic='batch': {ONLY}"
 
 
 def of_f32(tensors: Iterable[tuple[str, MemoryDesc]], attr: Attr) -> str:
-    """Why a product or convolution of these tensors is refused, "" if it is not."""
+    """The reason to refuse a product or convolution of these tensors, "" if there is none."""
     for name, tensor in tensors:
         if tensor.dtype != f32:
             return f"{name} is {tensor.dtype}, deterministic='batch' takes f32: leave it out for other types"

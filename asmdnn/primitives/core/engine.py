@@ -14,7 +14,7 @@ from asmdnn.types import IsaName
 if TYPE_CHECKING:
     from asmdnn.planning.tuning import Tuning
 
-_OF_THE_MACHINE = cast("Tuning", object())  # in the place of one that is not given
+_OF_THE_MACHINE = cast("Tuning", object())  # stands for a machine that is not given
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Engine:
 
 
 EngineKey = tuple[object, ...]
-_defaults: dict[EngineKey, Engine] = {}  # a few: one for each machine, cap and thread count that was met
+_defaults: dict[EngineKey, Engine] = {}  # few: one for each machine, cap and thread count that was used
 
 
 def engine_key(engine: Engine | None) -> EngineKey:
@@ -81,7 +81,7 @@ def engine_or_default(engine: Engine | None) -> Engine:
 
 
 def forget_engines() -> None:
-    """The default engines are made anew when they are needed: their tuning may be another one now."""
+    """Forget the default engines, whose tuning may have changed; they are made again when needed."""
     _defaults.clear()
 
 

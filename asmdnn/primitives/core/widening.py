@@ -26,7 +26,7 @@ def multiplies_pairs_slowly(engine: Engine) -> bool:
 
 
 def fast_pairs(dtypes: Iterable[DataType], engine: Engine) -> Types | None:
-    """What a product of these types multiplies in pairs; None unless all are bf16, the level does and is fast at it."""
+    """The types that a product multiplies in pairs; None unless all are bf16 and the level multiplies pairs fast."""
     takes = {*dtypes} == {BF16.src} and bool(levels_of(BF16, engine.isa)) and not multiplies_pairs_slowly(engine)
     return BF16 if takes else None
 
@@ -39,7 +39,7 @@ def below_pairs(engine: Engine) -> Engine:
 
 
 def with_widening(*planners: Planner[Any], channels: int = -1, packs_blocks: bool = False) -> tuple[Planner[Any], ...]:
-    """The planners, and in front of them one that asks them for a level which widens bf16, where that is faster.
+    """The planners, preceded by one that gives them a level which widens bf16, where that is expected to be faster.
 
     channels: the dim of dst that weights' columns are; one or two rows in the others wait for weights, not multiplies.
     packs_blocks: whether they pack plain weights a block at a time, as no kernel does that widens them: from beyond L2

@@ -6,7 +6,7 @@ from functools import partial
 from asmdnn.isa.vectors import f32_level
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
-from asmdnn.primitives.core.implementation import by_ways
+from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.elementwise.separate_post_ops import separate_post_ops
 from asmdnn.primitives.pooling.request import PoolRequest, request_of
 from asmdnn.primitives.pooling.strategies import STRATEGIES, PoolStrategy
@@ -37,4 +37,6 @@ def planned(strategy: PoolStrategy, request: PoolRequest) -> Plan:
     )
 
 
-plans = by_ways(request_of, {strategy.name: partial(planned, strategy) for strategy in STRATEGIES}, f32_level)
+plans = implementations_of(
+    request_of, {strategy.name: partial(planned, strategy) for strategy in STRATEGIES}, f32_level
+)

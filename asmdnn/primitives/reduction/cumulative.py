@@ -17,7 +17,7 @@ from asmdnn.planning.tuning import ReductionTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import by_ways
+from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.elementwise.schedule import ZERO_ISA, check_tensors, phases_of
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.shapes.formats import like, of_type
@@ -182,4 +182,6 @@ def cost(spec: KernelSpec, tuning: ReductionTuning) -> int:
     return tuning.call_cycles + spec.rows * (tuning.row_cycles + tuning.sum_cycles * vectors)
 
 
-plans = by_ways(request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{ROWS}": along_copied_rows}, f32_level)
+plans = implementations_of(
+    request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{ROWS}": along_copied_rows}, f32_level
+)

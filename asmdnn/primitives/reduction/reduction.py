@@ -22,7 +22,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import ReductionTuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import by_ways
+from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
 from asmdnn.primitives.reduction.description import NORM, ReductionForward
 from asmdnn.primitives.reduction.source import Chunk, ReductionSource, TreeKernels, source_of
@@ -219,4 +219,6 @@ def log_and_most() -> Program:
     return build.finish(log(build, x) + most)
 
 
-plans = by_ways(request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{PLAIN}": of_plain_copy}, f32_level)
+plans = implementations_of(
+    request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{PLAIN}": of_plain_copy}, f32_level
+)

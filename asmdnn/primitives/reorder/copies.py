@@ -18,7 +18,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import Answer, Desc, by_ways
+from asmdnn.primitives.core.implementation import Answer, Desc, implementations_of
 from asmdnn.primitives.shapes.formats import row_major
 
 WORD = "reorder"  # in the implementation's name
@@ -97,7 +97,7 @@ def in_two_ways(
     name: str, inside_of: Callable[[Desc, Attr, Engine], Inside], level: Callable[[str], str]
 ) -> Callable[[Desc, Attr, Engine], Iterator[Answer]]:
     """A planner that lists two implementations: of tensors as they are passed, and between reorders."""
-    return by_ways(inside_of, {name: as_passed, f"{WORD}+{name}": copied}, level)
+    return implementations_of(inside_of, {name: as_passed, f"{WORD}+{name}": copied}, level)
 
 
 def as_passed(inside: Inside) -> Plan:

@@ -20,7 +20,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.convolution.geometry import image_layout
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import by_ways
+from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.elementwise.separate_post_ops import separate_post_ops
 from asmdnn.primitives.pooling.formats import channels_are_dense, format_like, rows_are_dense
 from asmdnn.primitives.pooling.schedule import planes_of
@@ -196,6 +196,6 @@ def words_of(weights: Numbers) -> Int64:
     return np.pad(flat, (0, flat.size % 2)).view(np.int64)
 
 
-plans = by_ways(
+plans = implementations_of(
     request_of, {"words": words, "channels": channels, "rows": rows, f"{WORD}+channels": copied_channels}, f32_level
 )
