@@ -17,7 +17,7 @@ from asmdnn.planning.rounds import without_barrier
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import in_vectors, scales_of_sources
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.reorder.copies import Inside, in_two_ways
+from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.reorder.schedule import Numbers, reorder_phases
 from asmdnn.primitives.shapes.formats import row_major
 
@@ -112,7 +112,7 @@ def inside_of(desc: Concat, attr: Attr, engine: Engine) -> Inside:
     return Inside(whole, {**tensors, "dst": dst}, engine.tuning, assembly.isa)
 
 
-plans = in_two_ways(NAME, inside_of, f32_level)
+plans = as_passed_or_copied(NAME, inside_of, f32_level)
 
 
 def source_of(

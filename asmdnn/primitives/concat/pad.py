@@ -20,7 +20,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.reorder.copies import Inside, in_two_ways
+from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.primitives.shapes.windows import MAX_SIZE
@@ -140,7 +140,7 @@ def inside_of(desc: Pad, attr: Attr, engine: Engine) -> Inside:
     return Inside(whole, {"src": desc.src, "dst": desc.dst}, engine.tuning, assembly.isa)
 
 
-plans = in_two_ways(NAME, inside_of, f32_level)
+plans = as_passed_or_copied(NAME, inside_of, f32_level)
 
 
 def replaced(piece: PadPiece) -> PadPiece:

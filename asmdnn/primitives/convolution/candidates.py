@@ -1,4 +1,4 @@
-"""Every plan of a convolution that planners choose from: to measure how good their choice is."""
+"""Every plan of a convolution from which planners choose, to measure how good their choice is."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -39,7 +39,7 @@ def candidates(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator
 def of_direct(
     desc: Desc, attr: Attr, engine: Engine, planned: Callable[[Desc, Attr, Engine], Plan]
 ) -> Iterator[Candidate]:
-    """What `planned` makes of weights in panels of every width, if their format is open."""
+    """The plans of `planned` for weights in panels of every width, if their format is `any`."""
     for vectors in blocks_of(F32, engine.isa) if desc.weights.is_any else ():
         panel = vectors * lanes_of(engine.isa)
         weights = direct.panels_desc(desc, panel)

@@ -75,7 +75,7 @@ def scheduled(
 
 
 def spec_of(g: ConvGeometry, pattern: Pattern, taps: Sequence[ConvTaps], isa: str) -> FewTileSpec:
-    """The kernel of a pattern's tiles, but for its end."""
+    """The kernel of a pattern's tiles, without its epilogue."""
     lanes = lanes_of(isa)
     return FewTileSpec(
         isa=isa,
@@ -89,7 +89,7 @@ def spec_of(g: ConvGeometry, pattern: Pattern, taps: Sequence[ConvTaps], isa: st
 
 
 def places_of(tensors: Mapping[str, MemoryDesc], dst: MemoryDesc) -> dict[str, TileOperand]:
-    """What a tile's post-ops read: for every output a vector of pixels, or an element for all."""
+    """The operands of a tile's post-ops: for every output a vector of pixels, or one element for all."""
     found = {}
     for argument, (name, desc) in enumerate(tensors.items(), len(ARGUMENTS)):
         layout = broadcast_layout(desc, dst.dims[2:])
@@ -100,7 +100,7 @@ def places_of(tensors: Mapping[str, MemoryDesc], dst: MemoryDesc) -> dict[str, T
 
 
 def taps_of(g: ConvGeometry, pattern: Pattern, whole: int, isa: str) -> list[ConvTaps]:
-    """The groups of a pattern's kernel; of src there is room, zero padding, for `whole` channels."""
+    """The tap groups of a pattern's kernel; src has `whole` channels with its zero padding."""
     lanes = lanes_of(isa)
     channels = g.ic if whole % lanes else -(-g.ic // lanes) * lanes
     sizes: dict[int, list[int]] = {}
@@ -125,7 +125,7 @@ def runs_of_channels(channels: int, lanes: int, src: ImageLayout) -> list[tuple[
 
 
 def tap_list(offsets: TapOffsets, groups: Sequence[ConvTaps]) -> Int64:
-    """As kernels walk it."""
+    """The tap list, as kernels walk it."""
     parts = [(np.array((taps.count,)), offsets.of(taps)) for taps in groups]
     return np.concatenate([np.zeros(0, np.int64), *(part for both in parts for part in both)])
 

@@ -40,7 +40,7 @@ class VectorRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RowKernels:
-    """What kernels of rows have in common.
+    """The row kernels of a convolution.
 
     spec: bands, segments, channels and what is done with sums follow.  vectors: of channels a call, where tensors have
     them side by side.  sources: of every vector of dst's channels the first channel of src that it reads.  in_turn:
@@ -103,7 +103,7 @@ def schedule_rows(
 
 
 def loops_of(g: ConvGeometry, piece: ChunkRounds, operands: Mapping[str, TileOperand]) -> list[Loop]:
-    """Over images, and over the rounds of a piece of rows: how far every argument moves."""
+    """The loops over images and over the rounds of a piece of rows, with the distance that every argument advances."""
     down = piece.rows * g.axes[1].s * g.src.axis_bytes[1], piece.rows * g.dst.axis_bytes[1]
     layouts = {name: place.layout for name, place in operands.items()}
     images = {"src": g.src.image_bytes, "dst": g.dst.image_bytes}
@@ -115,7 +115,7 @@ def loops_of(g: ConvGeometry, piece: ChunkRounds, operands: Mapping[str, TileOpe
 
 
 def pieces_of(g: ConvGeometry, of: RowKernels, engine: Engine) -> list[ChunkRounds]:
-    """All rows of an image, in chunks of as many as a record is to have."""
+    """All rows of an image, in chunks for one record each."""
     tuning = engine.tuning.convolution
     records = -(-g.oc // (lanes_of(engine.isa) * of.vectors)) * g.axes[0].o  # of a chunk of rows
     size = tuning.grouped_cycles / (pixel_cycles(g, of, engine) * of.vectors * g.width)
@@ -224,7 +224,7 @@ def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
     for size, times in runs_of(axis.o, pixels):
         step, extent = size * axis.s, (size - 1) * axis.s + (axis.k - 1) * axis.d + 1
         begin = x * axis.s - axis.p
-        inside = min(times, max(0, -(begin // step)))  # from here on, to `after`, all columns are inside the image
+        inside = min(times, max(0, -(begin // step)))  # from here on, to `inside_end`, all columns are inside the image
         inside_end = max(inside, min(times, (axis.i - extent - begin) // step + 1))
         for i in (*range(inside), *range(inside, inside_end)[:1], *range(inside_end, times)):
             first = begin + i * step
@@ -237,7 +237,7 @@ def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
 
 
 def offsets_of(g: ConvGeometry, calls: Int64, of: RowKernels, operands: Mapping[str, TileOperand]) -> Int64:
-    """Records of the first image, of what `calls_of_part` says."""
+    """The records of the first image for the calls of `calls_of_part`."""
     kernel, vector, z, plane, row, _ = calls.T
     channel, (deep, down, _) = lanes_of(of.spec.isa) * vector, g.axes
     first_row, first_plane = row * down.s - down.p, z * deep.s - deep.p + plane * deep.d

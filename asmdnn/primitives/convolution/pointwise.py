@@ -2,7 +2,7 @@
 
     dst[n, pixel, o] = bias[o] + sum over c of src[n, pixel, c] * weights[c, o]
 
-Weights are read as they lie, or packed if that pays; channels that lie apart are a transpose, which products know.
+Weights are read in place, or packed if that pays.  Strided channels are a transpose, which products support.
 """
 
 from collections.abc import Mapping

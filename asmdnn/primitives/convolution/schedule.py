@@ -67,7 +67,7 @@ def schedule_tiles(
     width, tuning = tiling.vectors * lanes_of(engine.isa), engine.tuning
     operands, dst = ends.operands, tensors["dst"].dtype
     places = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
-    of_vectors, bias_channels = vectors_apart(g, tiling, engine), ends.starts.group_columns if ends.starts else g.oc
+    of_vectors, bias_channels = vector_pointers(g, tiling, engine), ends.starts.group_columns if ends.starts else g.oc
     offsets = Offsets(g, places, bias_channels, of_vectors, g.dst.channel(lanes_of(engine.isa)))
     row_bytes = g.types.weights_bytes * width
     ranges = choose_depths(g, row_bytes, engine.l2_bytes, tuning) if ends.may_split(g, dst) else [(0, g.steps)]
@@ -106,7 +106,7 @@ def schedule_tiles(
     return Plan(name, flushing(phases), tensors, {"taps": tap_lists}, {}, ("dst",))
 
 
-def vectors_apart(g: ConvGeometry, tiling: Tiling, engine: Engine) -> tuple[str, ...]:
+def vector_pointers(g: ConvGeometry, tiling: Tiling, engine: Engine) -> tuple[str, ...]:
     """The arguments for vectors of dst, none where they touch: else how far they lie apart depends on the image, which
     kernels are not to know."""
     lanes = lanes_of(engine.isa)

@@ -24,7 +24,7 @@ from asmdnn.primitives.recurrent.backward_description import DIFF, RecurrentBack
 from asmdnn.primitives.recurrent.backward_layer import BackwardLayer
 from asmdnn.primitives.recurrent.backward_sums import add_sums_over_steps
 from asmdnn.primitives.recurrent.planner import f32_dot_level
-from asmdnn.primitives.reorder.copies import Inside, in_two_ways
+from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.types import f32
 
 PACKED = ("weights_layer", "weights_iter", "weights_projection")
@@ -44,7 +44,7 @@ def inside_of(desc: RecurrentBackward, attr: Attr, engine: Engine) -> Inside:
     return Inside(planned(BackwardContext(desc, formats, engine)), passed, engine.tuning, engine.isa)
 
 
-plans = in_two_ways("recurrent", inside_of, f32_dot_level)
+plans = as_passed_or_copied("recurrent", inside_of, f32_dot_level)
 
 
 def kernel_format(name: str, tensor: MemoryDesc, engine: Engine) -> MemoryDesc:

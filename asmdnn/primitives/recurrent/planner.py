@@ -31,7 +31,7 @@ from asmdnn.primitives.recurrent.rooms import Rooms
 from asmdnn.primitives.recurrent.rows import BufferRows, Time, state_rows
 from asmdnn.primitives.recurrent.steps import CellField, StagePhases, vectors_of
 from asmdnn.primitives.recurrent.workspace import regions_of, workspace_desc
-from asmdnn.primitives.reorder.copies import Inside, Reordering, add_reorder, in_two_ways
+from asmdnn.primitives.reorder.copies import Inside, Reordering, add_reorder, as_passed_or_copied
 from asmdnn.types import DataType, f32, s32
 
 
@@ -59,7 +59,7 @@ def inside_of(desc: RecurrentForward, attr: Attr, engine: Engine) -> Inside:
     return Inside(plan, passed, engine.tuning, engine.isa)
 
 
-plans = in_two_ways("recurrent", inside_of, f32_dot_level)
+plans = as_passed_or_copied("recurrent", inside_of, f32_dot_level)
 
 
 class Planner:

@@ -93,7 +93,7 @@ class Inside:
     reads: tuple[str, ...] = ()
 
 
-def in_two_ways(
+def as_passed_or_copied(
     name: str, inside_of: Callable[[Desc, Attr, Engine], Inside], level: Callable[[str], str]
 ) -> Callable[[Desc, Attr, Engine], Iterator[Answer]]:
     """A planner that lists two implementations: of tensors as they are passed, and between reorders."""
