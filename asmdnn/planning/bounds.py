@@ -1,4 +1,5 @@
-"""Of the proof of a plan: that records are well formed, stay inside their views, and continue what they say."""
+"""Part of the proof of a plan: records are well formed, stay inside their views, and continue earlier ones as
+stated."""
 
 from collections.abc import Iterator, Sequence
 

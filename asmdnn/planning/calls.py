@@ -33,10 +33,10 @@ class Call:
 def phases_of(
     calls: Sequence[Call], arguments: tuple[View, ...], tuning: PhaseTuning, along_dst: bool = False
 ) -> list[Phase]:
-    """One phase of all records, or, where there are many, rounds of each call apart from the others.
+    """One phase of all records, or, where there are many, a phase of rounds for each call.
 
     along_dst: whether the records of one phase are sorted by where they write, so that a line that two calls share,
-    such as of padding, is still at hand.
+    such as of padding, is still in the cache.
     """
     kernels = tuple(dict.fromkeys(call.kernel for call in calls))
     index = {kernel: number for number, kernel in enumerate(kernels)}

@@ -8,9 +8,9 @@
    element that is read, before it is.  Phases may each write a part; an element is written again only after all have
    been, or of scratch, by a phase after a barrier: it may have gaps, such as between rows that would share sets of L1.
 5. Continued: a phase that continues goes on, record by record, with what the phase before has written.
-6. Apart: what else a phase without a barrier in front writes is no part of what phases since the last barrier have
-   touched, and it reads nothing that they have written; unless one thread runs them all, one after another.
-7. Own scratch: of a buffer that every part has for itself, a group reads only what it has written.
+6. Independent: whatever else a phase without a barrier before it writes has not been touched by phases since the last
+   barrier, and it reads nothing that they have written; unless one thread runs them all, one after another.
+7. Own scratch: in a buffer that every part has for itself, a group reads only what it has written.
 """
 
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ class Proof:
         self.periods = periods_of(self.plan, self.calls, self.sizes)
 
     def phase(self, index: int, has_barrier: bool) -> None:
-        """Check the phase, and know what it does."""
+        """Check the phase, and record what it does."""
         plan, phase, where = self.plan, self.plan.phases[index], f"phase {index}"
         if has_barrier or index == 0:
             self.since_reads, self.since_writes, self.in_turn = [], [], True
@@ -170,7 +170,7 @@ class Proof:
             self.partial[name] = (where, written)
 
     def nothing(self, name: str) -> Written:
-        """A buffer that nobody has written."""
+        """The state of a buffer that has not been written."""
         tensor, elements = self.plan.tensors.get(name), self.elements(name)
         whole = [Runs(np.zeros(1, np.int64), np.full(1, elements), ())]
         runs = whole if tensor is None else elements_of(tensor)

@@ -40,7 +40,7 @@ class View(NamedTuple):
         return View(place.buffer, place.offset_bytes + self.offset_bytes, size)
 
 
-NOTHING = View("")  # after an argument that a phase's kernels do not have
+NOTHING = View("")  # the view of an argument that a phase's kernels do not have
 
 
 class Repeat(NamedTuple):
