@@ -43,6 +43,10 @@ _WINOGRAD_GROUPS: Final = (
     "g32mb1ic2048ih7oc2048oh7kh3ph1 g21mb1ic1008ih7oc1008oh7kh3ph1"
 )
 _RANKS: Final = "--topk --values=true --k=5 128x1000 --k=2 4096x8 --k=8 4096x64"
+_SHORT_SUMS: Final = "--reduction --alg=sum,mean 1x2048x49:1x2048x1 1x4096x64:1x4096x1"
+_SHORT_WINDOWS: Final = (
+    "--pool --alg=max --dir=FWD_I mb1ic128ih56oh28kh2sh2ph0 mb1ic64ih20oh20kh5ph2 mb1ic288ih35oh35kh3ph1"
+)
 
 TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
     {
@@ -67,5 +71,7 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "winograd_groups.memory_overlapped": _trial(_WINOGRAD_GROUPS),
         "winograd_groups.far_bytes_per_cycle": _trial(_WINOGRAD_GROUPS),
         "topk.narrow_elements": _trial(_RANKS),
+        "reduction.narrow_elements": _trial(_SHORT_SUMS),
+        "pooling.narrow_rows": _trial(_SHORT_WINDOWS),
     }
 )

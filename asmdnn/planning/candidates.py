@@ -37,6 +37,8 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "winograd_groups.memory_overlapped": (False, True),
         "winograd_groups.far_bytes_per_cycle": (9.0, 25.0),
         "topk.narrow_elements": (1, 32, 4096, 1 << 30),
+        "reduction.narrow_elements": (1, 64),
+        "pooling.narrow_rows": (False, True),
     }
 )
 

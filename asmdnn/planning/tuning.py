@@ -168,6 +168,7 @@ class ReductionTuning:
     lanes: int = 512  # of the rows of such a chunk
     sum_cycles: int = 4  # of a vector of cumulative sums, each of which waits for the one before
     merged: int = 64  # results that a level of the tree makes one of: longer chains round more
+    narrow_elements: int = 1  # of dense rows so short take ymm registers: a wide reduction has a step more
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +202,7 @@ class RecurrentTuning:
     ahead_bytes: int = 1 << 20  # fewer weights stay in L2, or come from L3 in time
     gradient_elements: int = 512  # of a record of a gradient: a step has few, and threads share them
     gradient_rate: int = 2  # operations on vectors in a cycle
+    latency_sums: int = 8  # independent sums of one row: they hide the latency of a multiply
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +221,7 @@ class PoolingTuning:
     short_rows_share: int = 2  # of L2: so small src and dst are reordered if rows fill half of a vector at most,
     short_rows_channels: int = 64  # and there are so many channels: 64x7x7 1.13x faster, 32x8x8 0.86x
     overlap: int = 3  # times that a column is covered, from which on reducing rows before columns pays
+    narrow_rows: bool = False  # rows of results that fill no whole zmm registers take ymm registers
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,9 @@ def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: E
     caches = replace(machine_of(engine.machine).caches, l2_bytes=engine.l2_bytes)
     lanes = lanes_of(isa)
     forms, widths = (*FORMS,), tuple(rows_of(isa))
+    if engine.any_batch and g.mb > 1:  # the form, and whether one is taken, are those of an image alone
+        alone = choose(replace(g, mb=1), algorithm, weights, engine, packs)
+        forms, algorithm = (alone.m,), Algorithm.convolution_winograd
     if isinstance(weights, WinogradDesc):
         forms, widths = (weights.m,), (weights.panel // lanes,)
     cuts = list(candidates(g, isa, forms, usable(widths, -(-g.oc // lanes))))
