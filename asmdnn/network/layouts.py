@@ -1,6 +1,6 @@
 """Formats chosen by cost over the whole graph: dynamic programming over the formats in which values lie.
 
-Each step by itself takes what its own primitive likes best, and pays a reorder where the next one likes another
+Each step by itself takes what its own primitive prefers, and pays a reorder where the next one prefers another
 format.  Better is what costs least together:
 
     cost = sum over steps of the cycles that their plans are expected to take, reorders among them
@@ -43,7 +43,7 @@ Formats = tuple[tuple[str, tuple[MemoryDesc, ...], bool], ...]
 
 @dataclass(frozen=True, eq=False)
 class FormatPath:
-    """Steps so far and what they cost.  by_themselves: what the steps cost of which each takes what it likes best, if
+    """Steps so far and what they cost.  by_themselves: what the steps cost if each takes what it prefers, if
     this way goes on from the same formats, else None.  changes: labels of steps that were told otherwise, and what."""
 
     steps: Steps
@@ -86,7 +86,7 @@ class FormatSearch:
         lower(steps, group)
         cycles = sum(step.pd.plan.cycles for step in steps.steps[before:])
         by_themselves = None if choice != BY_ITSELF or way.by_themselves is None else way.by_themselves + cycles
-        words = f"{choice.result or 'what it likes'}{' from a copy' if choice.copies else ''}"
+        words = f"{choice.result or 'preferred format'}{' from a copy' if choice.copies else ''}"
         changes = way.changes if choice == BY_ITSELF else (*way.changes, (group.label, words))
         return FormatPath(steps, way.cycles + cycles, by_themselves, changes)
 
@@ -112,7 +112,7 @@ class FormatSearch:
         return [PLAIN, LAST] if others else [PLAIN]
 
     def takes_blocks(self, group: Group) -> bool:
-        """Whether a reader likes blocks of channels."""
+        """Whether a reader prefers blocks of channels."""
         node, lowering = group.main, lowering_of(group)
         if node is None:
             return True

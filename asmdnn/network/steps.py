@@ -66,8 +66,8 @@ class NetworkStep:
 
 
 class FormatChoice(NamedTuple):
-    """What a step is told about formats.  result: of its result, "" being the one that its primitive likes best, PLAIN
-    row-major, LAST with channels last; copies: whether to read the operand in the format that the primitive likes best,
+    """What a step is told about formats.  result: of its result, "" being the one that its primitive prefers, PLAIN
+    row-major, LAST with channels last; copies: whether to read the operand in the format that the primitive prefers,
     of which others have use, too, whatever it costs by itself."""
 
     result: str = ""
@@ -102,7 +102,7 @@ class Steps(TypedValues, ValuesOfIndices):
                 self.places[name] = [Place(name, input_desc(value))]
 
     def branch(self) -> "Steps":
-        """One that goes on from here by itself."""
+        """One that is continued independently."""
         other = copy(self)
         other.steps = list(self.steps)
         other.memory = self.memory.branch()

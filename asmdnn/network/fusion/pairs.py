@@ -46,7 +46,7 @@ def is_pointwise(graph: StaticGraph, group: Group) -> bool:
 
 
 def is_depthwise(graph: StaticGraph, group: Group) -> bool:
-    """Whether it is a convolution of every channel by itself, and maps."""
+    """Whether it is a convolution of every channel separately, and maps."""
     node = group.main
     if not is_convolution(graph, node) or node is None or group.has_integers:
         return False

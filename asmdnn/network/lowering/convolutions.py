@@ -87,7 +87,7 @@ def convolve_narrow(steps: Steps, group: Group) -> None:
 
 def operand_of(steps: Steps, name: str, desc: Description, attr: Attr) -> Place:
     """The operand in the description's type: what is there in another one is converted into the format that the
-    primitive likes."""
+    primitive prefers."""
     known = [place for place in steps.places.get(name, ()) if place.desc.dtype == desc.src.dtype]
     if known:
         return cheapest(steps, name, known[0], desc, attr)
@@ -103,7 +103,7 @@ def in_two_steps(steps: Steps, group: Group) -> None:
 
 
 def convolve_floats(steps: Steps, group: Group) -> None:
-    """src in the format that the primitive likes best, weights packed once, maps after it as post-ops."""
+    """src in the format that the primitive prefers, weights packed once, maps after it as post-ops."""
     node = group.main
     assert node is not None
     is_transposed = node.op == "ConvTranspose"
@@ -158,7 +158,7 @@ def constants_of(steps: Steps, node: Node, desc: Description) -> dict[str, tuple
 
 
 def cheapest(steps: Steps, name: str, source: Place, desc: Description, attr: Attr) -> Place:
-    """The operand as it lies, or in the format that the primitive likes best: what both take together decides, unless
+    """The operand as it lies, or in the format that the primitive prefers: what both take together decides, unless
     a copy is wanted anyhow."""
     liked = steps.chosen(desc, "src", attr)
     if source.desc.inner_blocks or liked == source.desc:

@@ -26,7 +26,7 @@ def node_of(group: Group) -> Node:
 
 
 def lower_conv_weights(steps: Steps, group: Group) -> None:
-    """src and diff_dst in the formats that the primitive likes; diff_weights plain, as parameters are."""
+    """src and diff_dst in the formats that the primitive prefers; diff_weights plain, as parameters are."""
     node = node_of(group)
     x, d = node.inputs
     (n, c, *sizes), dims, result = steps.shape(x), steps.shape(d), steps.shape(group.result)

@@ -10,7 +10,7 @@ from asmdnn.primitives.shapes.windows import FIELDS, sizes_of
 
 @dataclass(frozen=True, slots=True)
 class Depthwise:
-    """dst = the depthwise convolution of op, every channel by itself; post-ops after it work on its result.
+    """dst = the depthwise convolution of op, every channel separately; post-ops after it work on its result.
 
     weights: (channels, 1, 1, [kd, [kh,]] kw); bias: (channels,) or None; both f32, and "any" leaves the format to the
     primitive.  strides, dilations, padding_l, padding_r: as those of ConvolutionForward.  As the chain's number i
