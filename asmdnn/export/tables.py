@@ -25,8 +25,6 @@ UNITS: Final = {"bool": 1, **{t.name: t.size_bytes for t in WORDLESS}}  # bytes 
 Row = Sequence[int | Reference]
 
 
-
-
 class PlanTables:
     """Puts a plan for up to `threads` threads into an image."""
 
@@ -126,12 +124,12 @@ def put_network(
         ]
         for x in interface.tensors
     ])  # fmt: skip
-    buffers, buffer_count = tables.rows([
-        [image.text(x.name), x.tensor, x.room, x.elements, x.limit, x.is_made] for x in interface.buffers.values()
-    ])
-    results, result_count = tables.rows([
-        [x.output, x.buffer, x.input, NOWHERE if x.data is None else image.array(x.data)] for x in interface.results
-    ])
+    buffers, buffer_count = tables.rows(
+        [[image.text(x.name), x.tensor, x.room, x.elements, x.limit, x.is_made] for x in interface.buffers.values()]
+    )
+    results, result_count = tables.rows(
+        [[x.output, x.buffer, x.input, NOWHERE if x.data is None else image.array(x.data)] for x in interface.results]
+    )
     places = tables.places([*interface.buffers, *plan.scratch_bytes])
     if image.size_bytes > MOST_BYTES:
         raise InvalidArguments(

@@ -210,6 +210,7 @@ class MemoryDesc:
         return self if self.dtype.in_a_byte == 1 else MemoryDesc((-(-self._extent // 2),), u8, "a")
 
     holds_elements: ClassVar[bool] = True  # as they are, in `storage`
+
     def complete(self, array: NDArray[Any], storage: NDArray[Any]) -> None:
         """Write what a format holds beside the elements `array`, shaped dims."""
 

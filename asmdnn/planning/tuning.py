@@ -74,6 +74,8 @@ class WinogradTuning:
     source4_cycles: int = 140  # for 4x4
     products2_cycles: int = 18  # of the products of a tile
     products4_cycles: int = 62
+    widen2_cycles: int = 5  # more for a tile of the source in bf16 or f16, which is converted; for 2x2 results
+    widen4_cycles: int = 70  # for 4x4
     weights2_cycles: int = 30  # of a pair of channels, for 32 bytes of output channels
     weights4_cycles: int = 70
     weights_vectors: int = 64  # of a call that transforms weights: 9 of them are read, up to 36 written for each
@@ -105,6 +107,10 @@ class WinogradTuning:
     def source_cycles(self, m: int, lanes: int) -> int:
         """For a vector."""
         return {2: self.source2_cycles, 4: self.source4_cycles}[m] * self.turns(lanes)
+
+    def widen_cycles(self, m: int, lanes: int) -> int:
+        """For a vector."""
+        return {2: self.widen2_cycles, 4: self.widen4_cycles}[m] * self.turns(lanes)
 
     def products_cycles(self, m: int, lanes: int) -> int:
         """For a vector."""

@@ -3,8 +3,8 @@
 A planner that forgets post-ops, scales, zero points or the type of a result would make a plan that runs and gives wrong
 numbers.  Every plan of an implementation is checked here (implementation.py), so that such a plan is an error:
 
-- tensors have the types requested, except weights that attributes allow to be rounded, and the tensors of attributes
-  are arguments of the plan;
+- tensors have the types asked for, but for weights that are transformed or that attributes allow to be rounded, and
+  those of attributes are arguments of the plan;
 - kernels have a place for them in their frames;
 - post-ops stand in kernels, in the order of the chain; all kernels of a phase that can have some have the same ones,
   except where one kernel continues what another one has written.
@@ -38,8 +38,9 @@ Form = tuple[object, ...]  # of a post-op: its class and its numbers, wherever i
 def check_uses(plan: Plan, desc: Description, attr: Attr) -> None:
     """Raise PlanError for anything requested that the plan does not use."""
     for name, tensor in asked(desc).items():
-        if name in plan.tensors and plan.tensors[name].dtype != tensor.dtype and not may_round(name, tensor, attr):
-            reject(plan, f"has {name} as {plan.tensors[name].dtype}, asked for is {tensor.dtype}")
+        held = plan.tensors.get(name, tensor)
+        if held.dtype != tensor.dtype and held.holds_elements and not may_round(name, tensor, attr):
+            reject(plan, f"has {name} as {held.dtype}, asked for is {tensor.dtype}")
     if attr == NO_ATTR:
         return
     brought = [*run_time_names(attr)]
