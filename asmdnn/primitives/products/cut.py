@@ -202,7 +202,9 @@ def stream_bytes(p: Product, block: Block, target: Target, one_row: bool) -> int
     """The distance in bytes at which a tile prefetches its own weights, where no earlier tile has brought them."""
     tuning = target.products
     if isinstance(p.weights, Panels):
-        return tuning.stream_bytes if one_row and block.vectors > block.panel_vectors else 0
+        far = p.k * p.n * p.weights.element_bytes >= tuning.memory_weights_bytes
+        ahead = tuning.memory_stream_bytes if far else tuning.stream_bytes
+        return ahead if one_row and block.vectors > block.panel_vectors else 0
     if prefetches_columns(p, block, tuning):  # further columns of the same rows, whose pages are in the TLB
         return max(LINE_BYTES, p.weights.element_bytes * block.vectors * target.lanes)
     ahead = tuning.stream_rows * p.weights.row_bytes
