@@ -20,8 +20,8 @@ from asmdnn.types import DataType, f32
 
 
 class TypedValues:
-    """A part of Steps.  integers_behind: for floats that nobody has made the node that would; storage: of others the
-    types."""
+    """A part of Steps.  dequantizers: for floats that no step has made yet, the node that would make them; storage: of
+    others the types."""
 
     graph: StaticGraph
     places: dict[str, list[Place]]
