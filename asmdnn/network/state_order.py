@@ -45,7 +45,7 @@ class StepGraph:
         self.written[buffer] = window
         self.writing[window.old].append(buffer)
 
-    def behind(self, i: int) -> set[int]:
+    def followers(self, i: int) -> set[int]:
         """The steps that have to wait for a step itself."""
         read_now = (self.written[buffer].now for buffer in self.writes[i] if buffer in self.written)
         found = {j for buffer in (*self.writes[i], *read_now) for j in self.readers.get(buffer, ())}
@@ -56,7 +56,7 @@ class StepGraph:
         """The steps that cannot run before these have."""
         found, left = set[int](), [*first]
         while left:
-            new = self.behind(left.pop()) - found
+            new = self.followers(left.pop()) - found
             found |= new
             left += new
         return found
@@ -65,7 +65,7 @@ class StepGraph:
 def may_write(graph: StepGraph, buffer: str, window: StateWindow) -> bool:
     """Whether the steps that make a buffer may make it in the state itself."""
     makers = graph.writers.get(buffer, [])
-    later = graph.all_behind(makers)
+    later = graph.all_after(makers)
     if not makers or later.intersection(graph.readers.get(window.old, ())) or later.intersection(makers):
         return False
     return all(reads_in_place(graph.steps.steps[i], window.old) for i in makers if window.old in graph.reads[i])
@@ -82,7 +82,7 @@ def check_order(graph: StepGraph) -> None:
     """Raise InvalidArguments for a state that would have to be written before its last reader."""
     for buffer, window in graph.written.items():
         writers = graph.writers.get(buffer, [])
-        stuck = sorted(graph.all_behind(writers).intersection(graph.readers.get(window.old, ())) - {*writers})
+        stuck = sorted(graph.all_after(writers).intersection(graph.readers.get(window.old, ())) - {*writers})
         if stuck:
             label = graph.steps.steps[stuck[0]].label
             raise InvalidArguments(
