@@ -93,7 +93,7 @@ class Steps(TypedValues, ValuesOfIndices):
         self.bounds: dict[str, tuple[float, float]] = {}
         self.checked: dict[str, tuple[int, int]] = {}
         self.limits: dict[str, tuple[int, int]] = {}
-        self.integers_behind: dict[str, Node] = {}  # for floats that nobody has made: the node that would
+        self.dequantizers: dict[str, Node] = {}  # for floats that no step has made: the node that would make them
         self.maxima: dict[str, Place] = {}  # of a max pooling's result: where each of them was found
         self.windows: dict[str, StateWindow] = {}  # by values that are written to states
         self.given = set(graph.inputs)
