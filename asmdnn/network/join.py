@@ -1,4 +1,4 @@
-"""Steps as one plan: their phases behind one another, on buffers that they share by name.
+"""Steps as one plan: their phases one after another, on buffers that they share by name.
 
 In this plan every value, weight and scratch buffer is a buffer of its own, so that `Plan.check()` proves of the whole
 network what it proves of a primitive: bounds, order of writing and reading, barriers.  arena.py then lets buffers that
@@ -13,8 +13,7 @@ from asmdnn.network.barriers import StepWork, in_order, unhindered
 from asmdnn.network.descriptors import input_desc, row_major
 from asmdnn.network.joined import JoinedPlan
 from asmdnn.network.passing import passed_type
-from asmdnn.network.place import StateWindow
-from asmdnn.network.state_order import check_order, may_write, memory_of, state_tensors
+from asmdnn.network.state_order import StepGraph, check_order, may_write, memory_of, state_tensors
 from asmdnn.network.steps import NetworkStep, Place, Steps
 from asmdnn.planning.assembly import nothing
 from asmdnn.planning.phase import Int64, Phase, View
@@ -26,7 +25,7 @@ ALONE_CYCLES = 1_800  # a step below this costs one thread less than a barrier c
 
 
 def join(steps: Steps, outputs: Mapping[str, str]) -> JoinedPlan:
-    """One plan of all steps; outputs: the caller's names of results, and the values behind them."""
+    """One plan of all steps; outputs: the caller's names of results, and the values after them."""
     renamed = deliver(steps, outputs)
     states = state_tensors({name: steps.windows[value] for name, value in outputs.items() if value in steps.windows})
     memory = memory_of(states)
@@ -76,12 +75,16 @@ def deliver(steps: Steps, outputs: Mapping[str, str]) -> dict[str, str]:
 
 def write_states(steps: Steps, outputs: Mapping[str, str], renamed: dict[str, str]) -> None:
     """Have values lie in their states, or copy them there.  Raises InvalidArguments where no order is right."""
-    written = dict[str, StateWindow]()
+    if not outputs:
+        return
+    graph = StepGraph(steps)
     for name, value in outputs.items():
         window, place = steps.windows[value], steps.place(value)
+        graph.add_steps()
         owned = place.buffer not in renamed and steps.memory.owns(place) and place.desc == window.desc
-        if owned and may_write(steps, written, place.buffer, window):
-            renamed[place.buffer], written[place.buffer] = name, window
+        if owned and may_write(graph, place.buffer, window):
+            renamed[place.buffer] = name
+            graph.write(place.buffer, window)
             continue
         if place.buffer in steps.graph.inputs:  # a state, perhaps, that is written before this copy
             plain = row_major(place.desc.dims)
@@ -89,9 +92,9 @@ def write_states(steps: Steps, outputs: Mapping[str, str], renamed: dict[str, st
             steps.reorder(place, inner, value)
             place = inner
         steps.reorder(place, Place(name, window.desc), value)
-        written[name] = window
-    if written:
-        check_order(steps, written)
+        graph.add_steps()
+        graph.write(name, window)
+    check_order(graph)
 
 
 def known(view: View, renamed: Mapping[str, str]) -> View:
@@ -114,7 +117,7 @@ def delivered(steps: Steps, value: str) -> MemoryDesc:
 
 
 def alone_if_small(phases: Sequence[Phase]) -> Sequence[Phase]:
-    """A small step on one thread: it then meets nobody but in front of a step that is shared."""
+    """A small step on one thread: it then waits only before a step that threads share."""
     if sum(phase.total_cycles for phase in phases) > ALONE_CYCLES:
         return phases
     return [phase if phase.alone else replace(phase, alone=True) for phase in phases]

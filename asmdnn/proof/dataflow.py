@@ -10,9 +10,9 @@ from asmdnn.proof.machine import Interpreter
 from asmdnn.proof.state import State
 
 
-def states(kernel: Kernel) -> Iterator[tuple[PlacedInstruction, State]]:
+def states(machine: Interpreter) -> Iterator[tuple[PlacedInstruction, State]]:
     """Every reachable instruction with the state before it, which is only valid until the next one is asked for."""
-    machine, blocks = Interpreter(kernel), blocks_of(kernel)
+    kernel, blocks = machine.kernel, blocks_of(machine.kernel)
     before: dict[int, State] = {0: State()}
     before[0].enter(kernel.contract.entry)
     waiting = [0]
@@ -34,9 +34,9 @@ def states(kernel: Kernel) -> Iterator[tuple[PlacedInstruction, State]]:
 
 
 def blocks_of(kernel: Kernel) -> dict[int, list[PlacedInstruction]]:
-    """Instructions that run one behind the other, by the offset of the first.  The control flow must be proved."""
+    """Instructions that run one after the other, by the offset of the first.  The control flow must be proved."""
     starts, waiting = {0}, [0]
-    while waiting:  # where jumps go to, and what stands behind one
+    while waiting:  # where jumps go to, and what stands after one
         here = waiting.pop()
         while kernel.steps[here].fact.flow in ("next", "indirect call"):
             here = kernel.steps[here].end

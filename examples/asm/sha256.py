@@ -14,7 +14,7 @@ from examples.asm.table import Rows, microseconds, show
 
 
 def roots(power: int, count: int) -> list[int]:
-    """The first 32 bits behind the point of the square (2) or cube (3) roots of the first primes: FIPS 180-4."""
+    """The first 32 bits after the point of the square (2) or cube (3) roots of the first primes: FIPS 180-4."""
     primes = [p for p in range(2, 312) if all(p % d for d in range(2, int(p**0.5) + 1))][:count]
     return [_root(p << 32 * power, power) & 0xFFFFFFFF for p in primes]
 
@@ -113,7 +113,7 @@ def main() -> None:
         "this, with padding, from Python": microseconds(lambda: sha256(data)),
         "hashlib (OpenSSL)": microseconds(lambda: hashlib.sha256(data).digest()),
     }
-    show(f"SHA-256 of {len(data)} bytes", rows)
+    show(f"SHA-256 of {len(data)} bytes", rows, len(data))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Node
+from asmdnn.network.lowering.sources import as_wanted
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.windows import pooling
 from asmdnn.network.steps import Place, Steps
@@ -15,7 +17,7 @@ from asmdnn.primitives.pooling.description import PoolingForward
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
 from asmdnn.primitives.softmax.description import SoftmaxAlgorithm
-from asmdnn.types import PoolingAlgorithm, PropKind, s32
+from asmdnn.types import PoolingAlgorithm, PropKind, f32, s32
 
 TRAINING = PropKind.forward_training
 
@@ -26,7 +28,7 @@ def node_of(group: Group) -> Node:
 
 
 def lower_conv_weights(steps: Steps, group: Group) -> None:
-    """src and diff_dst in the formats that the primitive likes; diff_weights plain, as parameters are."""
+    """src and diff_dst as they lie, or as the primitive likes them; diff_weights plain, as parameters are."""
     node = node_of(group)
     x, d = node.inputs
     (n, c, *sizes), dims, result = steps.shape(x), steps.shape(d), steps.shape(group.result)
@@ -44,15 +46,15 @@ def lower_conv_weights(steps: Steps, group: Group) -> None:
             for o, m, k, s, t, a, _ in zip(dims[2:], sizes, *window.fields(), strict=True)
         ),
     )
-    formats = {name: steps.chosen(desc, name) for name in ("src", "diff_dst")}
-    places = {"src": steps.place(x, formats["src"]), "diff_dst": steps.place(d, formats["diff_dst"])}
-    steps.add(group.nodes, group.label, desc.with_formats(formats), places, {"diff_weights": group.result})
+    places = as_wanted(steps, desc, {"src": x, "diff_dst": d})
+    desc = desc.with_formats({name: place.desc for name, place in places.items()})
+    steps.add(group.nodes, group.label, desc, places, {"diff_weights": group.result})
 
 
 def window_fields(node: Node, sizes: tuple[int, ...]) -> dict[str, Any]:
     """Of a pooling's description.  Raises Refused."""
     window, _ = pooling(node, sizes)
-    if min((*window.before, *window.behind)) < 0:
+    if min((*window.before, *window.after)) < 0:
         raise Refused("negative padding has no kernel")
     asked = tuple(node.get("pads", ()))[len(sizes) :] or (0,) * len(sizes)
     return {
@@ -60,22 +62,36 @@ def window_fields(node: Node, sizes: tuple[int, ...]) -> dict[str, Any]:
         "strides": window.strides,
         "dilations": tuple(step - 1 for step in window.dilations),
         "padding_l": window.before,
-        "padding_r": asked if node.get("auto_pad", "NOTSET") == "NOTSET" else window.behind,
+        "padding_r": asked if node.get("auto_pad", "NOTSET") == "NOTSET" else window.after,
     }
 
 
 def lower_max_pool(steps: Steps, group: Group) -> None:
-    """The maxima are found anew, with their places; then each element is summed from its windows."""
+    """Each element is summed from its windows, which the forward pass has looked through; if another one has, the
+    maxima are found anew."""
     node = node_of(group)
     x, d = node.inputs
     dims, fields = steps.shape(d), window_fields(node, steps.shape(x)[2:])
-    source, behind = steps.plain(x), steps.plain(d)
-    plain = row_major(dims)
-    forward = PoolingForward("max", source.desc, plain, **fields, indices=row_major(dims, s32))
-    steps.add((), f"{group.label}: places", forward, {"src": source}, {"dst": "", "indices": ""})
-    places = {"diff_dst": behind, "indices": made(steps, "indices")}
-    desc = PoolingBackward("max", row_major(steps.shape(x)), behind.desc, **fields, indices=places["indices"].desc)
-    steps.add(group.nodes, group.label, desc, places, {"diff_src": group.result})
+    found = maxima_of(steps, node)
+    if found is None:
+        source, plain = steps.plain(x), row_major(dims)
+        forward = PoolingForward("max", source.desc, plain, **fields, indices=row_major(dims, s32))
+        steps.add((), f"{group.label}: places", forward, {"src": source}, {"dst": "", "indices": ""})
+        found = made(steps, "indices")
+    lies = found.desc
+    behind = steps.place(d, MemoryDesc(dims, f32, strides=lies.strides, inner_blocks=lies.inner_blocks))
+    desc = PoolingBackward("max", any_format(steps.shape(x)), behind.desc, **fields, indices=lies)
+    steps.add(group.nodes, group.label, desc, {"diff_dst": behind, "indices": found}, {"diff_src": group.result})
+
+
+def maxima_of(steps: Steps, node: Node) -> Place | None:
+    """What the forward pass has written of the same windows."""
+    same = (
+        other.outputs[0]
+        for other in steps.graph.nodes
+        if other.key == "MaxPool" and other.inputs[0] == node.inputs[0] and other.attributes == node.attributes
+    )
+    return next((steps.maxima[name] for name in same if name in steps.maxima), None)
 
 
 def made(steps: Steps, argument: str) -> Place:
@@ -91,19 +107,19 @@ def lower_average_pool(steps: Steps, group: Group) -> None:
     if includes and node.get("ceil_mode", 0):
         raise Refused("means that count padding, but not what ceil_mode adds, have no kernel")
     average: PoolingAlgorithm = "avg_include_padding" if includes else "avg_exclude_padding"
-    behind = steps.place(node.inputs[0])
-    desc = PoolingBackward(average, any_format(image), behind.desc, **window_fields(node, image[2:]))
-    steps.add(group.nodes, group.label, desc, {"diff_dst": behind}, {"diff_src": group.result})
+    after = steps.place(node.inputs[0])
+    desc = PoolingBackward(average, any_format(image), after.desc, **window_fields(node, image[2:]))
+    steps.add(group.nodes, group.label, desc, {"diff_dst": after}, {"diff_src": group.result})
 
 
 def lower_softmax(steps: Steps, group: Group) -> None:
     """Both tensors as the first of them lies."""
     node = node_of(group)
     dst = steps.place(node.inputs[0])
-    behind = steps.place(node.inputs[1], dst.desc)
+    after = steps.place(node.inputs[1], dst.desc)
     alg: SoftmaxAlgorithm = "log" if node.get("log") else "accurate"
-    desc = SoftmaxBackward(alg, dst.desc, behind.desc, any_format(dst.desc.dims), node.get("axis"))
-    steps.add(group.nodes, group.label, desc, {"dst": dst, "diff_dst": behind}, {"diff_src": group.result})
+    desc = SoftmaxBackward(alg, dst.desc, after.desc, any_format(dst.desc.dims), node.get("axis"))
+    steps.add(group.nodes, group.label, desc, {"dst": dst, "diff_dst": after}, {"diff_src": group.result})
 
 
 def lower_layer_norm(steps: Steps, group: Group) -> None:
