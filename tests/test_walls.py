@@ -148,9 +148,10 @@ def test_calls_name_what_they_pass() -> None:
     assert len(found) <= LONG_CALLS, "\n".join(found)
 
 
-# Who names bf16 in code: the type itself, what CPUs do with it, modes of that name, and files of others that have it.
+# Who names bf16 in code: the type itself, a format that rounds to it, what CPUs do with it, modes of that name, and
+# files of others that have it.
 NAMES_BF16 = {
-    "api.py", "types.py",
+    "api.py", "types.py", "memory/winograd.py",
     "isa/dot.py", "isa/dot_base.py", "isa/elements.py", "isa/rows_in_lanes.py", "isa/tiles.py",
     "primitives/core/widening.py", "primitives/products/amx.py", "primitives/reorder/fpmath.py",
     "network/narrowing.py", "network/element_types.py", "network/operators/definition.py",

@@ -14,12 +14,12 @@ from asmdnn.bench.driver import Case, PeerSide
 from asmdnn.bench.pairs import TwoPrimitives, depthwise_of, second_problem
 from asmdnn.bench.post_ops import dims_behind
 from asmdnn.bench.problems import ConvProblem
-from asmdnn.bench.product_work import Arrays, Doubles, product_options
+from asmdnn.bench.product_work import SCALED_ENDS, Arrays, Doubles, product_options
 from asmdnn.bench.taps import positions_of, window_of
 from asmdnn.bench.weights_work import CHANNELS, LAYER_DIRECTION, WeightsSettings, WeightsWork
 from asmdnn.bench.words import IMAGES, Option, Strides, one_of, show_strides, strides
 from asmdnn.definitions import convolution as definition
-from asmdnn.definitions.winograd import ROUNDINGS, winograd_size
+from asmdnn.definitions.winograd import BF16_ROUNDINGS, ROUNDINGS, winograd_size
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.vectors import f32_level, lanes_of
 
@@ -119,9 +119,17 @@ class ConvWork(WeightsWork):
         return self.case.settings.alg != "direct" and self.problem.is_dense_3x3 and is_sum
 
     @property
+    def may_round_tiles(self) -> bool:
+        """Whether Winograd's transformed tiles may be rounded to bf16."""
+        allowed = self.attr.fpmath_mode in ("bf16", "any")
+        return not self.written and (allowed or self.descs["src"].dtype == self.descs["weights"].dtype == dnn.bf16)
+
+    @property
     def roundings(self) -> int:
         p = self.problem
-        return max(p.ic, p.oc) // p.groups + ROUNDINGS if self.may_be_winograd and not self.written else self.reduction
+        if not self.may_be_winograd or self.written:
+            return self.reduction
+        return max(p.ic, p.oc) // p.groups + ROUNDINGS + BF16_ROUNDINGS * self.may_round_tiles
 
     def sums(self, x: Arrays) -> Sequence[Doubles]:
         p = self.problem
@@ -146,6 +154,9 @@ class ConvWork(WeightsWork):
             return [size]
         window = window_of(self._turned() if self.written else p)
         winograd = winograd_size(images, weights, window, p.groups)
+        if self.may_round_tiles:  # those of F(2x2), which is off by more, but not everywhere
+            exact = (self.roundings - BF16_ROUNDINGS + SCALED_ENDS) / self.roundings
+            winograd = np.maximum(winograd_size(images, weights, window, p.groups, 2), exact * winograd)
         return [np.maximum(size, winograd) if self.written else winograd]
 
     def _turned(self) -> ConvProblem:

@@ -37,12 +37,17 @@ _MANY_IMAGES: Final = "--conv --dir=FWD_I mb16ic64ih56oc256oh56kh1 mb16ic512ih28
 _STRIDES: Final = "--conv --dir=FWD_I mb16ic256ih56oc128oh28kh1sh2 mb16ic512ih28oc256oh14kh1sh2"
 _PRODUCTS: Final = "--matmul 256x3072:3072x768 1024x1024:1024x1024"
 _PLAIN: Final = "--matmul --stag=ab --wtag=ab 16x1024:1024x1024 16x3072:3072x768 32x1024:1024x4096 64x1024:1024x1024"
+_ONE_ROW: Final = "--ip --dir=FWD_I mb1ic2048oc4096 mb1ic4096oc2048"
 _WINOGRAD: Final = "--conv --alg=auto --dir=FWD_I mb1ic512ih14oc512oh14kh3ph1 mb1ic64ih56oc64oh56kh3ph1"
 _WINOGRAD_GROUPS: Final = (
     "--conv --alg=auto --dir=FWD_I g32mb1ic512ih14oc512oh14kh3ph1 g32mb1ic1024ih7oc1024oh7kh3ph1 "
     "g32mb1ic2048ih7oc2048oh7kh3ph1 g21mb1ic1008ih7oc1008oh7kh3ph1"
 )
 _RANKS: Final = "--topk --values=true --k=5 128x1000 --k=2 4096x8 --k=8 4096x64"
+_SHORT_SUMS: Final = "--reduction --alg=sum,mean 1x2048x49:1x2048x1 1x4096x64:1x4096x1"
+_SHORT_WINDOWS: Final = (
+    "--pool --alg=max --dir=FWD_I mb1ic128ih56oh28kh2sh2ph0 mb1ic64ih20oh20kh5ph2 mb1ic288ih35oh35kh3ph1"
+)
 
 TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
     {
@@ -62,10 +67,13 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "products.block_least_rows": _trial(_PLAIN),
         "products.pack_tiles": _trial(_PLAIN),
         "products.columns_depth": _trial(_PLAIN),
+        "products.memory_stream_bytes": _trial(_ONE_ROW),
         "winograd.memory_overlapped": _trial(_WINOGRAD),
         "winograd_groups.transform_lanes": _trial(_WINOGRAD_GROUPS),
         "winograd_groups.memory_overlapped": _trial(_WINOGRAD_GROUPS),
         "winograd_groups.far_bytes_per_cycle": _trial(_WINOGRAD_GROUPS),
         "topk.narrow_elements": _trial(_RANKS),
+        "reduction.narrow_elements": _trial(_SHORT_SUMS),
+        "pooling.narrow_rows": _trial(_SHORT_WINDOWS),
     }
 )

@@ -8,6 +8,7 @@ from asmdnn.bench.driver import Array, Data
 from asmdnn.bench.values import decoded, encoded, joined
 from asmdnn.errors import AsmdnnError
 from asmdnn.primitives.core.description import Description, asked
+from asmdnn.types import DataType
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -56,15 +57,19 @@ class Own:
         for name, memory in self._memory.items():
             if name in self._unfilled:
                 continue
-            array, dtype = data.arrays[name], memory.desc.dtype
-            if self._asked.get(name, dtype) != dtype:  # weights that may be rounded
-                array = encoded(array, dtype)
-            memory.array[:] = dnn.Memory.from_numpy(array, memory.desc).array
+            memory.array[:] = laid_out(data.arrays[name], self._asked.get(name), memory.desc).array
 
     def compute(self, data: Data) -> Array:
         self.write(data)
         self.run()
         return joined([decoded(self._memory[n].numpy(), self._memory[n].desc.dtype) for n in self._results])
+
+
+def laid_out(array: Array, asked: DataType | None, desc: dnn.MemoryDesc) -> dnn.Memory:
+    """Elements of the type asked for in the format of a plan, which may round or transform weights."""
+    if asked not in (None, desc.dtype):
+        array = encoded(decoded(array, asked), desc.dtype)
+    return dnn.Memory.from_numpy(array, desc)
 
 
 def _accepted(

@@ -22,13 +22,14 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.bench.driver import AnyCase, Array, Work
 from asmdnn.bench.options import Mistake, Reader
+from asmdnn.bench.own import laid_out
 from asmdnn.bench.timing import LOW, Call, Times, interleaved, sampled
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import isa_of
 from asmdnn.isa.vectors import F32_LEVELS, f32_level
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
-from asmdnn.primitives.core.description import Description
+from asmdnn.primitives.core.description import Description, asked
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.primitives.core.implementation import checked
 from asmdnn.primitives.core.registry import kind_of
@@ -180,11 +181,12 @@ def bound(
 ) -> dict[str, Call]:
     """A call of each plan; tensors of one format are one memory."""
     memories: dict[tuple[str, dnn.MemoryDesc], dnn.Memory] = {}
+    types = {name: tensor.dtype for name, tensor in asked(desc).items()}
 
     def memory(name: str, tensor: dnn.MemoryDesc) -> dnn.Memory:
         key = name, tensor
         if key not in memories:
-            memories[key] = dnn.Memory.from_numpy(arrays[name], tensor)
+            memories[key] = laid_out(arrays[name], types.get(name), tensor)
         return memories[key]
 
     calls: dict[str, Call] = {}

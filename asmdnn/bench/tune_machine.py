@@ -16,11 +16,13 @@ import asmdnn as dnn
 from asmdnn.bench.driver import AnyCase, Work
 from asmdnn.bench.machine_trials import TRIALS
 from asmdnn.bench.options import Mistake, Reader
+from asmdnn.bench.own import laid_out
 from asmdnn.bench.rank import ROUNDS, described, identity
 from asmdnn.bench.timing import Call, sampled
 from asmdnn.errors import InvalidArguments
 from asmdnn.planning.candidates import CANDIDATES, number_of, with_number
 from asmdnn.planning.tuning import Tuning
+from asmdnn.primitives.core.description import asked
 from asmdnn.runtime.threads import max_threads
 
 LEAST_GAIN = 1.03  # of what is kept: less is noise
@@ -100,11 +102,11 @@ def calls_of(answers: Sequence[dnn.PrimitiveDesc], work: Work[Any]) -> list[Call
     """A call of each; tensors of one role and format are one memory."""
     arrays = work.data(exact=work.exactness[-1]).arrays
     memories: dict[tuple[str, dnn.MemoryDesc], dnn.Memory] = {}
-    calls = list[Call]()
+    calls, types = list[Call](), {name: tensor.dtype for name, tensor in asked(answers[0].desc).items()}
     for pd in answers:
         for key in pd.plan.tensors.items():
             if key not in memories:
-                memories[key] = dnn.Memory.from_numpy(arrays[key[0]], key[1])
+                memories[key] = laid_out(arrays[key[0]], types.get(key[0]), key[1])
         calls.append(dnn.Primitive(pd).bind(**{key[0]: memories[key] for key in pd.plan.tensors.items()}))
     return calls
 

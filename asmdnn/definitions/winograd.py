@@ -8,6 +8,9 @@ With |.| the Euclidean norm of rows, Cauchy and Schwarz bound the size of what i
 with k = 3.9 for m = 2 and 9.4 for m = 4, and `tile` all that a tile of the source holds.  Each term is rounded C times
 in the sum over channels and ROUNDINGS times in the transforms, so that the bound is gamma(C + ROUNDINGS) times the size
 (Higham, section 3.1), where direct convolution has gamma(9 C): 1.7 times as much for m = 2, 10 times for m = 4.
+
+Where transformed tiles and weights are rounded to bf16, each rounding is one of 2^-9, as much as BF16_ROUNDINGS / 2 of
+f32's.
 """
 
 import numpy as np
@@ -16,16 +19,17 @@ from asmdnn.definitions.convolution import filter_norms
 from asmdnn.definitions.rounding import Array, Doubles
 from asmdnn.definitions.windows import SlidingWindow
 
-M = 4  # the larger of the two forms
+LARGEST = 4  # of the two forms' m
 ROUNDINGS = 30  # of a term: 12 in each of source and products, 6 in the weights, for both axes together
-GROWTH = 9.5  # k, rounded up
+BF16_ROUNDINGS = 2 << 15  # of a transformed tile and of weights
+GROWTH = {2: 3.9, 4: 9.5}  # k, rounded up
 
 
-def winograd_size(x: Array, weights: Array, window: SlidingWindow, groups: int = 1) -> Doubles:
-    """The size of what is added for each result, of x (n, i, h, w) and weights (o, i / groups, 3, 3)."""
+def winograd_size(x: Array, weights: Array, window: SlidingWindow, groups: int = 1, m: int = LARGEST) -> Doubles:
+    """The size of what is added for each result of F(m x m), of x (n, i, h, w) and weights (o, i / groups, 3, 3)."""
     images = len(x)
     squares = np.square(x, dtype=np.float64).reshape(images * groups, -1, *x.shape[2:]).sum(axis=1)
-    reach = M - 1  # further than its window, a tile of the source may go on each side
+    reach = m - 1  # further than its window, a tile of the source may go on each side
     outputs = window.outputs(x.shape[2:])
     sides = [(before + reach, o + 2 + 2 * reach) for before, o in zip(window.before, outputs, strict=True)]
     padded = np.zeros((images * groups, *(1 + size for _, size in sides)))
@@ -37,4 +41,4 @@ def winograd_size(x: Array, weights: Array, window: SlidingWindow, groups: int =
     down = total[:, span:] - total[:, :-span]
     norms = np.sqrt(np.maximum(down[:, :, span:] - down[:, :, :-span], 0))
     norms = np.repeat(norms.reshape(images, groups, *norms.shape[1:]), len(weights) // groups, axis=1)
-    return np.asarray(GROWTH**2 * norms * filter_norms(weights, 2))
+    return np.asarray(GROWTH[m] ** 2 * norms * filter_norms(weights, 2))

@@ -10,22 +10,24 @@ from numpy.typing import NDArray
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.desc import MemoryDesc
 from asmdnn.memory.layout import naturals
-from asmdnn.types import DataType, f32
+from asmdnn.types import DataType, bf16, f32
 
 TAPS: Final = 3  # along an axis
+HALF_BITS, HALF_UNIT = 16, 1 << 15  # that bf16 leaves out of f32; half of the least that it keeps
 POINTS: Final = {2: (0.0, 1.0, -1.0), 4: (0.0, 0.5**0.5, -(0.5**0.5), 2**0.5, -(2**0.5))}  # and infinity
+GROUPS: Final = {f32: 1, bf16: 2}  # input channels that lie side by side, as a multiply takes them
 FIRST_SIGN: Final = {2: -1, 4: 1}  # of the row for point 0, whose sign is free
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
 class WinogradDesc(MemoryDesc):
-    """Weights (o, c, 3, 3) in f32, transformed for tiles of m x m results: U = G g G^T for every o and c; or of groups,
-    (g, o / g, c / g, 3, 3).
+    """Weights (o, c, 3, 3), transformed for tiles of m x m results: U = G g G^T for every o and c, in f32 or rounded to
+    bf16; or of groups, (g, o / g, c / g, 3, 3).
 
     `storage` is what lies in memory: (o, c, m + 2, m + 2) in panels of output channels, their number of lanes `panel`,
-    frequency by frequency, with a row of the panel for each input channel: "Acdb16a"; group behind group, "aBdec16b".
-    It takes 16 / 9 (m = 2) or 4 times (m = 4) the bytes of the weights.  A reorder makes it of any format, none brings
-    it back; there are no elements to be viewed or copied.
+    frequency by frequency, with a row of the panel for each input channel: "Acdb16a"; group behind group, "aBdec16b";
+    of bf16 for two of them, "AcdB16a2b".  It takes 16 / 9 (m = 2) or 4 times (m = 4) the elements of the weights.  A
+    reorder makes it of any format, none brings it back; there are no elements to be viewed or copied.
     turned: for the gradient of data, a convolution with input and output channels exchanged and taps from behind:
     panels of input channels, U = G g' G^T of g'[c, o, r, s] = g[o, c, 2 - r, 2 - s].  Raises InvalidArguments.
     """
@@ -37,11 +39,11 @@ class WinogradDesc(MemoryDesc):
 
     def __init__(self, dims: tuple[int, ...], dtype: DataType, m: int, panel: int, turned: bool = False) -> None:
         dims = naturals("dims", dims)
-        if m not in POINTS or dtype != f32 or len(dims) not in (4, 5) or dims[-2:] != (TAPS, TAPS):
+        if m not in POINTS or dtype not in GROUPS or len(dims) not in (4, 5) or dims[-2:] != (TAPS, TAPS):
             raise InvalidArguments(
-                f"weights {dtype} {shown(dims)} have no form F({shown(m)}): f32 o x c x 3 x 3 have 2, 4"
+                f"weights {dtype} {shown(dims)} have no form F({shown(m)}): f32, bf16 o x c x 3 x 3 have 2, 4"
             )
-        tag = tag_of_panels(len(dims) == 5, panel, turned)
+        tag = tag_of_panels(len(dims) == 5, panel, turned, GROUPS[dtype])
         storage = MemoryDesc((*dims[:-2], m + TAPS - 1, m + TAPS - 1), dtype, tag)
         put = object.__setattr__
         put(self, "dims", dims)
@@ -84,11 +86,14 @@ class WinogradDesc(MemoryDesc):
         return False
 
     def _stored(self, array: NDArray[Any]) -> NDArray[Any]:
-        """What `storage` holds of weights `array`: computed in float64, rounded once."""
+        """What `storage` holds of weights `array`, those of bf16 as words: computed in float64."""
+        if self.dtype == bf16:
+            array = (array.astype(np.uint32) << HALF_BITS).view(np.float32)
         g = weights_matrix(self.m)
         both, points = np.kron(g, g), len(g)  # vec(G g G^T) = (G x G) vec(g): one product, where einsum is slow
         taps = np.asarray(array, np.float64).reshape(-1, TAPS * TAPS)[:, :: -1 if self.turned else 1]
-        return (taps @ both.T).astype(np.float32).reshape(*array.shape[:-2], points, points)
+        found = (taps @ both.T).astype(np.float32).reshape(*array.shape[:-2], points, points)
+        return bf16_words(found) if self.dtype == bf16 else found
 
     def permute_axes(self, permutation: Any) -> NoReturn:
         raise self._no("other axes")
@@ -104,11 +109,20 @@ class WinogradDesc(MemoryDesc):
         return InvalidArguments(f"desc {self} has no {what}, its elements are transformed: keep the plain weights")
 
 
-def tag_of_panels(has_groups: bool, panel: int, turned: bool) -> str:
-    """Of a storage: panels of output channels, or of input channels where weights are turned."""
-    if has_groups:
-        return f"aCdeb{panel}c" if turned else f"aBdec{panel}b"
-    return f"Bcda{panel}b" if turned else f"Acdb{panel}a"
+def tag_of_panels(has_groups: bool, panel: int, turned: bool, together: int) -> str:
+    """Of a storage: panels of output channels, or of input channels where weights are turned; so many of the others are
+    together."""
+    groups, out, into, taps = ("a", "b", "c", "de") if has_groups else ("", "a", "b", "cd")
+    out, into = (into, out) if turned else (out, into)
+    if together == 1:
+        return f"{groups}{out.upper()}{taps}{into}{panel}{out}"
+    return f"{groups}{out.upper()}{taps}{into.upper()}{panel}{out}{together}{into}"
+
+
+def bf16_words(numbers: NDArray[np.float32]) -> NDArray[np.uint16]:
+    """Finite numbers rounded to nearest even."""
+    bits = numbers.view(np.uint32)
+    return ((bits + (HALF_UNIT - 1) + (bits >> HALF_BITS & 1)) >> HALF_BITS).astype(np.uint16)
 
 
 @cache

@@ -8,7 +8,7 @@ net = graph.compile(y=y)
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from asmdnn.network.states import NetworkState, checked_state
 from asmdnn.network.storage import ErrorLimit, Precision, limit_of, precision_of
 from asmdnn.network.symbols import Symbol as Symbol
 from asmdnn.primitives.attributes.user_post_op import trace
-from asmdnn.primitives.core.engine import Engine, engine_or_default
+from asmdnn.primitives.core.engine import Engine, engine_asking
 
 OPSET = 22  # the operator set whose meaning nodes have
 MOST_RESULTS = 4096
@@ -169,6 +169,7 @@ class Graph(LearnsParameters):
         max_error: float | None = None,
         feeds: Mapping[str, Any] | None = None,
         parameters: Any = None,
+        deterministic: Literal[False, True, "batch"] = False,
         **outputs: Symbol,
     ) -> Network:
         """The network that computes these outputs, by name.
@@ -177,6 +178,7 @@ class Graph(LearnsParameters):
         not change them.  Batch norm takes running statistics then, and dropout drops nothing.  The other arguments are
         those of `load_onnx`.
         """
+        engine = engine_asking(engine, deterministic)
         if parameters is not None:
             self._check_own(outputs)
             graph = self._learned(parameters, [symbol.name for symbol in outputs.values()])
@@ -185,7 +187,7 @@ class Graph(LearnsParameters):
             found: Network = graph.compile(shapes, engine=engine, fallback=fallback, feeds=feeds, **more, **own)
             return found
         allowed, limit = precision_of(precision, keep_f32, io), limit_of(max_error, feeds)
-        return self._network(outputs, shapes, engine_or_default(engine), fallback, allowed, limit)
+        return self._network(outputs, shapes, engine, fallback, allowed, limit)
 
     def _copy(self) -> "Graph":
         copy = Graph(self.name, self.seed)

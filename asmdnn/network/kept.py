@@ -62,10 +62,10 @@ def key_of(
         data = model if isinstance(model, bytes) else content_of(Path(model), LARGEST_FILE_BYTES)
         if ELSEWHERE in data:
             return None
-        made_for = (engine.isa, engine.threads, engine.l2_bytes, engine.machine, repr(engine.tuning))
+        made_for = (engine.isa, engine.threads, engine.l2_bytes, engine.machine, engine.deterministic)
         dims = [(str(name), tuple(int(n) for n in shape)) for name, shape in items(shapes)]
         digest = hashlib.sha256(data)
-        digest.update(repr((made_for, dims, precision, sources(), tuned_folder.state())).encode())
+        digest.update(repr((made_for, repr(engine.tuning), dims, precision, sources(), tuned_folder.state())).encode())
         for name, value in items(constants):
             array = np.asarray(value)
             if array.dtype.kind not in "fiub":

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
@@ -14,7 +14,7 @@ from asmdnn.jit.packs import Pack
 from asmdnn.network.kept import find, keep, key_of
 from asmdnn.network.network import Network
 from asmdnn.network.storage import ErrorLimit, Precision, limit_of, precision_of
-from asmdnn.primitives.core.engine import Engine, engine_or_default
+from asmdnn.primitives.core.engine import Engine, engine_asking
 from asmdnn.runtime.threads import check_thread_count, max_threads
 
 SHA256 = re.compile("[0-9a-fA-F]{64}")
@@ -33,6 +33,7 @@ def load_onnx(
     max_error: float | None = None,
     feeds: Mapping[str, Any] | None = None,
     state: Mapping[str, str] | None = None,
+    deterministic: Literal[False, True, "batch"] = False,
 ) -> Network:
     """The network in an ONNX file, or in its bytes, of operator sets 7 to 28.
 
@@ -51,9 +52,11 @@ def load_onnx(
     definitions in float64 (`net.precision` says what).  feeds: inputs by name for it; the network is native throughout.
     state: outputs that become inputs of the next call, such as {"present.0": "past.0"}: they start as zeros, stay in
     `net.state`, are written in place, and are neither passed nor returned.
+    deterministic: "batch" asks that the outputs of an item have the bits that it has in a batch of its own, as
+    `Engine(deterministic="batch")` does for all that is planned for it.
     Raises InvalidArguments for what is no intact model, shapes that do not fit it, errors that f32 has; Unimplemented.
     """
-    engine, allowed = engine_or_default(engine), precision_of(precision, keep_f32, io)
+    engine, allowed = engine_asking(engine, deterministic), precision_of(precision, keep_f32, io)
     limit = limit_of(max_error, feeds)
     key = None if state is not None or limit is not None else key_of(path, shapes, constants, engine, fallback, allowed)
     given = partial(network_in, path, shapes, constants, engine=engine, fallback=fallback)

@@ -22,7 +22,8 @@ class MoveTuning:
     far_bytes_per_cycle: float = 15.0  # from memory, besides
     far_run_cycles: float = 5.0
     wide_cost: float = 1.0  # of a move with zmm registers, in those with ymm: what Intel says of ports; not measured
-    wide_shuffle_cost: float = 1.0  # the same where a shuffle's units are built, and dst stays in the caches
+    wide_shuffle_cost: float = 1.0  # the same where a shuffle's units are built
+    blocked_permute_cost: float = 1.0  # of permuted vectors where channels lie in blocks, in those where they are dense
     permute_cost: float = 4.0  # of VPERMD with ymm registers, in other vector instructions
     record_bytes: int = 16 << 10  # of dst, and as much of src: both stay in L1, and threads get equal shares
     row_bytes: int = 8 << 10  # of a row that is copied or converted in a piece

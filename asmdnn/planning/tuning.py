@@ -56,7 +56,7 @@ class ConvolutionTuning:
     cut_step_cycles: float = 1.0  # that a pixel's step takes longer if not all of its bytes exist,
     padded_pixel_cycles: float = 5.0  # and of a copy of a pixel of src, with all of them
     src_ahead_bytes: int = 16 << 20  # a larger src of a 1x1 one is prefetched a tile ahead: 1.05 to 1.08x faster
-    strided_ahead_bytes: int = 1 << 40  # and of a 1x1 one with strides a row ahead: measured on Emerald Rapids alone
+    strided_ahead_bytes: int = 1 << 40  # and of a 1x1 one with strides a row ahead
     worth_a_kernel: float = 0.98  # taller strips make more kernels, so they must save 2%
     written_out: int = 1 << 15  # records that are all written out
     round_records: int = 1 << 13  # of more, those of a round
@@ -74,6 +74,8 @@ class WinogradTuning:
     source4_cycles: int = 140  # for 4x4
     products2_cycles: int = 18  # of the products of a tile
     products4_cycles: int = 62
+    widen2_cycles: int = 5  # more for a tile of the source in bf16 or f16, which is converted; for 2x2 results
+    widen4_cycles: int = 70  # for 4x4
     weights2_cycles: int = 30  # of a pair of channels, for 32 bytes of output channels
     weights4_cycles: int = 70
     weights_vectors: int = 64  # of a call that transforms weights: 9 of them are read, up to 36 written for each
@@ -105,6 +107,10 @@ class WinogradTuning:
     def source_cycles(self, m: int, lanes: int) -> int:
         """For a vector."""
         return {2: self.source2_cycles, 4: self.source4_cycles}[m] * self.turns(lanes)
+
+    def widen_cycles(self, m: int, lanes: int) -> int:
+        """For a vector."""
+        return {2: self.widen2_cycles, 4: self.widen4_cycles}[m] * self.turns(lanes)
 
     def products_cycles(self, m: int, lanes: int) -> int:
         """For a vector."""
@@ -168,6 +174,7 @@ class ReductionTuning:
     lanes: int = 512  # of the rows of such a chunk
     sum_cycles: int = 4  # of a vector of cumulative sums, each of which waits for the one before
     merged: int = 64  # results that a level of the tree makes one of: longer chains round more
+    narrow_elements: int = 1  # of dense rows so short take ymm registers: a wide reduction has a step more
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +208,7 @@ class RecurrentTuning:
     ahead_bytes: int = 1 << 20  # fewer weights stay in L2, or come from L3 in time
     gradient_elements: int = 512  # of a record of a gradient: a step has few, and threads share them
     gradient_rate: int = 2  # operations on vectors in a cycle
+    latency_sums: int = 8  # independent sums of one row: they hide the latency of a multiply
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +227,7 @@ class PoolingTuning:
     short_rows_share: int = 2  # of L2: so small src and dst are reordered if rows fill half of a vector at most,
     short_rows_channels: int = 64  # and there are so many channels: 64x7x7 1.13x faster, 32x8x8 0.86x
     overlap: int = 3  # times that a column is covered, from which on reducing rows before columns pays
+    narrow_rows: bool = False  # rows of results that fill no whole zmm registers take ymm registers
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,10 +181,14 @@ def test_mistakes_are_one_line_and_status_2(
 
 
 def test_a_file_in_the_way_of_a_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "executor_7__x86_64.h").mkdir()
-    assert main(["dump", "--isa=avx2", f"--output={tmp_path}", PROBLEM]) == 2
-    assert capsys.readouterr().err == f"asmdnn: --output={tmp_path} cannot be written: Is a directory\n"
-    assert not list(tmp_path.glob(".*"))
+    words, free, taken = ["dump", "--isa=avx2", PROBLEM], tmp_path / "free", tmp_path / "taken"
+    assert main([*words, f"--output={free}"]) == 0
+    header = max(free.glob("*.h"))
+    (taken / header.name).mkdir(parents=True)
+    capsys.readouterr()
+    assert main([*words, f"--output={taken}"]) == 2
+    assert capsys.readouterr().err == f"asmdnn: --output={taken} cannot be written: Is a directory\n"
+    assert not list(taken.glob(".*"))
 
 
 def test_kernels_whose_names_match(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

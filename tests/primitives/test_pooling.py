@@ -10,8 +10,9 @@ import pytest
 import asmdnn as dnn
 from asmdnn.bench.values import decoded, encoded, rounded
 from asmdnn.definitions.windows import SlidingWindow, largest, window_means
+from asmdnn.planning.tuning import DEFAULT
 from asmdnn.types import PoolingAlgorithm
-from tests.support.tuning import tuned
+from tests.support.tuning import tuned, with_numbers
 
 ALGS: tuple[PoolingAlgorithm, ...] = ("max", "avg_include_padding", "avg_exclude_padding")
 TAGS = ("abcd", "acdb", "aBcd8b", "aBcd16b", "bacd")
@@ -291,6 +292,33 @@ def test_streaming_and_threads_give_the_same_bits(isa: str) -> None:
             ]
             assert np.array_equal(results[0], results[1])
             assert np.array_equal(results[0], results[2])
+
+
+@pytest.mark.parametrize(
+    ("size", "narrow", "level"), [(17, True, "avx2"), (16, True, "avx512_core"), (17, False, "avx512_core")]
+)
+def test_rows_that_fill_no_zmm_registers(size: int, narrow: bool, level: str) -> None:
+    """A class may want ymm registers for them; what they compute is the same."""
+    problem = ((1, 16, size, size), (3, 3), (1, 1), (0, 0), (1, 1), (1, 1))
+    tuning = with_numbers(DEFAULT, "pooling", narrow_rows=narrow)
+    desc = described("max", problem, "abcd")
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1, tuning=tuning))
+    pd.plan.check()
+    assert pd.implementation == "rows:avx512_core"
+    assert {spec.isa for spec in pd.plan.specs} == {level}  # type: ignore[attr-defined]
+    if level == "avx2":
+        x = numbers(*problem[0])
+        memories = {"src": dnn.Memory.from_array(x), "dst": dnn.Memory(pd.dst_desc)}
+        dnn.Primitive(pd).execute(**memories)
+        np.testing.assert_array_equal(memories["dst"].numpy(), expected("max", x, problem))
+
+
+def test_rows_past_the_caches_are_wide() -> None:
+    """Only planned."""
+    problem = ((32, 64, 60, 60), (3, 3), (1, 1), (0, 0), (1, 1), (1, 1))
+    engine = dnn.Engine(isa="avx512_core", threads=1, machine="zen4")
+    pd = dnn.primitive_desc(described("max", problem, "abcd"), engine=engine)
+    assert {spec.isa for spec in pd.plan.specs} == {"avx512_core"}  # type: ignore[attr-defined]
 
 
 def test_large_tensors_are_streamed() -> None:

@@ -62,6 +62,26 @@ def test_trees(isa: str, dims_axes: Any) -> None:
     np.testing.assert_allclose(found, np.log(np.exp(100.0 * x.astype(np.float64)).sum(axes, keepdims=True)), 1e-6)
 
 
+@pytest.mark.parametrize(
+    ("alg", "elements", "levels"),
+    [
+        ("sum", 64, {"avx2"}),
+        ("sum", 65, {"avx512_core"}),
+        ("norm_lp_sum", 64, {"avx512_core"}),
+        ("logsumexp", 64, {"avx2", "avx512_core"}),
+    ],
+)
+def test_short_rows_take_ymm_registers(alg: str, elements: int, levels: set[str]) -> None:
+    """Where nothing is computed before, as beside the maxima of a logsumexp."""
+    engine = dnn.Engine(isa="avx512_core", threads=1, machine="zen4")
+    pd = dnn.primitive_desc(described(alg, (40, elements), (1,), "ab", p=3.0), engine=engine)
+    pd.plan.check()
+    assert pd.implementation == "rows:avx512_core"
+    assert {spec.isa for spec in pd.plan.specs} == levels  # type: ignore[attr-defined]
+    lanes = dnn.primitive_desc(described(alg, (elements, 40), (0,), "ab", p=3.0), engine=engine)
+    assert {spec.isa for spec in lanes.plan.specs} == {"avx512_core"}  # type: ignore[attr-defined]
+
+
 def test_post_ops(isa: str) -> None:
     x, old, factor = numbers(3, 8, 5), numbers(3, 1, 5, seed=1), numbers(3, 1, 5, seed=2)
     dst, other = dnn.Memory.from_array(old.copy()), dnn.Memory.from_array(factor)

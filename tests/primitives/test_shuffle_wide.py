@@ -137,3 +137,27 @@ def test_what_wide_units_cost_in_the_caches(images: int, cost: float, level: str
     pd = dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, 8), engine=engine)
     assert {spec.isa for spec in pd.plan.specs} == {level}  # type: ignore[attr-defined]
     pd.plan.check()
+
+
+@pytest.mark.parametrize(
+    ("tag", "cost", "kind"), [("acdb", 9.0, PermuteSpec), ("aBcd16b", 1.0, PermuteSpec), ("aBcd16b", 1.4, ShuffleSpec)]
+)
+def test_what_permuted_blocks_cost_in_the_caches(tag: str, cost: float, kind: type) -> None:
+    """Three groups of 80 channels; the cost of blocks is none of dense channels."""
+    tuning = replace(DEFAULT, moves=MoveTuning(wide_shuffle_cost=1.9, blocked_permute_cost=cost))
+    desc = dnn.MemoryDesc((1, 240, 28, 28), dnn.f32, tag)
+    engine = dnn.Engine(isa="avx512_core", threads=1, tuning=tuning)
+    pd = dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, 3), engine=engine)
+    assert {type(spec) for spec in pd.plan.specs} == {kind}
+    pd.plan.check()
+
+
+@pytest.mark.parametrize(("images", "streams"), [(1, False), (16, True)])
+@pytest.mark.parametrize(("isa", "machine"), [("avx2", "zen3"), ("avx512_core", "zen4")])
+def test_what_fills_lines_goes_first_past_the_caches(isa: str, machine: str, images: int, streams: bool) -> None:
+    """Eight groups by units write quarters of eight lines, by vectors whole ones."""
+    desc = dnn.MemoryDesc((images, 240, 28, 28), dnn.f32, "acdb")
+    pd = dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, 8), engine=dnn.Engine(isa=isa, threads=1, machine=machine))
+    (spec,) = pd.plan.specs
+    assert (type(spec), spec.streaming) == (PermuteSpec if streams else ShuffleSpec, streams)  # type: ignore[attr-defined]
+    pd.plan.check()

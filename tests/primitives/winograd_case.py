@@ -6,9 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 import asmdnn as dnn
+from asmdnn.bench.typed import narrowed
+from asmdnn.bench.values import decoded, encoded, poison, rounded
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut
-from asmdnn.primitives.convolution.winograd.plan import prepared, with_cut
+from asmdnn.primitives.convolution.winograd.plan import level_of, prepared, with_cut
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from tests.generators.references.winograd import matrices
 from tests.support.plans import emulate_plan
@@ -16,12 +18,13 @@ from tests.support.plans import emulate_plan
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 UNIT_ROUNDOFF = 2.0**-24
+BF16_ROUNDINGS = 2 << 15  # of f32 that a tile and weights, rounded to bf16, count as
 ROUNDINGS = 30  # of a term in the transforms of source, weights and products, for both axes
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """padding: top, left, bottom, right.  tags: of src and dst."""
+    """padding: top, left, bottom, right.  tags: of src and dst.  types: of src, weights and dst."""
 
     mb: int
     ic: int
@@ -31,6 +34,7 @@ class Case:
     tags: tuple[str, str] = ("any", "any")
     bias: bool = True
     groups: int = 1
+    types: tuple[dnn.DataType, dnn.DataType, dnn.DataType] = (dnn.f32, dnn.f32, dnn.f32)
 
     @property
     def src_dims(self) -> tuple[int, ...]:
@@ -48,10 +52,10 @@ class Case:
 
     def desc(self, algorithm: str = "winograd", weights: dnn.MemoryDesc | None = None) -> dnn.ConvolutionForward:
         return dnn.ConvolutionForward(
-            src=dnn.MemoryDesc(self.src_dims, dnn.f32, self.tags[0]),
-            weights=weights or dnn.MemoryDesc(self.weights_dims, dnn.f32, "any"),
+            src=dnn.MemoryDesc(self.src_dims, self.types[0], self.tags[0]),
+            weights=weights or dnn.MemoryDesc(self.weights_dims, self.types[1], "any"),
             bias=dnn.MemoryDesc((self.oc,), dnn.f32, "a") if self.bias else None,
-            dst=dnn.MemoryDesc(self.dst_dims, dnn.f32, self.tags[1]),
+            dst=dnn.MemoryDesc(self.dst_dims, self.types[2], self.tags[1]),
             padding_l=self.padding[:2],
             padding_r=self.padding[2:],
             algorithm=dnn.Algorithm(f"convolution_{algorithm}"),
@@ -60,7 +64,9 @@ class Case:
     def arrays(self) -> dict[str, Floats]:
         random = np.random.default_rng(11)
         dims = {"src": self.src_dims, "weights": self.weights_dims, "bias": (self.oc,), "dst": self.dst_dims}
-        return {name: random.standard_normal(shape).astype(np.float32) for name, shape in dims.items()}
+        types = dict(zip(("src", "weights", "dst"), self.types, strict=True))
+        numbers = {name: random.standard_normal(shape).astype(np.float32) for name, shape in dims.items()}
+        return {name: np.float32(rounded(array, types.get(name, dnn.f32))) for name, array in numbers.items()}
 
     def of_groups(self, arrays: dict[str, Floats]) -> tuple[Doubles, Doubles]:
         """src [mb, groups, ic / groups, rows, cols] and weights [groups, oc / groups, ic / groups, 3, 3]."""
@@ -77,8 +83,8 @@ class Case:
         total: Doubles = np.einsum("ngcyxij,gocij->ngoyx", windows, weights, optimize=True).reshape(self.dst_dims)
         return total + arrays["bias"].astype(np.float64)[:, None, None] * self.bias
 
-    def tolerance(self, arrays: dict[str, Floats], m: int) -> Doubles:
-        """gamma(C + ROUNDINGS) times the size of all that is added to a result, tile by tile (Higham, section 3.1)."""
+    def tolerance(self, arrays: dict[str, Floats], m: int, roundings: int = ROUNDINGS) -> Doubles:
+        """gamma(C + roundings) times the size of all that is added to a result, tile by tile (Higham, section 3.1)."""
         of = [np.abs(matrix) for matrix in matrices(m)]
         rows, cols = (-(-n // m) * m for n in self.dst_dims[2:])
         behind = [rows + 2, cols + 2]
@@ -94,7 +100,7 @@ class Case:
         size = np.einsum("ia,ngoyxab,jb->ngoyixj", of[0], products, of[0], optimize=True)
         size = size.reshape(self.mb, self.oc, rows, cols)[:, :, : self.dst_dims[2], : self.dst_dims[3]]
         size = size + np.abs(arrays["bias"])[:, None, None]
-        terms = self.ic // self.groups + ROUNDINGS
+        terms = self.ic // self.groups + roundings
         bound: Doubles = size * (terms * UNIT_ROUNDOFF / (1 - terms * UNIT_ROUNDOFF))
         return bound
 
@@ -102,6 +108,7 @@ class Case:
 def planned(case: Case, isa: str, cut: WinogradCut, attr: dnn.Attr | None = None, threads: int = 1) -> PrimitiveDesc:
     """The plan of a case with that cut, proven."""
     desc, attr, engine = case.desc(), attr or dnn.Attr(), dnn.Engine(isa=isa, threads=threads, machine="zen3")
+    assert level_of(desc, engine).isa == isa
     resolved, geometry = prepared(desc, engine)
     pd = PrimitiveDesc(desc, attr, engine, with_cut(resolved, attr, engine, geometry, cut))
     pd.plan.check()
@@ -114,9 +121,16 @@ def panels_of(case: Case, isa: str, vectors: int) -> int:
 
 
 def memories_of(pd: PrimitiveDesc, arrays: dict[str, Floats]) -> dict[str, dnn.Memory]:
-    """dst holds NaN, so that what is not written shows."""
-    held = {**arrays, "dst": np.full_like(arrays["dst"], np.nan)}
-    return {name: dnn.Memory.from_numpy(held[name], desc) for name, desc in pd.plan.tensors.items()}
+    """dst holds what no result is, so that what is not written shows."""
+    of = pd.plan.tensors
+    held = {name: encoded(arrays[name], desc.dtype) for name, desc in of.items() if name != "dst"}
+    held["dst"] = poison(of["dst"].dims, of["dst"].dtype)
+    return {name: dnn.Memory.from_numpy(held[name], desc) for name, desc in of.items()}
+
+
+def is_rounded(pd: PrimitiveDesc) -> bool:
+    """Whether transformed tiles and weights are bf16."""
+    return pd.plan.tensors["weights"].dtype == dnn.bf16
 
 
 def name_of(value: object) -> str:
@@ -131,6 +145,8 @@ def check(pd: dnn.PrimitiveDesc, case: Case, m: int, emulated: bool = False) -> 
         emulate_plan(pd.plan, memories)
     else:
         dnn.Primitive(pd).execute(**memories)
-    error = np.abs(memories["dst"].numpy() - case.sums(arrays))
-    assert (error <= case.tolerance(arrays, m)).all()
+    of_tiles = BF16_ROUNDINGS if is_rounded(pd) else 0
+    wanted, tolerance = narrowed(case.sums(arrays), case.tolerance(arrays, m, ROUNDINGS + of_tiles), case.types[2])
+    error = np.abs(decoded(memories["dst"].numpy(), case.types[2]) - wanted)
+    assert (error <= tolerance).all()
     assert memories["dst"].padding_is_zero()

@@ -1,14 +1,16 @@
 """`python -m tools.measured run NAME --title=TEXT [--note=TEXT] [--threads=1,2] [--ms=100]`, then `... pages`.
 
-The first times all problem sets of sets.py beside oneDNN and writes docs/measurements/NAME.json; the second writes
-docs/measured-NAME.md for every record.
+The first times all problem sets of sets.py beside oneDNN and writes docs/measurements/NAME.json, a set at a time: run
+again, it goes on where it stopped, and with `--minutes` it stops by itself.  The second writes docs/measured-NAME.md
+for every record.
 """
 
 import argparse
+import math
 from collections.abc import Sequence
 
 from tools.measured.page import page
-from tools.measured.record import FOLDER, MeasuredCpu, measure
+from tools.measured.record import FOLDER, MeasuredCpu, measure, started
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -21,11 +23,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     run.add_argument("--note", default="")
     run.add_argument("--threads", default="1", type=lambda text: tuple(map(int, text.split(","))))
     run.add_argument("--ms", default=100, type=int)
+    run.add_argument("--minutes", default=math.inf, type=float, help="begin no set after so long")
     commands.add_parser("pages")
     words = parser.parse_args(arguments)
     if words.command == "run":
         FOLDER.mkdir(exist_ok=True)
-        measure(words.title, words.note, words.threads, words.ms).write(FOLDER / f"{words.name}.json")
+        known = started(words.title, words.note, words.ms)
+        measure(known, words.threads, FOLDER / f"{words.name}.json", words.minutes)
     else:
         for path in sorted(FOLDER.glob("*.json")):
             target = FOLDER.parent / f"measured-{path.stem}.md"

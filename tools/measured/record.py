@@ -3,8 +3,8 @@
 import json
 import subprocess
 import sys
-import tempfile
-from dataclasses import asdict, dataclass
+import time
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from statistics import geometric_mean
@@ -16,6 +16,7 @@ from tools.measured.sets import SETS, ProblemSet
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 FOLDER: Final = ROOT / "docs" / "measurements"
+RESULTS: Final = ROOT / "build" / "measured"  # what the last run found for each problem
 BEHIND: Final = 0.95  # of the peer's speed: problems below it are named
 
 
@@ -75,25 +76,49 @@ class MeasuredCpu:
         path.write_text(f'{head},\n  "rows": [\n{rows}\n  ]\n}}\n')
 
 
-def measure(title: str, note: str, threads: tuple[int, ...], ms: int) -> MeasuredCpu:
-    """Time all sets on this machine, some 10 minutes for each number of threads at 100 ms; a line for each."""
+def started(title: str, note: str, ms: int) -> MeasuredCpu:
+    """A record of this machine and this commit without rows."""
     engine = dnn.Engine()
-    rows = [_row(found, count, ms) for count in threads for found in SETS]
     git = ["git", "-C", str(ROOT), "rev-parse", "--short=8", "HEAD"]
     commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
     today = datetime.now(timezone.utc).date().isoformat()
-    peer = f"oneDNN {load().version}"
-    return MeasuredCpu(title, engine.machine, engine.isa, today, commit, peer, ms, note, tuple(rows))
+    return MeasuredCpu(title, engine.machine, engine.isa, today, commit, f"oneDNN {load().version}", ms, note, ())
+
+
+def measure(cpu: MeasuredCpu, threads: tuple[int, ...], path: Path, minutes: float) -> None:
+    """Time all sets on this machine, some 10 minutes for each number of threads at 100 ms; a line for each.
+
+    The record is written after each set.  Rows of the same commit that path has already are kept.
+    """
+    begun = time.monotonic()
+    rows = _kept(cpu, path)
+    for count in threads:
+        for found in SETS:
+            if any((row.title, row.threads) == (found.title, count) for row in rows):
+                continue
+            if time.monotonic() - begun > 60 * minutes:
+                print(f"stopped after {minutes} minutes; the same command goes on")
+                return
+            rows.append(_row(found, count, cpu.ms))
+            replace(cpu, rows=tuple(rows)).write(path)
+
+
+def _kept(cpu: MeasuredCpu, path: Path) -> list[Row]:
+    if not path.exists():
+        return []
+    old = MeasuredCpu.read(path)
+    return list(old.rows) if (old.commit, old.ms) == (cpu.commit, cpu.ms) else []
 
 
 def _row(found: ProblemSet, threads: int, ms: int) -> Row:
-    with tempfile.TemporaryDirectory() as folder:
-        results = Path(folder) / "results.json"
-        driver, *words = found.words.split()
-        how = ["--mode=P", "--peer=onednn", f"--threads={threads}", f"--max-ms-per-prb={ms}"]
-        command = [sys.executable, "-m", "asmdnn", "bench", driver, *how, *words, f"--json={results}"]
-        subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
-        lines = [json.loads(line) for line in results.read_text().splitlines()]
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    results = RESULTS / f"{found.title} {threads}.json".replace(" ", "_")
+    results.unlink(missing_ok=True)
+    driver, *words = found.words.split()
+    how = ["--mode=P", "--peer=onednn", f"--threads={threads}", f"--max-ms-per-prb={ms}"]
+    command = [sys.executable, "-m", "asmdnn", "bench", driver, *how, *words, f"--json={results}"]
+    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
     row = summed(found, threads, [line for line in lines if line["speedup"]])
     print(f"{row.title}, threads {threads}: {row.mean:.2f} ({row.least:.2f}) of {row.problems}", flush=True)
     return row

@@ -144,24 +144,25 @@ class LayerNormCode(Rows):
     """A row at a time, or two short ones: their sums, then their results."""
 
     def __init__(self, spec: LayerNormSpec, v: Vector) -> None:
-        is_short = spec.elements <= SHORT * v.lanes
-        together = min(spec.rows, 2 if is_short else 1)
+        pair = 2 if spec.elements <= SHORT * v.lanes else 1
+        together = min(spec.rows, pair)
         super().__init__(v, spec.rows, together, (spec.src_row_bytes, spec.dst_row_bytes), spec.steps)
         self.spec, self.walk, self.streams = spec, Walk(v, spec.elements, min(map(size_of, spec.types))), False
         self.src_kind, self.dst_kind = spec.types
+        self.at_once = max(1, AT_ONCE // pair)  # also of a row without a partner, whose sums have the same order
         self.means, self.factors = ([v.asm.stack(4) for _ in range(together)] for _ in range(2))
 
     def some(self, rows: int) -> None:
-        asm, at_once = self.v.asm, max(1, AT_ONCE // rows)
+        asm = self.v.asm
         if self.spec.statistics and self.spec.statistics.given:
             asm.role("statistics")
             for r in range(rows):
                 self.read_statistics(r)
         else:
             asm.role("sums")
-            self.compute_statistics(rows, at_once)
+            self.compute_statistics(rows)
         asm.role("results")
-        self.walk.each(at_once, "results", lambda vectors: self.results(vectors, rows))
+        self.walk.each(max(1, AT_ONCE // rows), "results", lambda vectors: self.results(vectors, rows))
 
     def read_statistics(self, row: int) -> None:
         """What is given, of one row, to the stack."""
@@ -174,8 +175,8 @@ class LayerNormCode(Rows):
         self.keep_factor(x, row)
         v.registers.free(x)
 
-    def compute_statistics(self, rows: int, at_once: int) -> None:
-        v, spec = self.v, self.spec
+    def compute_statistics(self, rows: int) -> None:
+        v, spec, at_once = self.v, self.spec, self.at_once
         shifts = v.registers.take("k", rows) if spec.centred else []
         sums = v.registers.take("sum d", rows, at_once) if spec.centred else []
         squares = v.registers.take("sum d^2", rows, at_once)

@@ -5,9 +5,20 @@ from struct import pack, unpack
 
 from asmdnn.generators.winograd.forms import ResultGroup, Terms
 from asmdnn.isa.assembler import Pointer, Register
+from asmdnn.isa.element import Element
 from asmdnn.isa.vector import Lanes, Vector
 
 Value = Register | Pointer | None  # None is zero
+
+
+class WidenedLanes(Lanes):
+    """Loads of elements of another type, all of a vector's or a tail's, as f32."""
+
+    def __init__(self, element: Element, v: Vector, part: Lanes) -> None:
+        self.element, self.v, self.part = element, v, part
+
+    def load(self, dst: Register, src: Pointer) -> None:
+        self.element.load(self.v, dst, src, self.part)
 
 
 class Linear:

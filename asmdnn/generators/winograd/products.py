@@ -6,8 +6,8 @@
 |---|---|---|
 | bias     | f32[channels] | if `bias`; nothing past them is read |
 | products | f32[n^2, vectors of channels] | frequencies frequency_bytes apart; whole vectors are read |
-| dst      | f32[rows, cols, channels] | pixel (y, x) at y * row_bytes + x * pixel_bytes, vectors vector_bytes apart |
-| 7, 8 ..  | f32[...] | operands of post-ops; pixel (y, x) is row y * row_pixels + x of an Operand |
+| dst      | dst_type[rows, cols, channels] | pixel (y, x) at y * row_bytes + x * pixel_bytes, vectors at vector_bytes |
+| 7, 8 ..  | operand_types[...] | operands of post-ops; pixel (y, x) is row y * row_pixels + x of an Operand |
 
 Only `rows` x `cols` of the m x m results exist in dst.  With whole_vectors dst has room for all lanes, and zeros are
 written behind the channels; else nothing is.
@@ -18,17 +18,17 @@ from dataclasses import dataclass
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.epilogue import TileEpilogue
+from asmdnn.generators.dot.epilogue import EndingTypes, TileEpilogue
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
-from asmdnn.generators.winograd.arguments import ARGUMENTS, BIAS, DST, PRODUCTS
+from asmdnn.generators.winograd.arguments import ARGUMENTS, BIAS, DST, PRODUCTS, types_word
 from asmdnn.generators.winograd.forms import FORMS, ResultGroup, Transforms
 from asmdnn.generators.winograd.linear import Linear
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
-from asmdnn.types import f32
+from asmdnn.types import DataType, f32
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,8 @@ class ProductsTransformSpec:
     frequency_bytes: int
     bias: bool
     post_ops: tuple[PostOp, ...] = ()
+    dst_type: DataType = f32
+    operand_types: tuple[DataType, ...] = ()  # of what post-ops read, argument by argument; () if all are f32
 
     @property
     def form(self) -> Transforms:
@@ -57,11 +59,15 @@ class ProductsTransformSpec:
     def name(self) -> str:
         words = [f"{self.rows}x{self.cols}x{self.channels}", *["bias"] * self.bias, *words_of(self.post_ops)]
         text = "_".join([*words, checksum(self)])
-        return f"winograd_products_f32_f{self.m}_{text}__{self.isa}"
+        return f"winograd_products_{types_word(f32, self.dst_type)}_f{self.m}_{text}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
         return (*ARGUMENTS, *names_of_operands(self.post_ops))
+
+    @property
+    def types(self) -> EndingTypes:
+        return EndingTypes(self.dst_type, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
 
     @property
     def pixels(self) -> list[tuple[int, int]]:
@@ -75,7 +81,7 @@ class ProductsTransformSpec:
         reads += [Range(BIAS, 0, f32.size_bytes * self.channels)] * self.bias
         dst = []
         for j in range(vectors):
-            size = f32.size_bytes * (lanes if self.whole_vectors else min(lanes, self.channels - j * lanes))
+            size = self.dst_type.size_bytes * (lanes if self.whole_vectors else min(lanes, self.channels - j * lanes))
             begins = (y * self.row_bytes + x * self.pixel_bytes + j * self.vector_bytes for y, x in self.pixels)
             dst += [Range(DST, begin, begin + size) for begin in begins]
         operands = operands_read(self.post_ops)
@@ -87,7 +93,7 @@ class ProductsTransformSpec:
         """What post-ops read of a tensor."""
         found: dict[Range, None] = {}
         for j in range(vectors):
-            size = f32.size_bytes * (1 if operand.element else min(lanes, self.channels - j * lanes))
+            size = self.types.of(operand).size_bytes * (1 if operand.element else min(lanes, self.channels - j * lanes))
             for y, x in self.pixels:
                 begin = (y * self.row_pixels + x) * operand.row_bytes + j * operand.vector_bytes
                 found[Range(operand.argument, begin, begin + size)] = None
@@ -128,7 +134,7 @@ class ProductsCode:
         for argument in (PRODUCTS, DST, *[BIAS] * spec.bias):
             self.pointers[argument] = asm.gp.take(ARGUMENTS[argument])
             asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
-        self.ending = TileEpilogue(v, spec.post_ops)
+        self.ending = TileEpilogue(v, spec.post_ops, types=spec.types)
 
     def next_vector(self) -> None:
         """Move the pointers on."""

@@ -5,18 +5,22 @@
 | argument | dtype[shape] | what it is |
 |---|---|---|
 | weights     | f32[3, 3, elements] | taps tap_bytes apart, elements dense |
-| transformed | f32[n^2, elements]  | frequencies frequency_bytes apart, elements dense |
+| transformed | dtype[n^2, elements] | frequencies frequency_bytes apart, elements dense |
 """
 
 from dataclasses import dataclass
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.winograd.arguments import types_word
 from asmdnn.generators.winograd.forms import FORMS, Transforms
 from asmdnn.generators.winograd.linear import Linear, take_constants
 from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.element import SPARE
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Vector
-from asmdnn.isa.vectors import vector_bytes, vector_of
+from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
+from asmdnn.types import DataType, f32
 
 WEIGHTS, TRANSFORMED = range(2)
 TAPS = 3  # along an axis
@@ -31,6 +35,7 @@ class WeightsTransformSpec:
     vectors: int
     tap_bytes: int
     frequency_bytes: int
+    dtype: DataType = f32
 
     @property
     def form(self) -> Transforms:
@@ -39,19 +44,19 @@ class WeightsTransformSpec:
     @property
     def name(self) -> str:
         words = f"{self.vectors}_{checksum(self)}"
-        return f"winograd_weights_f32_f{self.m}_{words}__{self.isa}"
+        return f"winograd_weights_{types_word(f32, self.dtype)}_f{self.m}_{words}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
         return ("weights", "transformed")
 
     def footprint(self) -> Footprint:
-        size = vector_bytes(self.isa) * self.vectors
+        size, stored = vector_bytes(self.isa) * self.vectors, self.dtype.size_bytes * lanes_of(self.isa) * self.vectors
         reads = (t * self.tap_bytes for t in range(TAPS**2))
         writes = (f * self.frequency_bytes for f in range(self.form.frequencies))
         return Footprint(
             tuple(Range(WEIGHTS, at, at + size) for at in reads),
-            tuple(Range(TRANSFORMED, at, at + size) for at in writes),
+            tuple(Range(TRANSFORMED, at, at + stored) for at in writes),
         )
 
     def generate(self, asm: Assembler) -> None:
@@ -64,13 +69,15 @@ class WeightsTransformSpec:
         with asm.loop(left, "vectors"):
             transform(self, v, weights, transformed)
             asm.ADD(weights, v.bytes)
-            asm.ADD(transformed, v.bytes)
+            asm.ADD(transformed, self.dtype.size_bytes * v.lanes)
         asm.ret()
 
 
 def transform(spec: WeightsTransformSpec, v: Vector, weights: Register, transformed: Register) -> None:
     """One vector, group by group of rows: first down the columns, then along the rows."""
     spare, results = v.registers.take("spare"), v.registers.take("G g G^T", 2)
+    element = element_of(spec.dtype)
+    of_rounding = v.registers.take("rounding", SPARE) if element.rounds_by_steps else []
     for group in spec.form.weights:
         rows = v.registers.take("G g", len(group.results), TAPS)
         constants = take_constants(v, group)
@@ -83,6 +90,7 @@ def transform(spec: WeightsTransformSpec, v: Vector, weights: Register, transfor
                 along.group(across, row, results, spare)
                 for j, result in zip(across.results, results, strict=False):
                     frequency = i * spec.form.size + j
-                    v.store(mem(transformed, frequency * spec.frequency_bytes, size=v.bytes), result)
+                    at = mem(transformed, frequency * spec.frequency_bytes, size=v.bytes)
+                    element.store(v, at, result, v, of_rounding)
         v.registers.free(*constants.values(), *(x for row in rows for x in row))
-    v.registers.free(spare, *results)
+    v.registers.free(spare, *results, *of_rounding)

@@ -3,6 +3,7 @@
 from asmdnn.primitives.attention import schedule
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.words import number_word
+from asmdnn.primitives.core.any_batch import by_rows
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
 
 
@@ -11,4 +12,4 @@ def words(desc: AttentionForward) -> Words:
     return Words("sdpa", auxiliary, f"{dims_word(desc.query)}:{dims_word(desc.key)}:{dims_word(desc.value)}")
 
 
-KINDS = (Kind(AttentionForward, (schedule.plan,), words),)
+KINDS = (Kind(AttentionForward, (schedule.plan,), words, any_batch=by_rows),)

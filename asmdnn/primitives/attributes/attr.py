@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.exact import exact
@@ -269,10 +269,12 @@ class Attr:
     @property
     def strict(self) -> "Attr":
         """The same without permission to round."""
-        if self.fpmath_mode == "strict":
-            return self
+        return self if self.fpmath_mode == "strict" else self.changed(fpmath_mode="strict")
+
+    def changed(self, **fields: Any) -> "Attr":
+        """The same with other values of some fields, as `__init__` takes them.  Raises InvalidArguments."""
         masks = {name: dict(getattr(self, name)) for name in ("scales", "zero_points", "groups")}
-        return replace(self, fpmath_mode="strict", **masks)  # type: ignore[arg-type]  # as __init__
+        return replace(self, **{**masks, **fields})
 
     @property
     def quantizes(self) -> bool:

@@ -4,19 +4,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from asmdnn.generators.dot.conv_shape import blocks_of
-from asmdnn.generators.winograd.forms import FORMS
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.convolution import direct
+from asmdnn.primitives.convolution import direct, multiplied
 from asmdnn.primitives.convolution.description import ConvolutionForward, Desc
 from asmdnn.primitives.convolution.pairs.pair import is_pair
 from asmdnn.primitives.convolution.pairs.plan import every_height
 from asmdnn.primitives.convolution.winograd import cut as cuts
-from asmdnn.primitives.convolution.winograd.choice import usable
-from asmdnn.primitives.convolution.winograd.plan import prepared, with_cut
+from asmdnn.primitives.convolution.winograd.choice import forms_of, usable
+from asmdnn.primitives.convolution.winograd.plan import level_of, prepared, with_cut
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.types import Algorithm
 
@@ -26,9 +25,8 @@ Candidate = tuple[str, Plan]  # what is special about it
 def candidates(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Candidate]:
     """Direct convolution by panels of every width, if their format is open; every cut of Winograd's, if that may be; of
     a pair every height of strips."""
-    engine = replace(engine, isa=dot_level(F32, engine.isa))
     if is_pair(attr):
-        yield from every_height(desc, attr, engine)
+        yield from every_height(desc, attr, replace(engine, isa=dot_level(F32, engine.isa)))
         return
     if desc.algorithm != Algorithm.convolution_winograd:
         yield from of_direct(desc, attr, engine, direct.planned)
@@ -40,8 +38,12 @@ def of_direct(
     desc: Desc, attr: Attr, engine: Engine, planned: Callable[[Desc, Attr, Engine], Plan]
 ) -> Iterator[Candidate]:
     """What `planned` makes of weights in panels of every width, if their format is open."""
-    for vectors in blocks_of(F32, engine.isa) if desc.weights.is_any else ():
-        panel = vectors * lanes_of(engine.isa)
+    try:
+        isa = multiplied.level_of(multiplied.types_of(desc), engine).isa
+    except Refused:
+        return
+    for vectors in blocks_of(multiplied.types_of(desc), isa) if desc.weights.is_any else ():
+        panel = vectors * lanes_of(isa)
         weights = direct.panels_desc(desc, panel)
         try:
             yield f"panels of {panel}", planned(desc.with_formats({"weights": weights}), attr, engine)
@@ -50,12 +52,13 @@ def of_direct(
 
 
 def of_winograd(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Candidate]:
+    engine = level_of(desc, engine)
     try:
         resolved, geometry = prepared(desc, engine)
     except Refused:
         return
     widths = usable(cuts.rows_of(engine.isa), -(-geometry.oc // lanes_of(engine.isa)))
-    for cut in cuts.candidates(geometry, engine.isa, (*FORMS,), widths):
+    for cut in cuts.candidates(geometry, engine.isa, forms_of(geometry, engine), widths):
         try:
             yield str(cut), with_cut(resolved, attr, engine, geometry, cut)
         except Refused:

@@ -71,7 +71,7 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], we
     src, dst = image_layout(resolved.src), image_layout(resolved.dst)
     if src is None or dst is None:
         raise Refused("src and dst must be plain, or blocked once and by channels")
-    check_tensors(resolved, src, dst, engine)
+    check_tensors(resolved, src, dst, types, engine)
     check_steps(resolved, src, types)
     check_groups(resolved, lanes)
     geometries = parts(resolved, src, dst)
@@ -142,8 +142,8 @@ def resolve_activations(desc: Desc, lanes: int) -> Desc:
     )
 
 
-def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, engine: Engine) -> None:
-    """Raise Refused unless a tile kernel can address these tensors."""
+def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, types: Types, engine: Engine) -> None:
+    """Raise Refused unless kernels that multiply `types` can address these tensors."""
     isa, planar = engine.isa, engine.tuning.convolution.planar_channels
     lanes = lanes_of(isa)
     for name in desc.tensors().keys() & {"dst", "bias"}:
@@ -156,7 +156,7 @@ def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, eng
         raise Refused(f"src {format_of(desc.src)} has its {into} channels apart, more than {planar}")
     if not dst.is_dense and desc.dst.dims[1] > 1:
         raise Refused(f"dst {format_of(desc.dst)} has its channels apart, a vector of channels cannot be stored")
-    if desc.dst.inner_blocks and (dst.block % lanes or dst.block // lanes not in blocks_of(types_of(desc), isa)):
+    if desc.dst.inner_blocks and (dst.block % lanes or dst.block // lanes not in blocks_of(types, isa)):
         raise Refused(
             f"dst {format_of(desc.dst)} has blocks of {dst.block} channels, {isa} stores multiples of {lanes}"
         )

@@ -104,8 +104,8 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc]) ->
         )
         for g in geometries
     ]
-    phases = schedule_rows(tensors, operands, list(zip(geometries, rows, strict=True)), chain, engine)
-    plan = Plan(name, flushing(phases), tensors, {}, {}, ("dst",))
+    phases, constants = schedule_rows(tensors, operands, list(zip(geometries, rows, strict=True)), chain, engine)
+    plan = Plan(name, flushing(phases), tensors, constants, {}, ("dst",))
     return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
 

@@ -1,7 +1,5 @@
 """Convolution, as a kind of primitive."""
 
-from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.convolution import direct, few, few_inputs, grouped, pointwise, pointwise_tiles, reordered
 from asmdnn.primitives.convolution.candidates import candidates
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward
@@ -9,11 +7,9 @@ from asmdnn.primitives.convolution.pairs import plan as pairs
 from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
 from asmdnn.primitives.convolution.winograd import plan as winograd
 from asmdnn.primitives.core.any_batch import of_f32
-from asmdnn.primitives.core.description import every_tensor
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.core.widening import with_widening
 from asmdnn.primitives.reorder.fpmath import with_roundings
-from asmdnn.types import Algorithm
 
 
 def problem_word(desc: ConvolutionDesc) -> str:
@@ -32,15 +28,6 @@ def problem_word(desc: ConvolutionDesc) -> str:
 
 def words(desc: ConvolutionForward) -> Words:
     return Words("convolution", f"alg:{desc.algorithm_name}", problem_word(desc), desc.prop_kind.value)
-
-
-def any_batch(desc: ConvolutionForward, attr: Attr) -> str:
-    """Winograd's form, and whether it is expected to be faster, depend on the number of images."""
-    if desc.algorithm != Algorithm.convolution_direct:
-        return f"{desc.algorithm_name} depends on the number of images, deterministic='batch' takes direct"
-    if any(isinstance(op, Depthwise) for op in attr.post_ops):
-        return "a depthwise post-op has no plans for deterministic='batch': make it a convolution"
-    return of_f32(every_tensor(desc), attr)
 
 
 BETWEEN = (reordered.plan_widened, reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
@@ -62,6 +49,6 @@ KINDS = (
         transformed=("weights",),
         candidates=candidates,
         letters=ConvolutionForward.letters,
-        any_batch=any_batch,
+        any_batch=of_f32,
     ),
 )

@@ -139,7 +139,8 @@ def scaling_weights(parts: Parts[Desc]) -> Planner[Desc]:
             scales = scales_of(desc, attr)
             if desc.groups > 1:
                 raise Refused(f"weights have {desc.groups} groups, whose other kernels are faster")
-            if scales.images * desc.weights.nelems() >= desc.src.nelems():
+            images = desc.src.dims[0] if engine.any_batch else scales.images  # as if each had weights of its own
+            if images * desc.weights.nelems() >= desc.src.nelems():
                 raise Refused("src has no more elements than the weights of all images")
             plan = planned_parts(desc, without_scales(attr), engine, parts, weights_of_images=scales.images > 1)
             return scaled_weights(f"{name}:{dot_level(F32, engine.isa)}", plan, desc, scales, engine)

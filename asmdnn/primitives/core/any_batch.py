@@ -1,41 +1,40 @@
-"""`Attr(deterministic="batch")`: bits of a row or an image that depend on neither its neighbours nor their number.
+"""`deterministic="batch"`: bits of a row or an image that depend on neither its neighbours nor their number.
 
-Every sum is then taken in one order, which is the same for any number of rows.  What splits sums by that number is left
-out by numbers of the tuning that no product reaches; kinds say what else would differ, and refuse it.
+Every sum is then taken in one order, which is the same for any number of rows.  An engine that asks for it has a tuning
+by which no product is split by that number; kinds say what else would differ, and refuse it.
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final
 
-from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.description import Description, every_tensor
+from asmdnn.primitives.core.engine import BATCH, Engine
 from asmdnn.types import f32
 
-BATCH: Final = "batch"
-NEVER: Final = 1 << 60  # elements, rows or cycles, more than a product has
-ONLY: Final = "it is built for matmul, forward inner products and direct forward convolutions"
+
+def refused(desc: object, attr: Attr) -> str:
+    """Of kinds whose results are sums over a batch, or that were not looked at."""
+    return f"{type(desc).__name__} has no plans for deterministic='batch': leave it out"
 
 
-def no_any_batch(desc: object, attr: Attr) -> str:
-    """Of kinds for which nobody has looked."""
-    return f"{type(desc).__name__} has no plans for deterministic='batch': {ONLY}"
+def by_rows(desc: object, attr: Attr) -> str:
+    """Of kinds whose plans compute every row or image in one order, whatever is beside it."""
+    return ""
 
 
-def of_f32(tensors: Iterable[tuple[str, MemoryDesc]], attr: Attr) -> str:
-    """Why a product or convolution of these tensors is refused, "" if it is not."""
-    for name, tensor in tensors:
+def of_f32(desc: Description, attr: Attr) -> str:
+    """Of kinds that multiply: of other types than f32 the number of rows decides how it is done."""
+    for name, tensor in every_tensor(desc):
         if tensor.dtype != f32:
             return f"{name} is {tensor.dtype}, deterministic='batch' takes f32: leave it out for other types"
-    if attr.quantizes:
-        return "scales and zero points have no plans for deterministic='batch': leave one of the two out"
     return ""
 
 
 def engine_for(attr: Attr, engine: Engine) -> Engine:
-    """The engine that planners get: with "batch", no product is summed in rows, lanes or parts of k."""
-    if attr.deterministic != BATCH:
-        return engine
-    products = replace(engine.tuning.products, vector_rows=NEVER, dot_rows=NEVER, split_cycles=NEVER)
-    return replace(engine, tuning=replace(engine.tuning, products=products))
+    """The engine that planners get: one that asks for what the attributes ask for."""
+    return replace(engine, deterministic=BATCH) if attr.deterministic == BATCH and not engine.any_batch else engine
+
+
+def attr_for(attr: Attr, engine: Engine) -> Attr:
+    """The attributes that planners get: they ask for what the engine asks for.  Raises InvalidArguments."""
+    return attr.changed(deterministic=BATCH) if engine.any_batch and attr.deterministic != BATCH else attr

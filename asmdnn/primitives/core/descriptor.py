@@ -13,9 +13,9 @@ from asmdnn.planning.phase import said_of
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
-from asmdnn.primitives.core.any_batch import BATCH
+from asmdnn.primitives.core.any_batch import attr_for
 from asmdnn.primitives.core.description import Description, asked, every_tensor
-from asmdnn.primitives.core.engine import Engine, engine_or_default
+from asmdnn.primitives.core.engine import BATCH, Engine, engine_or_default
 from asmdnn.primitives.core.implementation import Planner, first_plan, plans, try_all
 from asmdnn.primitives.core.registry import kind_of
 from asmdnn.primitives.core.reports import introduce, report_choice, report_refusals
@@ -144,7 +144,7 @@ def primitive_desc(desc: Description, attr: Attr = NO_ATTR, engine: Engine | Non
     Generates and executes nothing; works for ISA levels that this machine lacks.  Raises InvalidArguments for a wrong
     argument, Unimplemented with every implementation's reason if none takes it.
     """
-    planners, engine = check_request(desc, attr, engine)
+    planners, attr, engine = check_request(desc, attr, engine)
     if listening := verbose.listening():
         introduce()
     try:
@@ -170,7 +170,7 @@ def implementations(
     desc: Description, attr: Attr = NO_ATTR, engine: Engine | None = None
 ) -> list[PrimitiveDesc | Refusal]:
     """What every implementation says, best first: a primitive descriptor, or a Refusal with its reason."""
-    planners, engine = check_request(desc, attr, engine)
+    planners, attr, engine = check_request(desc, attr, engine)
     check_formats(desc)
     check_any_batch(desc, attr)
     return [
@@ -179,13 +179,17 @@ def implementations(
     ]
 
 
-def check_request(desc: Description, attr: Attr, engine: Engine | None) -> tuple[tuple[Planner[Any], ...], Engine]:
+def check_request(
+    desc: Description, attr: Attr, engine: Engine | None
+) -> tuple[tuple[Planner[Any], ...], Attr, Engine]:
+    """The planners of a description, and the attributes and the engine that they get.  Raises InvalidArguments."""
     kind = kind_of(desc)
     if not isinstance(attr, Attr):
         raise InvalidArguments(f"attr must be an Attr, not {type(attr).__name__}")
     if attr.groups and "weights" not in kind.packed:
         raise InvalidArguments(f"groups are {dict(attr.groups)}, but only weights of MatMul have scales by groups")
-    return kind.planners, engine_or_default(engine)
+    engine = engine_or_default(engine)
+    return kind.planners, attr_for(attr, engine), engine
 
 
 def check_any_batch(desc: Description, attr: Attr) -> None:

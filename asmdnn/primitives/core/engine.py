@@ -1,7 +1,7 @@
 """Engine: the machine, the ISA level, the threads and the cache that plans are made for; Stream: in-order execution."""
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, cast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.levels import isa_of
@@ -14,6 +14,8 @@ from asmdnn.types import IsaName
 if TYPE_CHECKING:
     from asmdnn.planning.tuning import Tuning
 
+BATCH: Final = "batch"
+NEVER: Final = 1 << 60  # elements, rows or cycles, more than a product has
 _OF_THE_MACHINE = cast("Tuning", object())  # in the place of one that is not given
 
 
@@ -26,6 +28,9 @@ class Engine:
     default the machine's.  machine: a CPU class, such as "sapphire_rapids", whose level, L2 and tuning are the
     defaults; the default is the machine at hand, or that of ASMDNN_MACHINE.  tuning: the numbers that planners choose
     by, all of them; default the machine's, with those that `asmdnn tune --machine` has found on the one at hand.
+    deterministic: True asks for equal bits in every run and for any number of threads, which all plans have.  "batch"
+    asks besides that the bits of a row or image depend on neither its neighbours nor their number, of every primitive
+    and network that is planned for this engine: docs/attributes.md.
     Plans can be made for machines and levels that are not at hand; only execution asks for the real one.
     Raises InvalidArguments for an unknown kind, ISA, machine or count, Unimplemented without AVX2 or an OpenMP runtime.
     """
@@ -36,6 +41,7 @@ class Engine:
     l2_bytes: int = field(default=0, repr=False)
     machine: str = field(default="", repr=False)
     tuning: "Tuning" = field(default=_OF_THE_MACHINE, hash=False, repr=False)
+    deterministic: Literal[False, True, "batch"] = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind != "cpu":
@@ -54,6 +60,26 @@ class Engine:
             object.__setattr__(self, "tuning", own)
         elif not isinstance(self.tuning, type(own)):
             raise InvalidArguments(f"tuning must be that of a machine, a Tuning, not {shown(self.tuning)}")
+        check_deterministic(self.deterministic)
+        if self.any_batch:
+            object.__setattr__(self, "tuning", in_one_order(self.tuning))
+
+    @property
+    def any_batch(self) -> bool:
+        """Whether bits of a row or image are to be those that it has alone."""
+        return self.deterministic == BATCH
+
+
+def check_deterministic(word: object) -> None:
+    """Raise InvalidArguments for anything else than True, False and "batch"."""
+    if not isinstance(word, bool) and not (isinstance(word, str) and word == BATCH):
+        raise InvalidArguments(f"deterministic must be True or False, or 'batch', not {shown(word)}")
+
+
+def in_one_order(tuning: "Tuning") -> "Tuning":
+    """The tuning by which no product is summed in rows, lanes or parts of k: these depend on the number of rows."""
+    products = replace(tuning.products, vector_rows=NEVER, dot_rows=NEVER, split_cycles=NEVER)
+    return replace(tuning, products=products, recurrent=replace(tuning.recurrent, latency_sums=1))
 
 
 EngineKey = tuple[object, ...]
@@ -78,6 +104,13 @@ def engine_or_default(engine: Engine | None) -> Engine:
     if not isinstance(engine, Engine):
         raise InvalidArguments(f"engine must be an Engine, not {type(engine).__name__}")
     return engine
+
+
+def engine_asking(engine: Engine | None, deterministic: Literal[False, True, "batch"]) -> Engine:
+    """`engine`, or the default one, or that which also asks for this.  Raises InvalidArguments."""
+    engine = engine_or_default(engine)
+    check_deterministic(deterministic)
+    return replace(engine, deterministic=deterministic) if deterministic and not engine.any_batch else engine
 
 
 def forget_engines() -> None:

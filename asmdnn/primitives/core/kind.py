@@ -10,7 +10,7 @@ from typing import Any
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.core.any_batch import no_any_batch
+from asmdnn.primitives.core.any_batch import refused
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Planner
 
@@ -56,7 +56,7 @@ class Kind:
     transformed: tuple[str, ...] = ()
     candidates: Candidates | None = None
     guard: Guard | None = None
-    any_batch: AnyBatch = no_any_batch
+    any_batch: AnyBatch = refused
     letters: Letters = no_letters
     summed: tuple[str, ...] = ()
     packed: tuple[str, ...] = ()

@@ -3,8 +3,8 @@
 A planner that forgets post-ops, scales, zero points or the type of a result makes a plan that runs and gives wrong
 numbers.  Every implementation's plan passes here (implementation.py), so that such a plan is an error and no answer:
 
-- tensors have the types asked for, but for weights that attributes allow to be rounded, and those of attributes are
-  arguments of the plan;
+- tensors have the types asked for, but for weights that are transformed or that attributes allow to be rounded, and
+  those of attributes are arguments of the plan;
 - kernels have a place for them in their frames;
 - post-ops stand in kernels, in the order of the chain, and all kernels of a phase that can have some have the same,
   but where one kernel goes on with what another one has written.
@@ -38,8 +38,9 @@ Form = tuple[object, ...]  # of a post-op: its class and its numbers, wherever i
 def check_uses(plan: Plan, desc: Description, attr: Attr) -> None:
     """Raise PlanError for what the plan was asked for and does not use."""
     for name, tensor in asked(desc).items():
-        if name in plan.tensors and plan.tensors[name].dtype != tensor.dtype and not may_round(name, tensor, attr):
-            reject(plan, f"has {name} as {plan.tensors[name].dtype}, asked for is {tensor.dtype}")
+        held = plan.tensors.get(name, tensor)
+        if held.dtype != tensor.dtype and held.holds_elements and not may_round(name, tensor, attr):
+            reject(plan, f"has {name} as {held.dtype}, asked for is {tensor.dtype}")
     if attr == NO_ATTR:
         return
     brought = [*run_time_names(attr)]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from asmdnn.isa.dot import BF16, Types, levels_of
+from asmdnn.isa.dot import BF16, F32, Types, dot_level, levels_of
 from asmdnn.isa.levels import LEVELS, isa_of
 from asmdnn.isa.tiles import tile_level
 from asmdnn.planning.plan import Plan
@@ -18,6 +18,8 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Planner, try_all
 from asmdnn.types import DataType
+
+MULTIPLIED = {types.weights: types for types in (F32, BF16)}  # by weights of these types, with a src of the same
 
 
 def multiplies_pairs_slowly(engine: Engine) -> bool:
@@ -31,6 +33,12 @@ def fast_pairs(dtypes: Iterable[DataType], engine: Engine) -> Types | None:
     return BF16 if takes else None
 
 
+def level_that_rounds(dtypes: Iterable[DataType], engine: Engine) -> Engine:
+    """The engine with the level of f32's kernels, or, for tensors of which some are bf16, the one that rounds to it."""
+    rounds = BF16.src in {*dtypes} and bool(levels_of(BF16, engine.isa))
+    return replace(engine, isa=dot_level(BF16 if rounds else F32, engine.isa))
+
+
 def below_pairs(engine: Engine) -> Engine:
     """The same engine with the best level that widens bf16."""
     features = isa_of(engine.isa).features
@@ -38,9 +46,7 @@ def below_pairs(engine: Engine) -> Engine:
     return replace(engine, isa=max(levels, key=lambda level: level.rank).name)
 
 
-def with_widening(
-    *planners: Planner[Any], channels: int = -1, packs_blocks: bool = False
-) -> tuple[Planner[Any], ...]:
+def with_widening(*planners: Planner[Any], channels: int = -1, packs_blocks: bool = False) -> tuple[Planner[Any], ...]:
     """The planners, and in front of them one that asks them for a level which widens bf16, where that is faster.
 
     channels: the dim of dst that weights' columns are; one or two rows in the others wait for weights, not multiplies.

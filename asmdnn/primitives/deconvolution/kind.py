@@ -3,6 +3,7 @@
 from asmdnn.primitives.convolution.description import DeconvolutionForward
 from asmdnn.primitives.convolution.kind import problem_word
 from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
+from asmdnn.primitives.core.any_batch import of_f32
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.core.widening import with_widening
 from asmdnn.primitives.deconvolution import direct, few, grouped
@@ -18,4 +19,9 @@ def words(desc: DeconvolutionForward) -> Words:
 PLANNERS = with_widening(
     *with_roundings(scaling_weights(parts_of), *map(with_scales, (grouped.plans, few.plans, direct.plans))), channels=1
 )
-KINDS = (Kind(DeconvolutionForward, PLANNERS, words, candidates=candidates, letters=DeconvolutionForward.letters),)
+KINDS = (
+    Kind(
+        DeconvolutionForward, PLANNERS, words, candidates=candidates, letters=DeconvolutionForward.letters,
+        any_batch=of_f32,
+    ),
+)  # fmt: skip

@@ -1,6 +1,7 @@
 """Element-wise functions and binary operations, as kinds of primitives."""
 
 from asmdnn.primitives.attributes.words import number_word
+from asmdnn.primitives.core.any_batch import by_rows
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.elementwise import binary, eltwise, prelu
 from asmdnn.primitives.elementwise.binary import BinaryForward
@@ -29,8 +30,8 @@ def _auxiliary(desc: EltwiseForward | EltwiseBackward) -> str:
 
 
 KINDS = (
-    Kind(EltwiseForward, (eltwise.plan_forward,), forward_words),
+    Kind(EltwiseForward, (eltwise.plan_forward,), forward_words, any_batch=by_rows),
     Kind(EltwiseBackward, (eltwise.plan_backward,), backward_words),
-    Kind(BinaryForward, (binary.plan,), binary_words),
-    Kind(PReLUForward, (prelu.plan,), prelu_words),
+    Kind(BinaryForward, (binary.plan,), binary_words, any_batch=by_rows),
+    Kind(PReLUForward, (prelu.plan,), prelu_words, any_batch=by_rows),
 )

@@ -1,11 +1,7 @@
 """Inner products, as kinds of primitives."""
 
-from typing import Any
-
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.any_batch import of_f32
-from asmdnn.primitives.core.description import every_tensor
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.core.widening import with_widening
 from asmdnn.primitives.inner_product import tiles
@@ -37,15 +33,11 @@ def _inner_product(src: MemoryDesc, weights: MemoryDesc, prop_kind: str) -> Word
     return Words("inner_product", "", f"mb{mb}ic{ic}{sizes}oc{oc}", prop_kind)
 
 
-def any_batch(desc: Any, attr: Attr) -> str:
-    return of_f32(every_tensor(desc), attr)
-
-
 FORWARD_PLANNERS = with_widening(*with_roundings(tiles.plan_forward, weights_alone=True), packs_blocks=True)
 KINDS = (
     Kind(
         InnerProductForward, FORWARD_PLANNERS, forward_words, candidates=candidates_of(tiles.plan_forward),
-        letters=InnerProductForward.letters, summed=("weights",), any_batch=any_batch,
+        letters=InnerProductForward.letters, summed=("weights",), any_batch=of_f32,
     ),
     *(
         Kind(description, (planner,), words, candidates=candidates_of(planner), letters=description.letters)

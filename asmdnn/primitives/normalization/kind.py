@@ -1,6 +1,8 @@
 """Normalizations, as kinds of primitives."""
 
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.words import number_word
+from asmdnn.primitives.core.any_batch import by_rows, refused
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.normalization import channel_norm, layer_norm, lrn
 from asmdnn.primitives.normalization.channel_description import NONE, BatchNormForward, ChannelNorm, GroupNormForward
@@ -36,9 +38,14 @@ def lrn_words(desc: LRNForward) -> Words:
     return Words("lrn", auxiliary, dims_word(desc.src), desc.prop_kind.value)
 
 
+def batch_norm_of_any_batch(desc: BatchNormForward, attr: Attr) -> str:
+    """Its own statistics are those of the batch."""
+    return by_rows(desc, attr) if desc.use_global_stats else refused(desc, attr)
+
+
 KINDS = (
-    Kind(LayerNormForward, (layer_norm.plans,), layer_words, letters=LayerNormForward.letters),
-    Kind(BatchNormForward, (channel_norm.plan_batch_norm,), channel_words),
-    Kind(GroupNormForward, (channel_norm.plan_group_norm,), channel_words),
-    Kind(LRNForward, (lrn.plans,), lrn_words),
+    Kind(LayerNormForward, (layer_norm.plans,), layer_words, any_batch=by_rows, letters=LayerNormForward.letters),
+    Kind(BatchNormForward, (channel_norm.plan_batch_norm,), channel_words, any_batch=batch_norm_of_any_batch),
+    Kind(GroupNormForward, (channel_norm.plan_group_norm,), channel_words, any_batch=by_rows),
+    Kind(LRNForward, (lrn.plans,), lrn_words, any_batch=by_rows),
 )

@@ -11,7 +11,7 @@ from asmdnn.generators.pooling.pixels import UNROLLED, PoolPixelsSpec
 from asmdnn.generators.pooling.planes import PoolPlanesSpec
 from asmdnn.generators.pooling.rows import BUFFER_BYTES, STRIDES, PoolRowsSpec
 from asmdnn.generators.pooling.window import PixelLoop
-from asmdnn.isa.vectors import VECTORS, lanes_of, vector_bytes
+from asmdnn.isa.vectors import NARROWEST, VECTORS, lanes_of, vector_bytes
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import PoolingTuning, Tuning
 from asmdnn.primitives.pooling.calls import PoolCall
@@ -175,9 +175,16 @@ def plane_calls(maker: PoolKernels) -> Iterator[PoolCall]:
     return (call for piece in pieces for call in calls_of(image, piece, cycles, make, maker.tuning))
 
 
+def at_row_level(maker: PoolKernels) -> PoolKernels:
+    """For the lower level if the CPU class wants it for rows that fill no whole vectors and stay in the caches."""
+    row = maker.windows.row
+    whole = row is None or row.results % lanes_of(maker.isa) == 0
+    return maker if whole or maker.streams or not maker.tuning.pooling.narrow_rows else replace(maker, isa=NARROWEST)
+
+
 def check_rows(maker: PoolKernels) -> None:
     """Raise Refused unless a row of windows that are alike is loaded, or every other element of it."""
-    row = maker.windows.row
+    maker, row = at_row_level(maker), maker.windows.row
     if row is None or row.stride not in STRIDES:
         raise Refused("windows along a row have different sizes, or a stride above 2")
     if any(part.spec.width < 1 or part.spec.pitch_bytes > BUFFER_BYTES for part in row_parts(maker, row)):
@@ -186,6 +193,7 @@ def check_rows(maker: PoolKernels) -> None:
 
 def row_calls(maker: PoolKernels) -> Iterator[PoolCall]:
     """Of kernels whose lanes are pixels."""
+    maker = at_row_level(maker)
     assert maker.windows.row is not None, "check_rows"
     return row_calls_of(maker, maker.windows.axes[:-1], list(row_parts(maker, maker.windows.row)))
 

@@ -1,5 +1,6 @@
 """Pooling, as a kind of primitive."""
 
+from asmdnn.primitives.core.any_batch import by_rows
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.pooling import pooling
 from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
@@ -24,6 +25,6 @@ def adaptive_words(desc: AdaptivePooling) -> Words:
 
 
 KINDS = (
-    Kind(PoolingForward, (pooling.plans,), words),
-    Kind(AdaptivePooling, (pooling.plans,), adaptive_words),
+    Kind(PoolingForward, (pooling.plans,), words, any_batch=by_rows),
+    Kind(AdaptivePooling, (pooling.plans,), adaptive_words, any_batch=by_rows),
 )

@@ -1,12 +1,9 @@
 """Matrix products, as kinds of primitives: matmul and gemm."""
 
-from typing import Any
-
 from asmdnn.forking import importing
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.words import mask_of
 from asmdnn.primitives.core.any_batch import of_f32
-from asmdnn.primitives.core.description import every_tensor
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
@@ -30,10 +27,6 @@ def gemm_words(desc: Gemm) -> Words:
     return Words("gemm", scales, f"{dims_word(desc.a)}:{dims_word(desc.b)}")
 
 
-def any_batch(desc: Any, attr: Attr) -> str:
-    return of_f32(every_tensor(desc), attr)
-
-
 def weight_only(desc: MatMul, attr: Attr, engine: Engine) -> Answer:
     """Of weights of few bits: the last in the list, so that other products never import it."""
     with importing():
@@ -46,7 +39,7 @@ MATMUL_PLANNERS = with_widening(*with_roundings(matmul_tiles.plan, weights_alone
 KINDS = (
     Kind(
         MatMul, (*MATMUL_PLANNERS, weight_only), matmul_words, candidates=candidates_of(matmul_tiles.plan),
-        letters=MatMul.letters, summed=("weights",), packed=("weights",), any_batch=any_batch,
+        letters=MatMul.letters, summed=("weights",), packed=("weights",), any_batch=of_f32,
     ),
     Kind(Gemm, (gemm.plan,), gemm_words, candidates=candidates_of(gemm.plan)),
 )  # fmt: skip

@@ -1,5 +1,6 @@
 """Recurrent layers, as kinds of primitives."""
 
+from asmdnn.primitives.core.any_batch import of_f32
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.recurrent import backward, planner
 from asmdnn.primitives.recurrent.backward_description import (
@@ -38,7 +39,7 @@ def words_of(desc: RecurrentForward, prop_kind: str) -> Words:
 
 KINDS = (
     *(
-        Kind(description, (planner.plans,), words, letters=description.letters)
+        Kind(description, (planner.plans,), words, letters=description.letters, any_batch=of_f32)
         for description in (VanillaRNNForward, LSTMForward, GRUForward, LBRGRUForward)
     ),
     *(

@@ -17,7 +17,6 @@ from asmdnn.planning.phase import Int64, Phase, View, records_of, views
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.recurrent.rows import BufferRows, Runs, Turn
 
-LATENCY_SUMS = 8  # independent sums hide the latency of a multiply
 STREAMED_BYTES = 256  # of weights that one row reads at a time
 CELL_REGISTERS, KEEPING_REGISTERS = 5, 8  # of a vector's cell, one that keeps more for the way back: ports are filled
 UNIT_VECTORS = (1, 2, 4, 8)  # of units in a tile
@@ -134,11 +133,12 @@ def template(stage: Stage, runs: Runs, backwards: bool, tuning: Tuning) -> Phase
     lines = ahead_lines(stage, columns, len(tiles)) if stage.weights_bytes >= tuning.recurrent.ahead_bytes else 0
     first = np.arange(0, stage.panels, vectors)
     rest = stage.units - int(first[-1]) * stage.lanes
+    sums = -(-tuning.recurrent.latency_sums // columns)
     numbers: dict[RecurrentTileSpec, int] = {}
     kernel = np.empty((len(first), len(tiles)), np.int64)
     for groups, units in ((slice(0, -1), vectors * stage.lanes), (slice(-1, None), rest)):
         for i, (_, rows) in enumerate(tiles if len(first[groups]) else ()):
-            kernel[groups, i] = numbers.setdefault(tile(stage, rows, units, columns, lines), len(numbers))
+            kernel[groups, i] = numbers.setdefault(tile(stage, rows, units, columns, lines, sums), len(numbers))
     specs = tuple(numbers)
     names = specs[0].frame
     offsets = offsets_of(stage, first, np.array([at for at, _ in tiles]))
@@ -193,7 +193,8 @@ def in_tiles(first: int, count: int, rows: int) -> list[tuple[int, int]]:
     return found
 
 
-def tile(stage: Stage, rows: int, units: int, columns: int, lines: int) -> RecurrentTileSpec:
+def tile(stage: Stage, rows: int, units: int, columns: int, lines: int, sums: int) -> RecurrentTileSpec:
+    """sums: of a tile of one row, if it has several."""
     isa, cell = stage.isa, stage.cell
     depth = stage.groups
     return RecurrentTileSpec(
@@ -208,7 +209,7 @@ def tile(stage: Stage, rows: int, units: int, columns: int, lines: int) -> Recur
         panel_bytes=stage.weights.panel_bytes if depth and units > stage.lanes else 0,
         operands=stage.operands if rows > 1 else tuple(replace(x, row_bytes=0) for x in stage.operands),
         ahead_lines=lines,
-        sums=-(-LATENCY_SUMS // columns) if rows == 1 and depth > 1 else 1,
+        sums=sums if rows == 1 and depth > 1 else 1,
         together=VECTORS[isa].count // (KEEPING_REGISTERS if cell.keeps else CELL_REGISTERS),
         types=stage.types,
         missing=depth * stage.types.group - stage.weights.depth,

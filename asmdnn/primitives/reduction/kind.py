@@ -1,6 +1,7 @@
 """Reductions and cumulative sums, as kinds of primitives."""
 
 from asmdnn.primitives.attributes.words import number_word
+from asmdnn.primitives.core.any_batch import by_rows
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.reduction import cumulative, reduction
 from asmdnn.primitives.reduction.cumulative import CumulativeSum
@@ -18,6 +19,6 @@ def cumulative_words(desc: CumulativeSum) -> Words:
 
 
 KINDS = (
-    Kind(ReductionForward, (reduction.plans,), words),
-    Kind(CumulativeSum, (cumulative.plans,), cumulative_words),
+    Kind(ReductionForward, (reduction.plans,), words, any_batch=by_rows),
+    Kind(CumulativeSum, (cumulative.plans,), cumulative_words, any_batch=by_rows),
 )

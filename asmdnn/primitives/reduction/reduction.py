@@ -13,7 +13,7 @@ from asmdnn.generators.functions.postops import EltwiseOp, ExpressionOp, Operand
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.reduce import ReduceSpec, TypedReduceSpec
 from asmdnn.isa.elements import size_of
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.vectors import NARROWEST, f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
@@ -48,6 +48,7 @@ class Reductions(TreeKernels):
     results: tuple[str, ...] = ("dst",)
     beside: tuple[str, ...] = ()
     kind: str = "f32"
+    narrow_elements: int = 0  # of dense rows so short, of which nothing is computed before, take the lowest level
 
     @property
     def src_bytes(self) -> int:
@@ -63,7 +64,9 @@ class Reductions(TreeKernels):
 
     def spec(self, chunk: Chunk, before: tuple[PostOp, ...], after: tuple[PostOp, ...]) -> ReduceSpec:
         rows = (chunk.rows, chunk.elements, chunk.src_row_bytes, chunk.dst_row_bytes)
-        return ReduceSpec(self.isa, chunk.along, self.op, *rows, before, after)
+        is_short = chunk.along == "rows" and chunk.elements <= self.narrow_elements
+        isa = NARROWEST if is_short and not before else self.isa
+        return ReduceSpec(isa, chunk.along, self.op, *rows, before, after)
 
     def chain(self, program: Program | None, beside: Operand) -> tuple[PostOp, ...]:
         return () if program is None else (ExpressionOp(program, (beside,) if program.inputs > 1 else ()),)
@@ -166,16 +169,17 @@ def of_plain_copy(request: ReductionRequest) -> Plan:
 
 def add_reduction(assembly: Assembly, desc: ReductionForward, isa: str, source: ReductionSource, elements: int) -> None:
     """Its phases."""
-    kind = desc.src.dtype.name
+    kind, narrow = desc.src.dtype.name, assembly.tuning.reduction.narrow_elements
     if desc.alg == "logsumexp":
         assembly.scratch[MAXIMA] = f32.size_bytes * elements
-        Tree(assembly, Reductions(isa, "max", None, None, (MAXIMA,), kind=kind), elements).grow(source)
+        largest = Reductions(isa, "max", None, None, (MAXIMA,), kind=kind, narrow_elements=narrow)
+        Tree(assembly, largest, elements).grow(source)
         sums = Reductions(isa, "sum", power_of_difference(), log_and_most(), beside=(MAXIMA,), kind=kind)
         Tree(assembly, sums, elements).grow(source)
         return
     op = desc.alg if desc.alg in ("max", "min", "mul") else "sum"
     count = prod(desc.src.dims) // elements
-    own = Reductions(isa, op, before(desc.alg, desc.p), after(desc, count), kind=kind)
+    own = Reductions(isa, op, before(desc.alg, desc.p), after(desc, count), kind=kind, narrow_elements=narrow)
     Tree(assembly, own, elements).grow(source)
 
 

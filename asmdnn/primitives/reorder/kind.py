@@ -1,5 +1,6 @@
 """Reorder, as a kind of primitive."""
 
+from asmdnn.primitives.core.any_batch import by_rows
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.reorder import packed, plan, winograd
 from asmdnn.primitives.reorder.reorder import Reorder
@@ -11,4 +12,4 @@ def words(desc: Reorder) -> Words:
 
 
 PLANNERS, BOTH = (plan.plan, winograd.plan, packed.plan), ("src", "dst")
-KINDS = (Kind(Reorder, PLANNERS, words, transformed=("dst",), summed=BOTH, packed=BOTH),)
+KINDS = (Kind(Reorder, PLANNERS, words, transformed=("dst",), summed=BOTH, packed=BOTH, any_batch=by_rows),)

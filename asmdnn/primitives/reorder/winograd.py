@@ -8,7 +8,7 @@ import numpy as np
 from asmdnn.generators.winograd.weights import TAPS, WeightsTransformSpec
 from asmdnn.isa.vectors import NARROWEST, lanes_of, vector_bytes
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.winograd import WinogradDesc
+from asmdnn.memory.winograd import GROUPS, WinogradDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Phase, records_of, views
 from asmdnn.planning.plan import Plan
@@ -19,7 +19,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reorder.schedule import reorder_phases
-from asmdnn.types import f32
+from asmdnn.types import FLOATS, f32
 
 NAME = "winograd"
 PANELS = "panels of weights"  # scratch
@@ -37,8 +37,8 @@ def plan(desc: Reorder, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]
 
 def planned(desc: Reorder, dst: WinogradDesc, attr: Attr, engine: Engine) -> Plan:
     """Raises Refused."""
-    if desc.src.storage is not desc.src or desc.src.dtype != f32:
-        raise Refused(f"src is {desc.src}, only plain and blocked f32 is implemented")
+    if desc.src.storage is not desc.src or desc.src.dtype not in FLOATS:
+        raise Refused(f"src is {desc.src}, only plain and blocked {', '.join(map(str, FLOATS))} are implemented")
     if dst.panel % lanes_of(NARROWEST):
         raise Refused(f"dst has panels of {dst.panel} channels, no multiple of {lanes_of(NARROWEST)}")
     if attr.post_ops or attr.quantizes or desc.compensation is not None:
@@ -62,17 +62,21 @@ def add_transform(assembly: Assembly, source: tuple[str, MemoryDesc], target: tu
 def transform_phase(desc: WinogradDesc, buffers: tuple[str, str], tuning: Tuning) -> Phase:
     """Panels in buffers[0], transformed into buffers[1]."""
     lanes, (*groups, oc, ic) = lanes_of(NARROWEST), (desc.adjoint if desc.turned else desc).dims[:-2]
-    vectors, tap_bytes = ic * desc.panel // lanes, desc.dtype.size_bytes * ic * desc.panel  # of one tap of a panel
+    together = GROUPS[desc.dtype]
+    elements = -(-ic // together) * together * desc.panel  # of one tap of a panel
+    vectors, tap_bytes, frequency_bytes = elements // lanes, f32.size_bytes * elements, desc.dtype.size_bytes * elements
     frequencies = prod(desc.storage.dims[-2:])
     most = tuning.winograd.weights_vectors
     first = np.arange(0, vectors, most)
     sizes, kernel = np.unique(np.minimum(most, vectors - first), return_inverse=True)
     # Turned taps are read from behind, beginning with the last one.
     step, begin = (-tap_bytes, (TAPS**2 - 1) * tap_bytes) if desc.turned else (tap_bytes, 0)
-    specs = tuple(WeightsTransformSpec(NARROWEST, desc.m, int(size), step, tap_bytes) for size in sizes)
+    specs = tuple(
+        WeightsTransformSpec(NARROWEST, desc.m, int(size), step, frequency_bytes, desc.dtype) for size in sizes
+    )
     panel = np.arange(prod(groups) * -(-oc // desc.panel))[:, None]
-    inside = vector_bytes(NARROWEST) * first
-    source, target = ((panel * count * tap_bytes + inside).ravel() for count in (TAPS**2, frequencies))
+    source = (panel * TAPS**2 * tap_bytes + vector_bytes(NARROWEST) * first).ravel()
+    target = (panel * frequencies * frequency_bytes + desc.dtype.size_bytes * lanes * first).ravel()
     columns = {"weights": begin + source, "transformed": target}
     kernels = np.tile(kernel, len(panel))
     each = {2: tuning.winograd.weights2_cycles, 4: tuning.winograd.weights4_cycles}[desc.m]

@@ -1,5 +1,6 @@
 """Resampling, as a kind of primitive."""
 
+from asmdnn.primitives.core.any_batch import by_rows
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.resampling import resampling
 from asmdnn.primitives.resampling.description import ResamplingForward
@@ -14,4 +15,4 @@ def words(desc: ResamplingForward) -> Words:
     return Words("resampling", f"alg:resampling_{desc.alg}", problem, "forward_inference")
 
 
-KINDS = (Kind(ResamplingForward, (resampling.plans,), words),)
+KINDS = (Kind(ResamplingForward, (resampling.plans,), words, any_batch=by_rows),)

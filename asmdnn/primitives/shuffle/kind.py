@@ -1,5 +1,6 @@
 """Shuffle, as a kind of primitive."""
 
+from asmdnn.primitives.core.any_batch import by_rows
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.shuffle import shuffle
 from asmdnn.primitives.shuffle.shuffle import Shuffle
@@ -10,4 +11,4 @@ def words(desc: Shuffle) -> Words:
     return Words("shuffle", auxiliary, dims_word(desc.src), desc.prop_kind.value)
 
 
-KINDS = (Kind(Shuffle, (shuffle.plans,), words),)
+KINDS = (Kind(Shuffle, (shuffle.plans,), words, any_batch=by_rows),)

@@ -30,7 +30,7 @@ from asmdnn.planning.phase import Int64, Phase, views
 from asmdnn.planning.rounds import apart, in_loops
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.shuffle.permutes import permute_kernels
-from asmdnn.primitives.shuffle.streaming import streaming_rows, with_streaming
+from asmdnn.primitives.shuffle.streaming import fills_lines, streaming_rows, with_streaming
 from asmdnn.primitives.shuffle.tiles import ShuffledAxis, parts_of, tiles_of
 
 Kernel = ShuffleSpec | PermuteSpec | RowsSpec | ElementsSpec
@@ -157,7 +157,7 @@ def by_units(out: Records, axis: ShuffledAxis, step: int, runs: Runs) -> None:
     """All units of a dense axis in one kernel; of a blocked one, as many as fill whole blocks of dst."""
     units = unit_kernels(axis, step, out.tuning)
     vectors = permute_kernels(f32_level(out.isa), axis, step, out.tuning.permuted_units)
-    kernels = cheapest(out, units, vectors, step)
+    kernels = cheapest(out, axis, units, vectors, step)
     together = pixels_of(kernels[0][0], step)  # that the kernels take as one
     for start, count in runs:
         whole = count // together
@@ -174,17 +174,20 @@ def add_pixels(out: Records, kernels: Placed, start: int, count: int, step: int)
             out.add(replace(spec, pixels=some), begin + src, begin + dst, some * written)
 
 
-def cheapest(out: Records, units: Placed, vectors: Placed, step: int) -> Placed:
+def cheapest(out: Records, axis: ShuffledAxis, units: Placed, vectors: Placed, step: int) -> Placed:
     """The kernels that take fewest instructions for a pixel: by units of 16 bytes, or by permuted vectors, which may
-    not fit."""
-
-    by = out.tuning if out.streaming else replace(out.tuning, wide_cost=out.tuning.wide_shuffle_cost)
-
-    def cost(kernels: Placed) -> float:
-        return sum(cost_of(spec, by) / (spec.pixels_together * pixels_of(spec, step)) for spec, _, _ in kernels)
-
+    not fit; those that stream go first where they are to."""
+    by = replace(out.tuning, wide_cost=out.tuning.wide_shuffle_cost)
     wide = [(replace(spec, isa=f32_level(out.isa)), src, dst) for spec, src, dst in units]
-    return min((each for each in (units, wide, vectors) if each), key=cost)
+    shares = (1.0, 1.0, 1.0 if axis.is_dense else by.blocked_permute_cost)
+
+    def cost(choice: tuple[Placed, float]) -> tuple[bool, float]:
+        kernels, share = choice
+        cached = out.streaming and not all(fills_lines(spec) for spec, _, _ in kernels)
+        costs = (cost_of(spec, by) / (spec.pixels_together * pixels_of(spec, step)) for spec, _, _ in kernels)
+        return cached, share * sum(costs)
+
+    return min((each for each in zip((units, wide, vectors), shares, strict=True) if each[0]), key=cost)[0]
 
 
 def cost_of(spec: ShuffleSpec | PermuteSpec | RowsSpec, tuning: MoveTuning) -> float:

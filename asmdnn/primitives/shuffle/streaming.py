@@ -15,14 +15,17 @@ Units = ShuffleSpec | PermuteSpec | ElementsSpec
 
 def with_streaming(spec: Units) -> Units:
     """The kernel with streaming stores, if all of them are aligned when the first is; else as it was."""
-    if isinstance(spec, ElementsSpec):
-        return spec
+    return spec if isinstance(spec, ElementsSpec) else replace(spec, streaming=fills_lines(spec))
+
+
+def fills_lines(spec: ShuffleSpec | PermuteSpec) -> bool:
+    """Whether the kernel may have streaming stores, which fill line after line."""
     if isinstance(spec, PermuteSpec):
         places = [spec.pixel_bytes, *(unit.dst for unit in spec.units)]
-        return replace(spec, streaming=all(at % spec.vector_bytes == 0 for at in places))
+        return all(at % spec.vector_bytes == 0 for at in places)
     # Lines that are left half written for long go out in pieces: of 8 rows of dst at a time, 4 times slower.
     together = spec.unit_bytes == spec.pixel_bytes or all(in_order(part.tile) for part in spec.parts)
-    return replace(spec, streaming=spec.can_stream and together)
+    return spec.can_stream and together
 
 
 def streaming_rows(spec: RowsSpec) -> RowsSpec:

@@ -1,5 +1,6 @@
 """The k best, as a kind of primitive."""
 
+from asmdnn.primitives.core.any_batch import by_rows
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.topk import schedule
 from asmdnn.primitives.topk.description import TopKForward
@@ -10,4 +11,4 @@ def words(desc: TopKForward) -> Words:
     return Words("topk", f"alg:{desc.alg} axis:{desc.axis} k:{desc.k}{flags}", dims_word(desc.src))
 
 
-KINDS = (Kind(TopKForward, (schedule.plans,), words),)
+KINDS = (Kind(TopKForward, (schedule.plans,), words, any_batch=by_rows),)

@@ -8,11 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import polynomial
 
+from asmdnn.bench.typed import narrowed
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, SumOp
+from asmdnn.generators.winograd.arguments import ARGUMENTS
 from asmdnn.generators.winograd.products import ProductsTransformSpec
 from asmdnn.generators.winograd.source import SourceTransformSpec
 from asmdnn.generators.winograd.weights import WeightsTransformSpec
+from asmdnn.types import DataType, f32
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory, keeps_integers, operand
 from tests.support import functions
@@ -67,7 +70,8 @@ def both_ways(matrix: Doubles, tile: Doubles) -> Doubles:
 
 def transform_case(spec: Spec, random: np.random.Generator, integers: bool) -> Case:
     """Square roots are rounded whatever the data; the bound is that of the terms' magnitudes."""
-    memory = {name: elements(random, integers) for name in spec.frame}
+    kinds = kinds_of(spec)
+    memory = {name: elements(random, integers, kinds.get(name, f32)) for name in spec.frame}
     if isinstance(spec, ProductsTransformSpec):
         for at_bytes in padding_of_dst(spec):
             memory["dst"].clear(at_bytes, 1)
@@ -83,15 +87,28 @@ def transform_case(spec: Spec, random: np.random.Generator, integers: bool) -> C
     tolerance = size.wanted * UNIT_ROUNDOFF * (ROUNDINGS + 2 * len(chain))
     if not is_linear:
         tolerance = MOST_SLOPE * (tolerance.max() + UNIT_ROUNDOFF * np.abs(result.wanted))
-    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {target: tolerance})
+    if result.kind != f32:
+        wanted, tolerance = narrowed(result.wanted, tolerance, result.kind)
+        result = replace(result, wanted=wanted)
+    return Case(spec, {**{name: buffer_of(memory[name]) for name in memory}, target: result}, {target: tolerance})
+
+
+def kinds_of(spec: Spec) -> dict[str, DataType]:
+    """The element types of arguments that need not be f32."""
+    if isinstance(spec, SourceTransformSpec):
+        return {"src": spec.src_type, "source": spec.source_type}
+    if isinstance(spec, WeightsTransformSpec):
+        return {"transformed": spec.dtype}
+    operands = {f"operand{len(ARGUMENTS) + i}": kind for i, kind in enumerate(spec.operand_types)}
+    return {"dst": spec.dst_type, **operands}
 
 
 def padding_of_dst(spec: ProductsTransformSpec) -> list[int]:
     """Where dst has elements for lanes behind the last channel."""
-    lanes = LANES[spec.isa]
+    lanes, size = LANES[spec.isa], spec.dst_type.size_bytes
     behind = range(spec.channels, -(-spec.channels // lanes) * lanes if spec.whole_vectors else spec.channels)
     return [
-        y * spec.row_bytes + x * spec.pixel_bytes + c // lanes * spec.vector_bytes + 4 * (c % lanes)
+        y * spec.row_bytes + x * spec.pixel_bytes + c // lanes * spec.vector_bytes + size * (c % lanes)
         for y, x in spec.pixels
         for c in behind
     ]

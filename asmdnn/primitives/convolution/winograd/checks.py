@@ -6,10 +6,20 @@ from asmdnn.memory.winograd import TAPS
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
+from asmdnn.primitives.convolution.multiplied import check_stored
 from asmdnn.primitives.convolution.taps import NEAR_BYTES
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut, sizes_of
+from asmdnn.types import FLOATS
 
 LEAST_CHANNELS = 4  # of groups: products of fewer take longer than direct convolution
+
+
+def check_types(desc: ConvolutionForward) -> None:
+    """Raise Refused unless transforms convert the types of src, weights and dst."""
+    for name in ("src", "weights"):
+        if (dtype := desc.tensors()[name].dtype) not in FLOATS:
+            raise Refused(f"{name} is {dtype}, transforms take {', '.join(map(str, FLOATS))}")
+    check_stored(desc.tensors())
 
 
 def check_window(desc: ConvolutionForward) -> None:

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 from asmdnn.generators.winograd.forms import FORMS
 from asmdnn.isa.cpu import CacheSizes
+from asmdnn.isa.dot import multiplied
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import runs_of
 from asmdnn.planning.tuning import Tuning, WinogradTuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.grouped import shares_vectors
-from asmdnn.primitives.convolution.winograd.cut import CutSizes, WinogradCut, rows_of, sizes_of
+from asmdnn.primitives.convolution.winograd.cut import CutSizes, WinogradCut, rows_of, sizes_of, steps_of
 from asmdnn.types import f32
 
 KIB = 1024
@@ -49,7 +50,7 @@ def cycles_of(g: ConvGeometry, cut: WinogradCut, isa: str, caches: CacheSizes, t
         shares
         * sizes.tiles
         * (
-            own.source_cycles(cut.m, lanes) * sizes.source_vectors
+            source_cycles(g, cut, lanes, tuning) * sizes.source_vectors
             + own.products_cycles(cut.m, lanes) * sizes.result_vectors
         )
     )
@@ -70,12 +71,12 @@ def cycles_of(g: ConvGeometry, cut: WinogradCut, isa: str, caches: CacheSizes, t
 def multiply_cycles(g: ConvGeometry, cut: WinogradCut, sizes: CutSizes, isa: str, tuning: Tuning) -> float:
     """The products of all frequencies, if nothing has to be waited for."""
     full, last = divmod(-(-g.oc // lanes_of(isa)), cut.vectors)
-    total, own = 0.0, tuning_of(g, tuning)
+    total, own, steps = 0.0, tuning_of(g, tuning), steps_of(g, cut)
     for size, times in runs_of(sizes.tiles, cut.block if cut.is_fused else sizes.tiles):
         for vectors, count in ((cut.vectors, full), (last, 1)):
-            for rows, alike in runs_of(size, rows_of(isa)[cut.vectors]) if vectors else ():
+            for rows, alike in runs_of(size, rows_of(isa, cut.types)[cut.vectors]) if vectors else ():
                 step = step_cycles(rows, vectors, lanes_of(isa), tuning.phases)
-                total += alike * times * count * (own.block_cycles + g.ic * step)
+                total += alike * times * count * (own.block_cycles + steps * step)
     return total * sizes.frequencies * g.groups
 
 
@@ -95,8 +96,9 @@ def traffic_of(
     return Traffic(
         weights=weights if all_weights > held else 0,
         unheld=weights if all_weights > own.held_share * caches.l3_bytes else 0,
-        ends=f32.size_bytes * lanes * shares * g.mb
-        * (sizes.source_vectors * g.src_pixels + sizes.result_vectors * g.rows * g.width),
+        ends=lanes * shares * g.mb
+        * (g.types.src.size_bytes * sizes.source_vectors * g.src_pixels
+           + g.dst.element_bytes * sizes.result_vectors * g.rows * g.width),
         spilled=shares * blocks * beyond * cut.is_fused,
         phases=max(0, between - own.phases_near_bytes) * (not cut.is_fused),
         reread=shares * (-(-sizes.panels // cut.panels) - 1) * blocks * sizes.source_held_bytes,
@@ -104,11 +106,21 @@ def traffic_of(
     )  # fmt: skip
 
 
+def source_cycles(g: ConvGeometry, cut: WinogradCut, lanes: int, tuning: Tuning) -> int:
+    """The transform of a vector of a tile of src, which is converted as it is loaded."""
+    own = tuning_of(g, tuning)
+    return own.source_cycles(cut.m, lanes) + (own.widen_cycles(cut.m, lanes) if g.types.src != f32 else 0)
+
+
 def direct_cycles(g: ConvGeometry, isa: str, tuning: Tuning) -> float:
     """The same computed directly; small groups share vectors."""
     lanes = lanes_of(isa)
     vectors = -(-g.groups * g.oc // lanes) if shares_vectors(g.ic, g.oc, lanes) else g.groups * -(-g.oc // lanes)
-    steps = 9 * g.ic * vectors * g.mb * g.rows * g.width / 2
+    at_once = multiplied(g.types.src, g.types.weights, isa).group
+    depth = -(-g.ic // at_once)
+    if at_once > 1:  # where that is slow, channels are widened and multiplied one by one
+        depth = min(g.ic, int(depth * tuning.products.bf16_cycles))
+    steps = 9 * depth * vectors * g.mb * g.rows * g.width / 2
     return steps / tuning_of(g, tuning).direct_busy
 
 

@@ -7,19 +7,19 @@ from math import gcd
 
 from asmdnn.generators.dot import conv_shape
 from asmdnn.generators.winograd.forms import FORMS
-from asmdnn.isa.dot import F32
+from asmdnn.isa.dot import F32, Types
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.primitives.convolution.geometry import ConvGeometry
-from asmdnn.types import f32
 
 MOST_VECTORS = 3  # of output channels in a panel
+Form = tuple[int, Types]  # results of a tile along an axis, and what is multiplied
 
 
 @cache
-def rows_of(isa: str) -> Mapping[int, int]:
+def rows_of(isa: str, types: Types = F32) -> Mapping[int, int]:
     """Rows of the register block for each number of vectors of output channels, as in the tiles of convolutions."""
-    return {vectors: rows for vectors, rows in conv_shape.blocks_of(F32, isa).items() if vectors <= MOST_VECTORS}
+    return {vectors: rows for vectors, rows in conv_shape.blocks_of(types, isa).items() if vectors <= MOST_VECTORS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class WinogradCut:
     """m: results along an axis of a tile.  vectors: of output channels in a panel of weights.  block: tiles that are
     transformed and multiplied together, 0 for all of them at once.  panels: of output channels whose products are held.
     groups: of channels that are computed together; their panels are held all at once, if they are several.
+    types: what is multiplied, transformed, in whatever types tensors are.
     """
 
     m: int
@@ -34,6 +35,7 @@ class WinogradCut:
     block: int
     panels: int
     groups: int = 1
+    types: Types = F32
 
     @property
     def is_fused(self) -> bool:
@@ -42,7 +44,8 @@ class WinogradCut:
     def __str__(self) -> str:
         how = f"blocks of {self.block}, {self.panels} panels at once" if self.is_fused else "three phases"
         groups = f", {self.groups} groups" * (self.groups > 1)
-        return f"F({self.m}x{self.m},3x3) panels of {self.vectors} vectors, {how}{groups}"
+        types = f" of {self.types.src}" * (self.types != F32)
+        return f"F({self.m}x{self.m},3x3){types} panels of {self.vectors} vectors, {how}{groups}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +117,17 @@ class CutSizes:
 
 def sizes_of(g: ConvGeometry, cut: WinogradCut, isa: str, images: int) -> CutSizes:
     """Of so many images."""
-    lanes, rows = lanes_of(isa), rows_of(isa)[cut.vectors]
+    lanes, rows = lanes_of(isa), rows_of(isa, cut.types)[cut.vectors]
     tiles = images * tiles_of(g, cut.m)
     together = min(cut.block, tiles) if cut.is_fused else tiles
     rows *= -(-together // rows) if cut.is_fused else 1  # maybe larger than L2: streams
     source_vectors, result_vectors = (-(-cut.groups * channels // lanes) for channels in (g.ic, g.oc))
-    panels, width_bytes = -(-g.oc // (lanes * cut.vectors)), f32.size_bytes * lanes * cut.vectors
-    held_bytes = width_bytes * cut.panels if cut.groups == 1 else f32.size_bytes * lanes * result_vectors
-    source_row, products_row = f32.size_bytes * lanes * source_vectors + LINE_BYTES, held_bytes + LINE_BYTES
+    width = lanes * cut.vectors
+    panels, sum_bytes = -(-g.oc // width), cut.types.sums.size_bytes
+    held_bytes = sum_bytes * (width * cut.panels if cut.groups == 1 else lanes * result_vectors)
+    source_row, products_row = (
+        size + LINE_BYTES for size in (cut.types.src.size_bytes * lanes * source_vectors, held_bytes)
+    )
     return CutSizes(
         tiles=tiles,
         together=together,
@@ -130,12 +136,17 @@ def sizes_of(g: ConvGeometry, cut: WinogradCut, isa: str, images: int) -> CutSiz
         source_vectors=source_vectors,
         result_vectors=result_vectors,
         panels=panels,
-        panel_bytes=g.ic * width_bytes,
+        panel_bytes=steps_of(g, cut) * cut.types.weights_bytes * width,
         source_row_bytes=source_row,
         source_frequency_bytes=odd_lines(rows * source_row),
         products_row_bytes=products_row,
         products_frequency_bytes=odd_lines(rows * products_row),
     )
+
+
+def steps_of(g: ConvGeometry, cut: WinogradCut) -> int:
+    """Of a sum: input channels, as many at a time as one multiply takes."""
+    return -(-g.ic // cut.types.group)
 
 
 def odd_lines(size_bytes: int) -> int:
@@ -157,20 +168,20 @@ def records_of_image(g: ConvGeometry, cut: WinogradCut, isa: str) -> int:
     return tiles * (1 + chunks) + 2 * blocks * sizes.frequencies * sizes.panels * cut.groups
 
 
-def candidates(g: ConvGeometry, isa: str, forms: Sequence[int], widths: Sequence[int]) -> Iterator[WinogradCut]:
+def candidates(g: ConvGeometry, isa: str, forms: Sequence[Form], widths: Sequence[int]) -> Iterator[WinogradCut]:
     """Every cut that may be the fastest, of these forms and numbers of vectors: blocks are whole register blocks."""
     lanes = lanes_of(isa)
     together = groups_together(g, lanes)
-    for m in forms:
+    for m, types in forms:
         tiles = g.mb * tiles_of(g, m)
         for vectors in widths:
             panels = -(-g.oc // (lanes * vectors))
             whole = g.groups == 1 or g.oc % lanes == 0  # phases share out groups, whose products must not overlap then
-            yield WinogradCut(m, vectors, 0 if whole else tiles, panels, g.groups)
+            yield WinogradCut(m, vectors, 0 if whole else tiles, panels, g.groups, types)
             for groups in together:
                 held = sorted({1, panels}) if groups == 1 else [panels]
-                for block in blocks_of(tiles, rows_of(isa)[vectors], g.groups // groups):
-                    yield from (WinogradCut(m, vectors, block, n, groups) for n in held)
+                for block in blocks_of(tiles, rows_of(isa, types)[vectors], g.groups // groups):
+                    yield from (WinogradCut(m, vectors, block, n, groups, types) for n in held)
 
 
 def groups_together(g: ConvGeometry, lanes: int) -> list[int]:

@@ -1,11 +1,12 @@
-"""Winograd's convolution, f32, 3x3 with stride 1, forward: as implementations of ConvolutionForward."""
+"""Winograd's convolution, 3x3 with stride 1, forward: as implementations of ConvolutionForward."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial, wraps
 
+from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.generators.winograd.arguments import ARGUMENTS
-from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.dot import F32
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.winograd import WinogradDesc
@@ -27,13 +28,13 @@ from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import between_reorders, name_of
 from asmdnn.primitives.convolution.rounds import images_of_rounds, rounds_of
-from asmdnn.primitives.convolution.winograd.checks import check_channels, check_distances, check_window
+from asmdnn.primitives.convolution.winograd.checks import check_channels, check_distances, check_types, check_window
 from asmdnn.primitives.convolution.winograd.choice import choose
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut, records_of_image, sizes_of
+from asmdnn.primitives.convolution.winograd.job import WinogradJob
 from asmdnn.primitives.convolution.winograd.schedule import (
     Records,
     TileBlocks,
-    WinogradJob,
     fused,
     products,
     results,
@@ -42,6 +43,7 @@ from asmdnn.primitives.convolution.winograd.schedule import (
 from asmdnn.primitives.convolution.winograd.tiles import make_tiles
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Planner
+from asmdnn.primitives.core.widening import level_that_rounds
 from asmdnn.primitives.reorder import copies
 from asmdnn.types import Algorithm, f32
 
@@ -99,35 +101,40 @@ PLANNERS = (
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine, packs: bool = False) -> Plan:
     """Plan `desc`; `packs`: its weights are transformed with every call.  Raises Refused."""
-    engine = replace(engine, isa=dot_level(F32, engine.isa))
+    engine = level_of(desc, engine)
     resolved, g = prepared(desc, engine)
     cut = choose(g, Algorithm(desc.algorithm), desc.weights, engine, packs)
     return with_cut(resolved, attr, engine, g, cut)
 
 
+def level_of(desc: ConvolutionForward, engine: Engine) -> Engine:
+    """The engine with the level of the kernels."""
+    return level_that_rounds((tensor.dtype for tensor in desc.tensors().values()), engine)
+
+
 def prepared(desc: ConvolutionForward, engine: Engine) -> tuple[ConvolutionForward, ConvGeometry]:
     """The description with formats of activations, and its geometry.  Raises Refused where no cut takes it."""
     lanes = lanes_of(engine.isa)
-    for name, tensor in desc.tensors().items():
-        if tensor.dtype != f32:
-            raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
+    check_types(desc)
     check_window(desc)
-    src = MemoryDesc(desc.src.dims, desc.src.dtype, f"aBx{lanes}b") if desc.src.is_any else desc.src
-    dst = MemoryDesc(desc.dst.dims, desc.dst.dtype, f"aBx{lanes}b") if desc.dst.is_any else desc.dst
+    tag = f"aBx{lanes}b" if desc.src.dtype == f32 else "axb"  # as direct convolution of other types likes it
+    src, dst = (MemoryDesc(x.dims, x.dtype, tag) if x.is_any else x for x in (desc.src, desc.dst))
     resolved = resolve_activations(desc.with_formats({"src": src, "dst": dst}), lanes)
     of_src, of_dst = image_layout(resolved.src), image_layout(resolved.dst)
     if of_src is None or of_dst is None:
         raise Refused("src and dst must be plain, or blocked once and by channels")
-    check_tensors(resolved, of_src, of_dst, engine)
+    check_tensors(resolved, of_src, of_dst, F32, engine)
     check_channels(resolved, of_src, of_dst, lanes)
-    return resolved, make_geometry(resolved, of_src, of_dst)
+    # Channels are transformed one by one: as elements, whatever a multiply takes together.
+    g = make_geometry(resolved, of_src, of_dst)
+    return resolved, replace(g, ic=desc.src.dims[1] // desc.groups, src=of_src)
 
 
 def with_cut(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeometry, cut: WinogradCut) -> Plan:
     """The plan for a prepared description and the level of its kernels.  Raises Refused."""
     lanes = lanes_of(engine.isa)
     check_distances(g, cut, engine.isa)
-    weights = WinogradDesc(desc.weights.dims, f32, cut.m, cut.vectors * lanes)
+    weights = WinogradDesc(desc.weights.dims, cut.types.weights, cut.m, cut.vectors * lanes)
     check_weights(desc, weights)
     return scheduled(desc.with_formats({"weights": weights}), attr, engine, g, cut)
 
@@ -136,15 +143,13 @@ def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeome
     """The plan for resolved formats."""
     lanes = lanes_of(engine.isa)
     chain = chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc))
-    others = chain.operands(desc.dst)
-    for operand, tensor in others.items():
-        if tensor.dtype != f32:
-            raise Refused(f"{operand} is {tensor.dtype}, only f32 is implemented")
+    others = chain.operands(desc.dst, RESULTS)
     channels = desc.dst.dims[1]
     width = cut.vectors * lanes if g.groups == 1 else channels  # whose vectors lie at one distance
     read = {name: readable(tensor, desc.dst, channels, width, lanes) for name, tensor in others.items()}
     operands = tile_operands(read, desc.dst, len(ARGUMENTS), lanes)
     post_ops = chain.on_registers({name: place.operand for name, place in operands.items()})
+    kinds = {tensor.dtype for tensor in read.values()}
     places = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
     images, rounds = g.mb, 1
     if cut.is_fused:
@@ -165,6 +170,8 @@ def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeome
         bias=bias,
         post_ops=post_ops,
         places=places,
+        dst_type=desc.dst.dtype,
+        operand_types=() if kinds <= {f32} else tuple(tensor.dtype for tensor in read.values()),
     )
     tensors = {**desc.tensors(), **chain.arguments(read)}
     buffers = dict(zip(ARGUMENTS, (SOURCE, "weights", "bias" * bias, PRODUCTS, "weights", "src", "dst"), strict=True))

@@ -7,75 +7,29 @@ Frequencies are the outermost loop of products, panels of output channels the ne
 serve all tiles from L1 while those of the next are prefetched.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import Items, MatmulTile
-from asmdnn.generators.functions.postops import PostOp
-from asmdnn.generators.winograd.arguments import ARGUMENTS
 from asmdnn.generators.winograd.products import ProductsTransformSpec
 from asmdnn.generators.winograd.source import SourceTransformSpec
-from asmdnn.isa.vectors import lanes_of
+from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced, runs_of
-from asmdnn.planning.phase import Int64, records_of
-from asmdnn.planning.tuning import Tuning
-from asmdnn.primitives.convolution.geometry import ConvGeometry
-from asmdnn.primitives.convolution.operands import TileOperand
+from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.tiling import ahead_lines
-from asmdnn.primitives.convolution.winograd.cut import CutSizes, WinogradCut, rows_of
+from asmdnn.primitives.convolution.winograd.cost import source_cycles
+from asmdnn.primitives.convolution.winograd.cut import rows_of, steps_of
+from asmdnn.primitives.convolution.winograd.job import WinogradJob
 from asmdnn.primitives.convolution.winograd.tiles import WinogradTiles
 from asmdnn.types import f32
 
 Records = tuple[Int64, npt.NDArray[np.int32]]  # and what each is expected to cost
 VECTORS_OF_OPERANDS = 2  # of a transform whose post-ops read tensors: its code is that of each vector
-
-
-@dataclass(frozen=True, eq=False)
-class WinogradJob:
-    """What records are made for.
-
-    readable: channels of src that a transform reads, with those that are zero padding.  whole_vectors: whether dst has
-    room for all lanes.  places: of the operands of post-ops, by argument.
-    specs: the kernels, numbered as they come up.
-    """
-
-    isa: str
-    tuning: Tuning
-    g: ConvGeometry
-    cut: WinogradCut
-    sizes: CutSizes
-    readable: int
-    whole_vectors: bool
-    bias: bool
-    post_ops: tuple[PostOp, ...]
-    places: Mapping[str, TileOperand]
-    specs: dict[KernelSpec, int] = field(default_factory=dict)
-
-    @property
-    def lanes(self) -> int:
-        return lanes_of(self.isa)
-
-    @property
-    def call_cycles(self) -> int:
-        return self.tuning.phases.call_cycles
-
-    @property
-    def width(self) -> int:
-        """Output channels of a panel."""
-        return self.cut.vectors * self.lanes
-
-    def records(self, columns: Mapping[str, Int64 | int], kernel: Int64) -> Int64:
-        return records_of((*ARGUMENTS, *self.places), columns, kernel)
-
-    def numbers(self, specs: Iterable[KernelSpec]) -> Int64:
-        return np.array([self.specs.setdefault(spec, len(self.specs)) for spec in specs], np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,22 +89,25 @@ def sources(job: WinogradJob, tiles: WinogradTiles, blocks: TileBlocks) -> Recor
             channels=job.readable,
             vector_bytes=g.src.channel(job.lanes),
             frequency_bytes=sizes.source_frequency_bytes,
+            src_type=g.types.src,
+            source_type=job.cut.types.src,
         )
         for down, across in tiles.reads_of
     )
     src = tiles.src_bytes[blocks.tiles]
     columns = {"source": blocks.places(sizes.rows, sizes.source_block_bytes, sizes.source_row_bytes), "src": src}
-    cycles = job.call_cycles + job.tuning.winograd.source_cycles(m, job.lanes) * sizes.source_vectors
+    cycles = job.call_cycles + source_cycles(g, job.cut, job.lanes, job.tuning) * sizes.source_vectors
     return job.records(columns, number[tiles.reads[blocks.tiles]]), np.full(len(src), cycles, np.int32)
 
 
 def products(job: WinogradJob, tiles: int, panel: int, panels: int) -> Records:
     """For every frequency and group, and `panels` panels from one on, all tiles; each prefetches a share of the next
     weights."""
-    sizes, found = job.sizes, []
-    runs = runs_of(tiles, rows_of(job.isa)[job.cut.vectors])
-    into_bytes, out_bytes, width_bytes = (f32.size_bytes * x for x in (job.g.ic, job.g.oc, job.width))
-    lines = ahead_lines(width_bytes, sum(times for _, times in runs), job.tuning.phases)
+    sizes, types, found = job.sizes, job.cut.types, []
+    runs = runs_of(tiles, rows_of(job.isa, types)[job.cut.vectors])
+    into_bytes = types.src.size_bytes * job.g.ic
+    out_bytes, width_bytes = (types.sums.size_bytes * x for x in (job.g.oc, job.width))
+    lines = ahead_lines(types.weights_bytes * job.width, sum(times for _, times in runs), job.tuning.phases)
     ranges = (np.arange(n) for n in (sizes.frequencies, job.cut.groups, panels))
     f, group, p = (x.ravel() for x in np.meshgrid(*ranges, indexing="ij"))
     p += panel
@@ -166,7 +123,7 @@ def products(job: WinogradJob, tiles: int, panel: int, panels: int) -> Records:
         }
         vectors = [job.cut.vectors, (-(-job.g.oc // job.lanes) - 1) % job.cut.vectors + 1]
         number = job.numbers([product(job, rows, times, count, lines) for count in vectors])
-        steps = [job.g.ic * step_cycles(rows, count, job.lanes, job.tuning.phases) for count in vectors]
+        steps = [steps_of(job.g, job.cut) * step_cycles(rows, n, job.lanes, job.tuning.phases) for n in vectors]
         cost = [times * (job.call_cycles + each) for each in steps]
         last = (p == sizes.panels - 1).astype(np.int64)
         found.append((job.records(columns, number[last]), np.array(cost, np.int32)[last]))
@@ -191,14 +148,15 @@ def product(job: WinogradJob, rows: int, times: int, vectors: int, lines: int) -
         columns=vectors * job.lanes,
         depth=job.g.ic,
         src_row_bytes=sizes.source_row_bytes,
-        src_depth_bytes=4,
-        weights_row_bytes=f32.size_bytes * job.width,
+        src_depth_bytes=GROUP_BYTES,
+        weights_row_bytes=job.cut.types.weights_bytes * job.width,
         panel_vectors=job.cut.vectors,
         panel_bytes=0,
         padded=True,
         dst_row_bytes=sizes.products_row_bytes,
         ahead_lines=lines,
         items=Items(times, source_step, 0, 0, products_step),
+        types=job.cut.types,
     )
     return MatmulTileSpec(tile)
 
@@ -253,4 +211,6 @@ def result(job: WinogradJob, shape: tuple[Any, Any], channels: int) -> ProductsT
         frequency_bytes=job.sizes.products_frequency_bytes,
         bias=job.bias,
         post_ops=job.post_ops,
+        dst_type=job.dst_type,
+        operand_types=job.operand_types,
     )
