@@ -13,7 +13,7 @@ OTHERS = range(1, 5)  # all operands but the first
 @dataclass
 class RandomNode:
     """op: on operands, of which None is left out, with attributes.  constants: which of them must be known; others
-    behind the first one may be.  slack: roundings of sums, beside the largest result."""
+    after the first one may be.  slack: roundings of sums, beside the largest result."""
 
     op: str
     operands: Sequence[np.ndarray | None]
