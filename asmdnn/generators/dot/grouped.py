@@ -10,7 +10,8 @@ with src's row y * stride + r * dilation, its column x * stride + s * dilation -
 | weights | weights_type[planes, vectors, group, rows, kernel, lanes] | at weights_*_bytes, else positions dense |
 | bias    | f32[channels]  | nothing past the channels is read |
 | dst     | dst_type[rows, width, vectors] | at dst_row_bytes and dst_pixel_bytes; only written, but for sums |
-| 4, 5 .. | operand_types, f32 | operands of post-ops: pixels in raster order at row_bytes; of the real channels |
+| shape   | int64[...] | distances, bands of rows, how often segments come: row_words.py |
+| 5, 6 .. | operand_types, f32 | operands of post-ops: pixels in raster order at row_bytes; of the real channels |
 
 Floats of 16 bits become f32 as they are loaded, which is what is multiplied and summed.
 src points to the first pixel of the row where the first output row's window begins, which may be outside the image.
@@ -19,11 +20,13 @@ the first one that is inside, and all planes of a call are.
 A segment's pixels are accumulated in registers.  For every kernel row its weights are held in registers, and each
 source vector is loaded once and used by all pixels whose windows have it: 14 loads for 36 multiplies with 12 pixels of
 a 3x3 kernel.  A lane needs all inputs of its group: they come by shuffles of the source vector (Vector.spread), each
-used as often, and no lane is wasted.  Which rows and columns lie in the padding is known from bands and segments, so
-padding costs no instruction and is never read.
+used as often, and no lane is wasted.  Which columns lie in the padding is known from segments, in the code, and which
+rows from bands, in the words of `shape`, so that padding is never read.  The code serves images of any size whose rows
+are cut into the same segments.  So that rows of many widths are, the second segment may begin in what the first one has
+done, and computes it again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -31,26 +34,31 @@ from itertools import product
 from typing import ClassVar
 
 from asmdnn.generators.contract import Range
-from asmdnn.generators.dot.epilogue import TileEpilogue
-from asmdnn.generators.dot.grouped_shape import (
-    ARGUMENTS,
-    BIAS,
-    HELD,
-    MOST_HELD,
-    SRC,
-    Band,
-    GroupedRows,
-    Segment,
-    Uses,
-)
+from asmdnn.generators.dot.grouped_shape import HELD, MOST_HELD, SHAPE, SRC, Band, GroupedRows, Segment, Uses
 from asmdnn.generators.dot.operands import load_repeated
-from asmdnn.generators.functions.chain import operands_of
-from asmdnn.generators.functions.pointers import copy_of_word
-from asmdnn.generators.functions.postops import OLD_DST
+from asmdnn.generators.dot.row_words import (
+    BACK_IN_DST,
+    BACK_IN_SRC,
+    FIRST_OF_SRC,
+    FIRST_OF_WEIGHTS,
+    KERNEL_ROWS,
+    PLANE_OF_SRC,
+    PLANE_OF_WEIGHTS,
+    ROW_OF_DST,
+    ROW_OF_SRC,
+    ROWS,
+    TAP_OF_SRC,
+    TIMES,
+    WORD_BYTES,
+    words_in_front,
+    words_of,
+    words_of_band,
+)
+from asmdnn.generators.dot.rows_code import RowsCode
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
-from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.types import f32
 
 SOURCES = 3  # registers that take turns holding a source vector
@@ -70,12 +78,15 @@ class GroupedRowsSpec(GroupedRows):
     def src_vector_bytes(self) -> int:
         return self.src_type.size_bytes * lanes_of(self.isa)
 
+    def words(self) -> tuple[int, ...]:
+        return tuple(words_of(self))
+
     def src_ranges(self, places: set[int]) -> list[Range]:
         """Whole vectors, or the real channels."""
         return [Range(SRC, at, at + self.width_bytes(self.src_whole, self.src_type)) for at in sorted(places)]
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame), of 4 arguments and one for each operand of post-ops."""
+        """Emit the kernel: void kernel(const int64 *frame), of 5 arguments and one for each operand of post-ops."""
         emit_rows(self, asm)
 
     def load_source(self, v: Vector, loads: Lanes, source: Register, at: Pointer, part: int) -> None:
@@ -97,107 +108,80 @@ class GroupedRowsSpec(GroupedRows):
 def emit_rows(spec: GroupedRows, asm: Assembler) -> None:
     """The kernel of rows."""
     with ExitStack() as parts:
-        RowsCode(spec, asm, parts).emit()
+        GroupedRowsCode(spec, asm, parts).emit()
     asm.ret()
 
 
-class RowsCode:
-    """The emission: pointers to the next window, to its pixel of dst, and to what goes with its channels."""
+class GroupedRowsCode(RowsCode):
+    """The emission of one row at a time, for bands that are data."""
 
     def __init__(self, spec: GroupedRows, asm: Assembler, parts: ExitStack) -> None:
-        self.spec, self.asm, self.v = spec, asm, vector_of(spec.isa, asm)
-        whole = spec.channels == self.v.lanes
-        self.real: Lanes = self.v if whole else parts.enter_context(self.v.parts(1, spec.channels))[0]
-        self.loads = self.v if spec.src_whole else self.real
-        self.src, self.weights, self.bias, self.dst = self.pointers = [asm.gp.take(name) for name in ARGUMENTS]
-        for argument, pointer in enumerate(self.pointers):
-            if argument != BIAS or spec.bias:
-                asm.MOV(pointer, mem(asm.frame, 8 * argument))
-        self.operands = [operand for operand in operands_of(spec.post_ops) if operand is not OLD_DST]
-        homes = {operand.argument: copy_of_word(asm, operand.argument) for operand in self.operands}
-        self.ending = TileEpilogue(self.v, spec.post_ops, homes, spec.ending_types)
+        super().__init__(spec, asm, parts)
+        self.shape, self.band = asm.gp.take("shape"), asm.gp.take("band")
+        asm.MOV(self.shape, mem(asm.frame, WORD_BYTES * SHAPE))
+        self.in_front = list(words_in_front(spec))
+        self.of_band = list(words_of_band(spec, Band(0, 0, 0)))
         self.kernel_row = spec.of_kernel_row()
         self.of_dst = spec.isa, spec.dst_pixel_bytes, spec.dst_type, spec.dst_whole, spec.channels
 
-    @property
-    def dst_bytes(self) -> int:
-        """Of a vector of dst."""
-        return self.v.lanes * self.spec.dst_type.size_bytes
+    def number(self, name: str) -> Pointer:
+        """A word in front."""
+        return mem(self.shape, WORD_BYTES * self.in_front.index(name), size=WORD_BYTES)
 
-    def times(self, count: int, name: str, body: Callable[[], None]) -> None:
-        """`body` so often, in a loop if that is more than once."""
-        if count == 1:
+    def band_number(self, name: str) -> Pointer:
+        """A word of the band."""
+        return mem(self.band, WORD_BYTES * self.of_band.index(name), size=WORD_BYTES)
+
+    def counted(self, count: Pointer, name: str, body: Callable[[], None], may_be_none: bool = False) -> None:
+        """`body` as often as a word says."""
+        asm, left, done = self.asm, self.asm.gp.take(f"{name} left"), self.asm.new_label(f"no more {name}")
+        asm.MOV(left, count)
+        if may_be_none:
+            asm.TEST(left, left)
+            asm.JZ(done)
+        with asm.loop(left, name):
             body()
-            return
-        left = self.asm.gp.take(f"{name} left")
-        self.asm.MOV(left, count)
-        with self.asm.loop(left, name):
-            body()
-        self.asm.gp.free(left)
+        asm.bind(done)
+        asm.gp.free(left)
 
     def emit(self) -> None:
-        self.asm.role("start")
-        if self.spec.padding:
-            self.asm.SUB(self.src, self.spec.padding * self.spec.src_pixel_bytes)
-        for number, (bands, times) in enumerate(self.spec.rounds()):
-            self.times(times, f"rows{number}", lambda bands=bands: self.row(bands))  # type: ignore[misc]
+        """All bands, up to the one without rows."""
+        asm, another = self.asm, self.asm.new_label("another band")
+        self.start_rows()
+        asm.LEA(self.band, mem(self.shape, WORD_BYTES * len(self.in_front)))
+        asm.bind(another)
+        self.counted(self.band_number(ROWS), "rows", self.row)
+        asm.role("next band")
+        asm.ADD(self.band, WORD_BYTES * len(self.of_band))
+        with asm.gp.taken("rows of the next band") as rows:
+            asm.MOV(rows, self.band_number(ROWS))
+            asm.TEST(rows, rows)
+        asm.JNZ(another)
 
-    def row(self, bands: Sequence[Band]) -> None:
-        """All segments of output rows, of one of each band; then on to the next ones."""
-        spec, together = self.spec, len(bands)
-        for segment in spec.segments:
-            self.times(segment.times, "segments", lambda segment=segment: self.segment(bands, segment))  # type: ignore[misc]
-        self.move(self.src, together * spec.src_row_bytes - spec.width * spec.stride * spec.src_pixel_bytes)
-        self.move(self.dst, together * spec.dst_row_bytes - spec.width * spec.dst_pixel_bytes)
-        self.move_operands((together - 1) * spec.width, 0)
+    def row(self) -> None:
+        """All segments of an output row; then on to the next one."""
+        asm, spec = self.asm, self.spec
+        for number, segment in enumerate(spec.segments):
+            if number == 1:
+                asm.SUB(self.src, self.number(BACK_IN_SRC))
+                asm.SUB(self.dst, self.number(BACK_IN_DST))
+            whole = partial(self.segment, segment, partial(self.window, segment))
+            if segment.is_counted:
+                self.counted(self.number(f"{TIMES} {number}"), "segments", whole)
+            else:
+                self.times(segment.times, "segments", whole)
+        asm.ADD(self.src, self.number(ROW_OF_SRC))
+        asm.ADD(self.dst, self.number(ROW_OF_DST))
 
-    def segment(self, bands: Sequence[Band], segment: Segment) -> None:
-        """All vectors of channels of some pixels; then on to the next ones."""
-        spec = self.spec
-        steps = {self.src: spec.src_vector_bytes, self.weights: spec.weights_vector_bytes, self.dst: self.dst_bytes}
-        steps |= {self.bias: self.v.bytes} if spec.bias else {}
-        times = spec.vectors // spec.abreast
-
-        def vectors() -> None:
-            self.window(bands, segment)
-            if times > 1:
-                for pointer, step in steps.items():
-                    self.move(pointer, spec.abreast * step)
-                self.move_operands(0, spec.abreast)
-
-        self.times(times, "vectors", vectors)
-        back = spec.vectors if times > 1 else 0
-        ahead = {self.src: segment.pixels * spec.stride * spec.src_pixel_bytes}
-        ahead |= {self.dst: segment.pixels * spec.dst_pixel_bytes}
-        for pointer, step in steps.items():
-            self.move(pointer, ahead.get(pointer, 0) - back * step)
-        self.move_operands(segment.pixels, -back)
-
-    def move(self, pointer: Register, step: int) -> None:
-        if step:
-            self.asm.ADD(pointer, step)
-
-    def move_operands(self, pixels: int, vectors: int) -> None:
-        """On by so many pixels and vectors of channels."""
-        for operand in self.operands:
-            step = pixels * operand.row_bytes + vectors * operand.vector_bytes
-            if step:
-                pointer, home = self.asm.gp.take("post-op's operand"), self.ending.homes[operand.argument]
-                self.asm.MOV(pointer, home)
-                self.asm.ADD(pointer, step)
-                self.asm.MOV(home, pointer)
-                self.asm.gp.free(pointer)
-
-    def window(self, bands: Sequence[Band], segment: Segment) -> None:
+    def window(self, segment: Segment) -> None:
         """Some vectors of channels of the pixels of a segment."""
-        spec, asm, v, (band,) = self.spec, self.asm, self.v, bands
+        spec, asm, v = self.spec, self.asm, self.v
         asm.role("start of a segment")
         acc = v.registers.take("acc", spec.abreast, segment.pixels)
         for j, of_vector in enumerate(acc):
             asm.stretch((spec.isa, spec.channels, spec.bias, j), partial(self.start, of_vector, j))
-        uses = spec.uses(segment)
-        if band.count and uses and spec.planes:
-            self.multiply(band, segment, acc)
+        if spec.uses(segment) and spec.planes:
+            self.multiply(segment, acc)
         asm.role("finish")
         self.ending.emit(self.dst, spec.streaming, lambda: self.finish(acc))
 
@@ -224,53 +208,56 @@ class RowsCode:
         self.asm.call_it(at, f"dst[{p}, {j}]")
         self.ending.finish(x, p, j, at, self.v if self.spec.dst_whole else self.real, self.real)
 
-    def start(self, acc: list[Register], j: int) -> None:
-        """acc[p] = vector j of the bias, or zero."""
-        v = self.v
-        if not self.spec.bias:
-            for x in acc:
-                v.zero(x)
-            return
-        self.real.load(acc[0], mem(self.bias, j * v.bytes, size=v.bytes))
-        for x in acc[1:]:
-            v.move(x, acc[0])
-
-    def multiply(self, band: Band, segment: Segment, acc: list[list[Register]]) -> None:
+    def multiply(self, segment: Segment, acc: list[list[Register]]) -> None:
         """acc[j][p] += the products of all kernel rows of a band."""
-        spec, asm, v, uses = self.spec, self.asm, self.v, self.spec.uses(segment)
+        spec, asm, v = self.spec, self.asm, self.v
         more = max(0, min(spec.held + SOURCES - len(self.ending.spare), v.registers.available))
         registers = [*self.ending.spare, *v.registers.take("weights", more)]
-        held, sources = registers[: spec.held], registers[spec.held :]
         src, weights = asm.gp.take("kernel row's src"), asm.gp.take("kernel row's weights")
-        asm.LEA(src, mem(self.src, band.first * spec.src_tap_bytes))
-        asm.LEA(weights, mem(self.weights, band.first * spec.weights_row_bytes))
-
-        def products() -> None:
-            for part, j in product(range(spec.group), range(spec.abreast)):
-                asm.role(f"kernel row, vector {j}, input {part}")
-                start = part * spec.weights_input_bytes + j * spec.weights_vector_bytes
-                for begin in range(0, spec.kernel, spec.held):
-                    factors = dict(zip(range(begin, spec.kernel), held, strict=False))
-                    for k, factor in factors.items():
-                        at = mem(weights, start + k * spec.position_bytes, size=v.lanes * spec.weights_type.size_bytes)
-                        element_of(spec.weights_type).load(v, factor, at, v)
-                    row = mem(src, j * spec.src_vector_bytes, size=v.lanes * spec.src_type.size_bytes)
-                    self.multiply_row(row, part, uses, acc[j], factors, sources)
+        for pointer, window, first in (
+            (src, self.src, FIRST_OF_SRC),
+            (weights, self.weights, FIRST_OF_WEIGHTS),
+        ):
+            asm.MOV(pointer, window)
+            asm.ADD(pointer, self.band_number(first))
 
         def kernel_row() -> None:
-            asm.stretch((self.kernel_row, segment.pixels, segment.low, segment.high), products)
-            asm.ADD(src, spec.src_tap_bytes)
+            of_row = (self.kernel_row, segment.pixels, segment.low, segment.high)
+            asm.stretch(of_row, partial(self.multiply_rows, spec.uses(segment), acc, (src, weights), registers))
+            asm.ADD(src, self.number(TAP_OF_SRC))
             asm.ADD(weights, spec.weights_row_bytes)
 
         def kernel_plane() -> None:
-            self.times(band.count, "kernel rows", kernel_row)
+            self.counted(self.band_number(KERNEL_ROWS), "kernel rows", kernel_row, may_be_none=True)
             if spec.planes > 1:
-                asm.ADD(src, spec.src_plane_bytes - band.count * spec.src_tap_bytes)
-                asm.ADD(weights, spec.weights_plane_bytes - band.count * spec.weights_row_bytes)
+                asm.ADD(src, self.band_number(PLANE_OF_SRC))
+                asm.ADD(weights, self.band_number(PLANE_OF_WEIGHTS))
 
         self.times(spec.planes, "kernel planes", kernel_plane)
         asm.gp.free(src, weights)
         v.registers.free(*registers[len(self.ending.spare) :])
+
+    def multiply_rows(
+        self,
+        uses: Uses,
+        acc: list[list[Register]],
+        pointers: tuple[Register, Register],
+        registers: list[Register],
+    ) -> None:
+        """acc[j][p] += the products of a kernel row, of all inputs of a group and vectors abreast."""
+        spec, asm, v, (src, weights) = self.spec, self.asm, self.v, pointers
+        held, sources = registers[: spec.held], registers[spec.held :]
+        element = element_of(spec.weights_type)
+        for part, j in product(range(spec.group), range(spec.abreast)):
+            asm.role(f"kernel row, vector {j}, input {part}")
+            start = part * spec.weights_input_bytes + j * spec.weights_vector_bytes
+            for begin in range(0, spec.kernel, spec.held):
+                factors = dict(zip(range(begin, spec.kernel), held, strict=False))
+                for k, factor in factors.items():
+                    at = mem(weights, start + k * spec.position_bytes, size=v.lanes * spec.weights_type.size_bytes)
+                    element.load(v, factor, at, v)
+                row = mem(src, j * spec.src_vector_bytes, size=v.lanes * spec.src_type.size_bytes)
+                self.multiply_row(row, part, uses, acc[j], factors, sources)
 
     def multiply_row(
         self,
