@@ -25,7 +25,7 @@ def function(
 
     prototype: C, "float dot(const float *x, const float *y, size_t n)"; integers, pointers, float, double.
     isa: the levels that the body is written for, such as ("avx2", "avx512_core+popcnt"); the best one at hand runs.
-    reads, writes: by pointer argument the bytes behind it that are touched, as an expression of the integer arguments:
+    reads, writes: by pointer argument the bytes after it that are touched, as an expression of the integer arguments:
     {"x": "4*n"}.  Calls with arrays check them.
     frame_pointer: rbp points to the caller's rbp, for profilers that follow such chains (perf --call-graph fp).
     calls: by name what the body may call: a C type for a function of libc or libm, or (type, address or callable).

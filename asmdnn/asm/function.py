@@ -138,7 +138,7 @@ class CFunction:
     def prove(self, **values: Any) -> "FunctionProof":
         """Proves ABI, level, stack and control flow, and, for the stated values of all integers, the footprint.
 
-        `dot.prove(n=range(300))`: each combination is walked by itself.  Nothing is run, so any level can be proved.
+        `dot.prove(n=range(300))`: each combination is walked separately.  Nothing is run, so any level can be proved.
         Raises BrokenRule with the instruction and its line; Unimplemented when iced-x86 is missing.
         """
         from asmdnn.asm.proof import prove
@@ -219,4 +219,3 @@ class CFunction:
 
     def __repr__(self) -> str:
         return f"<asm.function {self.prototype!r} for {', '.join(level.name for level in self._levels)}>"
-

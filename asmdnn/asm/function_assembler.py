@@ -55,7 +55,7 @@ class FunctionAssembler(Assembler):
             self.MOVZX(low32(held), narrow)
 
     def stack(self, size_bytes: int) -> Pointer:
-        """As of kernels, but aligned to 16 bytes: rsp is a multiple of 16 behind the prologue."""
+        """As of kernels, but aligned to 16 bytes: rsp is a multiple of 16 after the prologue."""
         self._calls = True
         return super().stack(size_bytes)
 
@@ -108,7 +108,7 @@ class FunctionAssembler(Assembler):
         return chain + [(load, reg, mem(rsp, above + WORD_BYTES * word)) for load, reg, word in self._late]
 
     def _check_end(self) -> None:
-        """The last instruction leaves, and no label stands behind it."""
+        """The last instruction leaves, and no label stands after it."""
         filled = [i for i, item in enumerate(self._items) if not (isinstance(item, Piece) and self._is_empty(item))]
         last = filled[-1] if filled else 0
         item = self._items[last]
@@ -116,12 +116,12 @@ class FunctionAssembler(Assembler):
             leaves = item.note.detail.mnemonic == "JMP"
         else:
             leaves = item in self._returns or (isinstance(item, Piece) and bool(item.data) and self._last in _LEAVES)
-        behind = [label for label in self._labels if label.piece > last and self._is_target(label)]
-        if behind or not leaves:
-            what = f"label {behind[0].name!r} stands" if behind else "code runs"
+        trailing = [label for label in self._labels if label.piece > last and self._is_target(label)]
+        if trailing or not leaves:
+            what = f"label {trailing[0].name!r} stands" if trailing else "code runs"
             notes = item.notes if isinstance(item, Piece) else [item.note]
             where = f" ({notes[-1].source})" if notes else ""
-            raise InvalidArguments(f"{what} behind the last instruction of {self.name!r}{where}: end it by ret().")
+            raise InvalidArguments(f"{what} after the last instruction of {self.name!r}{where}: end it by ret().")
 
     def _is_empty(self, piece: Piece) -> bool:
         return not piece.data and piece not in self._returns
