@@ -107,7 +107,7 @@ def biased(op: str) -> File:
     x, scale, point = made(f, "DynamicQuantizeLinear", 3, y)
     w = weights(f, 8, 16, 1, 1) if is_conv else weights(f, 16, 8)
     known = f.constant(f.random.integers(-5000, 5000, (8, 1, 1) if is_conv else (8,)).astype(np.int32))
-    behind(f, f.node("Add", known, f.node(op, x, w, point)), scale, 0.01)
+    requantised(f, f.node("Add", known, f.node(op, x, w, point)), scale, 0.01)
     return f
 
 
@@ -126,7 +126,7 @@ def test_products_of_rows_between_reshapes_take_what_is_behind() -> None:
     """As onnxruntime's quantiser leaves a product with a bias: the residual sum has the axes of the operand."""
     f = File()
     x, scale, point = made(f, "DynamicQuantizeLinear", 3, f.node("Reshape", "x", f.constant(np.array((10, 24)))))
-    rows = behind(f, f.node("MatMulInteger", x, weights(f, 24, 24), point), scale, 0.01)
+    rows = requantised(f, f.node("MatMulInteger", x, weights(f, 24, 24), point), scale, 0.01)
     bias = f.constant(f.random.standard_normal(24).astype(np.float32))
     whole = f.node("Reshape", f.node("Add", bias, rows), f.constant(np.array((2, 5, 24))))
     f.node("Add", whole, "x")
@@ -141,7 +141,7 @@ def test_products_of_integers_store_what_attention_multiplies_in_bf16() -> None:
     x, scale, point = made(f, "DynamicQuantizeLinear", 3, "x")
     heads = []
     for perm in ((0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3)):
-        floats = behind(f, f.node("MatMulInteger", x, weights(f, 24, 32), point), scale, 0.01)
+        floats = requantised(f, f.node("MatMulInteger", x, weights(f, 24, 32), point), scale, 0.01)
         cut = f.node("Reshape", floats, f.constant(np.array((2, 5, 2, 16))))
         heads.append(f.node("Transpose", cut, perm=perm))
     scores = f.node("Softmax", f.node("Mul", f.node("MatMul", *heads[:2]), f.constant(np.float32(0.01))), axis=-1)
