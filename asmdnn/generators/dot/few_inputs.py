@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from asmdnn.generators.contract import Range
-from asmdnn.generators.dot.grouped import emit_rows
 from asmdnn.generators.dot.grouped_shape import SRC, GroupedRows
 from asmdnn.generators.dot.operands import load_repeated
+from asmdnn.generators.dot.rows_code import emit_rows
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector

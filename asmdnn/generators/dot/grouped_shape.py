@@ -98,7 +98,22 @@ class GroupedRows:
     @property
     def position_bytes(self) -> int:
         """From the weights of a kernel position to those of the next one."""
-        return self.weights_position_bytes or self.weights_type.size_bytes * lanes_of(self.isa)
+        return self.weights_position_bytes or self.weights_vector_size_bytes
+
+    @property
+    def weights_vector_size_bytes(self) -> int:
+        """Of the weights of a kernel position that are multiplied at once."""
+        return self.weights_type.size_bytes * lanes_of(self.isa)
+
+    @property
+    def parts(self) -> int:
+        """In which the inputs of a group are multiplied, one after the other."""
+        return self.group
+
+    @property
+    def own_registers(self) -> int:
+        """That are taken all the time, beside a tail's."""
+        return 0
 
     @property
     def ending_types(self) -> EndingTypes:
@@ -113,7 +128,7 @@ class GroupedRows:
     @property
     def position_cycles(self) -> float:
         """Expected of a kernel position of a pixel, for a vector of channels."""
-        return self.group / 2
+        return self.parts / 2
 
     @property
     def together(self) -> int:
@@ -133,8 +148,8 @@ class GroupedRows:
         """
         v = VECTORS[self.isa]
         tail = TAIL_REGISTERS[v.bytes] * (channels < lanes_of(self.isa))
-        room = v.count - max(OTHER_REGISTERS, tail + self.held + 1)
-        pixels = min(room, max(LEAST_PIXELS, MOST_MULTIPLIES // (self.kernel * self.group)))
+        room = v.count - max(OTHER_REGISTERS, tail + self.held + 1) - self.own_registers
+        pixels = min(room, max(LEAST_PIXELS, MOST_MULTIPLIES // (self.kernel * self.parts)))
         segments = -(-width // pixels)
         longer = -(-width // (segments - 1)) if segments > 1 else width
         return longer if width < LEAST_PIXELS * segments and pixels < longer <= room else pixels
@@ -211,7 +226,7 @@ class GroupedRows:
         others = [r for operand in operands if operand is not OLD_DST for r in self.operand_ranges(operand, lanes)]
         old = list(writes) * (OLD_DST in operands)
         src = self.src_ranges(self.places(columns))
-        return Footprint((*joined(src), *self.weights_ranges(columns, lanes), *bias, *others, *old), writes)
+        return Footprint((*joined(src), *self.weights_ranges(columns), *bias, *others, *old), writes)
 
     def bias_ranges(self) -> list[Range]:
         """Of the real channels."""
@@ -241,7 +256,7 @@ class GroupedRows:
         planes = [plane * self.src_plane_bytes for plane in range(self.planes)]
         return {plane + row + column * self.src_pixel_bytes for plane in planes for row in rows for column in columns}
 
-    def weights_ranges(self, columns: list[int], lanes: int) -> tuple[Range, ...]:
+    def weights_ranges(self, columns: list[int]) -> tuple[Range, ...]:
         """Kernel rows that no band reaches, and positions that no pixel uses, are not read; whole rows are."""
         if not columns:
             return ()
@@ -250,11 +265,11 @@ class GroupedRows:
             v * self.weights_vector_bytes + i * self.weights_input_bytes + k * self.weights_row_bytes + plane
             for plane in (self.weights_plane_bytes * number for number in range(self.planes))
             for v in range(self.vectors)
-            for i in range(self.group)
+            for i in range(self.parts)
             for k in rows
         ]
         places = {start + k * self.position_bytes for start in starts for k in range(self.kernel)}
-        return joined(Range(WEIGHTS, at, at + self.weights_type.size_bytes * lanes) for at in places)
+        return joined(Range(WEIGHTS, at, at + self.weights_vector_size_bytes) for at in places)
 
     def operand_ranges(self, operand: Operand, lanes: int) -> Iterator[Range]:
         """What post-ops read of a tensor, whose pixels are a row after the other at one distance."""
