@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from asmdnn.asm.builder import FunctionBuilder
 from asmdnn.asm.function import CFunction, function
-from asmdnn.asm.timing import Timing
+from asmdnn.asm.timing import Timing, bench
 from asmdnn.isa.assembler import (
     Label,
     OutOfRegisters,
@@ -52,6 +52,7 @@ __all__ = [
     "Register",
     "RegisterFile",
     "Timing",
+    "bench",
     "exact",
     "function",
     "low32",

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from asmdnn.asm.converters import dtype_of
 from asmdnn.asm.footprint import Reaches
 from asmdnn.asm.prototype import CArgument, Prototype
 from asmdnn.errors import InvalidArguments
@@ -95,8 +96,7 @@ class RandomCases:
         if not found:
             raise InvalidArguments(f"compare of {self.prototype.name!r} needs reads= or writes= of {argument.name}.")
         size = max(0, *(extent.size(*numbers) for extent in found))
-        item = "uint8_t" if argument.type.item == "void" else argument.type.item
-        dtype = np.dtype({"float": "f4", "double": "f8"}.get(item) or item.removesuffix("_t"))
+        dtype = dtype_of(argument.type.item) or np.dtype(np.uint8)
         memory = np.full(size + 2 * GUARD_BYTES, 0xFF, np.uint8)  # NaNs of every width
         array = memory[GUARD_BYTES : GUARD_BYTES + size // dtype.itemsize * dtype.itemsize].view(dtype)
         array[:] = np.asarray(self._draw(rng, dtype, array.size)).astype(dtype)

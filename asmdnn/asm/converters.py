@@ -49,7 +49,7 @@ class Converters:
         name, ctype = argument.name, argument.type
         if name not in self._reads and name not in self._writes:
             return self._refused(name)
-        written, wanted = name in self._writes, _dtype(ctype.item)
+        written, wanted = name in self._writes, dtype_of(ctype.item)
         array_type = ffi.typeof(f"{'char' if ctype.item == 'void' else ctype.item}[]")
         from_buffer = ffi.from_buffer
 
@@ -100,7 +100,7 @@ def _fault(array: "np.ndarray[Any, Any]", ctype: CType, wanted: object, name: st
     return "is read-only, and the function writes it."
 
 
-def _dtype(item: str) -> "np.dtype[Any] | None":
+def dtype_of(item: str) -> "np.dtype[Any] | None":
     """numpy's type of what a pointer points to; None for void, which any array is."""
     if item == "void":
         return None

@@ -10,6 +10,7 @@ from itertools import product
 from math import prod
 from typing import Any, Final
 
+from asmdnn.asm.bounds import BoundedNumbers
 from asmdnn.asm.footprint import Reach, Reaches
 from asmdnn.asm.machine import MachineCode
 from asmdnn.asm.prototype import INTEGER_REGISTERS, Prototype
@@ -19,9 +20,8 @@ from asmdnn.proof import control_flow, cpu_state, features, listing, provenance,
 from asmdnn.proof.dataflow import states
 from asmdnn.proof.decoder import require_decoder
 from asmdnn.proof.facts import Access
-from asmdnn.proof.footprint import Judge, chosen_elements
+from asmdnn.proof.footprint import Judge, chosen_elements, contains
 from asmdnn.proof.kernel import Contract, Kernel, PlacedInstruction
-from asmdnn.proof.machine import Interpreter
 from asmdnn.proof.values import NUMBER, AbstractValue, Base, Entry, number
 from asmdnn.proof.walk import WalkState
 
@@ -108,8 +108,8 @@ def _prove_case(kernel: Kernel) -> int:
     listing.check(kernel)
     features.check(kernel)
     control_flow.check(kernel)
-    machine, footprint = Interpreter(kernel), kernel.contract.footprint
-    for step, state in states(kernel):
+    machine, footprint = BoundedNumbers(kernel), kernel.contract.footprint
+    for step, state in states(machine):
         if not step.fact.inert:
             saved_registers.check(machine, step, state)
             cpu_state.check(machine, step, state)
@@ -122,8 +122,26 @@ def _prove_case(kernel: Kernel) -> int:
     return len(judge.unbounded)
 
 
-class _Judge(Judge):
+class _Judge(BoundedNumbers, Judge):
     """What a function states is the most that it writes, not what it always writes."""
+
+    def _check_rows(self, step: PlacedInstruction, access: Access, where: AbstractValue) -> None:
+        """By an index that is data, below a bound: where that bound is within the footprint, this is proved."""
+        base, at = where
+        assert base is not None
+        rows = range(base.group) if at is not None and access.mask is None else ()
+        for is_write in (False, True):
+            if access.writes if is_write else access.reads:
+                allowed = self._allowed.get((Base("argument", base.number), is_write))
+                starts = [(at or 0) + row * base.word for row in rows]
+                if not starts or not allowed or not all(contains(allowed, b, b + access.size_bytes) for b in starts):
+                    self._check_unbounded(step, base.number, is_write)
+
+    def _check_unbounded(self, step: PlacedInstruction, argument: int, is_write: bool) -> None:
+        if (Base("argument", argument), is_write) not in self._allowed:
+            verb = "stores" if is_write else "reads"
+            self._complain(f"it {verb} through argument {argument}, which the footprint does not say", step)
+        self.unbounded.add(step.offset)
 
     def touch(self, state: WalkState, step: PlacedInstruction, access: Access, where: AbstractValue) -> None:
         if step.fact.mnemonic not in provenance.IMPLICIT:

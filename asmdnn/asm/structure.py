@@ -93,7 +93,7 @@ class Structure:
         if not wanted or wanted[-1] - wanted[0] >= MOST_CASES:
             raise InvalidArguments(f"switch over {wanted[:3]}... needs 1 to {MOST_CASES} values from least to largest.")
         found = SwitchCases(self.asm, wanted, name)
-        found.dispatch(value)
+        found.jump(value)
         yield found
         found.close()
 
@@ -114,8 +114,9 @@ class SwitchCases:
         self._labels = {value: asm.new_label(f"{name} {value}") for value in values}
         self._other, self._end = asm.new_label(f"{name}, other"), asm.new_label(f"behind {name}")
 
-    def dispatch(self, value: Register) -> None:
-        """The jump to the block of `value`."""
+    def jump(self, value: Register) -> None:
+        """The jump to the block of `value`.  At the end of a block it leads to the next one, by a jump of its own that
+        the CPU predicts by itself: how interpreters go from operation to operation."""
         asm, least, largest = self._asm, self._values[0], self._values[-1]
         targets = [self._labels.get(at, self._other) for at in range(least, largest + 1)]
         with asm.gp.taken("case") as case, asm.gp.taken("jump table") as table:

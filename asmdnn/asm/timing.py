@@ -1,6 +1,7 @@
 """`f.bench(x, y, 4096)`: how long a call takes, in nanoseconds and in cycles of the time stamp counter.
 
-The calls are made by a function of this package, so that no Python stands between them.
+The calls are made by a function of this package, so that no Python stands between them.  `bench("void f(float *x)",
+address, x)` times any other C function in the same way, to compare with.
 """
 
 import functools
@@ -10,6 +11,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from asmdnn.asm.builder import FunctionBuilder
+from asmdnn.asm.footprint import extents_of
 from asmdnn.asm.levels import level_of
 from asmdnn.asm.machine import written
 from asmdnn.asm.prototype import INTEGER_REGISTERS, VECTOR_ARGUMENTS, WORD_BYTES, Prototype, parse_prototype
@@ -58,6 +60,23 @@ def time_calls(prototype: Prototype, address: int, made: Sequence[Any]) -> Timin
     least, median = rounds[0], rounds[ROUNDS // 2]
     ticks = min(ticks for _, ticks in rounds)
     return Timing(least[0] / count * 1e9, median[0] / count * 1e9, ticks / count, count)
+
+
+def bench(prototype: str, address: int, *arguments: Any) -> Timing:
+    """As `CFunction.bench`, of the C function at an address, such as a compiler's: `asm.bench("size_t strlen(const char
+    *s)", address, text)`.
+
+    address: where the function lies, as long as its library is loaded.
+    Types of arrays are checked, not their sizes: nothing is stated of what the function touches.  Raises
+    InvalidArguments for a prototype or arguments that do not fit.
+    """
+    from asmdnn.asm.converters import Converters  # and with it numpy
+
+    parsed = parse_prototype(prototype)
+    pointers = [argument for argument in parsed.arguments if argument.type.is_pointer]
+    reads = extents_of(parsed, {a.name: "0" for a in pointers}, "reads")
+    writes = extents_of(parsed, {a.name: "0" for a in pointers if not a.type.is_const}, "writes")
+    return time_calls(parsed, address, Converters(parsed, reads, writes)(arguments))
 
 
 def _timed(run: Any, integers: Any, floats: Any, address: int, count: int) -> tuple[float, int]:

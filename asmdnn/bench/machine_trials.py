@@ -37,6 +37,7 @@ _MANY_IMAGES: Final = "--conv --dir=FWD_I mb16ic64ih56oc256oh56kh1 mb16ic512ih28
 _STRIDES: Final = "--conv --dir=FWD_I mb16ic256ih56oc128oh28kh1sh2 mb16ic512ih28oc256oh14kh1sh2"
 _PRODUCTS: Final = "--matmul 256x3072:3072x768 1024x1024:1024x1024"
 _PLAIN: Final = "--matmul --stag=ab --wtag=ab 16x1024:1024x1024 16x3072:3072x768 32x1024:1024x4096 64x1024:1024x1024"
+_ONE_ROW: Final = "--ip --dir=FWD_I mb1ic2048oc4096 mb1ic4096oc2048"
 _WINOGRAD: Final = "--conv --alg=auto --dir=FWD_I mb1ic512ih14oc512oh14kh3ph1 mb1ic64ih56oc64oh56kh3ph1"
 _WINOGRAD_GROUPS: Final = (
     "--conv --alg=auto --dir=FWD_I g32mb1ic512ih14oc512oh14kh3ph1 g32mb1ic1024ih7oc1024oh7kh3ph1 "
@@ -66,6 +67,7 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "products.block_least_rows": _trial(_PLAIN),
         "products.pack_tiles": _trial(_PLAIN),
         "products.columns_depth": _trial(_PLAIN),
+        "products.memory_stream_bytes": _trial(_ONE_ROW),
         "winograd.memory_overlapped": _trial(_WINOGRAD),
         "winograd_groups.transform_lanes": _trial(_WINOGRAD_GROUPS),
         "winograd_groups.memory_overlapped": _trial(_WINOGRAD_GROUPS),

@@ -80,8 +80,8 @@ def ends(types: Types, isa: str) -> Iterator[DepthwiseRowsSpec]:
     """Tails of channels, every type of dst and of what post-ops read, which move with pixels and with channels."""
     level, lanes = f32_level(isa), lanes_of(isa)
     for tail, dst in enumerate(RESULTS, lanes // 2 - 3):
-        pixel = Operand(4, 4 * dst.size_bytes, 0, True)
-        channel = Operand(5, 0, lanes * dst.size_bytes, False)
+        pixel = Operand(5, 4 * dst.size_bytes, 0, True)
+        channel = Operand(6, 0, lanes * dst.size_bytes, False)
         chain = (BinaryOp("add", channel), SumOp(0.5), BinaryOp("add", pixel), ReluOp(0.0))
         common: dict[str, Any] = {"bands": EDGES[1:3], "post_ops": chain, "operand_types": (dst, dst)}
         for layout in (grouped.channels_last(level, 1, tail), grouped.channels_last(level, 2, lanes)):

@@ -1,7 +1,7 @@
 """Rows of convolutions with few input channels: where inputs lie, kernels, edges, tails, planes, the end."""
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from asmdnn.corpus.conv import LANES, RELU, SUM_HALF, of_levels
@@ -34,6 +34,8 @@ def edges(isa: str) -> Iterator[FewInputsSpec]:
     """Columns and rows in the padding; segments in a loop; planes of a kernel of three axes."""
     segments = (Segment(3, 2, 5), whole(2, times=3), Segment(2, 0, 3))
     yield inputs_of(isa, 2, *segments, padding=2, bands=EDGES, bias=True)
+    again = (Segment(3, 2, 5), replace(whole(3, times=2), is_counted=True), Segment(3, 0, 4))
+    yield inputs_of(isa, 2, *again, padding=2, overlap=2, bands=EDGES[:2])
     steps = {"src_plane_bytes": 20000, "weights_plane_bytes": 48 * LANES[isa]}
     yield inputs_of(isa, 2, *segments, padding=2, bands=EDGES, planes=2, **steps, post_ops=(RELU,))
 
@@ -44,7 +46,7 @@ def ends(isa: str) -> Iterator[FewInputsSpec]:
     for room in (True, False):
         tail = channels_last(isa, 1, 3) | planar | {"dst_whole": room}
         yield inputs_of(isa, 1, whole(2), **tail, bias=True, post_ops=(SUM_HALF,))
-    full, channel = Operand(4, 4 * LANES[isa], 0, False), Operand(5, 0, 0, False)
+    full, channel = Operand(5, 4 * LANES[isa], 0, False), Operand(6, 0, 0, False)
     chain = (SUM_HALF, BinaryOp("add", full), BinaryOp("mul", channel))
     yield inputs_of(isa, 3, whole(2, times=2), whole(1), bias=True, post_ops=chain)
     yield inputs_of(isa, 3, whole(4), whole(1), bias=True, post_ops=(RELU,), streaming=True)

@@ -88,6 +88,25 @@ def tails(isa: str) -> Iterator[GroupedRowsSpec]:
             yield rows(isa, whole(2), **fields, bias=True, post_ops=(RELU,))
 
 
+def counted(isa: str) -> Iterator[GroupedRowsSpec]:
+    """Segments of which words say how many there are, one or several; a second one that begins in the first, of one
+    vector of channels, of several, abreast, in planes; with strides; none at an edge."""
+    left, right = Segment(4, 1, 6), Segment(4, 0, 5)
+    for times in (1, 3):
+        between = replace(whole(4, times=times), is_counted=True)
+        for overlap in (0, 3):
+            fields: dict[str, Any] = {"padding": 1, "bands": EDGES, "bias": True, "overlap": overlap}
+            yield rows(isa, left, between, right, **fields)
+            several = channels_last(isa, 4, LANES[isa])
+            yield rows(isa, left, between, **fields | several | {"abreast": times, "vectors": 3}, post_ops=(RELU,))
+    strided = replace(whole(3, 5, 2, times=2), is_counted=True)
+    yield rows(isa, whole(3, 5, 2), strided, kernel=5, stride=2, overlap=1, bands=(Band(2, 1, 2), Band(1, 0, 3)))
+    planes = {"planes": 2, "src_plane_bytes": 1600 * LANES[isa], "weights_plane_bytes": 48 * LANES[isa]}
+    yield rows(isa, left, right, overlap=2, padding=1, **planes, bands=EDGES)
+    channel = Operand(5, 0, 0, False)
+    yield rows(isa, left, right, overlap=1, padding=1, channels=3, post_ops=(BinaryOp("add", channel),))
+
+
 def groups(isa: str) -> Iterator[GroupedRowsSpec]:
     """Every size of a group; one that is followed by a tail; two vectors."""
     lanes = LANES[isa]
@@ -106,8 +125,8 @@ def ends(isa: str) -> Iterator[GroupedRowsSpec]:
     """Sums, and operands of every broadcast, which move with pixels and with channels."""
     lanes = LANES[isa]
     fields: dict[str, Any] = {**channels_last(isa, 2, lanes), "bands": (Band(2, 0, 3),), "bias": True}
-    full, pixel = Operand(4, 4 * 2 * lanes, 4 * lanes, False), Operand(5, 4, 0, True)
-    channel, one = Operand(6, 0, 4 * lanes, False), Operand(7, 0, 0, True)
+    full, pixel = Operand(5, 4 * 2 * lanes, 4 * lanes, False), Operand(6, 4, 0, True)
+    channel, one = Operand(7, 0, 4 * lanes, False), Operand(8, 0, 0, True)
     chain = tuple(map(BinaryOp, ("add", "mul", "max", "add"), (full, pixel, channel, one)))
     yield rows(isa, whole(2, times=2), whole(1), **fields, post_ops=(SUM_HALF, *chain))
     yield rows(isa, whole(2), abreast=2, **fields, post_ops=(SUM_HALF, *chain))
@@ -141,7 +160,7 @@ def streaming(isa: str) -> Iterator[GroupedRowsSpec]:
     """Stores past the caches: with padding behind the channels, post-ops, segments in a loop; vectors abreast."""
     yield rows(isa, Segment(3, 2, 5), whole(2, times=2), padding=2, bands=EDGES[:2], bias=True, streaming=True)
     yield rows(isa, whole(2), channels=3, bias=True, post_ops=(RELU,), streaming=True)
-    full, channel = Operand(4, 4 * LANES[isa], 0, False), Operand(5, 0, 0, False)
+    full, channel = Operand(5, 4 * LANES[isa], 0, False), Operand(6, 0, 0, False)
     chain = BinaryOp("add", full), BinaryOp("mul", channel)
     yield rows(isa, whole(3), whole(2), bands=(Band(2, 0, 3),), post_ops=chain, streaming=True)
     abreast = channels_last(isa, 4, LANES[isa]) | {"abreast": 2, "dst_pixel_bytes": 16 * LANES[isa]}
@@ -153,6 +172,7 @@ FAMILIES = of_levels(
     kernels=kernels,
     edges=edges,
     tails=tails,
+    counted=counted,
     groups=groups,
     ends=ends,
     planes=planes,

@@ -8,13 +8,14 @@ from typing import Any
 from asmdnn.corpus import grouped
 from asmdnn.corpus.depthwise import EDGES, retyped
 from asmdnn.generators.dot.grouped_dots import GroupedDotsSpec
-from asmdnn.generators.dot.grouped_shape import Band, Segment
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS, Band, Segment
 from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.generators.functions.postops import BinaryOp, Operand, ReluOp, SumOp
 from asmdnn.isa.dot import BF16, DOTS, U8S8, Types, dot_class
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.types import DataType, f32
 
+FIRST = len(ARGUMENTS)  # of the operands of post-ops
 LEVELS = tuple(
     (types, level.name) for types, level in DOTS if types in (BF16, U8S8) and dot_class(types, level.name).is_native
 )
@@ -59,7 +60,7 @@ def ends(types: Types, isa: str) -> Iterator[GroupedDotsSpec]:
     lanes, level = lanes_of(isa), f32_level(isa)
     for dst in RESULTS:
         size = dst.size_bytes
-        operands = (Operand(4, size * 2 * lanes, size * lanes, False), Operand(5, 0, 0, True))
+        operands = (Operand(FIRST, size * 2 * lanes, size * lanes, False), Operand(FIRST + 1, 0, 0, True))
         chain = (BinaryOp("add", operands[0]), BinaryOp("mul", operands[1]), SumOp(0.5), ReluOp(0.0))
         last = grouped.channels_last(level, 2, lanes) | {"bands": (Band(2, 0, 3),)}
         yield rows(isa, types, 4, grouped.whole(2), grouped.whole(1), dst=dst, **last)

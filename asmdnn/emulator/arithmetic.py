@@ -46,7 +46,7 @@ _INTEGER: dict[str, tuple[type, Lanewise]] = {
 _SCALAR = {f"V{name}S{kind}": function for name, function in _FLOAT.items() for kind in "SD"}
 _SCALAR_TYPES: dict[str, tuple[type, type]] = {"S": (np.float32, np.uint32), "D": (np.float64, np.uint64)}
 PACKED: dict[str, tuple[type, Lanewise]] = {
-    **{f"V{name}PS": (np.float32, function) for name, function in _FLOAT.items()},
+    **{f"V{name}P{kind}": (_SCALAR_TYPES[kind][0], function) for name, function in _FLOAT.items() for kind in "SD"},
     **{f"V{name}{kind}": (dtype, function) for name, function in _LOGIC.items()
        for kind, dtype in (("PS", np.uint32), ("PD", np.uint64))},
     **{f"VP{name}{kind}": (dtype, function) for name, function in _LOGIC.items()
@@ -66,29 +66,23 @@ def packed(ops: Operands) -> Step:
 def scalar(ops: Operands) -> Step:
     """Lane 0 is computed, the others of 128 bits come from operand 1."""
     ops.only_default_rounding()
-    function, cpu, number = _SCALAR[ops.name], ops.cpu, ops.number(0)
+    function = _SCALAR[ops.name]
     dtype, bits = _SCALAR_TYPES[ops.name[-1]]
-    a, b, whole, out = ops.vector(1, dtype), ops.source(2, dtype, np.dtype(dtype).itemsize), ops.vector(1, bits), \
-        ops.vector(0, bits)  # fmt: skip
-    active, zeroing = ops.active(1), ops.ins.zeroing_masking
+    a, b = ops.vector(1, dtype), ops.source(2, dtype, np.dtype(dtype).itemsize)
     result: Array = np.empty(1, dtype)
 
-    def step() -> None:
+    def lane() -> Array:
         function(a[:1], b(), result)
-        lane: Array = result.view(bits)
-        if active is not None and not active()[0]:
-            lane = np.zeros(1, bits) if zeroing else out[:1].copy()
-        out[:] = whole
-        out[:1] = lane
-        cpu.settle(number, 16)
+        return result
 
-    return step
+    return ops.define_low(bits, lane)
 
 
 def square_root(ops: Operands) -> Step:
     ops.only_default_rounding()
-    a = ops.source(1, np.float32, ops.vector_size)
-    return ops.define(np.float32, lambda out: np.sqrt(a(), out))
+    dtype = _SCALAR_TYPES[ops.name[-1]][0]
+    a = ops.source(1, dtype, ops.vector_size)
+    return ops.define(dtype, lambda out: np.sqrt(a(), out))
 
 
 def shift(ops: Operands) -> Step:
@@ -131,14 +125,14 @@ _INTEGER_PREDICATES = (np.equal, np.less, np.less_equal, lambda a, b: np.zeros(a
 _LANES: dict[str, tuple[type, type]] = {"B": (np.int8, np.uint8), "W": (np.int16, np.uint16),
                                          "D": (np.int32, np.uint32), "Q": (np.int64, np.uint64)}  # fmt: skip
 _COMPARISONS = [f"VPCMP{relation}{lane}" for relation in ("EQ", "GT", "", "U") for lane in _LANES]
-_MASK_TESTS = {"VPTESTMD": lambda a, b: (a & b) != 0, "VPTESTNMD": lambda a, b: (a & b) == 0}
+_MASK_TESTS = {"VPTESTM": lambda a, b: (a & b) != 0, "VPTESTNM": lambda a, b: (a & b) == 0}
 
 
 def _predicate(ops: Operands) -> tuple[type, Callable[[Array, Array], Array]]:
-    if ops.name == "VCMPPS":
-        return np.float32, float_predicate(ops.immediate())
-    if ops.name in _MASK_TESTS:
-        return np.uint32, _MASK_TESTS[ops.name]
+    if ops.name in ("VCMPPS", "VCMPPD"):
+        return _SCALAR_TYPES[ops.name[-1]][0], float_predicate(ops.immediate())
+    if ops.name[:-1] in _MASK_TESTS:
+        return _LANES[ops.name[-1]][1], _MASK_TESTS[ops.name[:-1]]
     relation, lane = ops.name.removeprefix("VPCMP")[:-1], ops.name[-1]
     dtype = _LANES[lane][relation == "U"]
     if relation in ("EQ", "GT"):
@@ -163,19 +157,21 @@ def compare(ops: Operands) -> Step:
 
 
 def blend_by_sign(ops: Operands) -> Step:
-    """VBLENDVPS: operand 2 where the sign bit of operand 3 is set, else operand 1."""
-    a, b, sign = ops.vector(1, np.uint32), ops.source(2, np.uint32, ops.vector_size), ops.vector(3, np.int32)
+    """VBLENDVPS, VBLENDVPD: operand 2 where the sign bit of operand 3 is set, else operand 1."""
+    signed, unsigned = _LANES["D" if ops.name[-1] == "S" else "Q"]
+    a, b, sign = ops.vector(1, unsigned), ops.source(2, unsigned, ops.vector_size), ops.vector(3, signed)
 
     def fill(out: Array) -> None:
         out[:] = np.where(sign < 0, b(), a)
 
-    return ops.define(np.uint32, fill)
+    return ops.define(unsigned, fill)
 
 
 def blend_by_mask(ops: Operands) -> Step:
-    """VBLENDMPS: operand 2 where the mask is set, else operand 1, or zero with {z}."""
+    """VBLENDMPS and relatives: operand 2 where the mask is set, else operand 1, or zero with {z}."""
     size, cpu, number = ops.vector_size, ops.cpu, ops.number(0)
-    a, b, out = ops.vector(1, np.uint32), ops.source(2, np.uint32, size), ops.vector(0, np.uint32)
+    lane = _LANES[{"VBLENDMPS": "D", "VBLENDMPD": "Q"}.get(ops.name, ops.name[-1])][1]
+    a, b, out = ops.vector(1, lane), ops.source(2, lane, size), ops.vector(0, lane)
     active, zeroing = ops.active(len(out)), ops.ins.zeroing_masking
 
     def step() -> None:
@@ -186,9 +182,9 @@ def blend_by_mask(ops: Operands) -> Step:
 
 
 def ternary_logic(ops: Operands) -> Step:
-    """VPTERNLOGD: bit by bit, the immediate is the truth table of operands 0, 1 and 2."""
-    table, a, b = ops.immediate(), ops.vector(0, np.uint32), ops.vector(1, np.uint32)
-    c = ops.source(2, np.uint32, ops.vector_size)
+    """VPTERNLOGD, VPTERNLOGQ: bit by bit, the immediate is the truth table of operands 0, 1 and 2."""
+    lane = _LANES[ops.name[-1]][1]
+    table, a, b, c = ops.immediate(), ops.vector(0, lane), ops.vector(1, lane), ops.source(2, lane, ops.vector_size)
 
     def fill(out: Array) -> None:
         third, result = c(), np.zeros_like(out)
@@ -196,7 +192,7 @@ def ternary_logic(ops: Operands) -> Step:
             result |= (a if row & 4 else ~a) & (b if row & 2 else ~b) & (third if row & 1 else ~third)
         out[:] = result
 
-    return ops.define(np.uint32, fill)
+    return ops.define(lane, fill)
 
 
 def multiply_pairs(ops: Operands) -> Step:
@@ -224,9 +220,11 @@ def add_pairs(ops: Operands) -> Step:
 
 
 TABLE: dict[str, Callable[[Operands], Step]] = {
-    **dict.fromkeys(PACKED, packed), **dict.fromkeys(_SCALAR, scalar), "VSQRTPS": square_root,
+    **dict.fromkeys(PACKED, packed), **dict.fromkeys(_SCALAR, scalar), "VSQRTPS": square_root, "VSQRTPD": square_root,
     **dict.fromkeys((f"VPS{kind}{lane}" for kind in ("LL", "RL", "RA") for lane in "WDQ"), shift),
-    **dict.fromkeys(("VCMPPS", *_COMPARISONS, *_MASK_TESTS), compare),
-    "VBLENDVPS": blend_by_sign, "VBLENDMPS": blend_by_mask, "VPBLENDMD": blend_by_mask, "VPTERNLOGD": ternary_logic,
+    **dict.fromkeys(("VCMPPS", "VCMPPD", *_COMPARISONS), compare),
+    **{f"{test}{lane}": compare for test in _MASK_TESTS for lane in _LANES},
+    "VBLENDVPS": blend_by_sign, "VBLENDVPD": blend_by_sign, "VPTERNLOGD": ternary_logic, "VPTERNLOGQ": ternary_logic,
+    **dict.fromkeys(("VBLENDMPS", "VBLENDMPD", *(f"VPBLENDM{lane}" for lane in _LANES)), blend_by_mask),
     "VPMADDUBSW": multiply_pairs, "VPMADDWD": multiply_pairs, "VPHADDD": add_pairs,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Fused multiply-add of float32, rounded once.
+"""Fused multiply-add of float32, and of float64, rounded once.
 
 The product of two float32 is exact in float64, the sum is not: rounding it to float64 and then to float32 goes wrong
 when the first rounding lands on a tie of the second.  Such sums are rare and easy to spot, and are computed again with
@@ -9,6 +9,8 @@ Where two or three operands are NaN, which of them the result shows is up to the
 """
 
 from collections.abc import Callable
+from fractions import Fraction
+from math import inf, isfinite
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from asmdnn.emulator.operands import Operands, Step
 
 BELOW_F32 = np.uint64((1 << 29) - 1)  # the bits of a float64 significand that float32 lacks
 TIE = (1 << 28).to_bytes(8, "little")  # their value halfway between two float32
+_TYPES: dict[str, type] = {"S": np.float32, "D": np.float64}
 COMBINE = {"VFMADD": (np.add, 1), "VFMSUB": (np.subtract, 1), "VFNMADD": (np.subtract, -1)}
 
 
@@ -66,6 +69,27 @@ def fused(cpu: Cpu, lanes: int, family: str) -> Callable[[Array, Array, Array, A
     return compute
 
 
+def fused_double(family: str) -> Callable[[Array, Array, Array, Array], None]:
+    """As `fused`, of float64: by fractions where all is finite."""
+    negated, subtracted = family == "VFNMADD", family == "VFMSUB"
+
+    def compute(x: Array, y: Array, z: Array, out: Array) -> None:
+        left, addend = -x if negated else x, -z if subtracted else z
+        out[:] = [_exactly(*lane) for lane in zip(left.tolist(), y.tolist(), addend.tolist(), strict=True)]
+
+    return compute
+
+
+def _exactly(x: float, y: float, z: float) -> float:
+    if not (isfinite(x) and isfinite(y) and isfinite(z)) or not (x and y):
+        return float(np.float64(x) * np.float64(y) + np.float64(z))
+    total = Fraction(x) * Fraction(y) + Fraction(z)
+    try:
+        return float(total)
+    except OverflowError:
+        return inf if total > 0 else -inf
+
+
 def _roles(name: str) -> tuple[int, int, int]:
     """The operands that are x, y and z, from the digits in the mnemonic: first times second plus third."""
     digits = next(part for part in ("132", "213", "231") if part in name)
@@ -76,28 +100,33 @@ def _family(name: str) -> str:
     return next(family for family in COMBINE if name.startswith(family))
 
 
+def _compute(ops: Operands, size: int) -> Callable[[Array, Array, Array, Array], None]:
+    family = _family(ops.name)
+    return fused_double(family) if ops.name[-1] == "D" else fused(ops.cpu, size // 4, family)
+
+
 def packed(ops: Operands) -> Step:
     ops.only_default_rounding()
-    size = ops.vector_size
-    compute = fused(ops.cpu, size // 4, _family(ops.name))
-    first, second = ops.vector(0, np.float32), ops.vector(1, np.float32)
-    last = ops.source(2, np.float32, size)
-    order = _roles(ops.name)
+    size, order, dtype = ops.vector_size, _roles(ops.name), _TYPES[ops.name[-1]]
+    compute = _compute(ops, size)
+    first, second, last = ops.vector(0, dtype), ops.vector(1, dtype), ops.source(2, dtype, size)
     if order == (1, 2, 0):  # nearly all of them: no tuple to build
-        return ops.define(np.float32, lambda out: compute(second, last(), first, out))
+        return ops.define(dtype, lambda out: compute(second, last(), first, out))
     if order == (1, 0, 2):
-        return ops.define(np.float32, lambda out: compute(second, first, last(), out))
-    return ops.define(np.float32, lambda out: compute(first, last(), second, out))
+        return ops.define(dtype, lambda out: compute(second, first, last(), out))
+    return ops.define(dtype, lambda out: compute(first, last(), second, out))
 
 
 def scalar(ops: Operands) -> Step:
     """Lane 0 only; the destination keeps lanes 1 to 3."""
     ops.only_default_rounding()
-    compute = fused(ops.cpu, 1, _family(ops.name))
-    values = [ops.source(i, np.float32, 4) for i in range(3)]
-    x, y, z = (values[i] for i in _roles(ops.name))
-    lane, cpu, number = ops.vector(0, np.float32, 4), ops.cpu, ops.number(0)
-    active, zeroing, result = ops.active(1), ops.ins.zeroing_masking, np.empty(1, np.float32)
+    dtype = _TYPES[ops.name[-1]]
+    size = np.dtype(dtype).itemsize
+    compute = _compute(ops, size)
+    x, y, z = (ops.source(i, dtype, size) for i in _roles(ops.name))
+    lane, cpu, number = ops.vector(0, dtype, size), ops.cpu, ops.number(0)
+    active, zeroing = ops.active(1), ops.ins.zeroing_masking
+    result: Array = np.empty(1, dtype)
 
     def step() -> None:
         compute(x(), y(), z(), result)
@@ -112,6 +141,6 @@ def scalar(ops: Operands) -> Step:
 
 _ORDERS = ("132", "213", "231")
 TABLE: dict[str, Callable[[Operands], Step]] = {
-    **{f"{family}{order}PS": packed for family in COMBINE for order in _ORDERS},
-    **{f"{family}{order}SS": scalar for family in COMBINE for order in _ORDERS},
+    **{f"{family}{order}P{kind}": packed for family in COMBINE for order in _ORDERS for kind in "SD"},
+    **{f"{family}{order}S{kind}": scalar for family in COMBINE for order in _ORDERS for kind in "SD"},
 }

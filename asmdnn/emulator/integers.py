@@ -5,6 +5,7 @@ from collections.abc import Callable
 from asmdnn.emulator.cpu import RSP, Cpu
 from asmdnn.emulator.memory import BITS64
 from asmdnn.emulator.operands import Operands, Step
+from asmdnn.emulator.wide import multiply
 
 EVEN_PARITY = tuple(bin(i).count("1") % 2 == 0 for i in range(256))
 
@@ -121,7 +122,7 @@ def lea(ops: Operands) -> Step:
 def imul(ops: Operands) -> Step:
     """Two and three operands: CF = OF = the product does not fit; the other flags are undefined."""
     if ops.ins.op_count == 1:
-        ops.unsupported("one operand")
+        return multiply(ops)
     cpu, bits = ops.cpu, 8 * ops.size(0)
     first = 0 if ops.ins.op_count == 2 else 1
     read_a, read_b, write = ops.read_int(first), ops.read_int(first + 1), ops.write_int(0)

@@ -8,25 +8,11 @@ from operator import length_hint
 import numpy as np
 from iced_x86 import CpuidFeature, Decoder, FlowControl, Instruction, Mnemonic
 
-from asmdnn.emulator import (
-    arithmetic,
-    control,
-    conversions,
-    counts,
-    dots,
-    elements,
-    fma,
-    integers,
-    masks,
-    moves,
-    scalars,
-    shuffles,
-    tiles,
-)
 from asmdnn.emulator.control import RETURN_ADDRESS, RETURNED, Callback
 from asmdnn.emulator.cpu import RSP, Cpu
 from asmdnn.emulator.memory import Array, EmulationFault, MemoryRegion, TouchedBytes
 from asmdnn.emulator.operands import Operands, Step, Unsupported
+from asmdnn.emulator.semantics import SEMANTICS
 
 INTEGER_REGISTERS = (7, 6, 2, 1, 8, 9)  # rdi rsi rdx rcx r8 r9: System V ABI, AMD64 supplement, section 3.2.3
 RAX, WORD_BYTES = 0, 8
@@ -37,10 +23,6 @@ BLOCK_LIMIT = 512  # instructions compiled at a time, so that a short visit to a
 PROGRAM_LIMIT = 256  # compiled codes that are kept
 STEP_LIMIT = 1 << 17  # compiled instructions that are shared between codes
 
-MODULES = (
-    integers, control, moves, arithmetic, fma, dots, tiles, shuffles, elements, conversions, masks, counts, scalars,
-)  # fmt: skip
-SEMANTICS = {name: build for module in MODULES for name, build in module.TABLE.items()}
 MNEMONICS = {value: name for name, value in vars(Mnemonic).items() if name.isupper()}
 FEATURES = {value: name.lower() for name, value in vars(CpuidFeature).items() if name.isupper()}
 # What every x86-64 CPU has, or treats as NOP.

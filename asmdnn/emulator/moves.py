@@ -64,27 +64,12 @@ def scalar(ops: Operands) -> Step:
     itemsize = np.dtype(dtype).itemsize
     low = ops.source(ops.ins.op_count - 1, dtype, itemsize)
     if ops.ins.op_count == 3:
-        return _scalar_merge(ops, dtype, low)
+        return ops.define_low(dtype, low)
 
     def fill(out: Array) -> None:
         out[:] = low()
 
     return ops.define(dtype, fill, itemsize if ops.is_register(0) else None)
-
-
-def _scalar_merge(ops: Operands, dtype: type, low: Callable[[], Array]) -> Step:
-    rest, out, cpu, number = ops.vector(1, dtype), ops.vector(0, dtype), ops.cpu, ops.number(0)
-    active, zeroing = ops.active(1), ops.ins.zeroing_masking
-
-    def step() -> None:
-        lane = low().copy()
-        if active is not None and not active()[0]:
-            lane = np.zeros_like(lane) if zeroing else out[:1].copy()
-        out[:] = rest
-        out[:1] = lane
-        cpu.settle(number, 16)
-
-    return step
 
 
 def with_integer(ops: Operands) -> Step:

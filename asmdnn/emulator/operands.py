@@ -207,6 +207,21 @@ class Operands:
 
         return masked_step
 
+    def define_low(self, bits: type, lane: Callable[[], Array]) -> Step:
+        """The step that sets lane 0 of operand 0, if the mask says so; the others of 128 bits are operand 1's."""
+        cpu, number, whole, out = self.cpu, self.number(0), self.vector(1, bits, 16), self.vector(0, bits, 16)
+        active, zeroing = self.active(1), self.ins.zeroing_masking
+
+        def step() -> None:
+            low: Array = lane().view(bits).copy()
+            if active is not None and not active()[0]:
+                low = np.zeros(1, bits) if zeroing else out[:1].copy()
+            out[:] = whole
+            out[:1] = low
+            cpu.settle(number, 16)
+
+        return step
+
     def _define_memory(self, dtype: type, fill: Fill) -> Step:
         size, itemsize = self.memory_size, np.dtype(dtype).itemsize
         address, store, store_masked = self.address(), self.cpu.memory.store, self.cpu.memory.store_masked

@@ -1,4 +1,4 @@
-"""Conversions of one number: between integers and floats, and between float and double."""
+"""One number: conversions between integers and floats, and between float and double; comparisons and roots."""
 
 from collections.abc import Callable
 
@@ -8,6 +8,7 @@ from asmdnn.emulator.memory import Array
 from asmdnn.emulator.operands import Operands, Step
 
 _FLOATS: dict[str, type] = {"S": np.float32, "D": np.float64}
+_BITS: dict[str, type] = {"S": np.uint32, "D": np.uint64}
 
 
 def from_integer(ops: Operands) -> Step:
@@ -42,18 +43,35 @@ def other_width(ops: Operands) -> Step:
     """VCVTSS2SD, VCVTSD2SS: lane 0 from operand 2, the others of 128 bits from operand 1."""
     ops.only_default_rounding()
     source, target = _FLOATS[ops.name[5]], _FLOATS[ops.name[-1]]
-    whole, a = ops.vector(1, target), ops.source(2, source, np.dtype(source).itemsize)
+    a = ops.source(2, source, np.dtype(source).itemsize)
+    return ops.define_low(_BITS[ops.name[-1]], lambda: a()[:1].astype(target))
 
-    def fill(out: Array) -> None:
-        value: Array = a()[:1].astype(target)
-        out[:] = whole
-        out[:1] = value
 
-    return ops.define(target, fill, 16)
+def square_root(ops: Operands) -> Step:
+    """VSQRTSS, VSQRTSD of operand 2."""
+    ops.only_default_rounding()
+    dtype = _FLOATS[ops.name[-1]]
+    a = ops.source(2, dtype, np.dtype(dtype).itemsize)
+    return ops.define_low(_BITS[ops.name[-1]], lambda: np.sqrt(a()[:1]))
+
+
+def compare(ops: Operands) -> Step:
+    """VUCOMISS, VCOMISD, ...: as an unsigned comparison's flags; ZF, PF and CF where one is NaN."""
+    cpu, dtype = ops.cpu, _FLOATS[ops.name[-1]]
+    a, b = ops.vector(0, dtype), ops.source(1, dtype, np.dtype(dtype).itemsize)
+
+    def step() -> None:
+        x, y = a[0], b()[0]
+        unordered = bool(x != x or y != y)
+        cpu.zf, cpu.pf, cpu.cf = unordered or bool(x == y), unordered, unordered or bool(x < y)
+        cpu.of = cpu.sf = False
+
+    return step
 
 
 TABLE: dict[str, Callable[[Operands], Step]] = {
     **dict.fromkeys(("VCVTSI2SS", "VCVTSI2SD"), from_integer),
     **{f"VCVT{kind}S{of}2SI": to_integer for kind in ("", "T") for of in _FLOATS},
-    **dict.fromkeys(("VCVTSS2SD", "VCVTSD2SS"), other_width),
+    **{f"V{kind}COMIS{of}": compare for kind in ("", "U") for of in _FLOATS},
+    "VSQRTSS": square_root, "VSQRTSD": square_root, **dict.fromkeys(("VCVTSS2SD", "VCVTSD2SS"), other_width),
 }  # fmt: skip

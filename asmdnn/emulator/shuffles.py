@@ -73,13 +73,17 @@ TWO_SOURCES: dict[str, tuple[type, Table]] = {
     "VSHUFF64X2": (_U64, lambda n, imm: _shuffle_pieces(n, imm, 2)),
     "VSHUFI64X2": (_U64, lambda n, imm: _shuffle_pieces(n, imm, 2)),
     "VBLENDPS": (_U32, _blend), "VPBLENDD": (_U32, _blend),
+    "VBLENDPD": (_U64, _blend),
     "VALIGND": (_U32, lambda n, imm: (np.arange(n) + imm % n + n) % (2 * n)),
+    "VALIGNQ": (_U64, lambda n, imm: (np.arange(n) + imm % n + n) % (2 * n)),
 }  # fmt: skip
 ONE_SOURCE: dict[str, tuple[type, Table]] = {
     "VMOVSHDUP": (_U32, _in_groups(lambda i, n, imm, g: i | 1)),
     "VMOVSLDUP": (_U32, _in_groups(lambda i, n, imm, g: i & 2)),
     "VMOVDDUP": (_U64, _in_groups(lambda i, n, imm, g: 0, 2)),
     "VPERMILPS": (_U32, _in_groups(lambda i, n, imm, g: _pick(imm, i))),
+    "VPSHUFLW": (_U16, _in_groups(lambda i, n, imm, g: _pick(imm, i) if i < 4 else i, 8)),
+    "VPSHUFHW": (_U16, _in_groups(lambda i, n, imm, g: i if i < 4 else 4 + _pick(imm, i - 4), 8)),
     "VPSHUFD": (_U32, _in_groups(lambda i, n, imm, g: _pick(imm, i))),
     "VPERMQ": (_U64, _in_groups(lambda i, n, imm, g: _pick(imm, i))),
     "VPERMPD": (_U64, _in_groups(lambda i, n, imm, g: _pick(imm, i))),
@@ -226,7 +230,7 @@ def extract(ops: Operands) -> Step:
 
 
 _PIECES = ("F128", "I128", "F32X4", "F64X2", "F32X8", "F64X4", "I32X4", "I64X2", "I32X8", "I64X4")
-_PERMUTE_TWO = [f"VPERM{x}2{kind}" for x in "IT" for kind in ("PS", "PD", "D", "Q", "W")]
+_PERMUTE_TWO = [f"VPERM{x}2{kind}" for x in "IT" for kind in ("PS", "PD", "D", "Q", "W", "B")]
 TABLE: dict[str, Callable[[Operands], Step]] = {
     **dict.fromkeys(TWO_SOURCES, two_sources), **dict.fromkeys(ONE_SOURCE, one_source),
     **dict.fromkeys(("VPERMPS", "VPERMD", "VPERMW", "VPERMB"), permute), **dict.fromkeys(_PERMUTE_TWO, permute_two),

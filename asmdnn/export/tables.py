@@ -34,7 +34,9 @@ class PlanTables:
         self.image, self.plan, self.threads = image, plan, threads
         self.parts = plan.parts(threads)
         cache = kernel_cache()
-        self.kernels = [image.function(spec.name, cache.fetch(spec).code) for spec in plan.specs]
+        fetched = [cache.fetch(spec) for spec in plan.specs]  # several are one, where numbers make the difference
+        places = {code: image.function(name, code) for code, name in {one.code: one.name for one in fetched}.items()}
+        self.kernels = [places[one.code] for one in fetched]
         executor = executor_spec(plan)
         self.executor = image.function(executor.name, cache.fetch(executor).code)
         self.numbers = {spec: i for i, spec in enumerate(plan.specs)}

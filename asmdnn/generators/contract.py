@@ -47,13 +47,25 @@ class TapList:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelWords:
+    """Numbers that a kernel reads through an argument, int64 of a constant: counts, distances and the like."""
+
+    argument: int
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Footprint:
-    """Everything one call reads and writes; no prefetches.  rereads: it reads back what it has written."""
+    """Everything one call reads and writes; no prefetches.  rereads: it reads back what it has written.
+
+    words: numbers that it is called with, for which alone the rest holds; they are among the reads.
+    """
 
     reads: tuple[Range, ...]
     writes: tuple[Range, ...]
     taps: TapList | None = None
     rereads: bool = False
+    words: KernelWords | None = None
 
 
 NOTHING: Final = Footprint((), ())  # of code that has numbers in its frame and no buffers
@@ -65,6 +77,9 @@ class Spec(Protocol):
     isa: the level that it needs, or ANY_CPU.  name: its identity for people, also a file name.  frame: what the words
     of its frame are, in order.  footprint: what a call touches, relative to the frame's pointers; None where no
     bounds are claimed.  generate: emit the code, which returns.
+
+    A spec may also hold numbers that its code reads, the words of its footprint.  Then `code_spec`, without them, is
+    what the bytes depend on, and the same for many.
     """
 
     @property

@@ -3,7 +3,8 @@
 Source: Intel manual, volume 2; instruction set extensions reference.  notation.py reads the lines.  VPDPBUSD and its
 family exist twice: plain names are AVX512_VNNI's, for every register; names ending in _VEX are AVX_VNNI's, as those of
 VCVTNEPS2BF16 are AVX512_BF16's and AVX_NE_CONVERT's.  The two need different CPUs, so the choice is the caller's, not
-that of the registers.  Galois fields have one name for both: AVX512VL's form is taken where the registers need it.
+that of the registers.  Galois fields, carry-less products and AES have one name for both: AVX512VL's form is taken
+where the registers need it.
 """
 
 from typing import Final
@@ -25,6 +26,8 @@ VCVTNE{E,O}PH2PS                    VEX.{66.0F38,0F38}.W0 B0                    
 VCVTNE{E,O}BF162PS                  VEX.{F3,F2}.0F38.W0 B0                       v, m
 VBCSTNE{SH2PS,BF162PS}              VEX.{66,F3}.0F38.W0 B1                       v, m16
 VPOPCNT{B,W}                        EVEX.66.0F38.{W0,W1} 54                      v{k}{z}, v/m
+VPOPCNTD                            EVEX.66.0F38.W0 55                           v{k}{z}, v/m/b32
+VPOPCNTQ                            EVEX.66.0F38.W1 55                           v{k}{z}, v/m/b64
 VPSHUFBITQMB                        EVEX.66.0F38.W0 8F                           k{k}, v, v/m
 VPEXPANDB                           EVEX.66.0F38.W0 62                           v{k}{z}, v/c8
 VPEXPANDW                           EVEX.66.0F38.W1 62                           v{k}{z}, v/c16
@@ -44,6 +47,10 @@ VGF2P8MULB                          VEX.66.0F38.W0 CF                           
 VGF2P8MULB                          EVEX.66.0F38.W0 CF                           v{k}{z}, v, v/m
 VGF2P8AFFINE{QB,INVQB}              VEX.66.0F3A.W1 {CE,CF}                       v, v, v/m, imm8
 VGF2P8AFFINE{QB,INVQB}              EVEX.66.0F3A.W1 {CE,CF}                      v{k}{z}, v, v/m/b64, imm8
+VPCLMULQDQ                          VEX.66.0F3A.W0 44                            v, v, v/m, imm8
+VPCLMULQDQ                          EVEX.66.0F3A.W0 44                           v, v, v/m, imm8
+VAES{ENC,ENCLAST,DEC,DECLAST}       VEX.66.0F38.W0 {DC,DD,DE,DF}                 v, v, v/m
+VAES{ENC,ENCLAST,DEC,DECLAST}       EVEX.66.0F38.W0 {DC,DD,DE,DF}                v, v, v/m
 VSHA512RNDS2                        VEX.256.F2.0F38.W0 CB                        y, y, x
 VSHA512MSG1                         VEX.256.F2.0F38.W0 CC                        y, x
 VSHA512MSG2                         VEX.256.F2.0F38.W0 CD                        y, y

@@ -13,6 +13,11 @@ def spec_text(spec: object) -> str:
     return f"{type(spec).__module__}.{spec!r}"
 
 
+def code_text(spec: object) -> str:
+    """The text that identifies the bytes of a kernel: of its `code_spec`, where a spec has numbers that code reads."""
+    return spec_text(getattr(spec, "code_spec", spec))
+
+
 @functools.cache
 def source_digest() -> str:
     """sha256 of the Python sources that decide a kernel's bytes, read once a process."""

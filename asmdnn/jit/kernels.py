@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from asmdnn import verbose
 from asmdnn.jit import packs, profiling
-from asmdnn.jit.digests import source_digest, spec_text
+from asmdnn.jit.digests import code_text, source_digest
 from asmdnn.jit.executable import ExecutableMemory
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import DiskStore
@@ -121,7 +121,7 @@ class KernelCache(Generic[SpecT]):
     def load_counted(self, specs: Sequence[SpecT]) -> tuple[tuple[LoadedKernel, ...], CacheCounts]:
         """As `load`, and where these kernels came from."""
         # By text, as on disk, and not by equality, which calls True and 1, or 0.0 and -0.0, the same.
-        texts = [spec_text(spec) for spec in specs]
+        texts = [code_text(spec) for spec in specs]
         with self._lock:
             found = {text: kernel for text in texts if (kernel := self._loaded.get(text)) is not None}
         new = {text: spec for text, spec in zip(texts, specs, strict=True) if text not in found}
@@ -164,21 +164,22 @@ class KernelCache(Generic[SpecT]):
 
     def key(self, spec: SpecT) -> str:
         """What the kernel is stored under: sha256 of the spec's text, the generating sources and `version`."""
-        text = "\n".join((spec_text(spec), source_digest(), self._version))
+        text = "\n".join((code_text(spec), source_digest(), self._version))
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 def mapped(kernels: Sequence[Fetched]) -> list[LoadedKernel]:
-    """The kernels in executable memory, in one mapping; profilers are told.  Raises AsmdnnError if that is refused."""
-    names = profiling.wanted()
-    memory = ExecutableMemory([kernel.code + profiling.tail(names, kernel.code) for kernel in kernels])
+    """The kernels in executable memory, in one mapping, equal ones once; profilers are told.
+
+    Raises AsmdnnError if that is refused.
+    """
+    names, own = profiling.wanted(), list(dict.fromkeys(kernels))
+    memory = ExecutableMemory([kernel.code + profiling.tail(names, kernel.code) for kernel in own])
+    places = list(zip(own, memory.addresses, strict=True))
     if names:
-        places = zip(kernels, memory.addresses, strict=True)
         profiling.announce(names, [(kernel.name, address, len(kernel.code)) for kernel, address in places], memory)
-    return [
-        LoadedKernel(kernel.name, address, len(kernel.code), memory)
-        for kernel, address in zip(kernels, memory.addresses, strict=True)
-    ]
+    loaded = {kernel: LoadedKernel(kernel.name, address, len(kernel.code), memory) for kernel, address in places}
+    return [loaded[kernel] for kernel in kernels]
 
 
 def _renew_lock(cache: KernelCache[SpecT] | None) -> None:

@@ -13,8 +13,7 @@ from asmdnn.network.barriers import StepWork, in_order, unhindered
 from asmdnn.network.descriptors import input_desc, row_major
 from asmdnn.network.joined import JoinedPlan
 from asmdnn.network.passing import passed_type
-from asmdnn.network.place import StateWindow
-from asmdnn.network.state_order import check_order, may_write, memory_of, state_tensors
+from asmdnn.network.state_order import StepGraph, check_order, may_write, memory_of, state_tensors
 from asmdnn.network.steps import NetworkStep, Place, Steps
 from asmdnn.planning.assembly import nothing
 from asmdnn.planning.phase import Int64, Phase, View
@@ -76,12 +75,16 @@ def deliver(steps: Steps, outputs: Mapping[str, str]) -> dict[str, str]:
 
 def write_states(steps: Steps, outputs: Mapping[str, str], renamed: dict[str, str]) -> None:
     """Have values lie in their states, or copy them there.  Raises InvalidArguments where no order is right."""
-    written = dict[str, StateWindow]()
+    if not outputs:
+        return
+    graph = StepGraph(steps)
     for name, value in outputs.items():
         window, place = steps.windows[value], steps.place(value)
+        graph.add_steps()
         owned = place.buffer not in renamed and steps.memory.owns(place) and place.desc == window.desc
-        if owned and may_write(steps, written, place.buffer, window):
-            renamed[place.buffer], written[place.buffer] = name, window
+        if owned and may_write(graph, place.buffer, window):
+            renamed[place.buffer] = name
+            graph.write(place.buffer, window)
             continue
         if place.buffer in steps.graph.inputs:  # a state, perhaps, that is written before this copy
             plain = row_major(place.desc.dims)
@@ -89,9 +92,9 @@ def write_states(steps: Steps, outputs: Mapping[str, str], renamed: dict[str, st
             steps.reorder(place, inner, value)
             place = inner
         steps.reorder(place, Place(name, window.desc), value)
-        written[name] = window
-    if written:
-        check_order(steps, written)
+        graph.add_steps()
+        graph.write(name, window)
+    check_order(graph)
 
 
 def known(view: View, renamed: Mapping[str, str]) -> View:

@@ -134,39 +134,26 @@ class FormatSearch:
         """The cheapest way to each set of formats, without those that cannot win."""
         if len(ways) == 1:
             return [*ways]
-        cheapest: dict[Formats, FormatPath] = {}
+        cheapest, names = dict[Formats, FormatPath](), self.differing([way.steps for way in ways])
         for way in sorted(ways, key=lambda way: way.cycles):
-            formats = self.formats(way.steps)
+            formats = formats_of(way.steps, names)
             known = cheapest.setdefault(formats, way)
             if way.by_themselves is not None:
                 cheapest[formats] = replace(known, by_themselves=way.by_themselves)
         best, *others = cheapest.values()
-        kept = [way for way in others if way.by_themselves is not None or self.may_win(way, best)]
+        kept = [way for way in others if way.by_themselves is not None or may_win(way, best, names)]
         named = [way for way in kept[MOST_WAYS - 1 :] if way.by_themselves is not None]
         return [best, *kept[: MOST_WAYS - 1], *named]
 
-    def live(self, steps: Steps) -> list[str]:
-        """Values that are still read."""
-        return [name for name in steps.places if self.last.get(name, -1) >= self.number]
-
-    def formats(self, steps: Steps) -> Formats:
-        """How the live values lie, and whether each has a buffer of its own, which may become a part of another."""
-        return tuple(
-            (name, tuple(place.desc for place in steps.places[name]), steps.memory.owns(steps.places[name][0]))
-            for name in self.live(steps)
-        )
-
-    def may_win(self, way: FormatPath, best: FormatPath) -> bool:
-        """Whether it is cheaper than the best one with reorders that make the same formats."""
-        margin, engine = 0, best.steps.engine
-        for name in self.live(best.steps):
-            had, wanted = ([place.desc for place in steps.places[name]] for steps in (best.steps, way.steps))
-            made = [Reorder(had[0], desc) for desc in wanted if desc not in had]
-            try:
-                margin += sum(primitive_desc(reorder, engine=engine).plan.cycles for reorder in made)
-            except Unimplemented:  # a view that shows elements twice: nothing makes it
-                return True
-        return way.cycles < best.cycles + margin
+    def differing(self, ways: Sequence[Steps]) -> list[str]:
+        """Values that are still read, but for those that lie in all ways where they lay before these parted."""
+        first, parts = ways[0].places, {buffer for way in ways for buffer in way.memory.parts}
+        return [
+            name
+            for name, places in first.items()
+            if self.last.get(name, -1) >= self.number
+            and (places[0].buffer in parts or any(way.places[name] is not places for way in ways))
+        ]
 
     def end(self) -> FormatPath:
         """The cheapest way, and what all steps cost by themselves."""
@@ -182,6 +169,27 @@ class FormatSearch:
         cycles = sum(step.pd.plan.cycles for step in last.steps[before:])
         by_themselves = None if way.by_themselves is None else way.by_themselves + cycles
         return replace(way, cycles=way.cycles + cycles, by_themselves=by_themselves)
+
+
+def formats_of(steps: Steps, names: Sequence[str]) -> Formats:
+    """How values lie, and whether each has a buffer of its own, which may become a part of another."""
+    return tuple(
+        (name, tuple(place.desc for place in steps.places[name]), steps.memory.owns(steps.places[name][0]))
+        for name in names
+    )
+
+
+def may_win(way: FormatPath, best: FormatPath, names: Sequence[str]) -> bool:
+    """Whether it is cheaper than the best one with reorders that make the same formats."""
+    margin, engine = 0, best.steps.engine
+    for name in names:
+        had, wanted = ([place.desc for place in steps.places[name]] for steps in (best.steps, way.steps))
+        made = [Reorder(had[0], desc) for desc in wanted if desc not in had]
+        try:
+            margin += sum(primitive_desc(reorder, engine=engine).plan.cycles for reorder in made)
+        except Unimplemented:  # a view that shows elements twice: nothing makes it
+            return True
+    return way.cycles < best.cycles + margin
 
 
 def is_convolution(node: Node | None) -> bool:

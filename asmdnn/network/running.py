@@ -42,12 +42,12 @@ def native_array(array: Array) -> Array:
 
 class Runner:
     """A plan with its kernels loaded, and its weights, u8[weights_bytes].  names: its tensors in the order in which
-    `run` is told where they lie."""
+    `run` is told where they lie; moving: (word of a call, number in that order, offset)."""
 
     def __init__(self, plan: Plan, weights: Array, program: ExecutablePlan, names: Sequence[str]) -> None:
         self.plan, self.weights, self.program = plan, weights, program
         tensors, position = list(plan.tensors), {name: i for i, name in enumerate(names)}
-        self._moving = tuple(
+        self.moving = tuple(
             (slot, position[tensors[i]], offset) for slot, i, offset in program.places if tensors[i] != WEIGHTS
         )
         self._idle: list[NativeCall] = []  # whose weights are placed
@@ -64,12 +64,16 @@ class Runner:
         try:
             call = self._idle.pop()  # atomic: another thread may take the last one
         except IndexError:
-            call = self.program.prepare()
-            weights = self.weights.ctypes.data
-            call.bind([weights if name == WEIGHTS else 0 for name in self.plan.tensors], self.weights)
-        call.place(addresses, self._moving)
+            call = self.new_call()
+        call.place(addresses, self.moving)
         call()
         self._idle.append(call)
+
+    def new_call(self) -> NativeCall:
+        """One whose weights are placed, and nothing else."""
+        call, weights = self.program.prepare(), self.weights.ctypes.data
+        call.bind([weights if name == WEIGHTS else 0 for name in self.plan.tensors], self)
+        return call
 
 
 class NetworkPart(Protocol):

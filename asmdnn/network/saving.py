@@ -74,12 +74,14 @@ def image_of_native(source: NetworkPlan, segment: CompiledSegment, key: str, wei
             arrays.append([name_of(array.dtype), list(array.shape), shelf.put(np.ascontiguousarray(array).tobytes())])
         return numbers[id(array)]
 
-    kernels = list[dict[str, Any]]()
+    kernels, places = list[dict[str, Any]](), dict[bytes, list[int]]()
     specs: list[Spec] = [*plan.specs, executor_spec(plan)]
     for spec in specs:
-        data = cache.fetch(spec).code
+        data = cache.fetch(spec).code  # of several kernels, where numbers make the difference
+        if data not in places:
+            places[data] = [code.put(data), len(data)]
         said = json.dumps(encoded(spec), separators=(",", ":"))
-        kernels.append({"name": spec.name, "isa": spec.isa, "spec": said, "code": [code.put(data), len(data)]})
+        kernels.append({"name": spec.name, "isa": spec.isa, "spec": said, "code": places[data]})
     text: dict[str, Any] = {
         **versions(),
         "key": key,

@@ -5,6 +5,7 @@ is read afterwards.  Steps get edges from readers of `old` to writers, and from 
 written by the step that makes it, unless something behind that step still reads `old`; then it is copied at the end.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from asmdnn.errors import InvalidArguments
@@ -14,52 +15,60 @@ from asmdnn.network.steps import NetworkStep, Steps
 
 
 class StepGraph:
-    """Which steps come before which: by their buffers, and by the states that are written already."""
+    """Which steps come before which: by their buffers, and by the states that are written already.
 
-    def __init__(self, steps: Steps, written: Mapping[str, StateWindow]) -> None:
-        self.steps = steps
-        self.reads = [self.buffers(step, False) for step in steps.steps]
-        self.writes = [self.buffers(step, True) for step in steps.steps]
-        self.behind: list[set[int]] = [set() for _ in steps.steps]
-        for buffer in set().union(*self.writes):
-            self.add(self.writers(buffer), self.readers(buffer))
-        for buffer, window in written.items():
-            self.add(self.readers(window.old), self.writers(buffer))
-            self.add(self.writers(buffer), self.readers(window.now))
+    written: by the buffer that is written; `add_steps` takes those that have come since.  What lies behind a step is
+    looked up when it is asked for: most states are written by the last steps, behind which there is little."""
+
+    def __init__(self, steps: Steps) -> None:
+        self.steps, self.count = steps, 0
+        self.reads, self.writes = list[set[str]](), list[set[str]]()
+        self.readers, self.writers = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
+        self.written: dict[str, StateWindow] = {}
+        self.writing: dict[str, list[str]] = defaultdict(list)  # by the state's old name
+        self.add_steps()
+
+    def add_steps(self) -> None:
+        for i, step in enumerate(self.steps.steps[self.count :], self.count):
+            for is_output, sets, users in ((False, self.reads, self.readers), (True, self.writes, self.writers)):
+                sets.append(self.buffers(step, is_output))
+                for buffer in sets[-1]:
+                    users[buffer].append(i)
+        self.count = len(self.steps.steps)
 
     def buffers(self, step: NetworkStep, is_output: bool) -> set[str]:
         outputs, memory = step.pd.plan.outputs, self.steps.memory
         return {memory.located(x).buffer for name, x in step.buffers.items() if (name in outputs) is is_output}
 
-    def readers(self, buffer: str) -> list[int]:
-        return [i for i, read in enumerate(self.reads) if buffer in read]
+    def write(self, buffer: str, window: StateWindow) -> None:
+        """From now on a buffer is a state."""
+        self.written[buffer] = window
+        self.writing[window.old].append(buffer)
 
-    def writers(self, buffer: str) -> list[int]:
-        return [i for i, written in enumerate(self.writes) if buffer in written]
-
-    def add(self, first: Iterable[int], then: Iterable[int]) -> None:
-        """Edges from all of one kind to all of the other."""
-        for i in first:
-            self.behind[i] |= {*then} - {i}
+    def behind(self, i: int) -> set[int]:
+        """The steps that have to wait for a step itself."""
+        read_now = (self.written[buffer].now for buffer in self.writes[i] if buffer in self.written)
+        found = {j for buffer in (*self.writes[i], *read_now) for j in self.readers.get(buffer, ())}
+        states = (buffer for old in self.reads[i] for buffer in self.writing.get(old, ()))
+        return found.union(*(self.writers.get(buffer, ()) for buffer in states)) - {i}
 
     def all_behind(self, first: Iterable[int]) -> set[int]:
         """The steps that cannot run before these have."""
         found, left = set[int](), [*first]
         while left:
-            new = self.behind[left.pop()] - found
+            new = self.behind(left.pop()) - found
             found |= new
             left += new
         return found
 
 
-def may_write(steps: Steps, written: Mapping[str, StateWindow], buffer: str, window: StateWindow) -> bool:
+def may_write(graph: StepGraph, buffer: str, window: StateWindow) -> bool:
     """Whether the steps that make a buffer may make it in the state itself."""
-    graph = StepGraph(steps, written)
-    makers = graph.writers(buffer)
+    makers = graph.writers.get(buffer, [])
     later = graph.all_behind(makers)
-    if not makers or later.intersection(graph.readers(window.old)) or later.intersection(makers):
+    if not makers or later.intersection(graph.readers.get(window.old, ())) or later.intersection(makers):
         return False
-    return all(reads_in_place(steps.steps[i], window.old) for i in makers if window.old in graph.reads[i])
+    return all(reads_in_place(graph.steps.steps[i], window.old) for i in makers if window.old in graph.reads[i])
 
 
 def reads_in_place(step: NetworkStep, old: str) -> bool:
@@ -69,14 +78,13 @@ def reads_in_place(step: NetworkStep, old: str) -> bool:
     return all(name in plan.in_place and plan.tensors[name] == plan.tensors[plan.outputs[0]] for name in own)
 
 
-def check_order(steps: Steps, written: Mapping[str, StateWindow]) -> None:
+def check_order(graph: StepGraph) -> None:
     """Raise InvalidArguments for a state that would have to be written before its last reader."""
-    graph = StepGraph(steps, written)
-    for buffer, window in written.items():
-        readers = graph.readers(window.old)
-        stuck = sorted(graph.all_behind(graph.writers(buffer)).intersection(readers) - {*graph.writers(buffer)})
+    for buffer, window in graph.written.items():
+        writers = graph.writers.get(buffer, [])
+        stuck = sorted(graph.all_behind(writers).intersection(graph.readers.get(window.old, ())) - {*writers})
         if stuck:
-            label = steps.steps[stuck[0]].label
+            label = graph.steps.steps[stuck[0]].label
             raise InvalidArguments(
                 f"{label} reads what state {window.old} was, and needs what it becomes: read what update() returned"
             )

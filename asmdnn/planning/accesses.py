@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asmdnn.generators.contract import Footprint, Range, TapList
+from asmdnn.generators.contract import Footprint, KernelWords, Range, TapList
 from asmdnn.planning.phase import Int64
 
 
@@ -38,10 +38,11 @@ class Accesses:
     reads: Mapping[int, Spans]
     writes: Mapping[int, Spans]
     taps: TapList | None
+    words: KernelWords | None = None
 
     @classmethod
     def of(cls, footprint: Footprint) -> "Accesses":
-        return cls(spans_of(footprint.reads), spans_of(footprint.writes), footprint.taps)
+        return cls(spans_of(footprint.reads), spans_of(footprint.writes), footprint.taps, footprint.words)
 
 
 def spans_of(ranges: Iterable[Range]) -> dict[int, Spans]:

@@ -4,11 +4,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from asmdnn.generators.contract import Range, TapList
+from asmdnn.generators.contract import KernelWords, Range, TapList
 from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import NOTHING, Int64, Phase
 from asmdnn.planning.schedule import Schedule
 from asmdnn.planning.touches import Calls
+
+WORD_BYTES = 8
 
 
 def check_form(plan: Schedule, index: int) -> None:
@@ -62,6 +64,8 @@ def check_calls(plan: Schedule, calls: Calls, where: str) -> None:
             check_bounds(plan, calls, argument, calls.span(argument, reach.begin_bytes, reach.end_bytes), where)
     if calls.taps:
         check_taps(plan, calls, calls.taps, where)
+    if calls.accesses.words:
+        check_words(plan, calls, calls.accesses.words, calls.where(where))
 
 
 def check_bounds(plan: Schedule, calls: Calls, argument: int, reach: tuple[int, int], where: str) -> None:
@@ -89,6 +93,20 @@ def check_taps(plan: Schedule, calls: Calls, taps: TapList, where: str) -> None:
                 low, high = int(offsets[:, column].min()), int(offsets[:, column].max())
                 reach = Range(access.argument, low + access.begin_bytes, high + access.end_bytes)
                 check_bounds(plan, calls, access.argument, span_of(calls, users, reach, moves), where)
+
+
+def check_words(plan: Schedule, calls: Calls, words: KernelWords, where: str) -> None:
+    """The records point to the numbers that the footprint is of, which are inside their view already."""
+    view = calls.view(words.argument)
+    if view.buffer not in plan.constants:
+        raise PlanError(f"{where}: its numbers come from {view.buffer}, which is no constant")
+    if any(stride for _, stride in calls.repeats(words.argument)):
+        raise PlanError(f"{where}: rounds move its numbers")
+    for start in np.unique(calls.offsets[:, words.argument]).tolist():
+        first, rest = divmod(view.offset_bytes + start, WORD_BYTES)
+        found = plan.constants[view.buffer][first : first + len(words.values)].tolist()
+        if rest or found != list(words.values):
+            raise PlanError(f"{where}: byte {start} of {view} has other numbers than the footprint is of")
 
 
 def span_of(calls: Calls, users: Int64, reach: Range, moves: dict[int, tuple[int, int]]) -> tuple[int, int]:

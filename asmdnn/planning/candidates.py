@@ -32,6 +32,7 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "products.block_least_rows": (9, 17, 33, 65, 128),
         "products.pack_tiles": (ByDistance(16, 5, 3), ByDistance(16, 7, 7)),
         "products.columns_depth": (64, 128),
+        "products.memory_stream_bytes": (256, 1024),
         "winograd.memory_overlapped": (False, True),
         "winograd_groups.transform_lanes": (8, 16),
         "winograd_groups.memory_overlapped": (False, True),

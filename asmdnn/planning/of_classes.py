@@ -82,10 +82,15 @@ ZEN4: Final = Tuning(
     convolution=ConvolutionTuning(
         src_ahead_bytes=8 << 20,  # 16 images, 1x1 of 64 channels at 56x56: 1.07x
         strided_ahead_bytes=1 << 20,  # 16 images, 256 to 128 at 56x56: 1.18x, 512 to 256 at 28x28 1.11x; one: 1.01x
+        rows_of_whole=False,  # groups of 16 with strides 1.03 to 1.16x, of 7x7 1.09 to 1.15x
+        narrow_groups=True,  # 3x3 with strides, 256 channels at 56x56 1.16x, at 14x14 1.09x, 8 images at 20x20 1.22x
     ),
     # 16 rows times 1024x1024 1.34x (median 1.30), 1024x4096 1.15x (1.19), 3072x768 1.16x (1.17).  64 rows by them
     # would be 0.95 to 1.07x.
-    products=ProductTuning(block_least_rows=17),
+    products=ProductTuning(
+        block_least_rows=17,
+        memory_stream_bytes=256,  # one row of f32 and bf16 1.27 to 1.35x, of s8 1.5x; of 17 MB, from L3, 0.92 to 0.97x
+    ),
     # 16 channels a group at 14x14 1.74x, 32 at 7x7 1.84x, 48 at 7x7 1.68x, 512 channels at 14x14 1.22x.
     winograd=ZEN5.winograd,
     winograd_groups=ZEN5.winograd_groups,
@@ -94,6 +99,7 @@ ZEN4: Final = Tuning(
         wide_shuffle_cost=1.9,  # 204 of 576 shuffles, which then go by ymm units: 1.44x in the mean, 1.01 at least
         blocked_permute_cost=1.35,  # blocks of 8 and 16 channels by groups of 2, 3, 120 and 240: 1.0 to 1.9x
         streaming_bytes=24 << 20,  # bf16 to f32 of 19 MB 1.34 to 1.45x, f32 to bf16 0.98 to 1.04x
+        convert_ahead_bytes=256,  # bf16 and s8 to f32, 1 to 19 MB: 1.02 to 1.28x, as without prefetching
     ),
     topk=TopKTuning(narrow_elements=1 << 30),  # top 5 of 32x30522: 1.8x; of 128x1000 2.5x, top 2 of 4096x8 4.8x
     # Sums, maxima and means of 16 to 64 elements 1.16 to 2.2x; of 100 and 128 0.97 to 1.1x.
@@ -122,7 +128,11 @@ def _with_ymm(row: Tuning) -> Tuning:
     rows times 4096x4096 0.84x, 9 to 16 rows times 3072x768 1.13 to 1.17x (medians of three processes), and 64 channels
     a group at 7x7 0.93x (of eight).
     """
-    return replace(row, products=DEFAULT.products, winograd=DEFAULT.winograd, winograd_groups=GROUPS)
+    products = replace(DEFAULT.products, memory_stream_bytes=row.products.memory_stream_bytes)
+    convolution = replace(row.convolution, rows_of_whole=True)  # False made groups of 8 on Zen 4 0.8 to 0.93x
+    return replace(
+        row, convolution=convolution, products=products, winograd=DEFAULT.winograd, winograd_groups=GROUPS
+    )
 
 
 _OF_CLASSES: Final[Mapping[str, Tuning]] = MappingProxyType(

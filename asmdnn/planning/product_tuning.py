@@ -60,7 +60,9 @@ class ProductTuning:
     # 8 rows times 1024x1024 are 1.14x, times 4096x1024 1.38x faster where weights lie
     block_ahead: int = 8  # rows of the block that a packing kernel prefetches
     weights_share: int = 8  # of L2: weights that stay there whatever the order of tiles
-    stream_bytes: int = 1024  # panels that a single row of dst reads are prefetched so far ahead
+    stream_bytes: int = 1024  # panels that a single row of dst reads are prefetched so far ahead,
+    memory_stream_bytes: int = 1024  # and so far if they come from memory,
+    memory_weights_bytes: int = 24 << 20  # as so many do
     stream_rows: int = 16  # and weights that are not packed so many rows ahead
     most_stream_bytes: int = 1 << 24  # but not further
     half_weights_rows: int = 2  # of src are as fast as weights come, which are f16 or bf16 where f32 may be rounded

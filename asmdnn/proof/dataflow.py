@@ -10,9 +10,9 @@ from asmdnn.proof.machine import Interpreter
 from asmdnn.proof.state import State
 
 
-def states(kernel: Kernel) -> Iterator[tuple[PlacedInstruction, State]]:
+def states(machine: Interpreter) -> Iterator[tuple[PlacedInstruction, State]]:
     """Every reachable instruction with the state before it, which is only valid until the next one is asked for."""
-    machine, blocks = Interpreter(kernel), blocks_of(kernel)
+    kernel, blocks = machine.kernel, blocks_of(machine.kernel)
     before: dict[int, State] = {0: State()}
     before[0].enter(kernel.contract.entry)
     waiting = [0]

@@ -33,7 +33,7 @@ class Judge(Walker):
     """Holds every access of a walk against the footprint."""
 
     def __init__(self, kernel: Kernel, footprint: Footprint) -> None:
-        super().__init__(kernel, footprint.taps)
+        super().__init__(kernel, footprint.taps, footprint.words)
         self.footprint = footprint
         self.unbounded: set[int] = set()
         again = footprint.writes if footprint.rereads else ()

@@ -12,7 +12,7 @@ def prove(kernel: Kernel) -> int:
     features.check(kernel)
     control_flow.check(kernel)
     machine = Interpreter(kernel)
-    for step, state in states(kernel):
+    for step, state in states(machine):
         if not step.fact.inert:
             saved_registers.check(machine, step, state)
             provenance.check(machine, step, state)

@@ -70,6 +70,8 @@ def join(a: AbstractValue, b: AbstractValue) -> AbstractValue:
         return a
     if a.base == b.base:
         return AbstractValue(a.base, None)
+    if all(value.base is None or value.base.kind == "below" for value in (a, b)):
+        return NUMBER
     if a.base and b.base and a.base.kind == b.base.kind == "argument":
         return AbstractValue(Base("argument", ANY_POINTER), None)
     return JUNK

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import Final
 
-from asmdnn.generators.contract import TapList
+from asmdnn.generators.contract import KernelWords, TapList
 from asmdnn.proof import saved_registers, tap_lists
 from asmdnn.proof.dataflow import blocks_of
 from asmdnn.proof.facts import RSP, Access, Fact
 from asmdnn.proof.flags import decide, tested_value
 from asmdnn.proof.kernel import Kernel, PlacedInstruction, followers
 from asmdnn.proof.machine import Interpreter
-from asmdnn.proof.state import State
-from asmdnn.proof.values import CODE, NUMBER, STACK, AbstractValue, Base
+from asmdnn.proof.state import WORD_BYTES, State
+from asmdnn.proof.values import CODE, NUMBER, STACK, AbstractValue, Base, number
 
 RULE: Final = "footprint"
 MOST_STEPS: Final = 5_000_000
@@ -56,9 +56,9 @@ class WalkState(State):
 class Walker(Interpreter):
     """Walks one kernel whose control flow and provenance are proved.  `touch` and `leave` judge; see footprint.py."""
 
-    def __init__(self, kernel: Kernel, taps: TapList | None) -> None:
+    def __init__(self, kernel: Kernel, taps: TapList | None, words: KernelWords | None = None) -> None:
         super().__init__(kernel)
-        self.taps = taps
+        self.taps, self.words = taps, words
         self._blocks = blocks_of(kernel)
         masks = {a.mask[1] for step in kernel.steps.values() for a in step.fact.accesses if a.mask}
         self._active = {
@@ -188,6 +188,14 @@ class Walker(Interpreter):
     def load(self, state: State, where: AbstractValue, size_bytes: int) -> AbstractValue:
         if self.taps and where.base is not None and where.base.kind in ("start", "tuple"):
             return tap_lists.load(self.taps, where)
+        if self.words and where.base == Base("argument", self.words.argument):
+            return number_at(self.words, where.offset, size_bytes)
         found = super().load(state, where, size_bytes)
         is_list = self.taps is not None and found == AbstractValue(Base("argument", self.taps.argument), 0)
         return tap_lists.first_position(self.taps) if self.taps is not None and is_list else found
+
+
+def number_at(words: KernelWords, at: int | None, size_bytes: int) -> AbstractValue:
+    """What is read at a byte of numbers that a kernel is called with; some number where that is none of them."""
+    is_word = at is not None and size_bytes == WORD_BYTES and at in range(0, WORD_BYTES * len(words.values), WORD_BYTES)
+    return number(words.values[at // WORD_BYTES]) if is_word and at is not None else NUMBER

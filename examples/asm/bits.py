@@ -7,6 +7,7 @@ import numpy as np
 
 from asmdnn import asm
 from asmdnn.asm import FunctionBuilder, Register, low32, mem
+from examples.asm.compiled import compiled
 from examples.asm.table import Rows, microseconds, show
 
 PROTOTYPE, READS = "uint64_t bits(const uint64_t *words, size_t n)", {"words": "8*n"}
@@ -102,11 +103,15 @@ def main() -> None:
         if function.runs_here:
             function.compare(lambda x, n: sum(int(v).bit_count() for v in x), cases=50)
             rows[name] = function.bench(words, words.size)
+    loop = "for (size_t i = 0; i < n; i++) s += __builtin_popcountll(words[i]);"
+    in_c = compiled(PROTOTYPE, f"uint64_t s = 0; {loop} return s;")
+    if in_c:
+        rows["gcc -O3"] = in_c.bench(words, words.size)
     whole = int.from_bytes(words.tobytes(), "little")
     rows["int.bit_count"] = microseconds(whole.bit_count)
     if hasattr(np, "bitwise_count"):  # since numpy 2
         rows["numpy.bitwise_count"] = microseconds(lambda: np.bitwise_count(words).sum())
-    show(f"bits of {words.nbytes} bytes", rows)
+    show(f"bits of {words.nbytes} bytes", rows, words.nbytes)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ import numpy as np
 
 from asmdnn import asm
 from asmdnn.asm import CFunction, FunctionBuilder, Register, mem
-from examples.asm.table import Rows, microseconds, show
+from examples.asm.compiled import REORDERED, compiled
+from examples.asm.table import Rows, aligned, microseconds, show
 
 
 def dot_of(accumulators: int) -> CFunction:
@@ -46,15 +47,21 @@ def dot_of(accumulators: int) -> CFunction:
 
 
 def main() -> None:
-    x, y = np.random.default_rng(0).standard_normal((2, 2048), dtype=np.float32)
+    x, y = aligned(np.random.default_rng(0).standard_normal((2, 2048), dtype=np.float32))
     rows: Rows = {}
     for accumulators in (8, 4, 2, 1):
         dot = dot_of(accumulators)
         dot.prove(n=range(0, 300, 7))
         dot.compare(np.dot, cases=100, tolerance=asm.ulp(16))
-        rows[f"{accumulators} accumulators at {dot.isa}"] = dot.bench(x, y, x.size)
+        rows[f"{accumulators} accumulators of 8 (AVX2)"] = dot.at("avx2").bench(x, y, x.size)
+    if dot.isa == "avx512_core":
+        rows["8 accumulators of 16 (AVX-512)"] = dot_of(8).bench(x, y, x.size)
+    in_c = compiled(dot.prototype, "float s = 0; for (size_t i = 0; i < n; i++) s += x[i] * y[i]; return s;",
+                    flags=REORDERED)  # fmt: skip
+    if in_c:
+        rows["gcc -O3"] = in_c.bench(x, y, x.size)
     rows["numpy.dot"] = microseconds(lambda: np.dot(x, y))
-    show(f"dot product of {x.size} elements", rows)
+    show(f"dot product of {x.size} elements", rows, x.size)
 
 
 if __name__ == "__main__":

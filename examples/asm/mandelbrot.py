@@ -10,6 +10,7 @@ import numpy as np
 
 from asmdnn import asm
 from asmdnn.asm import FunctionBuilder, Register, low32, mem
+from examples.asm.compiled import compiled
 from examples.asm.table import Rows, microseconds, show
 
 PICTURE: Final = Path(__file__).resolve().parents[2] / "build" / "examples" / "mandelbrot.pgm"
@@ -72,6 +73,18 @@ def reference(re: Any, im: float, rounds: Any, vectors: int, most: int) -> None:
     rounds[:] = count
 
 
+IN_C: Final = """for (size_t i = 0; i < 8 * vectors; i++) {
+    float x = re[i], y = im;
+    int32_t n = 0;
+    for (; n < (int32_t)most && x * x + y * y < 4; n++) {
+        float t = x * x - y * y + re[i];
+        y = 2 * x * y + im;
+        x = t;
+    }
+    rounds[i] = n;
+}"""
+
+
 def main() -> None:
     print(row.prove(vectors=range(5), most=50))
     print(
@@ -96,11 +109,12 @@ def main() -> None:
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
     gray = (255 * (1 - picture / most) ** 2).astype(np.uint8)
     PICTURE.write_bytes(b"P5 %d %d 255\n" % (width, height) + gray.tobytes())
-    rows: Rows = {
-        "this": microseconds(lambda: row(re, 0.1, one, width // 8, most)),
-        "numpy": microseconds(lambda: reference(re, 0.1, one, width // 8, most), rounds=2),
-    }
-    show(f"a line of {width} pixels, at most {most} rounds ({PICTURE.name} is written)", rows)
+    in_c = compiled(row.prototype, IN_C)
+    rows: Rows = {"this": row.bench(re, 0.1, one, width // 8, most)}
+    if in_c:
+        rows["gcc -O3"] = in_c.bench(re, 0.1, one, width // 8, most)
+    rows["numpy"] = microseconds(lambda: reference(re, 0.1, one, width // 8, most), rounds=2)
+    show(f"a line of {width} pixels, at most {most} rounds ({PICTURE.name} is written)", rows, width)
 
 
 if __name__ == "__main__":

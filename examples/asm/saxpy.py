@@ -9,7 +9,8 @@ import numpy as np
 
 from asmdnn import asm
 from asmdnn.asm import FunctionBuilder, Register, mem
-from examples.asm.table import Rows, microseconds, show
+from examples.asm.compiled import compiled
+from examples.asm.table import Rows, aligned, microseconds, show
 
 
 @asm.function(
@@ -45,13 +46,14 @@ def reference(a: float, x: Any, y: Any, n: int) -> None:
 def main() -> None:
     print(saxpy.prove(n=range(100)))
     print(saxpy.compare(reference, cases=300, tolerance=asm.ulp(1)))
-    x, y = np.random.default_rng(0).standard_normal((2, 4096), dtype=np.float32)
-    rows: Rows = {
-        f"this at {saxpy.isa}": saxpy.bench(0.5, x, y, x.size),
-        "this, called from Python": microseconds(lambda: saxpy(0.5, x, y, x.size)),
-        "numpy: y += a * x": microseconds(lambda: np.add(y, np.float32(0.5) * x, out=y)),
-    }
-    show(f"saxpy of {x.size} elements", rows)
+    x, y = aligned(np.random.default_rng(0).standard_normal((2, 4096), dtype=np.float32))
+    in_c = compiled(saxpy.prototype, "for (size_t i = 0; i < n; i++) y[i] += a * x[i];")
+    rows: Rows = {f"this at {saxpy.isa}": saxpy.bench(0.5, x, y, x.size)}
+    if in_c:
+        rows["gcc -O3"] = in_c.bench(0.5, x, y, x.size)
+    rows["this, called from Python"] = microseconds(lambda: saxpy(0.5, x, y, x.size))
+    rows["numpy: y += a * x"] = microseconds(lambda: np.add(y, np.float32(0.5) * x, out=y))
+    show(f"saxpy of {x.size} elements", rows, x.size)
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ def main() -> None:
         "this, with padding, from Python": microseconds(lambda: sha256(data)),
         "hashlib (OpenSSL)": microseconds(lambda: hashlib.sha256(data).digest()),
     }
-    show(f"SHA-256 of {len(data)} bytes", rows)
+    show(f"SHA-256 of {len(data)} bytes", rows, len(data))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from asmdnn.asm import low32, mem
 from asmdnn.asm.emulation import EmulationFault
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.jit.native import ffi
-from examples.asm import bits, newlines, sha256
+from examples.asm import bits, newlines
 
 LEVELS = ("avx2", "avx512_core")
 
@@ -179,6 +179,13 @@ def test_counts_of_bytes() -> None:
 
 
 def test_an_instruction_that_is_not_known_is_named() -> None:
-    state, block = np.zeros(8, np.uint32), np.zeros(64, np.uint8)
-    with pytest.raises(EmulationFault, match=r"movdqa .* is not supported by this emulator"):
-        sha256.compress.emulate(state, block, 1)
+    @asm.function("void round_of_aes(uint8_t *x)", isa="avx2+aes", reads={"x": "16"}, writes={"x": "16"})
+    def round_of_aes(f: Any, x: Any) -> None:
+        state = f.vectors().take("state").xmm
+        f.VMOVDQU(state, mem(x, size=16))
+        f.VAESENC(state, state, state)
+        f.VMOVDQU(mem(x, size=16), state)
+        f.ret()
+
+    with pytest.raises(EmulationFault, match=r"vaesenc .* is not supported by this emulator"):
+        round_of_aes.emulate(np.zeros(16, np.uint8))

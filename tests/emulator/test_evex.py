@@ -65,9 +65,12 @@ def test_unmasked_is_the_vex_form(forms: tuple[Form, ...]) -> None:
 def lane_bytes(form: Form) -> tuple[int, int]:
     """(bytes of a lane of the result, number of lanes that are masked), by the mnemonic's own words."""
     name = form.mnemonic
-    dwords = name.startswith(("VPMAX", "VPMIN", "VMOVSH", "VMOVSL", "VPDPBUSD")) and not name.endswith("B")
-    if dwords or name.endswith("PS2DQ"):
+    if name.startswith(("VMOVSH", "VMOVSL", "VPDPBUSD")) or name.endswith("PS2DQ"):
         lane = 4
+    elif named := re.fullmatch(r"VP(?:M(?:AX|IN)[SU]|ABS)([BWDQ])", name):
+        lane = {"B": 1, "W": 2, "D": 4, "Q": 8}[named[1]]
+    elif name == "VPALIGNR":
+        lane = 1
     elif unpack := re.fullmatch(r"VPUNPCK[LH](BW|WD|DQ|QDQ)", name):
         lane = {"BW": 1, "WD": 2, "DQ": 4, "QDQ": 8}[unpack[1]]
     elif sized := re.search(r"(?:(8|16|32|64)|[FI](32|64)X\d)$", name):
@@ -75,7 +78,7 @@ def lane_bytes(form: Form) -> tuple[int, int]:
     else:
         kinds = {"DDUP": 8, "PS": 4, "SS": 4, "PD": 8, "SD": 8, "PH": 2, "B": 1, "W": 2, "D": 4, "Q": 8}
         lane = next(size for end, size in kinds.items() if name.endswith(end))
-    if re.fullmatch(r"V(ADD|SUB|MUL|DIV|MAX|MIN|MOV|F\w+)S[SD]", name):
+    if re.fullmatch(r"V(ADD|SUB|MUL|DIV|MAX|MIN|MOV|SQRT|F\w+|CVTS[SD]2)S[SD]", name):
         return lane, 1
     source = {"VCVTPS2PH": 4, "VCVTNEPS2BF16": 4, "VCVTPD2PS": 8}.get(name, lane)
     if narrowing := re.fullmatch(r"VPMOV(?:S|US)?([WDQ])[BWD]", name):

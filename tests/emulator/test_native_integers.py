@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from iced_x86 import Decoder, Instruction
 
-from asmdnn.emulator.memory import Array
+from asmdnn.emulator.memory import Array, EmulationFault
 from tests.emulator.assembling import Label, Mem, argument, assemble, ins
 from tests.emulator.native import Twin, missing_features
 
@@ -83,6 +83,25 @@ OTHERS = [
     *((f"POPCNT_R{bits}_RM{bits}", shape, bits, ALL) for bits in (16, 32, 64) for shape in ("r,r", "r,m")),
     *((f"{name}_R{bits}_RM{bits}", shape, bits, "zc") for name in ("LZCNT", "TZCNT") for bits in (16, 32, 64)
       for shape in ("r,r", "r,m")),
+    *((f"{name}_RM{bits}_{extra}", shape, bits, "") for name in ("ROL", "ROR") for bits in (8, 16, 32, 64)
+      for shape in "rm" for extra in ("1", "CL")),
+    *((f"VEX_RORX_R{bits}_RM{bits}_IMM8", shape, bits, ALL) for bits in (32, 64) for shape in ("r,r,i", "r,m,i")),
+    *((f"{name}_RM{bits}_R{bits}_IMM8", "r,r,i", bits, "") for name in ("SHLD", "SHRD") for bits in (32, 64)),
+    *((f"{name}_RM{bits}_R{bits}", "r,r", bits, "c") for name in ("BT", "BTS", "BTR", "BTC") for bits in (16, 32, 64)),
+    *((f"BSWAP_R{bits}", "r", bits, ALL) for bits in (32, 64)),
+    *((f"MOVBE_R{bits}_M{bits}", "r,m", bits, ALL) for bits in (16, 32, 64)),
+    *((name, "", 0, ALL) for name in ("CBW", "CWDE", "CDQE", "CWD", "CDQ", "CQO", "CLC", "STC", "CMC")),
+    *((f"VEX_ANDN_R{bits}_R{bits}_RM{bits}", shape, bits, "oszc") for bits in (32, 64) for shape in ("r,r,r", "r,r,m")),
+    *((f"VEX_{name}_R{bits}_RM{bits}", shape, bits, "oszc") for name in ("BLSI", "BLSR", "BLSMSK") for bits in (32, 64)
+      for shape in ("r,r", "r,m")),
+    *((f"VEX_BEXTR_R{bits}_RM{bits}_R{bits}", "r,r,r", bits, "ozc") for bits in (32, 64)),
+    *((f"VEX_{name}_R{bits}_R{bits}_RM{bits}", shape, bits, ALL) for bits in (32, 64)
+      for name in ("PDEP", "PEXT", "MULX") for shape in ("r,r,r", "r,r,m")),
+    *((f"{name}_RM{bits}", shape, bits, "oc") for name in ("MUL", "IMUL") for bits in (8, 16, 32, 64)
+      for shape in "rm"),
+    *((f"{name}_R{bits}_RM{bits}", shape, bits, ALL) for name in ("ADCX", "ADOX") for bits in (32, 64)
+      for shape in ("r,r", "r,m")),
+    *((f"CRC32_R{wide}_RM{bits}", shape, bits, ALL) for wide, bits in ((32, 32), (64, 64)) for shape in ("r,r", "r,m")),
     *((f"VEX_BZHI_R{bits}_RM{bits}_R{bits}", "r,r,r", bits, "oszc") for bits in (32, 64)),
 ]  # fmt: skip
 
@@ -97,7 +116,7 @@ def test_arithmetic(mnemonic: str) -> None:
         if mnemonic not in code.split("_"):
             continue
         for _ in range(2):
-            values = operands(shape, bits, rng)
+            values = operands(shape, bits, rng) if shape else []
             extra = [1] if code.endswith("_1") else ["cl"] if code.endswith("_CL") else []
             compare(program(ins(code, *values, *extra), flags), rng)
 
@@ -164,3 +183,73 @@ def test_stack_and_calls() -> None:
         ins("RETNQ"),
     )
     compare(code, np.random.default_rng(13))
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+@pytest.mark.parametrize("name", ["DIV", "IDIV"])
+def test_division(name: str, bits: int) -> None:
+    """Of small numbers with either sign; a quotient that does not fit is a fault here, and a signal on the CPU."""
+    rng = np.random.default_rng(bits)
+    code = program(ins(f"{name}_RM{bits}", part("r8", bits)), "")
+    twin, low = Twin(code, {"all": SIZE}), (1 << bits) - 1
+    for _ in range(8):
+        data = contents(rng)
+        words = data.view(np.uint64)
+        divisor = int(rng.integers(3, 100)) * (-1 if name == "IDIV" and rng.random() < 0.5 else 1)
+        dividend = int(rng.integers(0, 200)) * (-1 if name == "IDIV" and rng.random() < 0.5 else 1)
+        words[0] = dividend & (0xFFFF if bits == 8 else low)
+        words[2], words[4] = dividend >> 64 & low, divisor & low
+        native, emulated = twin.run({"all": data})
+        assert np.array_equal(native["all"], emulated["all"]), (dividend, divisor)
+
+
+@pytest.mark.parametrize(("a", "b"), [(7, 0), (1 << 40, 3)])
+def test_a_quotient_that_does_not_fit(a: int, b: int) -> None:
+    code = program(ins("DIV_RM32", "r8d"), "")
+    twin = Twin(code, {"all": SIZE})
+    twin.buffers["all"].view(np.uint64)[[0, 2, 4]] = a & 0xFFFF_FFFF, a >> 32, b
+    with pytest.raises(EmulationFault, match="of which the quotient does not fit 32 bits"):
+        twin.machine.call(code, 0x10_0000, twin.frame.ctypes.data)
+
+
+@pytest.mark.parametrize("count", [1, 3, 31])
+@pytest.mark.parametrize("name", ["ROL", "ROR", "SHLD", "SHRD"])
+def test_rotation_flags(name: str, count: int) -> None:
+    """OF is defined for a count of one."""
+    form, extra = (f"{name}_RM64_R64_IMM8", ["r9"]) if name.startswith("SH") else (f"{name}_RM64_IMM8", [])
+    instruction = ins(form, "r10", *extra, count)
+    compare(program(instruction, "szcp" + "o" * (count == 1)), np.random.default_rng(count))
+
+
+@pytest.mark.parametrize("name", ["BSF", "BSR"])
+def test_scans(name: str) -> None:
+    code = program(ins(f"{name}_R64_RM64", "rsi", "r10"), "z")
+    twin = Twin(code, {"all": SIZE})
+    for value in (1, 6, 1 << 63, 1 << 40 | 8):
+        data = np.zeros(SIZE, np.uint8)
+        data.view(np.uint64)[6] = value
+        native, emulated = twin.run({"all": data})
+        assert np.array_equal(native["all"], emulated["all"])
+    with pytest.raises(EmulationFault, match="scans 0"):
+        twin.run({"all": np.zeros(SIZE, np.uint8)})
+
+
+@pytest.mark.parametrize("name", ["VUCOMISS", "VCOMISS", "VUCOMISD", "VCOMISD"])
+def test_comparisons_of_numbers(name: str) -> None:
+    """The flags of less, equal, greater and of a NaN."""
+    size = 32 if name.endswith("SS") else 64
+    dtype = {32: np.float32, 64: np.float64}[size]
+    code = assemble(
+        argument("rdi", 0),
+        ins("VEX_VMOVUPS_XMM_XMMM128", "xmm1", Mem("rdi")),
+        ins(f"VEX_{name}_XMM_XMMM{size}", "xmm1", Mem("rdi", 16)),
+        *(ins(SETS[flag], Mem("rdi", AT_FLAGS + i)) for i, flag in enumerate(ALL)),
+        ins("VEX_VZEROUPPER"),
+        ins("RETNQ"),
+    )
+    twin = Twin(code, {"all": SIZE})
+    for a, b in ((1, 2), (2, 1), (2, 2), (np.nan, 1), (1, np.nan), (0.0, -0.0), (-np.inf, np.inf)):
+        data = np.zeros(SIZE, np.uint8)
+        data.view(dtype)[0], data.view(dtype)[16 * 8 // size] = a, b
+        native, emulated = twin.run({"all": data})
+        assert np.array_equal(native["all"], emulated["all"]), (a, b)

@@ -8,7 +8,8 @@ import pytest
 pytest.importorskip("iced_x86")
 
 FOLDER = Path(__file__).parents[2] / "examples" / "asm"
-SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("__init__", "table"))
+HELPERS = ("__init__", "compiled", "table")
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in HELPERS)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -21,7 +22,7 @@ def test_the_script_runs(name: str, capsys: pytest.CaptureFixture[str], monkeypa
     assert printed.splitlines()[-1].endswith(" x") or "this CPU has no" in printed
 
 
-@pytest.mark.parametrize("name", [*SCRIPTS, "table"])
+@pytest.mark.parametrize("name", [*SCRIPTS, *HELPERS])
 def test_only_public_names(name: str) -> None:
     source = (FOLDER / f"{name}.py").read_text()
     imports = [line.split()[1] for line in source.splitlines() if line.startswith(("from asmdnn", "import asmdnn"))]

@@ -69,3 +69,31 @@ def test_what_is_around_them() -> None:
     assert net.refused == {}
     wanted = reference(net, given)["y"]
     np.testing.assert_allclose(net.run(given)["y"], wanted, rtol=0, atol=1e-5 * abs(wanted).max())
+
+
+def names_of(net: dnn.Network) -> list[str]:
+    (segment,) = net.planned("looked at").segments
+    return [step.pd.implementation for step in segment.steps]  # type: ignore[union-attr]
+
+
+def test_formats_between_them_are_those_that_kernels_like() -> None:
+    """The first one reads nchw, the second one what it left, and the result is brought back."""
+    g = dnn.Graph("two")
+    x, first, second = g.input("x", (1, 16, 14, 14)), g.input("a", (32, 16, 5, 5)), g.input("b", (32, 32, 5, 5))
+    y = g.apply("Conv", g.apply("Conv", x, first, pads=(2, 2, 2, 2)), second, pads=(2, 2, 2, 2))
+    net = g.compile(y=y, engine=engine())
+    assert [name.removesuffix(":avx2") for name in names_of(net)].count("pack+direct") == 2
+    given = {"x": random(1, 16, 14, 14), "a": random(32, 16, 5, 5), "b": random(32, 32, 5, 5)}
+    wanted = reference(net, given)["y"]
+    np.testing.assert_allclose(net.run(given)["y"], wanted, rtol=0, atol=1e-5 * abs(wanted).max())
+
+
+def test_a_transposed_one_of_stride_1_is_winograds() -> None:
+    g = dnn.Graph("transposed")
+    x, w, more = g.input("x", (2, 64, 28, 28)), g.input("w", (64, 64, 3, 3)), g.input("more", (2, 64, 28, 28))
+    y = g.apply("Relu", g.apply("ConvTranspose", x, w, **PADS) + more)
+    net = g.compile(y=y, engine=engine())
+    assert any("winograd" in name for name in names_of(net))
+    given = {"x": random(2, 64, 28, 28), "w": random(64, 64, 3, 3), "more": random(2, 64, 28, 28)}
+    wanted = reference(net, given)["y"]
+    np.testing.assert_allclose(net.run(given)["y"], wanted, rtol=0, atol=2e-4 * abs(wanted).max())

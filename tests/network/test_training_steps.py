@@ -77,3 +77,54 @@ def test_bits_are_those_of_every_number_of_threads() -> None:
             step.run(given)
         found.append({name: np.array(step.state[name]) for name in initial()})
     assert all(np.array_equal(other[name], array) for other in found for name, array in found[0].items())
+
+
+def pooled(pads: tuple[int, ...], engine: dnn.Engine) -> dnn.TrainingStep:
+    g = dnn.Graph("pooled")
+    x, t = g.input("x", (4, 3, 12, 12)), g.input("t", (4,), np.int64)
+    h = g.apply("Relu", g.apply("Conv", x, g.parameter("w", (16, 3, 3, 3)), pads=(1, 1, 1, 1)))
+    h = g.apply("MaxPool", h, kernel_shape=(3, 3), strides=(2, 2), pads=pads)
+    size = 36 if any(pads) else 25
+    scores = g.apply("Flatten", h) @ g.parameter("v", (16 * size, 5))
+    return g.train(g.apply("SoftmaxCrossEntropyLoss", scores, t), dnn.optim.SGD(0.1), engine=engine)
+
+
+@pytest.mark.parametrize("pads", [(0, 0, 0, 0), (1, 1, 1, 1)])
+def test_maxima_are_found_once(pads: tuple[int, ...]) -> None:
+    """The forward pass writes where they are, in the format of its result, and the gradient reads it."""
+    step = pooled(pads, engine())
+    step.check()
+    (segment,) = step._nets.main.planned("looked at").segments
+    names = [one.pd.implementation.removesuffix(":avx2") for one in segment.steps]
+    assert [name for name in names if "indexed" in name or "maxima" in name] == ["indexed", "maxima"]
+    given = {"x": random(4, 3, 12, 12), "t": np.arange(4)}
+    assert all(found.fits for found in step.verify(given))
+    losses = [step(**given) for _ in range(5)]
+    assert losses[-1] < losses[0]
+
+
+def test_planning_looks_at_each_step_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which states may be written in place is asked of one graph of steps, however many states there are."""
+    from asmdnn.network.state_order import StepGraph
+
+    counts, plain = [0], StepGraph.buffers
+
+    def counted(self: StepGraph, step: Any, is_output: bool) -> set[str]:
+        counts[0] += 1
+        return plain(self, step, is_output)
+
+    monkeypatch.setattr(StepGraph, "buffers", counted)
+    found = []
+    for layers in (4, 8):
+        g, counts[0] = dnn.Graph("deep"), 0
+        h, t = g.input("x", (ROWS, 8)), g.input("t", (ROWS,), np.int64)
+        for i in range(layers):
+            h = g.apply("Tanh", h @ g.parameter(f"w{i}", (8, 8)))
+        g.train(g.apply("SoftmaxCrossEntropyLoss", h, t), dnn.optim.SGD(0.1, momentum=0.9), engine=engine())
+        found.append(counts[0])
+    assert found[1] < 2.2 * found[0]
+
+
+def test_only_the_networks_that_a_step_needs_are_planned() -> None:
+    step = pooled((0, 0, 0, 0), engine())
+    assert {"update", "forward", "halves"}.isdisjoint(step._nets.__dict__)

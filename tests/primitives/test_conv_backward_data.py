@@ -155,8 +155,32 @@ def test_what_does_not_fit(changed: dict[str, Any], message: str) -> None:
         dnn.ConvolutionBackwardData(**tensors, **window)  # type: ignore[arg-type]
 
 
-def test_attributes_are_refused() -> None:
+BEHIND = [
+    ("direct", "mb2ic20ih5iw6oc24kh3kw3ph1pw1", "any", "direct"),
+    ("pack+direct", "mb1ic18ih6oc16kh3sh2ph1", "oihw", "direct"),
+    ("depthwise", "g19mb2ic19ih7oc19kh3sh2ph1", "any", "direct"),
+    ("depthwise", "g16mb1ic16ih6oc16kh3ph1", "any", "direct"),
+    ("winograd", "mb2ic24ih9iw10oc20kh3kw3ph1pw1", "any", "winograd"),
+    ("pack+winograd", "mb1ic9ih6oc20kh3ph1", "oihw", "winograd"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "weights", "algorithm"), BEHIND)
+def test_post_ops(isa: str, name: str, text: str, weights: str, algorithm: Any) -> None:
+    """As a training step has them: the gradient of another reader is added, and a relu's mask applied."""
+    desc, arrays, wanted = gradient(text, weights=weights, algorithm=algorithm)
+    dims = wanted["diff_src"].shape
+    others = {f"binary_{i}": integers(5 + i, dims) for i in range(2)}
+    ops = [dnn.Binary(word, dnn.MemoryDesc(dims, dnn.f32, "any")) for word in ("add", "mul")]
+    pd = dnn.primitive_desc(desc, dnn.Attr(ops), dnn.Engine(isa=isa, threads=1))
+    pd.plan.check()
+    assert pd.implementation == f"{name}:{isa}"
+    expected = (wanted["diff_src"] + others["binary_0"]) * others["binary_1"]
+    found = run(pd, arrays | others)["diff_src"]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-3 * abs(expected).max() * (algorithm == "winograd"))
+
+
+def test_scales_are_refused() -> None:
     desc, _, _ = gradient("mb1ic8ih4oc8kh3ph1")
-    for attr in (dnn.Attr([dnn.Eltwise("relu")]), dnn.Attr(scales={"weights": 0})):
-        with pytest.raises(dnn.Unimplemented, match="a gradient has no post-ops, scales or zero points"):
-            dnn.primitive_desc(desc, attr)
+    with pytest.raises(dnn.Unimplemented, match="a gradient has no scales or zero points"):
+        dnn.primitive_desc(desc, dnn.Attr(scales={"weights": 0}))

@@ -144,7 +144,7 @@ def test_attributes(isa: str, text: str, formats: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("formats", [("any", "any"), ("nhwc", "nhwc")])
 def test_attributes_of_depthwise(isa: str, formats: tuple[str, str]) -> None:
-    """A sum and operands of channels are read by rows of parts; where an operand has pixels, tiles take it."""
+    """A sum and operands of channels are read by rows of parts; an operand that has pixels by a pass behind them."""
     problem = parse_deconv_problem("g19mb2ic19ih4iw5oc19kh3kw4sh2sw2ph1pw1")
     dims, random = problem.dst_dims, np.random.default_rng(5)
     factors = dnn.MemoryDesc((1, dims[1], 1, 1), dnn.f32, "abcd")
@@ -153,10 +153,12 @@ def test_attributes_of_depthwise(isa: str, formats: tuple[str, str]) -> None:
     pd = proved(desc, isa, dnn.Attr([dnn.Sum(0.5), dnn.Binary("mul", factors)]))
     assert pd.implementation == f"depthwise:{isa}"
     assert_within(run(pd, arrays), (answer(problem, arrays) + 0.5 * arrays["dst"]) * arrays["binary_1"], 1e-3)
-    pixels = dnn.Attr(dnn.Binary("mul", dnn.MemoryDesc(dims, dnn.f32, "any")))
-    engine = dnn.Engine(isa=isa, threads=1, machine=MACHINE)
-    refusal = dnn.implementations(desc, pixels, engine)[0]
-    assert isinstance(refusal, dnn.Refusal) and "post-ops read pixels" in refusal.reason
+    pixels = dnn.Binary("mul", dnn.MemoryDesc(dims, dnn.f32, "any"))
+    arrays = data_of(problem) | {"binary_0": random.random(dims, np.float32)}
+    pd = proved(desc, isa, dnn.Attr([pixels, dnn.Eltwise("relu")]))
+    assert pd.implementation == f"depthwise:{isa}"
+    wanted = np.maximum(answer(problem, arrays) * arrays["binary_0"], 0)
+    assert_within(run(pd, arrays), wanted, 1e-3)
 
 
 def test_ranges_of_channels_and_threads(isa: str) -> None:

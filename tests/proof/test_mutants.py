@@ -7,8 +7,10 @@ import pytest
 
 from asmdnn.corpus.conv import blocked, plain
 from asmdnn.corpus.families import corpus
-from asmdnn.generators.contract import Spec
+from asmdnn.corpus.grouped import rows
+from asmdnn.generators.contract import KernelWords, Spec
 from asmdnn.generators.dot.conv_shape import DST, SRC
+from asmdnn.generators.dot.grouped_shape import Band, Segment
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.functions.postops import ReluOp
 from asmdnn.generators.functions.resample_rows import ResampleRowsSpec
@@ -27,6 +29,10 @@ CONV = {isa: blocked(isa, 3, 2) for isa in ("avx2", "avx512_core")}
 TAIL = {isa: plain(isa, 2, 5) for isa in ("avx2", "avx512_core")}
 COPY = RowsSpec("avx2", 3, 52, 64, 64)
 STREAMING = RowsSpec("avx2", 3, 64, 64, 64, streaming=True)
+LEFT, BETWEEN = Segment(4, 1, 6), Segment(4, 0, 6, times=2, is_counted=True)
+ROWS = rows("avx2", LEFT, BETWEEN, padding=1, bands=(Band(2, 0, 3),))
+DISTANCE, TIMES, HEIGHT = 1, 4, 6  # words: of dst from row to row, segments between, rows
+BAND_BYTES = 32
 GATHER = GatherSpec("avx2", 1, 9, 68, 68, 68, 4)
 RBX, RAX, RCX = (register("r64", number) for number in (3, 0, 1))
 NOP3 = bytes.fromhex("0f1f00")
@@ -165,6 +171,23 @@ def wrong_step_in_the_taps() -> Kernel:
     return with_bytes(CONV["avx2"], line.offset + len(line.data) - 1, bytes((24,)))
 
 
+def other_number(place: int, more: int) -> Kernel:
+    """A kernel of rows that is called with another number than its footprint is of."""
+    footprint = ROWS.footprint()
+    assert footprint.words is not None
+    values = list(footprint.words.values)
+    values[place] += more
+    other = replace(footprint, words=KernelWords(footprint.words.argument, tuple(values)))
+    kernel = kernel_of(ROWS)
+    return Kernel(kernel.name, replace(kernel.contract, footprint=other), kernel.code)
+
+
+def reads_beside_its_numbers() -> Kernel:
+    """The next band is looked for a word further on."""
+    line = find(ROWS, f"add r9, {BAND_BYTES}", f"add r8, {BAND_BYTES}")
+    return with_bytes(ROWS, line.offset + len(line.data) - 1, bytes((BAND_BYTES + 8,)))
+
+
 def a_row_too_many() -> Kernel:
     """An index that is compared with one more than there are rows."""
     line = find(GATHER, "cmp ")
@@ -290,6 +313,10 @@ WITH_BYTES: dict[str, tuple[Callable[[], Kernel], str, str]] = {
     "a tail too wide": (lambda: more_lanes("avx2"), "footprint", "argument 1"),
     "a tail too wide, avx512": (lambda: more_lanes("avx512_core"), "footprint", "argument 3"),
     "a wrong step in the tap list": (wrong_step_in_the_taps, "footprint", "no word of the list"),
+    "a number of rows that is one more": (lambda: other_number(HEIGHT, 1), "footprint", "the footprint has"),
+    "a number of segments that is one less": (lambda: other_number(TIMES, -1), "footprint", "argument 0"),
+    "a distance that is larger": (lambda: other_number(DISTANCE, 64), "footprint", "argument 3"),
+    "a number behind the last": (reads_beside_its_numbers, "footprint", "argument 4"),
     "a row too many to choose from": (a_row_too_many, "footprint", "if an index is 9"),
     "rows too far apart": (rows_too_far_apart, "footprint", "if an index is 8"),
     "a store moved by 4 bytes": (shifted_store, "footprint", "not all written"),

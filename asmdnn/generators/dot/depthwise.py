@@ -2,7 +2,8 @@
 
     dst[y, x, o] = post_ops(bias[o] + sum over kernel rows r, positions s of weights[r, s, o] * (src[..] - zero_point))
 
-with the arguments, rows and columns of rows of grouped convolutions (grouped.py), but for
+with the arguments, rows and columns of rows of grouped convolutions (grouped.py), but for `shape`, since sizes and
+bands are in the code, and
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
@@ -22,6 +23,7 @@ pixel meets, which all pixels of a segment share but those at the edges.
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import ClassVar
 
@@ -85,6 +87,22 @@ class DepthwiseRowsSpec(DotRows):
     def most_pixels(self, channels: int, width: int) -> int:
         return min(MOST_PIXELS, self.pixels_of(self.together, channels == lanes_of(self.isa)))
 
+    @property
+    def code_spec(self) -> "DepthwiseRowsSpec":
+        """All of it."""
+        return self
+
+    @property
+    def is_in_code(self) -> bool:
+        return True
+
+    def words(self) -> tuple[int, ...]:
+        return ()
+
+    @property
+    def sizes(self) -> str:
+        return f"{self.rows}x{self.width}"
+
     def rounds(self) -> Iterator[tuple[tuple[Band, ...], int]]:
         """Neighbours, also where kernel rows that reach them differ."""
         rows = [Band(1, band.first, band.count) for band in self.bands for _ in range(band.rows)]
@@ -99,7 +117,7 @@ class DepthwiseRowsSpec(DotRows):
         return [Range(BIAS, 0, s32.size_bytes)] * (self.has_zero_point and reads)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame), of 4 arguments and one for each operand of post-ops."""
+        """Emit the kernel: void kernel(const int64 *frame), of 5 arguments and one for each operand of post-ops."""
         with ExitStack() as parts:
             DepthwiseRowsCode(self, asm, parts).emit()
         asm.ret()
@@ -120,6 +138,21 @@ class DepthwiseRowsCode(RowsCode):
         if spec.has_zero_point:
             asm.MOV(self.bias, mem(asm.frame, 8 * BIAS))
         self.terms = spec.terms(spec.types, self.v)
+
+    def emit(self) -> None:
+        """All rows, those of a round in a loop."""
+        self.start_rows()
+        for number, (bands, times) in enumerate(self.spec.rounds()):
+            self.times(times, f"rows{number}", partial(self.row, bands))
+
+    def row(self, bands: Sequence[Band]) -> None:
+        """All segments of output rows, of one of each band; then on to the next ones."""
+        spec, together = self.spec, len(bands)
+        for segment in spec.segments:
+            self.times(segment.times, "segments", partial(self.segment, segment, partial(self.window, bands, segment)))
+        self.move(self.src, together * spec.src_row_bytes - spec.width * spec.stride * spec.src_pixel_bytes)
+        self.move(self.dst, together * spec.dst_row_bytes - spec.width * spec.dst_pixel_bytes)
+        self.move_operands((together - 1) * spec.width, 0)
 
     def window(self, bands: Sequence[Band], segment: Segment) -> None:
         spec, asm, v = self.spec, self.asm, self.v

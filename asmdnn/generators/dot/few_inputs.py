@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from asmdnn.generators.contract import Range
+from asmdnn.generators.dot.grouped import emit_rows
 from asmdnn.generators.dot.grouped_shape import SRC, GroupedRows
 from asmdnn.generators.dot.operands import load_repeated
-from asmdnn.generators.dot.rows_code import emit_rows
+from asmdnn.generators.dot.row_words import words_of
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
@@ -44,13 +45,16 @@ class FewInputsSpec(GroupedRows):
     def src_vector_bytes(self) -> int:
         return 0
 
+    def words(self) -> tuple[int, ...]:
+        return tuple(words_of(self))
+
     def src_ranges(self, places: set[int]) -> list[Range]:
         """An element of every input."""
         elements = sorted(at + input_bytes for at in places for input_bytes in self.input_bytes)
         return [Range(SRC, at, at + self.src_type.size_bytes) for at in elements]
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame), of 4 arguments and one for each operand of post-ops."""
+        """Emit the kernel: void kernel(const int64 *frame), of 5 arguments and one for each operand of post-ops."""
         emit_rows(self, asm)
 
     def load_source(self, v: Vector, loads: Lanes, source: Register, at: Pointer, part: int) -> None:

@@ -22,8 +22,9 @@ from struct import pack
 from typing import ClassVar
 
 from asmdnn.generators.dot.dot_rows import DotRows
+from asmdnn.generators.dot.grouped import GroupedRowsCode
 from asmdnn.generators.dot.grouped_shape import HELD, MOST_HELD
-from asmdnn.generators.dot.rows_code import RowsCode
+from asmdnn.generators.dot.row_words import words_of
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.dot import GROUP_BYTES, dot_of
 from asmdnn.isa.packing import packing_of
@@ -40,6 +41,9 @@ class GroupedDotsSpec(DotRows):
     @property
     def held(self) -> int:
         return self.kernel if self.kernel <= MOST_HELD else HELD
+
+    def words(self) -> tuple[int, ...]:
+        return tuple(words_of(self))
 
     @property
     def parts(self) -> int:
@@ -68,13 +72,13 @@ class GroupedDotsSpec(DotRows):
         return False
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame), of 4 arguments and one for each operand of post-ops."""
+        """Emit the kernel: void kernel(const int64 *frame), of 5 arguments and one for each operand of post-ops."""
         with ExitStack() as parts:
             GroupedDotsCode(self, asm, parts).emit()
         asm.ret()
 
 
-class GroupedDotsCode(RowsCode):
+class GroupedDotsCode(GroupedRowsCode):
     """The emission of dot products."""
 
     spec: GroupedDotsSpec

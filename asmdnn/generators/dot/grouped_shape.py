@@ -1,11 +1,11 @@
 """What kernels of rows have in common: what their code depends on, its name, and the bytes that it touches."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from asmdnn.generators.checksum import checksum
-from asmdnn.generators.contract import Footprint, Range, joined
+from asmdnn.generators.contract import Footprint, KernelWords, Range, joined
 from asmdnn.generators.dot.epilogue import EndingTypes
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
@@ -14,8 +14,8 @@ from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import VECTORS, lanes_of
 from asmdnn.types import DataType, f32
 
-SRC, WEIGHTS, BIAS, DST = range(4)
-ARGUMENTS = ("src", "weights", "bias", "dst")
+SRC, WEIGHTS, BIAS, DST, SHAPE = range(5)
+ARGUMENTS = ("src", "weights", "bias", "dst", "shape")
 OTHER_REGISTERS = 4  # that are no output pixels at least: the others are enough multiplies under way, in small code
 TAIL_REGISTERS = {32: 1, 64: 0}  # that a mask takes, by bytes of a vector
 LEAST_PIXELS = 8  # of a segment: their multiplies are under way together
@@ -38,13 +38,14 @@ class Segment:
     """`pixels` output pixels of a row, `times` such pieces behind one another.
 
     Of the source columns, counted from the first one that the first pixel's window has, those of [low, high) are
-    inside the image.
+    inside the image.  is_counted: `times` is no part of the code, but a number that it reads.
     """
 
     pixels: int
     low: int
     high: int
     times: int = 1
+    is_counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,18 @@ class GroupedRows:
     weights_type: DataType = f32
     dst_type: DataType = f32
     operand_types: tuple[DataType, ...] = ()  # of what post-ops read, argument by argument; () if all are f32
+    overlap: int = 0  # pixels of the first segment that the second one computes again, to the same bits
+
+    @property
+    def code_spec(self) -> "GroupedRows":
+        """What the bytes depend on: the same without what is in the words of an image."""
+        segments = tuple(replace(x, times=0) if x.is_counted else x for x in self.segments)
+        spec = replace(self, bands=(), segments=segments, overlap=0, src_plane_bytes=0, weights_plane_bytes=0)
+        return replace(spec, src_row_bytes=0, src_tap_bytes=0, dst_row_bytes=0)
+
+    def words(self) -> tuple[int, ...]:
+        """The numbers that the code reads, in the order of row_words.py; none if all are in it."""
+        raise NotImplementedError
 
     @property
     def src_vector_bytes(self) -> int:
@@ -121,6 +134,18 @@ class GroupedRows:
         return EndingTypes(self.dst_type, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
 
     @property
+    def is_in_code(self) -> bool:
+        """Whether sizes and bands of an image are in the code, and no words are read."""
+        return False
+
+    @property
+    def may_compute_again(self) -> bool:
+        """Whether to compute a pixel twice changes nothing: nobody reads what was written, or what lies beside it, and
+        it stays in the caches."""
+        operands = operands_read(self.post_ops)
+        return not self.streaming and not any(operand is OLD_DST or operand.row_bytes for operand in operands)
+
+    @property
     def may_be_abreast(self) -> bool:
         """Whether several vectors of channels can be computed at a time."""
         return True
@@ -134,10 +159,6 @@ class GroupedRows:
     def together(self) -> int:
         """Output rows computed at a time."""
         return 1
-
-    def rounds(self) -> Iterable[tuple[tuple[Band, ...], int]]:
-        """The bands of rows that are computed together, and how often they come."""
-        return (((band,), band.rows) for band in self.bands)
 
     def most_pixels(self, channels: int, width: int) -> int:
         """Of a segment of rows of `width` pixels, for a vector with so many channels.
@@ -178,7 +199,7 @@ class GroupedRows:
     @property
     def width(self) -> int:
         """Output pixels of a row."""
-        return sum(segment.pixels * segment.times for segment in self.segments)
+        return sum(segment.pixels * segment.times for segment in self.segments) - self.overlap
 
     @property
     def rows(self) -> int:
@@ -186,12 +207,17 @@ class GroupedRows:
 
     @property
     def name(self) -> str:
-        words = [f"{self.kernel}s{self.stride}", f"{self.rows}x{self.width}x{self.channels * self.vectors}"]
+        words = [f"{self.kernel}s{self.stride}", f"{self.sizes}x{self.channels * self.vectors}"]
         words += ["bias"] * self.bias + list(words_of(self.post_ops)) + ["streaming"] * self.streaming
-        words += [checksum(self)]
+        words += [checksum(self.code_spec)]
         words = [f"{self.planes}of"] * (self.planes != 1) + words
         types = "f32" if self.src_type == self.weights_type == f32 else f"{self.src_type}{self.weights_type}"
         return f"{self.family}{self.group}_{types}_{'_'.join(words)}__{self.isa}"
+
+    @property
+    def sizes(self) -> str:
+        """Of segments, for the name."""
+        return ".".join(f"{segment.pixels}" for segment in self.segments)
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -200,8 +226,7 @@ class GroupedRows:
 
     def of_kernel_row(self) -> "GroupedRows":
         """The same without what the products of a kernel row do not depend on."""
-        spec = replace(self, bands=(), segments=(), src_row_bytes=0, src_tap_bytes=0, dst_row_bytes=0)
-        return replace(spec, vectors=self.abreast, bias=False, post_ops=(), operand_types=())
+        return replace(self.code_spec, segments=(), vectors=self.abreast, bias=False, post_ops=(), operand_types=())
 
     def uses(self, segment: Segment) -> Uses:
         """For every column of a segment that is read, the (pixel, kernel position) pairs that multiply it."""
@@ -225,8 +250,10 @@ class GroupedRows:
         bias = self.bias_ranges()
         others = [r for operand in operands if operand is not OLD_DST for r in self.operand_ranges(operand, lanes)]
         old = list(writes) * (OLD_DST in operands)
-        src = self.src_ranges(self.places(columns))
-        return Footprint((*joined(src), *self.weights_ranges(columns), *bias, *others, *old), writes)
+        src, values = self.src_ranges(self.places(columns)), self.words()
+        words = [Range(SHAPE, 0, 8 * len(values))] if values else []
+        reads = (*joined(src), *self.weights_ranges(columns), *bias, *others, *old, *words)
+        return Footprint(reads, writes, words=KernelWords(SHAPE, values) if values else None)
 
     def bias_ranges(self) -> list[Range]:
         """Of the real channels."""
@@ -240,7 +267,8 @@ class GroupedRows:
     def columns(self) -> set[int]:
         """Of a row of src, the pixels that are read, counted from the image's first."""
         found, first = set(), -self.padding
-        for segment in self.segments:
+        for number, segment in enumerate(self.segments):
+            first -= self.overlap * self.stride * (number == 1)
             for _ in range(segment.times):
                 found |= {first + column for column in self.uses(segment)}
                 first += segment.pixels * self.stride

@@ -32,9 +32,15 @@ class ShiftedSpec:
         """What the frame points to, in order."""
         return (*(f"other{i}" for i in range(self.first)), *self.kernel.frame)
 
+    @property
+    def code_spec(self) -> "ShiftedSpec":
+        """What the bytes depend on."""
+        return replace(self, kernel=getattr(self.kernel, "code_spec", self.kernel))
+
     def footprint(self) -> Footprint:
         found = self.kernel.footprint()
-        return replace(found, reads=self.moved(found.reads), writes=self.moved(found.writes))
+        words = found.words and replace(found.words, argument=found.words.argument + self.first)
+        return replace(found, reads=self.moved(found.reads), writes=self.moved(found.writes), words=words)
 
     def moved(self, ranges: tuple[Range, ...]) -> tuple[Range, ...]:
         return tuple(replace(x, argument=x.argument + self.first) for x in ranges)

@@ -15,14 +15,13 @@ from asmdnn.network.lowering.given_weights import has_given_weights, lower_given
 from asmdnn.network.lowering.integer_tail import AnyTail, Start, tail_of
 from asmdnn.network.lowering.integers import bias_of, cheapest_way, is_product_of_integers, source_of, weights_of
 from asmdnn.network.lowering.lowering import ImageFormats, Lowering
+from asmdnn.network.lowering.sources import cheapest
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.products import transposed_window
 from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
-from asmdnn.primitives.core.descriptor import primitive_desc
-from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import HALF_FLOATS, Algorithm, f32, s8
 
 SCALES_OF_CHANNELS, SCALES_OF_IMAGES = 2, 3  # masks: of dim 1, and of dims 0 and 1
@@ -155,21 +154,6 @@ def constants_of(steps: Steps, node: Node, desc: Description) -> dict[str, tuple
     if node.op == "ConvTranspose":
         weights = adjoint(weights, node.get("group", 1))
     return {**constants, "weights": (name, weights.reshape(desc.weights.dims))}
-
-
-def cheapest(steps: Steps, name: str, source: Place, desc: Description, attr: Attr) -> Place:
-    """The operand as it lies, or in the format that the primitive likes best: what both take together decides, unless
-    a copy is wanted anyhow."""
-    liked = steps.chosen(desc, "src", attr)
-    if source.desc.inner_blocks or liked == source.desc:
-        return source
-    if steps.choice.copies:
-        return steps.place(name, liked)
-    is_there = any(place.desc == liked for place in steps.places.get(name, ()))
-    as_it_is = primitive_desc(desc.with_formats({"src": source.desc}), attr, steps.engine).plan.cycles
-    copied = primitive_desc(desc.with_formats({"src": liked}), attr, steps.engine).plan.cycles
-    copied += 0 if is_there else primitive_desc(Reorder(source.desc, liked), engine=steps.engine).plan.cycles
-    return source if as_it_is <= copied else steps.place(name, liked)
 
 
 def tensors(steps: Steps, node: Node, weights: tuple[int, ...]) -> dict[str, MemoryDesc | None]:

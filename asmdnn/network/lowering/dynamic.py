@@ -8,9 +8,10 @@ import numpy as np
 from asmdnn.network.descriptors import any_format, channels_last, is_row_major, row_major, stored
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array
-from asmdnn.network.lowering.convolutions import cheapest, convolution
+from asmdnn.network.lowering.convolutions import convolution
 from asmdnn.network.lowering.integer_tail import tail_of
 from asmdnn.network.lowering.products import folded
+from asmdnn.network.lowering.sources import cheapest
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.quantised.numbers import BYTES
 from asmdnn.network.quantised.weights import QUANTIZE

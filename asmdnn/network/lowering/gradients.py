@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Node
+from asmdnn.network.lowering.sources import as_wanted
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.windows import pooling
 from asmdnn.network.steps import Place, Steps
@@ -15,7 +17,7 @@ from asmdnn.primitives.pooling.description import PoolingForward
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
 from asmdnn.primitives.softmax.description import SoftmaxAlgorithm
-from asmdnn.types import PoolingAlgorithm, PropKind, s32
+from asmdnn.types import PoolingAlgorithm, PropKind, f32, s32
 
 TRAINING = PropKind.forward_training
 
@@ -26,7 +28,7 @@ def node_of(group: Group) -> Node:
 
 
 def lower_conv_weights(steps: Steps, group: Group) -> None:
-    """src and diff_dst in the formats that the primitive likes; diff_weights plain, as parameters are."""
+    """src and diff_dst as they lie, or as the primitive likes them; diff_weights plain, as parameters are."""
     node = node_of(group)
     x, d = node.inputs
     (n, c, *sizes), dims, result = steps.shape(x), steps.shape(d), steps.shape(group.result)
@@ -44,9 +46,9 @@ def lower_conv_weights(steps: Steps, group: Group) -> None:
             for o, m, k, s, t, a, _ in zip(dims[2:], sizes, *window.fields(), strict=True)
         ),
     )
-    formats = {name: steps.chosen(desc, name) for name in ("src", "diff_dst")}
-    places = {"src": steps.place(x, formats["src"]), "diff_dst": steps.place(d, formats["diff_dst"])}
-    steps.add(group.nodes, group.label, desc.with_formats(formats), places, {"diff_weights": group.result})
+    places = as_wanted(steps, desc, {"src": x, "diff_dst": d})
+    desc = desc.with_formats({name: place.desc for name, place in places.items()})
+    steps.add(group.nodes, group.label, desc, places, {"diff_weights": group.result})
 
 
 def window_fields(node: Node, sizes: tuple[int, ...]) -> dict[str, Any]:
@@ -65,17 +67,31 @@ def window_fields(node: Node, sizes: tuple[int, ...]) -> dict[str, Any]:
 
 
 def lower_max_pool(steps: Steps, group: Group) -> None:
-    """The maxima are found anew, with their places; then each element is summed from its windows."""
+    """Each element is summed from its windows, which the forward pass has looked through; if another one has, the
+    maxima are found anew."""
     node = node_of(group)
     x, d = node.inputs
     dims, fields = steps.shape(d), window_fields(node, steps.shape(x)[2:])
-    source, behind = steps.plain(x), steps.plain(d)
-    plain = row_major(dims)
-    forward = PoolingForward("max", source.desc, plain, **fields, indices=row_major(dims, s32))
-    steps.add((), f"{group.label}: places", forward, {"src": source}, {"dst": "", "indices": ""})
-    places = {"diff_dst": behind, "indices": made(steps, "indices")}
-    desc = PoolingBackward("max", row_major(steps.shape(x)), behind.desc, **fields, indices=places["indices"].desc)
-    steps.add(group.nodes, group.label, desc, places, {"diff_src": group.result})
+    found = maxima_of(steps, node)
+    if found is None:
+        source, plain = steps.plain(x), row_major(dims)
+        forward = PoolingForward("max", source.desc, plain, **fields, indices=row_major(dims, s32))
+        steps.add((), f"{group.label}: places", forward, {"src": source}, {"dst": "", "indices": ""})
+        found = made(steps, "indices")
+    lies = found.desc
+    behind = steps.place(d, MemoryDesc(dims, f32, strides=lies.strides, inner_blocks=lies.inner_blocks))
+    desc = PoolingBackward("max", any_format(steps.shape(x)), behind.desc, **fields, indices=lies)
+    steps.add(group.nodes, group.label, desc, {"diff_dst": behind, "indices": found}, {"diff_src": group.result})
+
+
+def maxima_of(steps: Steps, node: Node) -> Place | None:
+    """What the forward pass has written of the same windows."""
+    same = (
+        other.outputs[0]
+        for other in steps.graph.nodes
+        if other.key == "MaxPool" and other.inputs[0] == node.inputs[0] and other.attributes == node.attributes
+    )
+    return next((steps.maxima[name] for name in same if name in steps.maxima), None)
 
 
 def made(steps: Steps, argument: str) -> Place:

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from asmdnn.network.fusion.maps import Group
-from asmdnn.network.lowering.convolutions import cheapest, constants_of, convolution, lower_conv
+from asmdnn.network.lowering.convolutions import constants_of, convolution, lower_conv
 from asmdnn.network.lowering.maps import Tail
+from asmdnn.network.lowering.sources import cheapest
 from asmdnn.network.steps import Steps
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.depthwise import Depthwise

@@ -1,19 +1,22 @@
 """Pooling, with maps behind it as post-ops: of windows, and of whole planes."""
 
+from dataclasses import replace
 from math import prod
 
+from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import any_format
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Node
 from asmdnn.network.lowering.integer_tail import AS_IT_IS, Start, tail_of
 from asmdnn.network.lowering.integers import source_of
 from asmdnn.network.lowering.lowering import ImageFormats, Lowering
+from asmdnn.network.operators.own import OWN
 from asmdnn.network.operators.windows import pooling
 from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.pooling.description import PoolingForward
 from asmdnn.primitives.reduction.description import ReductionAlgorithm, ReductionForward
-from asmdnn.types import PoolingAlgorithm
+from asmdnn.types import PoolingAlgorithm, f32, s32
 
 GLOBAL: dict[str, tuple[PoolingAlgorithm, ReductionAlgorithm]] = {
     "GlobalAveragePool": ("avg_include_padding", "mean"),
@@ -21,6 +24,7 @@ GLOBAL: dict[str, tuple[PoolingAlgorithm, ReductionAlgorithm]] = {
 }
 
 AVERAGES = {"AveragePool", "GlobalAveragePool"}
+MAX_POOL_GRADIENT = f"{OWN}.MaxPoolGradient"
 
 
 def lower_pool(steps: Steps, group: Group) -> None:
@@ -50,9 +54,31 @@ def lower_pool(steps: Steps, group: Group) -> None:
         padding_l=window.before,
         padding_r=tuple(asked) if node.get("auto_pad", "NOTSET") == "NOTSET" else window.behind,
     )
+    if desc.src.dtype == desc.dst.dtype == f32 and has_gradient(steps, group):
+        add_with_places(steps, group, desc, source)
+        return
     tail = tail_of(steps, group, None, start)
     places = {"src": source, **tail.places()}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, attr=tail.attr())
+
+
+def has_gradient(steps: Steps, group: Group) -> bool:
+    """Whether a node behind wants to know where the maxima are, and nothing is done to them here."""
+    node = group.main
+    assert node is not None
+    return not group.maps and any(
+        other.key == MAX_POOL_GRADIENT and other.inputs[0] == node.inputs[0] and other.attributes == node.attributes
+        for other in steps.graph.nodes
+    )
+
+
+def add_with_places(steps: Steps, group: Group, desc: PoolingForward, source: Place) -> None:
+    """Maxima, and where each is, in one format."""
+    dst = steps.chosen(desc, "dst")
+    indices = MemoryDesc(dst.dims, s32, strides=dst.strides, inner_blocks=dst.inner_blocks)
+    desc = replace(desc, dst=dst, indices=indices)
+    steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result, "indices": ""})
+    steps.maxima[group.result] = Place(steps.steps[-1].buffers["indices"], indices)
 
 
 def operand(steps: Steps, node: Node, counts_padding: bool) -> tuple[Place, Start]:

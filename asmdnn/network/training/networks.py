@@ -45,6 +45,6 @@ class StepNetworks:
 
     def states(self) -> StateArrays:
         """New arrays for all that stays between steps."""
-        several = [self.main.state] + [self.update.state] * (self.recipe.options.accumulate > 1)
+        several = [self.main.state, self.update.state] if self.recipe.options.accumulate > 1 else [self.main.state]
         found = {state.name: (state, net[state.name].shape) for net in reversed(several) for state in net.states}
         return StateArrays([state for state, _ in found.values()], {name: dims for name, (_, dims) in found.items()})

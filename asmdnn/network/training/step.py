@@ -11,6 +11,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
+from asmdnn.network.in_place import InPlaceCalls, in_place_calls
 from asmdnn.network.inputs import as_input
 from asmdnn.network.training.networks import StepNetworks
 from asmdnn.network.training.parameters import Parameters
@@ -34,7 +35,7 @@ class TrainingStep:
 
     def __init__(self, recipe: StepRecipe, nets: StepNetworks, steps: int = 0, calls: int = 0) -> None:
         self._recipe, self._nets, self.steps, self._calls = recipe, nets, steps, calls
-        self._states = nets.states()
+        self._states, self._in_place = nets.states(), dict[int, InPlaceCalls | None]()
         self.parameters = Parameters(self._states, recipe.graph.parameters)
 
     def __repr__(self) -> str:
@@ -82,14 +83,14 @@ class TrainingStep:
         parameter has changed then.
         """
         given, parts = self._checked(feeds), self._recipe.options.accumulate
-        with self._states as states:
+        with self._states:
             is_last = (self._calls + 1) % parts == 0
             numbers = self._numbers(self.steps + 1) if is_last else None
             own = {} if parts > 1 or numbers is None else {NUMBERS: numbers}
-            results = self._nets.main._runnable.run_in_place({**given, **self._seeds(), **own}, states)
+            results = self._run(self._nets.main, {**given, **self._seeds(), **own})
             self._look_at(results)
             if parts > 1 and numbers is not None:
-                self._nets.update._runnable.run_in_place({NUMBERS: numbers}, states)
+                self._run(self._nets.update, {NUMBERS: numbers})
             self._calls += 1
             self.steps += is_last
         return {"loss": results.pop(LOSS), **results}
@@ -101,8 +102,8 @@ class TrainingStep:
         mean.  Raises as `run`.
         """
         given = self._checked(feeds)
-        with self._states as states:
-            results = self._nets.forward._runnable.run_in_place({**given, **self._seeds()}, states)
+        with self._states:
+            results = self._run(self._nets.forward, {**given, **self._seeds()})
             self._calls += 1
         found = {name: results[f"{GRADIENT}{name}"] for name in self._recipe.settings}
         return {"loss": results[LOSS], **found}
@@ -119,9 +120,9 @@ class TrainingStep:
             raise InvalidArguments(f"apply takes gradients by {', '.join(trained)}, not {given}")
         dims = self._recipe.graph.parameters
         found = {f"{GRADIENT}{x}": as_input(f"gradient by {x}", gradients[x], dims[x], F32) for x in trained}
-        with self._states as states:
+        with self._states:
             numbers = {NUMBERS: self._numbers(self.steps + 1)}
-            self._look_at(self._nets.halves._runnable.run_in_place({**found, **numbers}, states))
+            self._look_at(self._run(self._nets.halves, {**found, **numbers}))
             self.steps += 1
 
     def check(self) -> None:
@@ -137,6 +138,11 @@ class TrainingStep:
         """As `Network.page`.  feeds: of a step that is measured, and not taken."""
         net = self._nets.main
         return str(net.page(None if feeds is None else self._next(net, feeds), repeats))
+
+    def profile(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
+        """As `Network.profile`, for the next step, which is not taken."""
+        net = self._nets.main
+        return str(net.profile(self._next(net, feeds), repeats))
 
     def verify(self, feeds: Mapping[str, Any]) -> Any:
         """As `Network.verify`, for the next step, which is not taken: every gradient and update, too, against
@@ -207,6 +213,14 @@ class TrainingStep:
             raise InvalidArguments("the step has no outputs to export: make it with graph.train(..., outputs={...})")
         graph = with_values(self._recipe.source, self.state_dict(), [*outputs.values()])
         export_onnx(path, graph, outputs, {name: self._nets.main.outputs[name] for name in outputs})
+
+    def _run(self, net: Any, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """A call of one of its networks on its states, which the caller has to itself."""
+        how, key = net._runnable, id(net)
+        if key not in self._in_place:
+            self._in_place[key] = in_place_calls(how, self._states)
+        calls = self._in_place[key]
+        return how.run_in_place(feeds, self._states) if calls is None else calls.run(feeds)
 
     def _look_at(self, results: dict[str, Array]) -> None:
         """Raise InvalidArguments for a step that was refused, as its sizes are not finite."""

@@ -71,8 +71,8 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     read = {operand: readable(tensor, desc.dst, g.oc, lanes, lanes) for operand, tensor in others.items()}
     tensors = {**desc.tensors(), **chain.arguments(read)}
     operands = tile_operands(read, desc.dst, len(ARGUMENTS), lanes)
-    phases = schedule_rows(tensors, operands, [(g, rows)], chain, engine)
-    plan = Plan(f"{NAME}:{engine.isa}", flushing(phases), tensors, {}, {}, ("dst",))
+    phases, constants = schedule_rows(tensors, operands, [(g, rows)], chain, engine)
+    plan = Plan(f"{NAME}:{engine.isa}", flushing(phases), tensors, constants, {}, ("dst",))
     return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
 

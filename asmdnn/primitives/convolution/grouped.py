@@ -8,7 +8,7 @@ from asmdnn.generators.dot.depthwise import MOST_ROWS
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS
 from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.isa.dot import F32, multiplied
-from asmdnn.isa.vectors import lanes_of
+from asmdnn.isa.vectors import NARROWEST, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
 from asmdnn.memory.tags import LETTERS
@@ -39,6 +39,7 @@ from asmdnn.types import Algorithm, f32, s32
 
 MULTIPLIED = "repeat+depthwise"
 FEW_PIXELS = 8  # of a row, which are multiplied at a time: two units of 4 cycles wait for their own sums
+NARROW_COLUMNS, NARROW_PIXELS = 3, 6  # 7x7 on 28x28 is 0.82x, 5x5 on 64x64 0.98x, 3x3 on 10x10 0.91x, all else faster
 PAIR = 2  # products of bf16 in a lane
 FAR_BYTES = 2**31 - 1  # what a displacement or an immediate operand can say
 ONE_ROW = Axis(1, 1, 1, 1, 1, 0)
@@ -62,6 +63,10 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan `desc` for tensors as they are.  Raises Refused."""
     check_pairs(desc, attr, level_of_rows(types_of(desc), engine))
     check_whole(desc, level_of_rows(types_of(desc), engine))
+    if fills_ymm(desc, engine):  # in the blocks of the level, as layers around it have them
+        image, engine = f"aBx{lanes_of(engine.isa)}b", replace(engine, isa=NARROWEST)
+        either = {"src": desc.src, "dst": desc.dst}
+        desc = desc.with_formats({n: MemoryDesc(d.dims, d.dtype, image) for n, d in either.items() if d.is_any})
     return planned_parts(desc, attr, engine, lambda desc, src, dst: [make_geometry(desc, src, dst)])
 
 
@@ -105,8 +110,8 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc]) ->
         )
         for g in geometries
     ]
-    phases = schedule_rows(tensors, operands, list(zip(geometries, rows, strict=True)), chain, engine)
-    plan = Plan(name, flushing(phases), tensors, {}, {}, ("dst",))
+    phases, constants = schedule_rows(tensors, operands, list(zip(geometries, rows, strict=True)), chain, engine)
+    plan = Plan(name, flushing(phases), tensors, constants, {}, ("dst",))
     return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
 
@@ -176,6 +181,16 @@ def check_whole(desc: ConvolutionForward, engine: Engine) -> None:
         return
     if channels_of_group(desc, "src") == channels_of_group(desc, "dst") == lanes and (desc.strides[-1] > 1 or is_short):
         raise Refused(f"groups of {lanes} channels fill a vector, and tiles of one at a time are faster")
+
+
+def fills_ymm(desc: ConvolutionForward, engine: Engine) -> bool:
+    """Whether a group's channels fill a ymm register, and rows are faster so than two groups at a time: with strides,
+    few columns of the kernel, and pixels enough to hide a multiply's latency."""
+    lanes, group = lanes_of(NARROWEST), channels_of_group(desc, "src")
+    is_whole = group == channels_of_group(desc, "dst") == lanes and desc.src.dims[1] % lanes_of(engine.isa) == 0
+    if not (is_whole and types_of(desc) == F32 and engine.tuning.convolution.narrow_groups):
+        return False
+    return desc.strides[-1] > 1 and desc.kernel[-1] <= NARROW_COLUMNS and desc.dst.dims[-1] >= NARROW_PIXELS
 
 
 def check_pairs(desc: ConvolutionForward, attr: Attr, engine: Engine) -> None:

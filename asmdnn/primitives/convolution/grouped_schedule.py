@@ -3,24 +3,23 @@ vector of channels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from asmdnn.generators.dot.grouped_shape import ARGUMENTS, BIAS, Band, GroupedRows, Segment
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS, BIAS, Band, GroupedRows
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.cuts import runs_of
 from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.rounds import Loop, apart, in_loops
 from asmdnn.primitives.attributes.chain import Chain
-from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.row_pieces import ChunkRounds, RowChunk, planes_of, row_pieces
+from asmdnn.primitives.convolution.row_segments import counted, cut_columns, overlapping_columns
+from asmdnn.primitives.convolution.row_specs import SHAPES, RowSpecs
 from asmdnn.primitives.convolution.starts import ZERO_POINTS
 from asmdnn.primitives.convolution.streaming import in_lines, in_runs, is_far
 from asmdnn.primitives.core.engine import Engine
@@ -66,8 +65,9 @@ def schedule_rows(
     parts: Sequence[tuple[ConvGeometry, RowKernels]],
     chain: Chain,
     engine: Engine,
-) -> list[Phase]:
-    """The phases for resolved tensors, those of the chain among them; parts of dst take turns, row by row."""
+) -> tuple[list[Phase], Mapping[str, Int64]]:
+    """The phases for resolved tensors, those of the chain among them, and constants that the kernels read; parts of dst
+    take turns, row by row."""
     tuning = engine.tuning
     post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
     placed = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
@@ -82,13 +82,14 @@ def schedule_rows(
         and is_far(tensors["dst"], chain, tuning.convolution),
     }
     ready = [(g, replace(of, spec=replace(of.spec, **common))) for g, of in parts]
-    specs: dict[GroupedRows, int] = {}
+    specs = RowSpecs()
     made = []
     for pieces in zip(*(pieces_of(g, of, engine) for g, of in ready), strict=True):
         calls = [calls_of_part(g, of, each, specs, engine) for (g, of), each in zip(ready, pieces, strict=True)]
-        records = [offsets_of(g, some, of, placed) for (g, of), some in zip(ready, calls, strict=True)]
+        records = [offsets_of(g, some, of, placed, specs) for (g, of), some in zip(ready, calls, strict=True)]
         made.append((np.concatenate(calls), np.concatenate(records), loops_of(parts[0][0], pieces[0], placed)))
-    passed = [argument if argument in tensors else "" for argument in (*ARGUMENTS, *operands)]
+    constants = specs.constants()
+    passed = [argument if argument in {*tensors, *constants} else "" for argument in (*ARGUMENTS, *operands)]
     passed[BIAS] = passed[BIAS] if common["bias"] else ZERO_POINTS * (ZERO_POINTS in tensors)
     arguments = views(passed)
     phases: list[Phase] = []
@@ -97,9 +98,9 @@ def schedule_rows(
             order = np.lexsort((all_calls[:, 4], all_calls[:, 2], all_calls[:, 1]))
             all_calls, all_records = all_calls[order], all_records[order]
         cycles = all_calls[:, 5].astype(np.int32)
-        some_phases = in_loops(tuple(specs), arguments, all_records, cycles, loops, tuning.phases)
+        some_phases = in_loops(tuple(specs.numbers), arguments, all_records, cycles, loops, tuning.phases)
         phases += apart(some_phases) if phases else some_phases
-    return phases
+    return phases, constants
 
 
 def loops_of(g: ConvGeometry, piece: ChunkRounds, operands: Mapping[str, TileOperand]) -> list[Loop]:
@@ -127,9 +128,7 @@ def pixel_cycles(g: ConvGeometry, of: RowKernels, engine: Engine) -> float:
     return max(g.positions * of.cycles, engine.tuning.convolution.grouped_pixel_cycles)
 
 
-def calls_of_part(
-    g: ConvGeometry, of: RowKernels, piece: ChunkRounds, specs: dict[GroupedRows, int], engine: Engine
-) -> Int64:
+def calls_of_part(g: ConvGeometry, of: RowKernels, piece: ChunkRounds, specs: RowSpecs, engine: Engine) -> Int64:
     """Rows (kernel, first vector of channels, output plane, first plane of the kernel, first output row, cycles) of all
     calls of some rows of an image; kernels that are new join `specs`."""
     tuning, lanes, spec, vectors = engine.tuning, lanes_of(engine.isa), of.spec, of.vectors
@@ -142,7 +141,7 @@ def calls_of_part(
     shapes = [[shaped(spec, g, each, kind, engine) for each in bands] for kind in kinds]
     calls = []
     for planes, depths in planes_of(g.axes[0]).items():
-        numbers = [[specs.setdefault(replace(each, planes=planes), len(specs)) for each in some] for some in shapes]
+        numbers = [[specs.number(replace(each, planes=planes)) for each in some] for some in shapes]
         kernels = np.array(numbers)[[kinds.index(run[1:]) for run in runs]]
         calls.append(calls_of(kernels[:, places], runs, chunks, depths, of.in_turn))
     kernel, first, together, z, plane, begin, end = np.concatenate(calls).T
@@ -181,11 +180,16 @@ def shaped(
     vectors, channels = kind
     most = spec.most_pixels(channels, g.width)
     abreast = vectors_abreast(spec, g, vectors, most, engine)
-    segments = cut_columns(g.axes[-1], most // abreast)
     lanes = lanes_of(spec.isa)
     streaming = spec.streaming and (in_runs(g.dst, lanes, lanes) or in_lines(g.dst, abreast * lanes))
-    spec = replace(spec, vectors=vectors, abreast=abreast, channels=channels, streaming=streaming)
-    return replace(spec, bands=bands, segments=segments)
+    spec = replace(spec, vectors=vectors, abreast=abreast, channels=channels, streaming=streaming, bands=bands)
+    axis, overlap = g.axes[-1], 0
+    segments = cut_columns(axis, most // abreast)
+    if spec.is_in_code:
+        return replace(spec, segments=segments)
+    if spec.may_compute_again:
+        segments, overlap = overlapping_columns(axis, most // abreast) or (segments, overlap)
+    return replace(spec, segments=counted(axis, segments), overlap=overlap)
 
 
 def vectors_abreast(spec: GroupedRows, g: ConvGeometry, vectors: int, most: int, engine: Engine) -> int:
@@ -217,26 +221,9 @@ def lines_stay(g: ConvGeometry, pixels: int) -> bool:
     return 2 * columns * down.k * deep.k <= L1_WAYS * L1_WAY_BYTES // gcd(L1_WAY_BYTES, g.src.pixel_bytes)
 
 
-def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
-    """A row in segments of at most so many pixels, equal ones as one."""
-    found: list[Segment] = []
-    x = 0
-    for size, times in runs_of(axis.o, pixels):
-        step, extent = size * axis.s, (size - 1) * axis.s + (axis.k - 1) * axis.d + 1
-        begin = x * axis.s - axis.p
-        inside = min(times, max(0, -(begin // step)))  # from here on, to `behind`, all columns are inside the image
-        behind = max(inside, min(times, (axis.i - extent - begin) // step + 1))
-        for i in (*range(inside), *range(inside, behind)[:1], *range(behind, times)):
-            first = begin + i * step
-            low = min(extent, max(0, -first))
-            high = max(low, min(extent, axis.i - first))
-            found.append(Segment(size, low, high, behind - inside if inside <= i < behind else 1))
-        x += size * times
-    alike = groupby(found, lambda segment: replace(segment, times=1))
-    return tuple(replace(segment, times=sum(one.times for one in same)) for segment, same in alike)
-
-
-def offsets_of(g: ConvGeometry, calls: Int64, of: RowKernels, operands: Mapping[str, TileOperand]) -> Int64:
+def offsets_of(
+    g: ConvGeometry, calls: Int64, of: RowKernels, operands: Mapping[str, TileOperand], specs: RowSpecs
+) -> Int64:
     """Records of the first image, of what `calls_of_part` says."""
     kernel, vector, z, plane, row, _ = calls.T
     channel, (deep, down, _) = lanes_of(of.spec.isa) * vector, g.axes
@@ -248,6 +235,7 @@ def offsets_of(g: ConvGeometry, calls: Int64, of: RowKernels, operands: Mapping[
         "src": g.src.start_bytes + src + first_plane * g.src.axis_bytes[0] + first_row * g.src.axis_bytes[1],
         "weights": of.weights_bytes + vector * of.spec.weights_vector_bytes + plane * of.spec.weights_plane_bytes,
         "bias": g.types.sums.size_bytes * channel * of.spec.bias,
+        SHAPES: specs.starts_of(kernel),
         "dst": g.dst.start_bytes + dst + z * g.dst.axis_bytes[0] + row * g.dst.axis_bytes[1],
     }
     image = np.zeros(1, np.int64)

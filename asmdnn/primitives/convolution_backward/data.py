@@ -82,7 +82,7 @@ def by_planners(
     attr: Attr,
     engine: Engine,
 ) -> Iterator[Plan | Refusal]:
-    """What forward planners answer for the adjoint; all of them refuse attributes that change anything."""
+    """What forward planners answer for the adjoint; all of them refuse scales and zero points."""
     reason = reason_against(attr)
     adjoint = form(
         src=desc.diff_dst,
@@ -98,8 +98,8 @@ def by_planners(
 
 
 def reason_against(attr: Attr) -> str:
-    """Empty for attributes that change nothing."""
-    return "a gradient has no post-ops, scales or zero points" if attr.post_ops or attr.quantizes else ""
+    """Empty for post-ops, which diff_src gets as a result gets them, and for what changes nothing."""
+    return "a gradient has no scales or zero points" if attr.quantizes else ""
 
 
 def renamed(plan: Plan, desc: BackwardData) -> Plan:
@@ -107,12 +107,14 @@ def renamed(plan: Plan, desc: BackwardData) -> Plan:
     places = {name: View(here) for name, here in NAMES.items() if here != name}
     tensors = {here: plan.tensors[name] for name, here in NAMES.items()}
     tensors["weights"] = exchanged(tensors["weights"], desc.diff_dst.ndims)
+    read_behind = {name: tensor for name, tensor in plan.tensors.items() if name not in NAMES}
+    order = ("diff_src", "weights", "diff_dst")
     return replace(
         plan,
         phases=tuple(phase.on(places) for phase in plan.phases),
-        tensors=dict(sorted(tensors.items(), key=lambda pair: ("diff_src", "weights", "diff_dst").index(pair[0]))),
+        tensors={name: tensors[name] for name in order} | read_behind,
         outputs=("diff_src",),
-        in_place=tuple(NAMES[name] for name in plan.in_place),
+        in_place=tuple(NAMES.get(name, name) for name in plan.in_place),
     )
 
 

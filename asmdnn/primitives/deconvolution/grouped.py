@@ -6,12 +6,15 @@ from itertools import product
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.convolution import grouped
 from asmdnn.primitives.convolution.description import DeconvolutionForward
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.reordered import plans_between_reorders
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.deconvolution.parts import part_of
+from asmdnn.primitives.elementwise.behind import separate_post_ops
+from asmdnn.types import f32
 
 
 def parts_of(desc: DeconvolutionForward, src: ImageLayout, dst: ImageLayout) -> list[ConvGeometry]:
@@ -24,8 +27,20 @@ def parts_of(desc: DeconvolutionForward, src: ImageLayout, dst: ImageLayout) -> 
 
 
 def planned(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Plan:
-    """Plan `desc` for tensors as they are.  Raises Refused."""
-    return grouped.planned_parts(desc, attr, engine, parts_of)
+    """Plan `desc` for tensors as they are.  Post-ops that read pixels are a pass behind parts of several strides, whose
+    pixels lie apart.  Raises Refused."""
+    chain = post_ops_of(attr)
+    reads_pixels = any(max(tensor.dims[2:]) > 1 for link in chain.links for tensor in link.op.tensors.values())
+    whole = max(desc.strides) == 1 or attr.quantizes or attr.reads_dst() or not f32_only(desc)
+    if whole or not reads_pixels:
+        return grouped.planned_parts(desc, attr, engine, parts_of)
+    inner = grouped.planned_parts(desc, Attr(denormals=attr.denormals), engine, parts_of)
+    passed = {**inner.tensors, **chain.operands(inner.tensors["dst"])}
+    return separate_post_ops(grouped.name_of(desc), inner, passed, attr, engine)
+
+
+def f32_only(desc: DeconvolutionForward) -> bool:
+    return all(tensor.dtype == f32 for tensor in desc.tensors().values())
 
 
 def plans(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:

@@ -199,7 +199,9 @@ def stream_bytes(p: Product, block: Block, target: Target, one_row: bool) -> int
     """How far ahead of their use weights are prefetched that no tile before has brought."""
     by = target.products
     if isinstance(p.weights, Panels):
-        return by.stream_bytes if one_row and block.vectors > block.panel_vectors else 0
+        far = p.k * p.n * p.weights.element_bytes >= by.memory_weights_bytes
+        ahead = by.memory_stream_bytes if far else by.stream_bytes
+        return ahead if one_row and block.vectors > block.panel_vectors else 0
     if prefetches_columns(p, block, by):  # of the same rows: in pages in use
         return max(LINE_BYTES, p.weights.element_bytes * block.vectors * target.lanes)
     ahead = by.stream_rows * p.weights.row_bytes

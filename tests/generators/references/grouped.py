@@ -17,7 +17,7 @@ from asmdnn.types import DataType, f32, s8, s32, u8
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory, keeps_integers, operand
 from tests.support import functions
-from tests.support.arena import Doubles, buffer_of, elements, magnitudes
+from tests.support.arena import Doubles, buffer_of, constant_buffer, elements, magnitudes
 
 Taps = list[tuple[int, int]]  # where the weights of a kernel position are, and src
 
@@ -25,7 +25,7 @@ Taps = list[tuple[int, int]]  # where the weights of a kernel position are, and 
 def grouped_case(spec: GroupedRows, random: np.random.Generator, integers: bool) -> Case:
     """Sums within the bound of Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1."""
     kinds = kinds_of_rows(spec)
-    memory = {name: elements(random, integers, kinds.get(name, f32)) for name in spec.frame}
+    memory = {name: elements(random, integers, kinds.get(name, f32)) for name in spec.frame if name != "shape"}
     clear_padding(spec, memory)
     grouped_rows(spec, memory)
     is_exact = keeps_integers(spec.post_ops)
@@ -47,7 +47,8 @@ def grouped_case(spec: GroupedRows, random: np.random.Generator, integers: bool)
     if dst is not None and dst.kind != f32 and not of_integers:
         wanted, tolerance = narrowed(dst.wanted, np.asarray(tolerance), dst.kind)
         buffers["dst"] = replace(dst, wanted=wanted)
-    return Case(spec, buffers, {"dst": tolerance})
+    words = np.array(spec.words(), np.int64)
+    return Case(spec, {**buffers, "shape": constant_buffer(words) if len(words) else None}, {"dst": tolerance})
 
 
 def kinds_of_rows(spec: GroupedRows) -> dict[str, DataType]:
@@ -78,10 +79,11 @@ def clear_padding(spec: GroupedRows, memory: Memory) -> None:
 def grouped_rows(spec: GroupedRows, memory: Memory) -> None:
     """All rows, pixel by pixel and vector by vector."""
     kernel_rows = [(band.first, band.count) for band in spec.bands for _ in range(band.rows)]
-    inside = [low_high for segment in spec.segments for low_high in [segment] * segment.times]
+    inside = [(number, segment) for number, segment in enumerate(spec.segments) for _ in range(segment.times)]
     for y, (first, count) in enumerate(kernel_rows):
-        x = 0
-        for segment in inside:
+        x, before = 0, 0
+        for number, segment in inside:
+            x, before = x - spec.overlap * (before < number == 1), number
             column = x * spec.stride - spec.padding
             for p in range(segment.pixels):
                 for v in range(spec.vectors):

@@ -6,12 +6,13 @@ strip are computed again for the next one.  The records are those of the two con
 and channels: strips that only lie elsewhere share them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from asmdnn.generators.dot.conv_shape import TAPS
+from asmdnn.generators.dot.grouped_shape import SHAPE
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, Repeat, flushing
@@ -23,11 +24,12 @@ from asmdnn.planning.steps import StepRecords, group_of, step_of, widened
 from asmdnn.primitives.convolution import direct, grouped
 from asmdnn.primitives.convolution.pairs.pair import MIDDLE
 from asmdnn.primitives.convolution.pairs.parts import CHANNELS, ROWS, Parts, Strip, StripPlace, runs_of, strips_of
+from asmdnn.primitives.convolution.row_specs import SHAPES
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.types import f32
 
 NAME = "strips+direct+depthwise"
-TAP_LISTS = "taps"
+ARGUMENT_OF = {"taps": TAPS, SHAPES: SHAPE}  # of constants
 
 
 def planned_strips(parts: Parts, engine: Engine, panel: int, rows: int) -> Plan:
@@ -37,20 +39,21 @@ def planned_strips(parts: Parts, engine: Engine, panel: int, rows: int) -> Plan:
     if sum(phase.count for phase in phases) <= engine.tuning.convolution.written_out:
         phases = [together(phases)]
     phases = [phases[0], *(phase for each in phases[1:] for phase in apart([each]))]
-    taps = np.concatenate(strips.taps)
+    constants = {name: np.concatenate(data) for name, data in strips.constants.items()}
     scratch = {MIDDLE: strips.middle_bytes}
     name = f"{NAME}:{engine.isa}"
-    return Plan(name, flushing(phases), parts.tensors, {TAP_LISTS: taps}, scratch, ("dst",), per_part=(MIDDLE,))
+    return Plan(name, flushing(phases), parts.tensors, constants, scratch, ("dst",), per_part=(MIDDLE,))
 
 
 @dataclass(eq=False)
 class Strips:
-    """The phases as they come together, and with them tap lists, and the largest strip of the middle."""
+    """The phases as they come together, and with them tap lists and words of images, and the largest strip of the
+    middle."""
 
     parts: Parts
     engine: Engine
     panel: int
-    taps: list[Int64] = field(default_factory=list)
+    constants: dict[str, list[Int64]] = field(default_factory=dict)
     middle_bytes: int = 0
 
     def phases(self, strips: list[Strip]) -> Iterator[Phase]:
@@ -94,11 +97,7 @@ class Strips:
         own = {name: name for name in pair.first_attr.tensors()}
         attr = parts.attr_of(pair.first_attr, own, at)
         plan = direct.planned(pair.first.with_formats({**tensors, "dst": middle}), attr, self.engine)
-        step = step_of(simple(plan), {**{name: name for name in (*plan.tensors, TAP_LISTS)}, "dst": MIDDLE})
-        records = step.records.copy()
-        records[:, 1 + TAPS] += sum(before.nbytes for before in self.taps)
-        self.taps.append(plan.constants[TAP_LISTS])
-        return replace(step, records=records)
+        return self.step(plan, {"dst": MIDDLE})
 
     def second_step(self, at: StripPlace) -> StepRecords:
         """The strip of dst."""
@@ -113,7 +112,17 @@ class Strips:
             padding_r=(strip.below, *pair.second.padding_r[1:]),
         )
         plan = grouped.planned(desc, parts.attr_of(pair.second_attr, pair.names, at), self.engine)
-        return step_of(simple(plan), {**{name: name for name in plan.tensors}, **pair.names, "src": MIDDLE})
+        return self.step(plan, {**pair.names, "src": MIDDLE})
+
+    def step(self, plan: Plan, names: Mapping[str, str]) -> StepRecords:
+        """The records of a plan, whose constants join those of all; names: of buffers that are called otherwise."""
+        step = step_of(simple(plan), {**{name: name for name in (*plan.tensors, *plan.constants)}, **names})
+        records = step.records.copy()
+        for name, data in plan.constants.items():
+            known = self.constants.setdefault(name, [])
+            records[:, 1 + ARGUMENT_OF[name]] += sum(before.nbytes for before in known)
+            known.append(data)
+        return replace(step, records=records)
 
 
 def simple(plan: Plan) -> Plan:

@@ -1,0 +1,55 @@
+"""The words of an image that kernels of rows read, so that their code knows neither its size nor its bands.
+
+In front distances and how often segments come, then the words of every band, then 0 in the place of a band's rows.
+What the code of a spec has no use for is left out.
+"""
+
+from collections.abc import Iterator
+
+from asmdnn.generators.dot.grouped_shape import Band, GroupedRows
+
+WORD_BYTES = 8
+ROW_OF_SRC, ROW_OF_DST = "row of src", "row of dst"  # bytes from behind a row's last pixel to the next row's first
+BACK_IN_SRC, BACK_IN_DST = "back in src", "back in dst"  # bytes from behind the first segment back to the second one
+TIMES = "times"  # of a segment that is counted; its number follows
+TAP_OF_SRC = "tap of src"  # bytes from a kernel row to the next one
+ROWS = "rows"  # of dst in a band
+KERNEL_ROWS = "kernel rows"  # that are inside
+FIRST_OF_SRC, FIRST_OF_WEIGHTS = "first of src", "first of weights"  # bytes from a kernel's first row to the first one
+PLANE_OF_SRC, PLANE_OF_WEIGHTS = "plane of src", "plane of weights"  # bytes from behind the last one to the next plane
+
+
+def words_of(spec: GroupedRows) -> Iterator[int]:
+    """All of them."""
+    yield from words_in_front(spec).values()
+    for band in spec.bands:
+        yield from words_of_band(spec, band).values()
+    yield 0
+
+
+def words_in_front(spec: GroupedRows) -> dict[str, int]:
+    """By name, in order."""
+    step = spec.stride * spec.src_pixel_bytes
+    found = {ROW_OF_SRC: spec.src_row_bytes - spec.width * step}
+    found[ROW_OF_DST] = spec.dst_row_bytes - spec.width * spec.dst_pixel_bytes
+    if len(spec.segments) > 1:
+        found |= {BACK_IN_SRC: spec.overlap * step, BACK_IN_DST: spec.overlap * spec.dst_pixel_bytes}
+    found |= {f"{TIMES} {i}": segment.times for i, segment in enumerate(spec.segments) if segment.is_counted}
+    return found | ({TAP_OF_SRC: spec.src_tap_bytes} if multiplies(spec) else {})
+
+
+def words_of_band(spec: GroupedRows, band: Band) -> dict[str, int]:
+    """By name, in order."""
+    found = {ROWS: band.rows}
+    if multiplies(spec):
+        found |= {FIRST_OF_SRC: band.first * spec.src_tap_bytes, FIRST_OF_WEIGHTS: band.first * spec.weights_row_bytes}
+        found[KERNEL_ROWS] = band.count
+    if multiplies(spec) and spec.planes > 1:
+        found[PLANE_OF_SRC] = spec.src_plane_bytes - band.count * spec.src_tap_bytes
+        found[PLANE_OF_WEIGHTS] = spec.weights_plane_bytes - band.count * spec.weights_row_bytes
+    return found
+
+
+def multiplies(spec: GroupedRows) -> bool:
+    """Whether any window reaches into the image."""
+    return bool(spec.planes) and any(segment.low < segment.high for segment in spec.segments)

@@ -1,0 +1,66 @@
+"""Calls of a native network whose states stay where they are: their addresses are placed once, and not with each call.
+
+A training step has hundreds of states, and its arrays are those of the caller only while they are read or assigned.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from asmdnn.memory.allocation import no_memory
+from asmdnn.network.arrays import Array
+from asmdnn.network.running import NativePart, Runnable, native_array, result_name
+from asmdnn.runtime.addresses import address_reader
+
+
+class InPlaceCalls:
+    """Of one runnable network on the arrays of its states; for one caller at a time.
+
+    part: what it is natively; states: arrays by name, in whose place no others may come."""
+
+    def __init__(self, runnable: Runnable, part: NativePart, states: Mapping[str, Array]) -> None:
+        self.runnable, self.part = runnable, part
+        placed = {write.state.name: states[write.state.name] for write in runnable.states}
+        placed |= {x.state.now: states[x.state.name] for x in runnable.states if x.state.now}
+        placed |= {result_name(x.value): states[x.state.name] for x in runnable.states}
+        self._arrays = placed  # held as long as the call
+        runner, names = part.runner, (*part.ends.reads, *map(result_name, part.ends.makes))
+        self._call = runner.new_call()
+        fixed = [name in placed for name in names]
+        arrays = [placed.get(name) for name in names]
+        addresses = [0 if array is None else array.ctypes.data for array in arrays]
+        self._call.place(addresses, [place for place in runner.moving if fixed[place[1]]])
+        self._reads = [name for name in part.ends.reads if name not in placed]
+        self._makes = {x: made for x, made in part.ends.makes.items() if result_name(x) not in placed}
+        order = {name: i for i, name in enumerate((*self._reads, *map(result_name, self._makes)))}
+        self._moving = [(slot, order[names[i]], offset) for slot, i, offset in runner.moving if not fixed[i]]
+
+    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """The outputs.  feeds: of all inputs but states.  Raises InvalidArguments, OutOfMemory."""
+        part = self.part
+        try:
+            if part.ends.limits:
+                part.check_indices(feeds, part.ends.limits)
+            results = {name: np.empty(*made) for name, made in self._makes.items()}
+            arrays = [native_array(feeds[name]) for name in self._reads]
+            arrays += results.values()
+            self._call.place(address_reader()(arrays), self._moving)
+            self._call()
+            return {name: self.runnable.output(name, results, {}) for name in self.runnable.outputs}
+        except MemoryError as error:
+            raise no_memory(error) from None
+
+
+def in_place_calls(runnable: Runnable, states: Mapping[str, Array]) -> InPlaceCalls | None:
+    """None for networks that are not one native call, that write a part of a state, or deliver what they also read or
+    write, or indices that are to be looked at."""
+    part = runnable.native
+    if part is None or part.ends.checked:
+        return None
+    if any(x.state.at != 0 or x.dims != states[x.state.name].shape for x in runnable.states):
+        return None
+    written = {x.value for x in runnable.states}
+    values = [x for x in runnable.results.values() if isinstance(x, str)]
+    if len(values) != len({*values}) or any(x in written or x not in part.ends.makes for x in values):
+        return None
+    return InPlaceCalls(runnable, part, states)

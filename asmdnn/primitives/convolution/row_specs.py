@@ -1,0 +1,37 @@
+"""Kernels of rows as a phase numbers them, and the words that they read, one behind another."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from asmdnn.generators.dot.grouped_shape import GroupedRows
+from asmdnn.planning.phase import Int64
+
+WORD_BYTES = 8
+SHAPES = "shape"  # the argument, and the constant of plans that holds the words of all kernels
+
+
+class RowSpecs:
+    """Specs, numbered as they come."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[GroupedRows, int] = {}
+        self.starts: list[int] = []
+        self.words: list[int] = []
+
+    def number(self, spec: GroupedRows) -> int:
+        """Of a spec, which may be new."""
+        if spec not in self.numbers:
+            self.numbers[spec] = len(self.numbers)
+            self.starts.append(WORD_BYTES * len(self.words))
+            self.words += spec.words()
+        return self.numbers[spec]
+
+    def starts_of(self, kernels: Int64) -> Int64:
+        """Byte offsets of the words of numbered kernels."""
+        starts: Int64 = np.array(self.starts, np.int64)[kernels]
+        return starts
+
+    def constants(self) -> Mapping[str, Int64]:
+        """Of a plan with these kernels; none where all numbers are in the code."""
+        return {SHAPES: np.array(self.words, np.int64)} if self.words else {}

@@ -1,0 +1,66 @@
+"""Training steps of whole networks beside torch's, in turns in one process.
+
+    python -m tools.training [--models=resnet18,unet] [--batches=1,16] [--threads=1] [--seconds=5] [--profile]
+
+Prints for each model and batch the losses of the first steps on both sides, the least and the middle time of a step,
+and how many times as long torch takes.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping
+from statistics import median
+
+import asmdnn as dnn
+from tools.training.models import MODELS
+from tools.training.steps import Step, data, of_torch, own, own_step
+
+
+def in_turns(steps: Mapping[str, Step], seconds: float) -> dict[str, list[float]]:
+    """The seconds of calls, of each side equally many, at least three."""
+    times: dict[str, list[float]] = {name: [] for name in steps}
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times[next(iter(times))]) < 3:
+        for name, step in steps.items():
+            start = time.perf_counter()
+            step()
+            times[name].append(time.perf_counter() - start)
+    return times
+
+
+def row(name: str, batch: int, times: Mapping[str, list[float]]) -> str:
+    least = {side: min(found) * 1e3 for side, found in times.items()}
+    middle = {side: median(found) * 1e3 for side, found in times.items()}
+    texts = [f"{side} {least[side]:.3f} ({middle[side]:.3f}) ms" for side in times]
+    ratios = [f"{middle[side] / middle['own']:.2f}" for side in times if side != "own"]
+    return f"{name:10} batch {batch:2}  {', '.join(texts)}  {' '.join(ratios)}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tools.training", description=__doc__)
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--batches", default="1,16")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--profile", action="store_true", help="a line for each primitive of this side, no torch")
+    options = parser.parse_args()
+    engine = dnn.Engine(threads=options.threads)
+    for name in options.models.split(","):
+        for batch in map(int, options.batches.split(",")):
+            if options.profile:
+                step, (x, t) = own_step(MODELS[name], batch, engine), data(MODELS[name], batch)
+                print(name, batch, step.profile({"x": x, "t": t.reshape(step.inputs["t"][0])}, 3), sep="\n")
+                continue
+            import torch
+
+            torch.set_num_threads(options.threads)
+            start = time.perf_counter()
+            steps = {"own": own(MODELS[name], batch, engine), "torch": of_torch(torch, MODELS[name], batch)}
+            losses = {side: [step() for _ in range(3)] for side, step in steps.items()}
+            print(f"# planned and warm after {time.perf_counter() - start:.1f} s", losses, file=sys.stderr)
+            print(row(name, batch, in_turns(steps, options.seconds)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
