@@ -34,7 +34,7 @@ from asmdnn.network.fusion.tiling import untiled
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.known import name_of
 from asmdnn.network.layouts import FormatPath, FormatSearch
-from asmdnn.network.narrowing import storage_of
+from asmdnn.network.narrowing import narrowed
 from asmdnn.network.running import result_name
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import NUMBERS, Place, Steps
@@ -98,8 +98,8 @@ def segments_of(
 
     Raises Unimplemented, which names all of them, unless fallback is "numpy".
     """
-    groups, refused = groups_of(graph), dict[str, str]()
-    storage = storage_of(graph, groups, engine, precision)
+    refused = dict[str, str]()
+    groups, storage = narrowed(graph, groups_of(graph), engine, precision)
     groups = paired(graph, groups, {*storage.products, *storage.values})
     whole = replace(segment(graph, True, groups, groups), storage=storage)
     layouts = FormatSearch(Steps(subgraph(graph, whole), engine, storage), groups)

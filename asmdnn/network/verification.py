@@ -21,6 +21,7 @@ from asmdnn.network.storage import StorageTypes
 UNIT_ROUNDOFF = 2.0**-24
 NARROW_ROUNDING = 2.0**-7  # of bf16: an operand, a weight and the result, each by 2^-9 of its value
 FUNCTIONS = 64  # roundings that maps, and transformed convolutions, may add
+RECURRENT = ("LSTM", "GRU", "RNN")
 SUMS = ("Conv", "ConvTranspose", "MatMul", "Gemm")  # what sums products
 FEW_BITS = "MatMulNBits"
 EMPTY = np.empty(0)
@@ -74,7 +75,8 @@ def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -
         inner = evaluated(group, known)
         largest = max(magnitude(group, {**known, **inner}), *map(largest_number, inner.values()))
         bound = UNIT_ROUNDOFF * (terms(graph, group) + FUNCTIONS) * largest
-        bound += NARROW_ROUNDING * largest * is_narrow(run.segment.segment.storage, group)
+        rounded = max(largest, gates(group, {**known, **inner}))
+        bound += NARROW_ROUNDING * rounded * is_narrow(run.segment.segment.storage, group)
         for name in (group.result, *further_results(group)):
             step, array = made.get(name, (None, EMPTY))
             exact = inner[name]
@@ -125,6 +127,18 @@ def magnitude(group: Group, known: Mapping[str, Array]) -> float:
         return 0.0
     inputs = [None if x == NOTHING else np.abs(known[x]) for x in node.inputs]
     return max(map(largest_number, results_of(node, inputs)))
+
+
+def gates(group: Group, known: Mapping[str, Array]) -> float:
+    """What roundings of a recurrent layer's operands do to its gates, over one rounding: they are independent of one
+    another, in a sum and in steps behind one another."""
+    node = group.main
+    if node is None or node.key not in RECURRENT or group.result == NOTHING:
+        return 0.0
+    x, w, r = (known[name].astype(np.float64) for name in node.inputs[:3])
+    rows = np.einsum("tni,dgi->tndg", x**2, w**2).max(initial=0)
+    states = (r**2).sum(-1).max(initial=0) * np.abs(known[group.result]).max(initial=0) ** 2
+    return float(np.sqrt((rows + states) * max(x.shape[:2])))
 
 
 def largest_number(x: Array) -> float:

@@ -69,7 +69,7 @@ def convolve_narrow(steps: Steps, group: Group) -> None:
     """Of a narrow type, with sums of f32; the bias stays f32."""
     node = group.main
     assert node is not None
-    desc = convolution(steps, node)
+    desc: Description = deconvolution(steps, node) if node.op == "ConvTranspose" else convolution(steps, node)
     constants, tail = constants_of(steps, node, desc), tail_of(steps, group, reads_bytes=True)
     dtype = steps.factor_type(group.result)
     formats = {
@@ -135,8 +135,13 @@ def scaled(steps: Steps, group: Group, tail: AnyTail) -> tuple[str, dict[str, Pl
     images, channels = steps.shape(name)[:2]
     plain = steps.plain(name)
     vector = Place(plain.buffer, plain.desc.reshape((images * channels,)))
-    mask = SCALES_OF_CHANNELS if images < steps.shape(x)[0] else SCALES_OF_IMAGES
-    return x, {"src_scales": vector}, Attr(tail.post_ops(), scales={"src": mask})
+    attr = Attr(tail.post_ops(), scales={"src": scale_mask(steps.shape(name), steps.shape(x))})
+    return x, {"src_scales": vector}, attr
+
+
+def scale_mask(scales: tuple[int, ...], x: tuple[int, ...]) -> int:
+    """Of scales for each channel of x, the same for all images or not."""
+    return SCALES_OF_CHANNELS if scales[0] < x[0] else SCALES_OF_IMAGES
 
 
 def constants_of(steps: Steps, node: Node, desc: Description) -> dict[str, tuple[str, Array]]:
