@@ -44,7 +44,7 @@ class Costs:
         return bool(levels_of(self.types, implementation.rpartition(":")[2]))
 
     def gains_apart(self, group: Group, x: str, scales: str) -> bool:
-        """Whether a narrow convolution behind a product of its operand by scales is faster than one of f32 that
+        """Whether a narrow convolution after a product of its operand by scales is faster than one of f32 that
         scales by itself."""
         wide, narrow = self.description(group, f32), self.description(group, self.types.src)
         mask = scale_mask(self.graph.shape(scales), self.graph.shape(x))

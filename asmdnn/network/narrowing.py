@@ -114,7 +114,7 @@ class Narrowing:
     def is_product(self, group: Group) -> bool:
         """Whether its main node multiplies f32 by constants, or is attention."""
         node = group.main
-        if node is None or group.behind or group.scale or group.has_integers or group.result in self.kept:
+        if node is None or group.second or group.scale or group.has_integers or group.result in self.kept:
             return False
         if key_of(group) == ATTENTION:
             return True
@@ -172,7 +172,7 @@ def results_of(group: Group) -> tuple[str, ...]:
 
 
 def key_of(group: Group) -> str:
-    """The main operator's name, behind its domain; "" for maps."""
+    """The main operator's name, after its domain; "" for maps."""
     node = group.main
     return "" if node is None else node.key
 

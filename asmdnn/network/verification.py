@@ -12,7 +12,7 @@ from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.operators.few_bits import largest_sums
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.quantised.numbers import numbers_behind
+from asmdnn.network.quantised.numbers import quantization_of
 from asmdnn.network.quantised.weights import QUANTIZE
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.stepwise import Stepwise
@@ -29,7 +29,7 @@ EMPTY = np.empty(0)
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The largest difference of a group's result, the bound that it must keep, and the largest value behind both.
+    """The largest difference of a group's result, the bound that it must keep, and the largest value after both.
 
     Of integers both are in steps of their scale, and `unequal` is how many differ.  saturated: the share that the type
     cuts off, above, or below if the least integer stands for less than 0.  result: the value's name; share:
@@ -131,7 +131,7 @@ def magnitude(group: Group, known: Mapping[str, Array]) -> float:
 
 def gates(group: Group, known: Mapping[str, Array]) -> float:
     """What roundings of a recurrent layer's operands do to its gates, over one rounding: they are independent of one
-    another, in a sum and in steps behind one another."""
+    another, in a sum and in steps one after another."""
     node = group.main
     if node is None or node.key not in RECURRENT or group.result == NOTHING:
         return 0.0
@@ -162,7 +162,7 @@ def is_narrow(storage: StorageTypes, group: Group) -> bool:
 
 def in_steps(graph: StaticGraph, group: Group, bound: float) -> float:
     """The bound where there are integers: another rounding of each of them is a step, and the result counts steps."""
-    scales = [numbers_behind(graph.values, node).scale.max() for node in group.maps if node.op == QUANTIZE]
+    scales = [quantization_of(graph.values, node).scale.max() for node in group.maps if node.op == QUANTIZE]
     bound += float(sum(scales))
     if group.main is not None and group.main.op == QUANTIZE:  # of data: the result counts steps
         bound += 1.0
@@ -174,7 +174,7 @@ def cut_off(graph: StaticGraph, group: Group, known: Mapping[str, Array]) -> flo
     node = group.maps[-1] if group.maps else None
     if node is None or node.op != QUANTIZE or not known[node.inputs[0]].size:
         return 0.0
-    numbers = numbers_behind(graph.values, node)
+    numbers = quantization_of(graph.values, node)
     (least, most), exact = numbers.limits, known[node.inputs[0]] / numbers.scale.max() + numbers.zero.max()
     below = exact < least - 0.5 if numbers.zero.min() > least else np.zeros(exact.shape, bool)
     return float(((exact > most + 0.5) | below).mean())

@@ -130,9 +130,7 @@ def _with_ymm(row: Tuning) -> Tuning:
     """
     products = replace(DEFAULT.products, memory_stream_bytes=row.products.memory_stream_bytes)
     convolution = replace(row.convolution, rows_of_whole=True)  # False made groups of 8 on Zen 4 0.8 to 0.93x
-    return replace(
-        row, convolution=convolution, products=products, winograd=DEFAULT.winograd, winograd_groups=GROUPS
-    )
+    return replace(row, convolution=convolution, products=products, winograd=DEFAULT.winograd, winograd_groups=GROUPS)
 
 
 _OF_CLASSES: Final[Mapping[str, Tuning]] = MappingProxyType(

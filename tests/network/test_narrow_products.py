@@ -1,4 +1,4 @@
-"""More products that may be of bf16: behind scales of channels, attention behind splits, transposed, recurrent."""
+"""More products that may be of bf16: after scales of channels, attention after splits, transposed, recurrent."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def upwards() -> tuple[dnn.Graph, dict[str, Any]]:
 
 
 def recurrent() -> tuple[dnn.Graph, dict[str, Any]]:
-    """Two layers whose states come and go, and a product behind them."""
+    """Two layers whose states come and go, and a product after them."""
     g = dnn.Graph("recurrent")
     x, h, c = g.input("x", (12, 2, 48)), g.input("h", (1, 2, 64)), g.input("c", (1, 2, 64))
     y, last, cells = g.apply("LSTM", x, random(1, 256, 48), random(1, 256, 64), random(1, 512), None, h, c,

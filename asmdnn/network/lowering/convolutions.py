@@ -42,7 +42,7 @@ def lower_conv(steps: Steps, group: Group) -> None:
 
 
 def convolve_integers(steps: Steps, group: Group) -> None:
-    """The sums are exact, what is behind them is one expression of f32.  Raises Refused."""
+    """The sums are exact, what is after them is one expression of f32.  Raises Refused."""
     node = group.main
     assert node is not None
     desc = convolution(steps, node)
@@ -86,7 +86,7 @@ def convolve_narrow(steps: Steps, group: Group) -> None:
 
 def operand_of(steps: Steps, name: str, desc: Description, attr: Attr) -> Place:
     """The operand in the description's type: what is there in another one is converted into the format that the
-    primitive likes."""
+    primitive prefers."""
     known = [place for place in steps.places.get(name, ()) if place.desc.dtype == desc.src.dtype]
     if known:
         return cheapest(steps, name, known[0], desc, attr)
@@ -94,15 +94,15 @@ def operand_of(steps: Steps, name: str, desc: Description, attr: Attr) -> Place:
 
 
 def in_two_steps(steps: Steps, group: Group) -> None:
-    """Of floats to floats, and what is behind it by itself."""
+    """Of floats to floats, and what is after it by itself."""
     if group.main is None or not group.maps:
-        raise Refused("there is nothing behind it")
+        raise Refused("there is nothing after it")
     convolve_floats(steps, replace(group, maps=(), result=group.x))
     lower_maps(steps, Group(None, group.maps, group.x, group.result, floats=group.floats))
 
 
 def convolve_floats(steps: Steps, group: Group) -> None:
-    """src in the format that the primitive likes best, weights packed once, maps behind it as post-ops."""
+    """src in the format that the primitive prefers, weights packed once, maps after it as post-ops."""
     node = group.main
     assert node is not None
     is_transposed = node.op == "ConvTranspose"
@@ -176,7 +176,7 @@ def tensors(steps: Steps, node: Node, weights: tuple[int, ...]) -> dict[str, Mem
 
 
 def convolution(steps: Steps, node: Node) -> ConvolutionForward:
-    """Winograd's algorithm where it is expected to be faster; padding behind is what dst needs."""
+    """Winograd's algorithm where it is expected to be faster; padding after is what dst needs."""
     (x, w), result = (steps.shape(name) for name in node.inputs[:2]), steps.shape(node.outputs[0])
     window = window_of(node, x[2:], w[2:])
     return ConvolutionForward(
@@ -193,7 +193,7 @@ def convolution(steps: Steps, node: Node) -> ConvolutionForward:
 
 
 def deconvolution(steps: Steps, node: Node) -> DeconvolutionForward:
-    """Output padding is padding behind below 0."""
+    """Output padding is padding after below 0."""
     (x, w), result = (steps.shape(name) for name in node.inputs[:2]), steps.shape(node.outputs[0])
     window, _ = transposed_window(node, x[2:], w[2:])
     return DeconvolutionForward(

@@ -33,7 +33,7 @@ NEW_RULES = 11  # the operator set since which coordinates are an attribute
 
 
 def lower_resize(steps: Steps, group: Group) -> None:
-    """Of constant scales or sizes, with maps behind it; in the channels' blocks where there are some."""
+    """Of constant scales or sizes, with maps after it; in the channels' blocks where there are some."""
     node = group.main
     assert node is not None
     x, *names = node.inputs

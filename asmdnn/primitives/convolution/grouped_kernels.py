@@ -1,4 +1,4 @@
-"""What kernels of rows have in common for a convolution: which kind of them takes it, and the distances."""
+"""The fields that all row kernels of a convolution share: the kind of kernel, and distances in memory."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -24,7 +24,7 @@ from asmdnn.types import HALF_FLOATS
 def base_spec(
     g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, isa: str, dots: bool = False
 ) -> GroupedRows:
-    """What all kernels have in common; bands, segments and channels follow.  dots: see `takes_dots`."""
+    """The fields that all kernels share, without bands, segments and channels.  dots: see `takes_dots`."""
     weights, (plane, row, position) = tensors["weights"], position_steps(tensors)
     spatial = tensors["dst"].ndims - 2
     (deep, down, across), src, dst = g.axes, g.src, g.dst
