@@ -8,8 +8,9 @@ from typing import Any
 from asmdnn.corpus import grouped
 from asmdnn.corpus.depthwise import EDGES, retyped
 from asmdnn.generators.dot.grouped_dots import GroupedDotsSpec
-from asmdnn.generators.dot.grouped_shape import ARGUMENTS, Band, Segment
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS
 from asmdnn.generators.dot.matmul_shape import RESULTS
+from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.functions.postops import BinaryOp, Operand, ReluOp, SumOp
 from asmdnn.isa.dot import BF16, DOTS, U8S8, Types, dot_class
 from asmdnn.isa.vectors import f32_level, lanes_of

@@ -30,7 +30,8 @@ from typing import ClassVar
 from asmdnn.generators.contract import Range
 from asmdnn.generators.dot.depthwise_rows import Factors, RowsOfLanes, alike, balanced, rows_of_lanes
 from asmdnn.generators.dot.dot_rows import DotRows
-from asmdnn.generators.dot.grouped_shape import BIAS, TAIL_REGISTERS, Band, GroupedRows, Segment, Uses
+from asmdnn.generators.dot.grouped_shape import BIAS, TAIL_REGISTERS, GroupedRows, Uses
+from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.dot.rows_code import RowsCode
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.elements import element_of

@@ -34,8 +34,9 @@ from itertools import product
 from typing import ClassVar
 
 from asmdnn.generators.contract import Range
-from asmdnn.generators.dot.grouped_shape import HELD, MOST_HELD, SHAPE, SRC, Band, GroupedRows, Segment, Uses
+from asmdnn.generators.dot.grouped_shape import HELD, MOST_HELD, SHAPE, SRC, GroupedRows, Uses
 from asmdnn.generators.dot.operands import load_repeated
+from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.dot.row_words import (
     BACK_IN_DST,
     BACK_IN_SRC,

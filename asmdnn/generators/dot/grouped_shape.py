@@ -7,6 +7,7 @@ from typing import ClassVar
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, KernelWords, Range, joined
 from asmdnn.generators.dot.epilogue import EndingTypes
+from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, Register
@@ -22,30 +23,6 @@ LEAST_PIXELS = 8  # of a segment: their multiplies are under way together
 MOST_MULTIPLIES = 640  # of a segment's kernel row, all inputs of a group: code of 4 KiB
 MOST_HELD, HELD = 9, 4  # weights of a kernel row in registers: all of them, or of a longer row some at a time
 Uses = dict[int, list[tuple[int, int]]]  # of a column: (pixel, kernel position) pairs
-
-
-@dataclass(frozen=True, slots=True)
-class Band:
-    """`rows` output rows that the kernel rows [first, first + count) reach; without any, they are bias alone."""
-
-    rows: int
-    first: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """`pixels` output pixels of a row, `times` such pieces one after another.
-
-    Of the source columns, counted from the first one that the first pixel's window has, those of [low, high) are
-    inside the image.  is_counted: `times` is no part of the code, but a number that it reads.
-    """
-
-    pixels: int
-    low: int
-    high: int
-    times: int = 1
-    is_counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from asmdnn.generators.dot.depthwise import DepthwiseRowsSpec
 from asmdnn.generators.dot.few_inputs import FewInputsSpec
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
 from asmdnn.generators.dot.grouped_dots import GroupedDotsSpec
-from asmdnn.generators.dot.grouped_shape import ARGUMENTS, GroupedRows, Segment
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS, GroupedRows
+from asmdnn.generators.dot.row_cuts import Segment
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, SumOp
 from asmdnn.types import DataType, f32, s8, s32, u8
