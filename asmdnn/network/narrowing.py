@@ -103,7 +103,13 @@ class Narrowing:
             elif not wanted.isdisjoint(results_of(group)) and self.is_carrier(group):
                 wanted.update(self.carried(group))
         wanted = {name for name in wanted if name in self.makers and self.may_be_narrow(name)}
+        wanted -= {name for name in wanted if key_of(self.makers[name]) in NORMS and self.is_added(name)}
         return StorageTypes(dict.fromkeys(wanted, bf16), dict.fromkeys(self.products, bf16))
+
+    def is_added(self, name: str) -> bool:
+        """Whether a residual sum reads a value, whose roundings would add up from layer to layer: it stays f32, and
+        products read a copy."""
+        return any(name in node.inputs for group in self.groups if group.main is not None for node in group.maps)
 
     def carried(self, group: Group) -> list[str]:
         """What is read; of maps without the small tensors that are read again and again."""
