@@ -6,6 +6,7 @@ elements, means or functions of it, and the result of a layer norm in front.  f3
 statistics, what has no kernel of bf16, and nodes that the caller names.  Kernels convert as they load and store.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
@@ -34,6 +35,7 @@ PRODUCTS = {"Conv", "MatMul", "Gemm"}
 ATTENTION = f"{OWN}.Attention"
 CARRIERS = MOVES | {"Concat", "AveragePool", "GlobalAveragePool", f"{OWN}.ChannelShuffle"}
 # What keeps the type of its operands, beside maps.
+VIEWS = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}
 NORMS = {"LayerNormalization", "RMSNormalization"}
 
 
@@ -58,25 +60,30 @@ def storage_of(graph: StaticGraph, groups: Sequence[Group], engine: Engine, prec
 
 
 class Narrowing:
-    """makers: the group that makes each value."""
+    """makers: the group that makes each value; trains: of a training step, where both operands are data and only what
+    is multiplied is rounded."""
 
     def __init__(self, graph: StaticGraph, groups: Sequence[Group], engine: Engine, precision: Precision) -> None:
         self.graph, self.groups, self.steps = graph, groups, Steps(graph, engine)
-        self.makers = {group.result: group for group in groups}
+        self.makers, self.trains = {group.result: group for group in groups}, precision.trains
         kept = set(precision.keep_f32)
         self.kept = {group.result for group in groups if any({node.name, *node.outputs} & kept for node in group.nodes)}
         self.products: set[str] = set()
         self.converted: set[str] = set()
+        shared = [group for group in groups if self.trains and self.is_product(group)]
+        self.uses = Counter(name for group in shared for name in self.operands(group))
 
     def storage(self) -> StorageTypes:
         for group in self.groups:
             if self.is_product(group) and self.gains(group):
                 self.products.add(group.result)
-                self.converted.update(operands(group))
+                self.converted.update(self.operands(group))
+        if self.trains:
+            return StorageTypes({}, dict.fromkeys(self.products, bf16))
         wanted = set[str]()
         for group in reversed(self.groups):
             if group.result in self.products:
-                wanted.update(operands(group))
+                wanted.update(self.operands(group))
             elif group.result in wanted and self.is_carrier(group):
                 wanted.update(name for node in group.nodes for name in node.inputs)
         wanted = {name for name in wanted if name in self.makers and self.may_be_narrow(name)}
@@ -89,6 +96,8 @@ class Narrowing:
             return False
         if key_of(group) == ATTENTION:
             return True
+        if self.trains:
+            return node.key == "MatMul" and all(self.is_f32(x) and len(self.graph.shape(x)) > 1 for x in node.inputs)
         is_of_weights = node.op in PRODUCTS and not node.domain and self.graph.is_constant(node.inputs[1])
         return is_of_weights and len(self.graph.shape(node.inputs[1])) >= 2 and self.is_f32(node.inputs[0])
 
@@ -108,13 +117,28 @@ class Narrowing:
     def gains(self, group: Group) -> bool:
         """Whether bf16 is expected to be faster, with the conversion of what comes as f32."""
         if key_of(group) == ATTENTION:
-            return all(name in self.products or self.is_moved_product(name) for name in operands(group))
+            return all(name in self.products or self.is_moved_product(name) for name in self.operands(group))
         wide = self.description(group)
         try:
             before, now = (self.cycles(desc) for desc in (wide, narrow(wide)))
         except Unimplemented:
             return False
-        return now + sum(self.conversion(name) for name in operands(group)) < before
+        return now + sum(self.conversion(name) for name in self.operands(group)) < before
+
+    def operands(self, group: Group) -> list[str]:
+        """What a product multiplies, of which constant weights are no part."""
+        assert group.main is not None
+        count = 3 if key_of(group) == ATTENTION else 2 if self.trains else 1
+        names = [name for name in group.main.inputs[:count] if name != NOTHING]
+        return [self.seen(name) for name in names if not self.graph.is_constant(name)] if self.trains else names
+
+    def seen(self, name: str) -> str:
+        """The value that a value is only another view of: both are converted at once."""
+        group = self.makers.get(name)
+        if group is None or group.maps or key_of(group) not in VIEWS:
+            return name
+        assert group.main is not None
+        return self.seen(group.main.inputs[0])
 
     def is_moved_product(self, name: str) -> bool:
         """Whether a value is what a product of bf16 makes, seen otherwise."""
@@ -125,11 +149,12 @@ class Narrowing:
         return self.is_moved_product(group.main.inputs[0])
 
     def conversion(self, name: str) -> int:
-        """Cycles to convert an operand, if nobody has done it and its maker cannot store it so."""
-        if name in self.converted or (name in self.makers and self.may_be_narrow(name)):
+        """Cycles to convert an operand, if nobody has done it and its maker cannot store it so: of a training step its
+        share of them, as forward pass and gradients read it."""
+        if name in self.converted or (not self.trains and name in self.makers and self.may_be_narrow(name)):
             return 0
         dims = self.graph.shape(name)
-        return self.cycles(Reorder(row_major(dims), row_major(dims, bf16)))
+        return self.cycles(Reorder(row_major(dims), row_major(dims, bf16))) // max(1, self.uses[name])
 
     def cycles(self, desc: Description) -> int:
         """Expected; of pairs of bf16 as long as the CPU class takes for them, where weights are not what takes it."""
@@ -147,6 +172,10 @@ class Narrowing:
         if node.op == "Conv":
             return convolution(self.steps, node)
         right = self.graph.shape(node.inputs[1])
+        if self.trains:
+            left, result = self.graph.shape(node.inputs[0]), self.graph.shape(group.x)
+            front = [(1,) * (len(result) - len(dims)) for dims in (left, right)]
+            return MatMul(row_major((*front[0], *left)), row_major((*front[1], *right)), row_major(result))
         k, n = right[::-1] if node.get("transB", 0) else right[-2:]
         rows = prod(self.graph.shape(group.x)) // n
         return MatMul(row_major((rows, k)), any_format((k, n)), row_major((rows, n)))
@@ -169,9 +198,3 @@ def key_of(group: Group) -> str:
     node = group.main
     return "" if node is None else node.key
 
-
-def operands(group: Group) -> list[str]:
-    """What a product multiplies, of which weights are no part."""
-    assert group.main is not None
-    count = 3 if key_of(group) == ATTENTION else 1
-    return [name for name in group.main.inputs[:count] if name != NOTHING]

@@ -208,7 +208,7 @@ class NativeCall:
     """One native call of a program: `call()` runs it on the buffers bound last.  Not for two threads at once."""
 
     __slots__ = (
-        "_entry", "_keep", "_parallel", "_program", "_scratch_address", "_scratch_bytes", "context", "is_plain",
+        "_entry", "_keep", "_pad", "_parallel", "_program", "_scratch_address", "_scratch_bytes", "context", "is_plain",
         "words",
     )  # fmt: skip
 
@@ -220,6 +220,7 @@ class NativeCall:
         self._keep: object = None
         self._scratch_address = 0
         self._scratch_bytes = program.scratchpad_bytes if program.pooled else 0
+        self._pad: object = None
         for name, array in plan.constants.items():
             for slot, offset in program.slots(name):
                 self.words[slot] = array.ctypes.data + offset
@@ -244,6 +245,14 @@ class NativeCall:
         self._scratch_address = address
         for slot, offset in self._program.scratch_places:
             self.words[slot] = address + offset
+
+    def keep_scratch(self) -> None:
+        """Have a scratchpad of its own from now on, however large.  Raises OutOfMemory."""
+        if self._scratch_bytes:
+            pad = scratch_pool.take(self._scratch_bytes)
+            self.place_scratch(pad.address)
+            self._pad, self._scratch_bytes = pad, 0
+            self.is_plain = self._parallel is None
 
     def __call__(self) -> None:
         if self.is_plain:

@@ -99,8 +99,6 @@ def test_maxima_are_found_once(pads: tuple[int, ...]) -> None:
     assert [name for name in names if "indexed" in name or "maxima" in name] == ["indexed", "maxima"]
     given = {"x": random(4, 3, 12, 12), "t": np.arange(4)}
     assert all(found.fits for found in step.verify(given))
-    losses = [step(**given) for _ in range(5)]
-    assert losses[-1] < losses[0]
 
 
 def test_planning_looks_at_each_step_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
