@@ -1,7 +1,8 @@
 """The names of `import asmdnn`, which takes them from here when the first of them is asked for."""
 
 from asmdnn import ops, optim, recurrent, show
-from asmdnn.aten.module import TorchNetwork, from_torch
+from asmdnn.aten.entry import from_torch
+from asmdnn.aten.module import TorchNetwork
 from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
 from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemented
 from asmdnn.export.writing import export_c

@@ -194,7 +194,7 @@ def checked_bytes(out: Any, size: int) -> Packed:
 
 
 def operand(name: str, trans: str, key: tuple[Any, ...], x: Any, side: str, isa: str) -> MemoryDesc:
-    """The descriptor of the operand behind "N", "T" or "P"."""
+    """The descriptor of the operand after "N", "T" or "P"."""
     if trans == "P":
         return unpacked(name, key[0][0], key[1], side, f32_level(isa))
     if trans not in ("N", "T"):
@@ -204,7 +204,7 @@ def operand(name: str, trans: str, key: tuple[Any, ...], x: Any, side: str, isa:
 
 
 def unpacked(name: str, nbytes: int, header: tuple[Any, ...], side: str, wanted: str) -> MemoryDesc:
-    """The format behind a header that says what is expected."""
+    """The format after a header that says what is expected."""
     magic, identifier, isa, rows, columns = header
     if magic != MAGIC:
         raise InvalidArguments(f"{name} does not start with the header of gemm_pack")

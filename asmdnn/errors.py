@@ -29,7 +29,7 @@ class OutOfMemory(AsmdnnError, MemoryError):
 
 
 def shortened(text: str, longest: int) -> str:
-    """`text`, without its middle if it has more characters: the field stands in front, the way out behind."""
+    """`text`, without its middle if it has more characters: the field stands in front, the way out after."""
     if len(text) <= longest:
         return text
     head = (longest - len(CUT)) * 2 // 3

@@ -1,6 +1,6 @@
 """Files and descriptors that an interrupt leaves neither open nor half written.
 
-Ctrl-C raises KeyboardInterrupt behind any call of a C function, also between os.open() and the assignment of what it
+Ctrl-C raises KeyboardInterrupt after any call of a C function, also between os.open() and the assignment of what it
 returns.  So descriptors here belong to an object before control comes back to Python code.
 """
 

@@ -102,7 +102,7 @@ def detector_input(picture: Image.Image) -> Floats:
 
 
 def line_input(line: Image.Image, width: int) -> Floats:
-    """(1, 3, 48, width), from -1 to 1: as wide as its height demands, or squeezed, and 0 behind its end."""
+    """(1, 3, 48, width), from -1 to 1: as wide as its height demands, or squeezed, and 0 after its end."""
     own = min(width, max(1, round(line.width * LINE_HEIGHT / line.height)))
     x = np.zeros((1, 3, LINE_HEIGHT, width), np.float32)
     x[0, :, :, :own] = normalised(line.resize((own, LINE_HEIGHT), Image.Resampling.BICUBIC))

@@ -85,7 +85,7 @@ def trained(step: dnn.TrainingStep, text: Text, steps: int, seed: int = 0) -> li
 
 
 def written(engine: dnn.Engine, step: dnn.TrainingStep, text: Text, start: str, count: int, seed: int = 0) -> str:
-    """A start, and so many characters behind it, each drawn by what the network expects.
+    """A start, and so many characters after it, each drawn by what the network expects.
 
     Raises ValueError for a character of the start that the text does not have."""
     graph = dnn.Graph("reader")

@@ -146,7 +146,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)  # behind what all others have to say
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # after what all others have to say
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
     yield
     reports = [report for group in terminalreporter.stats.values() for report in group]

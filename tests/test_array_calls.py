@@ -187,7 +187,7 @@ def test_packed_weights_of_every_width(oc: int, planned_isa: str) -> None:
         src, dst = (dnn.MemoryDesc((1, channels, 9, 9), dnn.f32, "any") for channels in (16, oc))
         weights = dnn.MemoryDesc((oc, 16, 1, 1), dnn.f32, f"ABcd8b{width * lanes}a")
         pd = dnn.primitive_desc(dnn.ConvolutionForward(src, weights, dst), engine=engine)
-        kernels = "pack+few" if oc == 1 else "direct"  # few outputs have a format of their own
+        kernels = "pack+few_outputs" if oc == 1 else "direct"  # few outputs have a format of their own
         assert pd.implementation == f"{kernels}:{planned_isa}"
         pd.plan.check()
 

@@ -439,7 +439,7 @@ print(conv2d if "conv2d" in globals() else "no conv2d", MemoryDesc.__name__)
 
 
 def test_operations_come_from_where_they_are_said_to() -> None:
-    """Once for type checkers and once for what is run; and no module hides an operation behind its own name."""
+    """Once for type checkers and once for what is run; and no module hides an operation after its own name."""
     stated = ast.parse((PACKAGE / "ops" / "__init__.py").read_text())
     imports = [node for node in ast.walk(stated) if isinstance(node, ast.ImportFrom) and node.level == 0]
     for_types = {

@@ -253,7 +253,7 @@ print(rss_bytes() - before)
     [(1_000, 2 << 20, 30 << 20), pytest.param(20_000, 64 << 20, 160 << 20, marks=pytest.mark.slow)],
 )
 def test_many_primitives(count: int, kept: int, most: int) -> None:
-    """Resident memory that primitives of so many shapes leave behind, with these limits of plans and programs each."""
+    """Resident memory that primitives of so many shapes leave after, with these limits of plans and programs each."""
     done = subprocess.run(
         [sys.executable, "-c", MANY, str(count), str(kept)],
         env=os.environ | {"PYTHONPATH": str(Path(dnn.__file__).parents[1])},

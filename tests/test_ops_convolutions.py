@@ -94,7 +94,7 @@ def test_against_torch() -> None:
     assert np.array_equal(ops.conv_transpose2d(x, w, **window), wanted)
 
 
-def test_paddings_before_and_behind() -> None:
+def test_paddings_before_and_after() -> None:
     x, w = integers(1, 1, 4, 9), integers(2, 5, 4, 3)
     assert np.array_equal(ops.conv1d(x, w, padding=(3, 1)), ops.conv1d(np.pad(x, ((0, 0), (0, 0), (3, 1))), w))
     x, w = integers(1, 1, 4, 3, 4, 5), integers(2, 5, 4, 2, 2, 2)

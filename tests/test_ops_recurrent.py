@@ -82,7 +82,7 @@ def said(capsys: Any) -> list[str]:
 
 @pytest.mark.isa("avx2")
 def test_sequences_share_a_packing(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    """Two reorders, however many sequences of however many steps there are; two more behind an update."""
+    """Two reorders, however many sequences of however many steps there are; two more after an update."""
     monkeypatch.setenv("ASMDNN_VERBOSE", "exec")
     dnn.clear_caches()
     data = data_of(describe(dnn.GRUForward, (7, 3, 5, 13)))

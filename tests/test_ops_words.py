@@ -15,7 +15,7 @@ X, W = rng.standard_normal((2, 8, 9, 12)).astype(np.float32), rng.standard_norma
 @pytest.mark.parametrize(
     ("stride", "dilation", "pads"),
     [
-        (1, 1, (1, 1, 1, 2)),  # 3 - 1 and 4 - 1 pixels of padding, the odd one behind
+        (1, 1, (1, 1, 1, 2)),  # 3 - 1 and 4 - 1 pixels of padding, the odd one after
         (2, 1, (1, 1, 1, 1)),  # 5 results from 9: 4 * 2 + 3 - 9 = 2; 6 from 12: 5 * 2 + 4 - 12 = 2
         (1, (2, 1), (2, 1, 2, 2)),
         ((4, 5), 1, (1, 1, 1, 1)),  # 3 from 9: 8 + 3 - 9 = 2; 3 from 12: 10 + 4 - 12 = 2

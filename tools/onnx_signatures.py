@@ -50,7 +50,7 @@ def versions(op: str) -> str:
 
 
 def table() -> str:
-    """A line for each signature, behind a colon the operators that have it; long lines go on behind an indent."""
+    """A line for each signature, after a colon the operators that have it; long lines go on after an indent."""
     ops = defaultdict[str, list[str]](list)
     for op in sorted({*operators(), *BODIES} - {MAP}):
         ops[versions(op)].append(op)

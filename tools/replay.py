@@ -155,7 +155,7 @@ def diff(name: str, old: dict[str, Any], new: dict[str, Any], revision: str) -> 
 
 
 def instructions(kernel: dict[str, Any]) -> list[str]:
-    """Texts, then constants.  Of a jump's target only the name: addresses behind a change all differ."""
+    """Texts, then constants.  Of a jump's target only the name: addresses after a change all differ."""
     return [re.sub(r" 0x[0-9a-f]+ <", " <", text) for _, text in kernel["listing"]] + constants(kernel)
 
 
@@ -164,7 +164,7 @@ def encodings(kernel: dict[str, Any]) -> list[str]:
 
 
 def constants(kernel: dict[str, Any]) -> list[str]:
-    """The bytes behind the code, 16 a line."""
+    """The bytes after the code, 16 a line."""
     behind = kernel["data"][sum(len(data) for data, _ in kernel["listing"]) :]
     return [f".byte {behind[i : i + 32]}" for i in range(0, len(behind), 32)]
 

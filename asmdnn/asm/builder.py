@@ -86,7 +86,7 @@ class FunctionBuilder(Structure):
         self.asm.bind(label)
 
     def const(self, data: object, align: int = 64, *, size: int = 0, broadcast: int = 0) -> Pointer:
-        """The operand of constants behind the code: bytes, or any array; as `Assembler.const`."""
+        """The operand of constants after the code: bytes, or any array; as `Assembler.const`."""
         return self.asm.const(memoryview(data).tobytes(), align, size=size, broadcast=broadcast)  # type: ignore[arg-type]
 
     def table(self, data: object, align: int = 64) -> Register:

@@ -1,6 +1,6 @@
 """Calls of C functions and Python callables from the body of a function.
 
-Whatever must live is stored to the function's own memory before, and loaded behind; arguments go through memory, too,
+Whatever must live is stored to the function's own memory before, and loaded after; arguments go through memory, too,
 so that no order of moves can overwrite one.  A call costs some cycles more than a compiler's; the callee much more.
 """
 

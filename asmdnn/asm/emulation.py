@@ -103,9 +103,8 @@ def _result(ctype: CType, left: ReturnRegisters, regions: Sequence[MemoryRegion]
 
 
 def _at_hand(pointer: int, regions: Sequence[MemoryRegion]) -> int:
-    """Where an emulated pointer into an argument, or just behind it, points to in this process."""
+    """Where an emulated pointer into an argument, or just after it, points to in this process."""
     for region in regions:
         if 0 <= pointer - region.address <= region.array.size:
             return int(region.array.ctypes.data) + pointer - region.address
     return pointer
-

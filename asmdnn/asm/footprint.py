@@ -17,7 +17,7 @@ _NODES: Final = (
 
 @dataclass(frozen=True)
 class Reach:
-    """How many bytes behind a pointer are touched.  size: from all integer arguments, in their order."""
+    """How many bytes after a pointer are touched.  size: from all integer arguments, in their order."""
 
     text: str
     size: Callable[..., int] = field(compare=False, repr=False)

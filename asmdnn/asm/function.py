@@ -127,7 +127,7 @@ class CFunction:
     def prove(self, **values: Any) -> "FunctionProof":
         """Proves ABI, level, stack and control flow, and, for the stated values of all integers, the footprint.
 
-        `dot.prove(n=range(300))`: each combination is walked by itself.  Nothing is run, so any level can be proved.
+        `dot.prove(n=range(300))`: each combination is walked separately.  Nothing is run, so any level can be proved.
         Raises BrokenRule with the instruction and its line; Unimplemented when iced-x86 is missing.
         """
         from asmdnn.asm.proof import prove
@@ -208,7 +208,7 @@ def function(
 
     prototype: C, "float dot(const float *x, const float *y, size_t n)"; integers, pointers, float, double.
     isa: the levels that the body is written for, such as ("avx2", "avx512_core+popcnt"); the best one at hand runs.
-    reads, writes: by pointer argument the bytes behind it that are touched, as an expression of the integer arguments:
+    reads, writes: by pointer argument the bytes after it that are touched, as an expression of the integer arguments:
     {"x": "4*n"}.  Calls with arrays check them.
     calls: by name what the body may call: a C type for a function of libc or libm, or (type, address or callable).
 

@@ -51,7 +51,7 @@ class FunctionAssembler(Assembler):
             self.MOVZX(low32(held), narrow)
 
     def stack(self, size_bytes: int) -> Pointer:
-        """As of kernels, but aligned to 16 bytes: rsp is a multiple of 16 behind the prologue."""
+        """As of kernels, but aligned to 16 bytes: rsp is a multiple of 16 after the prologue."""
         self._calls = True
         return super().stack(size_bytes)
 
@@ -97,7 +97,7 @@ class FunctionAssembler(Assembler):
         return [(load, reg, mem(rsp, above + WORD_BYTES * word)) for load, reg, word in self._late]
 
     def _check_end(self) -> None:
-        """The last instruction leaves, and no label stands behind it."""
+        """The last instruction leaves, and no label stands after it."""
         filled = [i for i, item in enumerate(self._items) if not (isinstance(item, Piece) and self._is_empty(item))]
         last = filled[-1] if filled else 0
         item = self._items[last]
@@ -105,10 +105,10 @@ class FunctionAssembler(Assembler):
             leaves = item.note.detail.mnemonic == "JMP"
         else:
             leaves = item in self._returns or (isinstance(item, Piece) and bool(item.data) and self._last in _LEAVES)
-        behind = [label for label in self._labels if label.piece > last and self._is_target(label)]
-        if behind or not leaves:
-            where = f"label {behind[0].name!r} stands" if behind else "code runs"
-            raise InvalidArguments(f"{where} behind the last instruction of {self.name!r}: end the function by ret().")
+        trailing = [label for label in self._labels if label.piece > last and self._is_target(label)]
+        if trailing or not leaves:
+            where = f"label {trailing[0].name!r} stands" if trailing else "code runs"
+            raise InvalidArguments(f"{where} after the last instruction of {self.name!r}: end the function by ret().")
 
     def _is_empty(self, piece: Piece) -> bool:
         return not piece.data and piece not in self._returns

@@ -25,12 +25,12 @@ class Structure:
     def steps(self, count: Register, step: int, name: str = "steps") -> Iterator[None]:
         """while count >= step: the body; count -= step.  No round at all is fine; the remainder stays in `count`.
 
-        count: a 64-bit register, unsigned.  step: 1 to 2^31 - 1.  CMP, JB before; SUB, CMP, JAE behind the body.
+        count: a 64-bit register, unsigned.  step: 1 to 2^31 - 1.  CMP, JB before; SUB, CMP, JAE after the body.
         """
         if not 0 < step < 1 << 31:
             raise InvalidArguments(f"steps of {step}: a step is from 1 to {(1 << 31) - 1}.")
         asm = self.asm
-        again, end = asm.new_label(name), asm.new_label(f"behind {name}")
+        again, end = asm.new_label(name), asm.new_label(f"after {name}")
         self._compare(count, step)
         asm.JB(end)
         asm.bind(again)
@@ -46,7 +46,7 @@ class Structure:
     @contextmanager
     def loop(self, name: str = "loop") -> Iterator["tuple[Label, Label]"]:
         """Again and again until a jump leaves; yields the labels (start, end): `f.JZ(end)` leaves."""
-        start, end = self.asm.new_label(name), self.asm.new_label(f"behind {name}")
+        start, end = self.asm.new_label(name), self.asm.new_label(f"after {name}")
         self.asm.bind(start)
         yield start, end
         self.asm.JMP(start)
@@ -55,15 +55,15 @@ class Structure:
     @contextmanager
     def when(self, condition: str) -> Iterator[None]:
         """The block runs if the flags say so: "E", "B", "AE", "L", "NZ", ... as in the name of the jump."""
-        behind = self.asm.new_label(f"behind when {condition}")
-        self._jump_unless(condition, behind)
+        end = self.asm.new_label(f"after when {condition}")
+        self._jump_unless(condition, end)
         yield
-        self.asm.bind(behind)
+        self.asm.bind(end)
 
     @contextmanager
     def either(self, condition: str) -> Iterator["tuple[AbstractContextManager[None], AbstractContextManager[None]]"]:
         """Yields two blocks: `with f.either("B") as (then, otherwise): with then: ...; with otherwise: ...`."""
-        other, end = self.asm.new_label(f"unless {condition}"), self.asm.new_label(f"behind either {condition}")
+        other, end = self.asm.new_label(f"unless {condition}"), self.asm.new_label(f"after either {condition}")
         self._jump_unless(condition, other)
 
         @contextmanager
@@ -112,7 +112,7 @@ class SwitchCases:
     def __init__(self, asm: FunctionAssembler, values: Sequence[int], name: str) -> None:
         self._asm, self._values = asm, list(values)
         self._labels = {value: asm.new_label(f"{name} {value}") for value in values}
-        self._other, self._end = asm.new_label(f"{name}, other"), asm.new_label(f"behind {name}")
+        self._other, self._end = asm.new_label(f"{name}, other"), asm.new_label(f"after {name}")
 
     def jump(self, value: Register) -> None:
         """The jump to the block of `value`.  At the end of a block it leads to the next one, by a jump of its own that
@@ -123,7 +123,7 @@ class SwitchCases:
             asm.MOV(case, value)
             if least:
                 asm.SUB(case, least)
-            asm.MOV(low32(table), len(targets))  # the entry behind the last case is that of all other values
+            asm.MOV(low32(table), len(targets))  # the entry after the last case is that of all other values
             asm.CMP(case, len(targets) + 1)
             asm.CMOVAE(case, table)
             asm.LEA(table, asm.jump_table([*targets, self._other]))
@@ -147,7 +147,7 @@ class SwitchCases:
             yield
 
     def close(self) -> None:
-        """What has no block goes on behind."""
+        """What has no block goes on after."""
         open_labels = [label for label in (*self._labels.values(), self._other) if label.piece < 0]
         if self._other in open_labels:
             for label in open_labels:

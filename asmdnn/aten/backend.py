@@ -15,10 +15,10 @@ from functools import cache
 from typing import Any, Final
 
 from asmdnn.aten.module import array_of, export_of, tensors_of, translated
+from asmdnn.aten.options import CompileOptions, of_options
 from asmdnn.aten.translation import is_supported, name_of
 from asmdnn.errors import Unimplemented
 from asmdnn.network.network import Network
-from asmdnn.primitives.core.engine import Engine, engine_or_default
 
 MOST_SHAPES: Final = 32  # of one graph; the one not used for longest is dropped
 LEAST_NODES: Final = 3  # of a part that is worth a call of its own, unless one of its nodes is
@@ -30,12 +30,14 @@ _graphs: "weakref.WeakSet[CompiledGraph]" = weakref.WeakSet()
 
 
 def asmdnn(graph_module: Any, example_inputs: Sequence[Any], *, options: Any = None) -> Callable[..., Any]:
-    """The backend of torch.compile, found by its name.  options: {"engine": dnn.Engine(...)}.
+    """The backend of torch.compile, found by its name.  options: a mapping; "engine", "precision" and
+    "deterministic" are as of load_onnx.
 
     Where gradients are required, torch computes, and a warning says so once.
     """
     import torch
 
+    options = of_options(options)
     needs = [x for x in example_inputs if isinstance(x, torch.Tensor) and x.requires_grad]
     if torch.is_grad_enabled() and needs:
         warnings.warn(
@@ -43,7 +45,7 @@ def asmdnn(graph_module: Any, example_inputs: Sequence[Any], *, options: Any = N
         )
         eager: Callable[..., Any] = graph_module.forward
         return eager
-    return CompiledGraph(graph_module, example_inputs, (options or {}).get("engine"))
+    return CompiledGraph(graph_module, example_inputs, options)
 
 
 def explain() -> str:
@@ -54,8 +56,8 @@ def explain() -> str:
 class CompiledGraph:
     """One graph of Dynamo's: `runs` by the shapes of its inputs."""
 
-    def __init__(self, graph_module: Any, example_inputs: Sequence[Any], engine: Engine | None) -> None:
-        self._module, self._engine = graph_module, engine_or_default(engine)
+    def __init__(self, graph_module: Any, example_inputs: Sequence[Any], options: CompileOptions) -> None:
+        self._module, self._options = graph_module, options
         self._weights = static_inputs(graph_module, example_inputs)
         self._given = [i for i in range(len(example_inputs)) if i not in set(self._weights)]
         self._runs: OrderedDict[Any, GraphRun | EagerRun] = OrderedDict()
@@ -78,7 +80,7 @@ class CompiledGraph:
 
     def _made(self, arguments: Sequence[Any]) -> "GraphRun | EagerRun":
         try:
-            return GraphRun(self._module, arguments, self._weights, self._engine)
+            return GraphRun(self._module, arguments, self._weights, self._options)
         except Unimplemented as error:
             return EagerRun(self._module, str(error))
 
@@ -121,7 +123,7 @@ def static_inputs(graph_module: Any, example_inputs: Sequence[Any]) -> list[int]
 class GraphRun:
     """A graph for inputs of fixed shapes, with weights as they are now."""
 
-    def __init__(self, module: Any, arguments: Sequence[Any], weights: Sequence[int], engine: Engine) -> None:
+    def __init__(self, module: Any, arguments: Sequence[Any], weights: Sequence[int], options: CompileOptions) -> None:
         exported = export_of(module, tuple(arguments))
         signature = exported.graph_signature
         own = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
@@ -139,7 +141,7 @@ class GraphRun:
         self._parts: list[TorchPart] = []
         self._left: dict[str, int] = {}
         self._refused: list[str] = []
-        self._module = self._partitioned(exported, bound, engine)
+        self._module = self._partitioned(exported, bound, options)
 
     def __call__(self, arguments: Sequence[Any]) -> Any:
         found = self._module(*self._own, *arguments)
@@ -161,7 +163,7 @@ class GraphRun:
         parts = "\n".join(f"  {part.network!r}" for part in self._parts)
         return f"{len(self._parts)} native parts; torch computes {', '.join(left) or 'nothing'}\n{parts}"
 
-    def _partitioned(self, exported: Any, bound: dict[str, Any], engine: Engine) -> Any:
+    def _partitioned(self, exported: Any, bound: dict[str, Any], options: CompileOptions) -> Any:
         """The graph module with its known parts as networks."""
         from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
         from torch.fx.passes.operator_support import create_op_support
@@ -173,7 +175,7 @@ class GraphRun:
         for node in fused.graph.nodes:
             if node.op == "call_module":
                 try:
-                    part = TorchPart(getattr(fused, node.target), node, bound, engine)
+                    part = TorchPart(getattr(fused, node.target), node, bound, options)
                 except Unimplemented as error:
                     self._refused.append(str(error))
                     continue
@@ -204,7 +206,7 @@ def worth(partition: Any) -> bool:
 class TorchPart:
     """A network in the place of some nodes."""
 
-    def __init__(self, part: Any, call: Any, bound: dict[str, Any], engine: Engine) -> None:
+    def __init__(self, part: Any, call: Any, bound: dict[str, Any], options: CompileOptions) -> None:
         inside = [node for node in part.graph.nodes if node.op == "placeholder"]
         data = {
             node.name: bound[outside.name]
@@ -212,7 +214,7 @@ class TorchPart:
             if outside.op == "placeholder" and outside.name in bound
         }
         self._passed = [i for i, node in enumerate(inside) if node.name not in data]
-        self.network, self._outputs, self._is_single = translated_part(part, data, engine)
+        self.network, self._outputs, self._is_single = translated_part(part, data, options)
         self._names = list(self.network.inputs)
 
     def __call__(self, *arguments: Any) -> Any:
@@ -239,8 +241,8 @@ def _module_type() -> Any:
     return NativeModule
 
 
-def translated_part(part: Any, data: dict[str, Any], engine: Engine) -> tuple[Network, list[Any], bool]:
+def translated_part(part: Any, data: dict[str, Any], options: CompileOptions) -> tuple[Network, list[Any], bool]:
     """Of a submodule: the network, its outputs, and whether there is one that stands alone."""
     (end,) = (node for node in part.graph.nodes if node.op == "output")
-    network, outputs = translated("graph", part.graph, data, engine)
+    network, outputs = translated("graph", part.graph, data, options)
     return network, outputs, not isinstance(end.args[0], list | tuple)

@@ -196,12 +196,12 @@ def _avg_pool(
 )  # fmt: skip
 def _adaptive_avg_pool(c: Rewriter, x: Traced, size: Any) -> Any:
     """Where windows are equal, as ONNX knows no others."""
-    before, behind = x.shape[2:], c.shape[2:]
-    if set(behind) == {1}:
+    before, after = x.shape[2:], c.shape[2:]
+    if set(after) == {1}:
         return c.apply("GlobalAveragePool", x)
-    if any(n % m for n, m in zip(before, behind, strict=True)):
-        raise c.refuse(f"windows of different sizes, from {before} to {behind}")
-    sizes = [n // m for n, m in zip(before, behind, strict=True)]
+    if any(n % m for n, m in zip(before, after, strict=True)):
+        raise c.refuse(f"windows of different sizes, from {before} to {after}")
+    sizes = [n // m for n, m in zip(before, after, strict=True)]
     return c.apply("AveragePool", x, kernel_shape=sizes, strides=sizes)
 
 

@@ -1,4 +1,4 @@
-"""`dnn.from_torch`: a torch module as a network, by torch.export."""
+"""A torch module as a network, by torch.export."""
 
 import operator
 from collections.abc import Mapping, Sequence
@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from asmdnn.aten.options import CompileOptions
 from asmdnn.aten.translation import Translation, is_supported, name_of, rules
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.network.network import Network
-from asmdnn.primitives.core.engine import Engine, engine_or_default
 
 CHECKS: Final = ("_assert_tensor_metadata.default",)  # of what shapes and types say already
 
@@ -24,9 +24,14 @@ class TorchNetwork:
     """
 
     def __init__(self, network: Network, outputs: Sequence[Any], rebuild: Any) -> None:
-        self.network = network
+        self._network = network
         self._inputs = list(network.inputs.items())
         self._outputs, self._rebuild = outputs, rebuild
+
+    @property
+    def network(self) -> Network:
+        """What runs, without torch."""
+        return self._network
 
     def __repr__(self) -> str:
         return f"<TorchNetwork {self.network!r}>"
@@ -66,25 +71,8 @@ def array_of(name: str, tensor: Any) -> "np.ndarray[Any, Any]":
     return found
 
 
-def from_torch(
-    module: Any, example_inputs: Any, *, engine: Engine | None = None, fallback: str | None = None
-) -> TorchNetwork:
-    """The network of a torch module in evaluation mode, for inputs of these shapes.
-
-    module: a torch.nn.Module.  example_inputs: a tuple of tensors, as the module is called.  The module is traced by
-    torch.export, so that its control flow may not depend on data; parameters become the network's weights.  fallback:
-    "numpy" computes nodes without a kernel, as of load_onnx.
-    Raises InvalidArguments for what is no module, or is in training mode; Unimplemented for operators that have no
-    translation, with all of them, for a module that torch.export cannot trace, and where torch is not installed.
-    """
-    torch = torch_or_refusal()
-    if not isinstance(module, torch.nn.Module):
-        raise InvalidArguments(f"module must be a torch.nn.Module, not {shown(module)}")
-    if module.training:
-        raise InvalidArguments("the module is in training mode: call module.eval() first")
-    if not isinstance(example_inputs, tuple):
-        raise InvalidArguments(f"example_inputs must be a tuple of tensors, not {shown(example_inputs)}")
-    engine = engine_or_default(engine)
+def module_at(module: Any, example_inputs: tuple[Any, ...], options: CompileOptions) -> TorchNetwork:
+    """The network for inputs of these shapes.  Raises Unimplemented."""
     exported = export_of(module, example_inputs)
     constants = {**exported.state_dict, **exported.constants}
     signature = exported.graph_signature
@@ -98,7 +86,7 @@ def from_torch(
     changed = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]
     if changed:
         raise Unimplemented(f"the module writes to {', '.join(changed)}, which a network does not")
-    network, outputs = translated(type(module).__name__, exported.graph, bound, engine, fallback)
+    network, outputs = translated(type(module).__name__, exported.graph, bound, options)
     from torch.utils import _pytree as pytree
 
     spec = exported.call_spec.out_spec
@@ -131,7 +119,7 @@ def export_of(module: Any, example_inputs: tuple[Any, ...]) -> Any:
 
 
 def translated(
-    name: str, graph: Any, bound: Mapping[str, Any], engine: Engine, fallback: str | None = None
+    name: str, graph: Any, bound: Mapping[str, Any], options: CompileOptions
 ) -> "tuple[Network, list[Any]]":
     """The network of a torch graph, and for each result the name of an output, or the constant that it is.
 
@@ -163,8 +151,7 @@ def translated(
             named[key] = translation.symbol(part)
             part = key
         result.append(part)
-    network = translation.graph.compile(engine=engine, fallback=fallback, **named)
-    return network, result
+    return options.compiled(translation.graph, named), result
 
 
 def refuse_unknown(graph: Any) -> None:

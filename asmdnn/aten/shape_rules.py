@@ -125,17 +125,17 @@ def _index(c: Rewriter, x: Traced, indices: Sequence[Traced | None]) -> Any:
 
 @rule("constant_pad_nd.default", "pad.default")
 def _pad(c: Rewriter, x: Traced, pad: Sequence[int], *rest: Any, mode: str = "constant", value: Any = None) -> Any:
-    """torch counts from the last dim, pairs of before and behind."""
+    """torch counts from the last dim, pairs of before and after."""
     given = [part for part in rest if part is not None]
     mode = next((part for part in given if isinstance(part, str)), mode)
     filler = next((part for part in given if not isinstance(part, str)), value)
     if mode not in ("constant", "reflect", "replicate"):
         raise c.refuse(f"padding by {mode!r}")
-    before, behind = [0] * x.rank, [0] * x.rank
+    before, after = [0] * x.rank, [0] * x.rank
     for i in range(0, len(pad), 2):
-        before[x.rank - 1 - i // 2], behind[x.rank - 1 - i // 2] = pad[i], pad[i + 1]
+        before[x.rank - 1 - i // 2], after[x.rank - 1 - i // 2] = pad[i], pad[i + 1]
     onnx = {"replicate": "edge"}.get(mode, mode)
-    return c.apply("Pad", x, np.array(before + behind, np.int64), np.asarray(filler or 0, x.dtype), mode=onnx)
+    return c.apply("Pad", x, np.array(before + after, np.int64), np.asarray(filler or 0, x.dtype), mode=onnx)
 
 
 @rule("pixel_shuffle.default")

@@ -161,7 +161,7 @@ def options(example: str) -> dict[str, Option]:
         "attr-deterministic": Option("deterministic", boolean, "true or false (default): results are the same",
                                      True, lambda value: str(value).lower()),
         "attr-denormals": Option("denormals", one_of("default", *DENORMALS),
-                                 "subnormal numbers: flush or keep, default as the primitive likes", True),
+                                 "subnormal numbers: flush or keep, default as the primitive prefers", True),
     }  # fmt: skip
 
 

@@ -24,11 +24,11 @@ class ProblemAxis(NamedTuple):
 
     @property
     def padding_needed(self) -> int:
-        """Padding behind the last input element that the output size implies; negative when inputs stay unread."""
+        """Padding after the last input element that the output size implies; negative when inputs stay unread."""
         return (self.o - 1) * self.s - self.i + self.kernel_extent - self.p
 
     @property
-    def padding_behind(self) -> int:
+    def padding_after(self) -> int:
         """As descriptions have it: a stride that leaves the last inputs unread needs none."""
         return max(0, self.padding_needed)
 

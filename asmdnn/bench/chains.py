@@ -4,7 +4,7 @@ A chain is followed with a bound of the error: what an operation f makes of a va
 
     max(|f(x + e) - f(x)|, |f(x - e) - f(x)|) + ULPS * 2^-23 * |f(x)|
 
-whose second part is f's own error: docs/eltwise.md states at most 6 ulp for every function, and a scale behind it adds
+whose second part is f's own error: docs/eltwise.md states at most 6 ulp for every function, and a scale after it adds
 a rounding.  The first part bounds the error for functions that are monotone on [x - e, x + e], and for those that are
 convex there, around their minimum.  Where the interval leaves f's domain, or what f32 holds, nothing can be said of
 the result, and its tolerance is infinite.
@@ -88,7 +88,7 @@ def apply(
     arrays: Mapping[str, Floats],
     divisor: Doubles | float = 1.0,
 ) -> tuple[Doubles, Doubles]:
-    """The chain on `values` that are off by `error`, and the scales of dst behind it; `arrays` has its tensors, and dst
+    """The chain on `values` that are off by `error`, and the scales of dst after it; `arrays` has its tensors, and dst
     as it was, if it is read."""
     x, e = np.array(values, np.float64), np.array(np.broadcast_to(error, values.shape), np.float64)
     unknown = np.zeros(x.shape, bool)

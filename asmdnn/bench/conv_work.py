@@ -12,7 +12,7 @@ from asmdnn.bench.attributes import ScaleWords
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Case, PeerSide
 from asmdnn.bench.pairs import TwoPrimitives, depthwise_of, second_problem
-from asmdnn.bench.post_ops import dims_behind
+from asmdnn.bench.post_ops import dims_after
 from asmdnn.bench.problems import ConvProblem
 from asmdnn.bench.product_work import SCALED_ENDS, Arrays, Doubles, product_options
 from asmdnn.bench.taps import positions_of, window_of
@@ -90,7 +90,7 @@ class ConvWork(WeightsWork):
         self.set_description(algorithm=self.algorithms[settings.alg])
         if depthwise := depthwise_of(settings.post_ops):
             self.flops += second_problem(p, depthwise[1]).flops
-            dst = desc_of(dims_behind(self.attr.post_ops, p.dst_dims), self.descs["dst"].dtype.name, settings.dtag)
+            dst = desc_of(dims_after(self.attr.post_ops, p.dst_dims), self.descs["dst"].dtype.name, settings.dtag)
             self.descs = {**self.descs, "dst": dst}
         self.algorithm = (self.of_onednn[settings.alg],)
         if settings.alg != "direct":
@@ -183,9 +183,9 @@ class ConvWork(WeightsWork):
         found = depthwise_of(settings.post_ops)
         assert found
         at, word = found
-        before, behind = settings.post_ops[:at], settings.post_ops[at + 1 :]
+        before, after = settings.post_ops[:at], settings.post_ops[at + 1 :]
         first = type(self)(replace(self.case, settings=replace(settings, post_ops=before, dtag=between)))
-        last = replace(settings, post_ops=behind, stag=between, wtag="any", bia_dt="f32", scales=())
+        last = replace(settings, post_ops=after, stag=between, wtag="any", bia_dt="f32", scales=())
         second = type(self)(replace(self.case, settings=last, problem=second_problem(self.problem, word)))
 
         def connected(one: "OnednnPrimitive") -> "OnednnPrimitive":

@@ -1,6 +1,6 @@
 """Deconvolution problems: the strings of convolutions, whose sizes fit together the other way round.
 
-A missing output is (i - 1) * s + the kernel's extent - 2 * p; the padding behind is what is left to be cut off, and is
+A missing output is (i - 1) * s + the kernel's extent - 2 * p; the padding after is what is left to be cut off, and is
 negative where outputs are added (frameworks' output padding).
 """
 
@@ -16,11 +16,11 @@ class DeconvAxis(ProblemAxis):
 
     @property
     def padding_needed(self) -> int:
-        """What is to be cut off behind the last output."""
+        """What is to be cut off after the last output."""
         return (self.i - 1) * self.s + self.kernel_extent - self.o - self.p
 
     @property
-    def padding_behind(self) -> int:
+    def padding_after(self) -> int:
         return self.padding_needed
 
     def output(self, letter: str) -> int:
@@ -35,7 +35,7 @@ class DeconvAxis(ProblemAxis):
         if self.padding_needed <= -self.s:
             sizes = "".join(f" {kind}{letter}{getattr(self, kind)}" for kind in "ikspd")
             raise Impossible(
-                f"o{letter}{self.o} does not fit{sizes}: {-self.padding_needed} outputs would be behind the last window"
+                f"o{letter}{self.o} does not fit{sizes}: {-self.padding_needed} outputs would be after the last window"
             )
 
     def taps_inside(self) -> int:

@@ -42,6 +42,6 @@ def apply(
 
 
 def sums(op: dnn.Depthwise, x: Doubles, w: Doubles) -> Doubles:
-    """Each channel by itself."""
+    """Each channel separately."""
     window = SlidingWindow(op.kernel, op.strides, tuple(d + 1 for d in op.dilations), op.padding_l, op.padding_r)
     return convolution(x, w.reshape(len(w), 1, *op.kernel), window, groups=len(w))

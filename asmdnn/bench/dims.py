@@ -69,7 +69,7 @@ def desc_of(dims: tuple[int, ...], dtype: str, tag: str, strides: tuple[int, ...
 
 
 def longer_desc(dims: tuple[int, ...], ndims: int, dtype: str, tag: str) -> MemoryDesc:
-    """A descriptor with dims of 1 behind `dims`; the tag is of them all, or of `dims` alone, as benchdnn's is."""
+    """A descriptor with dims of 1 after `dims`; the tag is of them all, or of `dims` alone, as benchdnn's is."""
     whole = dims + (1,) * (ndims - len(dims))
     try:
         return desc_of(whole, dtype, tag)

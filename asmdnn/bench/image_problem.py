@@ -32,7 +32,7 @@ class OfImages:
 def read_image(
     text: str, more_sizes: Sequence[str], numbers: Sequence[str]
 ) -> tuple[tuple[int, ...], dict[str, int], dict[str, float], str]:
-    """(dims, further sizes, numbers, name); axes behind the first one that is given are like the last one, mb is 2.
+    """(dims, further sizes, numbers, name); axes after the first one that is given are like the last one, mb is 2.
 
     Raises InvalidArguments.
     """

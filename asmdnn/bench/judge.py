@@ -34,7 +34,7 @@ class Verdict:
 def judge(result: npt.NDArray[Any], answer: Answer, exact: bool) -> Verdict:
     """Compare every element with a finite tolerance; a NaN is wrong there.
 
-    Where there is no such element, or all have one value, as behind post-ops that saturate, nothing that is equal can
+    Where there is no such element, or all have one value, as after post-ops that saturate, nothing that is equal can
     be trusted: benchdnn calls such results mistrusted, too.
     """
     if not result.size:

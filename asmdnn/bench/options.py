@@ -34,7 +34,7 @@ _VERBOSE = re.compile("-v([0-9]+)")
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What could not be read in a batch file, `where` as file:line; is_skipped: a problem behind such a thing, or one
+    """What could not be read in a batch file, `where` as file:line; is_skipped: a problem after such a thing, or one
     that there is not."""
 
     where: str

@@ -21,7 +21,7 @@ def depthwise_of(words: tuple[Word, ...]) -> tuple[int, DepthwiseWord] | None:
 
 
 def second_problem(problem: ConvProblem, word: DepthwiseWord) -> ConvProblem:
-    """The depthwise convolution behind a convolution."""
+    """The depthwise convolution after a convolution."""
     axes = []
     for axis, letter in zip(problem.axes, "dhw"[-len(problem.axes) :], strict=True):
         open_axis = ProblemAxis(axis.o, 0, word.kernel, word.stride, word.padding, 0)

@@ -135,11 +135,11 @@ def attr_of(words: Sequence[Word], dims: Sequence[int], channels: int = CHANNELS
     chain: list[AnyPostOp] = []
     for word in words:
         chain.append(word.on(dims, channels) if isinstance(word, TensorWord | DepthwiseWord) else word)
-        dims = dims_behind(chain[-1:], dims)
+        dims = dims_after(chain[-1:], dims)
     return dnn.Attr(chain, **others)
 
 
-def dims_behind(chain: Sequence[AnyPostOp], dims: Sequence[int]) -> tuple[int, ...]:
+def dims_after(chain: Sequence[AnyPostOp], dims: Sequence[int]) -> tuple[int, ...]:
     """Of the result of a chain on a result of these dims."""
     for op in chain:
         if isinstance(op, dnn.Depthwise):

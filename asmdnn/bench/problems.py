@@ -4,7 +4,7 @@ Keys: g groups, mb images, ic and oc channels; for an axis d, h or w: i input, o
 p padding before the first element, d dilation (default 0, a dense kernel); n the name, which ends the string.  `_` may
 stand between entries.  Axes that are not given repeat the ones before them (`kh3` alone is a 3x3 kernel); a problem
 with only w is 1D, one with d is 3D.  A missing output is computed with equal padding on both sides (default 0), a
-missing padding is half of what the output needs, and the padding behind the last element follows from the output.
+missing padding is half of what the output needs, and the padding after the last element follows from the output.
 """
 
 import math
@@ -73,8 +73,8 @@ class ConvProblem:
 
     @property
     def padding_r(self) -> tuple[int, ...]:
-        """Padding behind the last element."""
-        return tuple(axis.padding_behind for axis in self.axes)
+        """Padding after the last element."""
+        return tuple(axis.padding_after for axis in self.axes)
 
     @property
     def flops(self) -> int:

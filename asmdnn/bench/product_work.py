@@ -1,7 +1,7 @@
 """What drivers of sums of products are tables of: bias, scales, zero points, types, and a definition with its sizes.
 
 The answer is the definition's in float64.  Real numbers may be off by gamma(roundings) times the size of what is added
-up (definitions/rounding.py), behind which chains.py follows post-ops; sums of small integers must be equal.
+up (definitions/rounding.py), after which chains.py follows post-ops; sums of small integers must be equal.
 """
 
 from collections.abc import Mapping, Sequence
@@ -79,7 +79,7 @@ class ProductWork(TensorWork):
     """typed: types and zero points, by arguments.  scales: what is said of them.  reduction: products in a sum.
 
     `sums` and `sizes` are the definition.  They are given numbers, src less its zero point, and have a value for each
-    result; bias and attributes come behind them.
+    result; bias and attributes come after them.
     """
 
     typed: TypedNumbers = ALL_F32

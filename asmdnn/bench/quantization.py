@@ -120,7 +120,7 @@ def _quantity(entry: str, arguments: Sequence[str], whole: bool, grouped: Sequen
         _check_policy(entry, policy)
     value = rest.pop(0) if rest and rest[0].lower() not in ALL_DATA_TYPES else ""
     if rest and rest[0].lower() not in ALL_DATA_TYPES:
-        raise InvalidArguments(f"has '{entry}': behind the value comes a data type, then groups")
+        raise InvalidArguments(f"has '{entry}': after the value comes a data type, then groups")
     known = ("s32", *SMALL * may_group) if whole else ("f32",)
     if rest and (rest[0].lower() not in known or len(rest) > 1 + may_group):
         raise Unimplemented(f"has '{entry}', and only plain {'s32' if whole else 'f32'} is built yet")

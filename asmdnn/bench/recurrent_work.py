@@ -35,11 +35,11 @@ DESCRIPTIONS = {
     "VANILLA_GRU": dnn.GRUForward,
     "LBR_GRU": dnn.LBRGRUForward,
 }
-WIDTH_CHANGES = ("VANILLA_RNN", LSTM)  # from the state before a single step to the one behind it
+WIDTH_CHANGES = ("VANILLA_RNN", LSTM)  # from the state before a single step to the one after it
 WEIGHTS = ("weights_layer", "weights_iter", "weights_projection")
 NTC = "ntc"
 LAYERS = ("src_layer", "dst_layer")  # which settings.tag is of
-GAP = 8  # elements behind each row, without trivial strides
+GAP = 8  # elements after each row, without trivial strides
 UNITS = {dnn.bf16: 2.0**-8, dnn.f16: 2.0**-11}  # unit roundoffs of what steps hand on
 FACTORS = (*WEIGHTS, *LAYERS, "src_iter", "dst_iter")  # what is multiplied, and results
 OF_BYTES = dict.fromkeys(WEIGHTS, dnn.s8) | dict.fromkeys((*LAYERS, "src_iter", "dst_iter"), dnn.u8)

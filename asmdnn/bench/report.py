@@ -70,6 +70,6 @@ def listed(case: AnyCase) -> Record:
 
 
 def unread(where: str, reason: str, is_skipped: bool) -> Record:
-    """The record of words in a file, `where` as file:line, that could not be read, or that are skipped behind such."""
+    """The record of words in a file, `where` as file:line, that could not be read, or that are skipped after such."""
     status, ok = ("skipped", None) if is_skipped else ("invalid_arguments", False)
     return Record(where, "", 1, "", "", where, status=status, ok=ok, reason=reason)

@@ -5,7 +5,7 @@ from collections import Counter
 
 from asmdnn.bench.report import Record
 
-# In benchdnn's order, and what it counts as passed behind, where there are some.
+# In benchdnn's order, and what it counts as passed after, where there are some.
 COUNTED = ("passed", "skipped", "mistrusted", "unimplemented", "invalid_arguments", "failed", "listed")
 OTHERS = ("timed", "executed", "initialized")
 SHOWN_FAILURES = 10  # benchdnn's

@@ -11,7 +11,7 @@ Call = Callable[[], object]
 
 SAMPLE_S = 3e-3  # back-to-back calls of a sample: the clock's and the loop's cost vanish, a preemption is one outlier
 WARM_UP_S = 30e-3  # longer than the thread pools of numpy and OpenMP spin after their last work
-PAUSE_S = 10e-3  # longer than the threads of other libraries spin behind a run, on cores that the next one needs
+PAUSE_S = 10e-3  # longer than the threads of other libraries spin after a run, on cores that the next one needs
 FEWEST_ROUNDS, MOST_ROUNDS = 3, 33
 LOW = 0.1  # the share of samples below the low percentile
 OVERRUN = 3  # a call that is slower than its budget stops after this many budgets

@@ -1,4 +1,4 @@
-"""Problems of other types than f32: data that a type can hold, and answers behind the conversion to it."""
+"""Problems of other types than f32: data that a type can hold, and answers after the conversion to it."""
 
 from collections.abc import Mapping
 
@@ -45,7 +45,7 @@ def answer(
     divisor: Array | float = 1.0,
     zero_point: int = 0,
 ) -> Answer:
-    """Numbers that are off by `error` behind post-ops, the scales of dst, which compute in f32, and its zero point, in
+    """Numbers that are off by `error` after post-ops, the scales of dst, which compute in f32, and its zero point, in
     dst's type."""
     if attr.post_ops or attr.scales:
         before = {"dst": decoded(arrays["dst"], dtype)} if "dst" in arrays else {}

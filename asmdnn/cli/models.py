@@ -24,11 +24,12 @@ HELP = """  --shape=NAME:1x3x48x320  dims of an input, where the model leaves so
   --precision=bf16         what products may multiply where that is faster: f32 (the default), bf16, f16, fast
   --keep-f32=NODE,OTHER    nodes, or their results, that compute in f32 all the same
   --max-error=0.01         keep more in f32, until outputs for the inputs are within this share of their largest value
-  --io=bf16                the type of float inputs and outputs: file (the default), f32, bf16, f16"""
+  --io=bf16                the type of float inputs and outputs: file (the default), f32, bf16, f16
+  --deterministic=batch    equal bits for an item alone and among others in its batch"""
 
 SUFFIX = ".onnx"
 EXAMPLE = 64  # of a dim that nobody has said
-TEXTS = ("threads", "isa", "machine", "precision", "keep-f32", "max-error", "io")
+TEXTS = ("threads", "isa", "machine", "precision", "keep-f32", "max-error", "io", "deterministic")
 _DIMS = re.compile(r"[0-9]{1,9}(x[0-9]{1,9})*")
 
 
@@ -44,9 +45,13 @@ class ModelWords:
 
     @property
     def engine(self) -> Engine:
-        """Raises InvalidArguments for levels, machines and counts that do not exist."""
-        threads = number("threads", self.texts.get("threads", "0"))
-        return Engine(isa=self.texts.get("isa", ""), threads=threads, machine=self.texts.get("machine", ""))  # type: ignore[arg-type]
+        """Raises InvalidArguments for levels, machines and counts that do not exist, and for other words than batch."""
+        return Engine(
+            isa=self.texts.get("isa", ""),  # type: ignore[arg-type]
+            threads=number("threads", self.texts.get("threads", "0")),
+            machine=self.texts.get("machine", ""),
+            deterministic=self.texts.get("deterministic", False),  # type: ignore[arg-type]
+        )
 
     def load(self, fallback: str | None = None, files: Mapping[str, str] = MappingProxyType({})) -> Network:
         """The network for the dims that were said, and 1 for an open dim in front.  files: of inputs, by which

@@ -114,7 +114,7 @@ def _cases(words: Sequence[str]) -> list[AnyCase]:
     if not reader.cases:
         raise InvalidArguments("pack: no problem is given; name a problem set, such as resnet_50, or a problem")
     if words[-1].startswith("--") and not words[-1].startswith("--batch="):
-        raise InvalidArguments(f"pack: {words[-1]} stands behind the last problem: options go in front")
+        raise InvalidArguments(f"pack: {words[-1]} stands after the last problem: options go in front")
     distinct = {str(case): case for case in _without_bench(reader.cases)}
     return list(distinct.values())
 

@@ -7,7 +7,7 @@ import textwrap
 from typing import Final, TextIO
 
 LEAST_COLUMNS: Final = 40  # narrower help would be a word a line
-_HANGING: Final = re.compile(r" *\S.*?\S {2,}|\w+: +| *")  # an option and the blanks behind it, "Example: ", or blanks
+_HANGING: Final = re.compile(r" *\S.*?\S {2,}|\w+: +| *")  # an option and the blanks after it, "Example: ", or blanks
 
 
 def columns_of(stream: TextIO) -> int | None:

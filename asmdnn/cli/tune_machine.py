@@ -69,8 +69,8 @@ def _line(finding: Any) -> str:
 
 def _shown(value: Any) -> str:
     """Bytes as MiB, what is never reached as such, and the rest as Python writes it."""
-    if hasattr(value, "apart"):
-        return f"{value.apart}/{value.quarter}/{value.whole}"
+    if hasattr(value, "spread"):
+        return f"{value.spread}/{value.quarter}/{value.whole}"
     if type(value) is int and value >= 1 << 30:
         return "never"
     return f"{value >> 20} MiB" if type(value) is int and value >= 1 << 20 else str(value)

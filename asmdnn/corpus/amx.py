@@ -24,7 +24,7 @@ EVERY = 5  # of the chains that read tensors
 
 
 def tile(types: Types, rows: int, columns: int, depth: int, **fields: Any) -> AmxTileSpec:
-    """Operands with gaps behind the rows of src and dst, and behind the panels of weights, of two vectors or one."""
+    """Operands with gaps after the rows of src and dst, and after the panels of weights, of two vectors or one."""
     vectors = min(2, -(-columns // TILE_COLUMNS))
     row_bytes = TILE_ROW_BYTES * vectors
     plain = MatmulTile(

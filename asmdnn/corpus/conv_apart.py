@@ -13,7 +13,7 @@ SUM = SumOp(1.0)
 
 
 def apart(isa: str) -> Iterator[ConvTileSpec]:
-    """A pointer for each vector of dst: every number of them, tails, what dst held, behind operands or not."""
+    """A pointer for each vector of dst: every number of them, tails, what dst held, after operands or not."""
     first = len(ARGUMENTS)
     operands = (Operand(first, 0, 4 * lanes_of(isa), False), Operand(first + 1, 0, 0, True))
     post_ops = (BinaryOp("add", operands[0]), BinaryOp("mul", operands[1]))

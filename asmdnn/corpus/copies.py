@@ -147,7 +147,7 @@ def wide_conversion_specs() -> Iterator[ConvertSpec]:
 
 def wide_convert_transpose_specs() -> Iterator[ConvertTransposeSpec]:
     """All pairs of types, every second one with all terms; one vector of rows and a rest, fewer columns than 16 bytes
-    have, a rest of them behind whole ones, both sides looped over; scales by row and column, dense and apart."""
+    have, a rest of them after whole ones, both sides looped over; scales by row and column, dense and apart."""
     shapes = ((16, 16), (5, 3), (16, 17), (37, 9), (13, 38), (33, 4))
     for i, (src, dst) in enumerate(product(TYPES, TYPES)):
         terms = (True, True, True, 0.5) if (i + i // 6) % 2 or src == dst else (False, False, False)

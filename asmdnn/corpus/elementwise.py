@@ -64,7 +64,7 @@ def operand(argument: int, elements: int = 5, row_bytes: int | None = None) -> O
 
 
 def algorithms(isa: str) -> Iterator[ElementwiseSpec]:
-    """Every function and every gradient, in the main loop, behind it, and in the tail."""
+    """Every function and every gradient, in the main loop, after it, and in the tail."""
     elements = LANES[isa] * (INTERLEAVED + 1) + 3
     for alg in ALGORITHMS:
         yield mapped(isa, (eltwise(alg),), elements=elements)
@@ -79,7 +79,7 @@ def algorithms(isa: str) -> Iterator[ElementwiseSpec]:
 
 
 def typed(isa: str) -> Iterator[TypedElementwiseSpec]:
-    """Every type in the loop, behind it and in the tail; tails; a sum, operands of other types, one for a whole row."""
+    """Every type in the loop, after it and in the tail; tails; a sum, operands of other types, one for a whole row."""
     lanes, linear = LANES[isa], EltwiseOp("linear", 2.0, 1.0, 1.0)
 
     def spec(types: tuple[str, ...], elements: int, chain: tuple[PostOp, ...], rows: int = 1) -> TypedElementwiseSpec:
@@ -99,7 +99,7 @@ def typed(isa: str) -> Iterator[TypedElementwiseSpec]:
 
 
 def masked(isa: str) -> Iterator[TypedResultsSpec]:
-    """f32, and bytes that say where it is above a number: in the loop, behind it and in the tail; short rows; alone."""
+    """f32, and bytes that say where it is above a number: in the loop, after it and in the tail; short rows; alone."""
     lanes, types = LANES[isa], ("f32", "f32", "u8", "f32")
     chain = (EltwiseOp("linear", 2.0, 1.0, 1.0), ReluOp(0.0))
     for rows, elements in ((1, 3), (3, lanes * INTERLEAVED + 5), (7, lanes)):
@@ -181,7 +181,7 @@ def cells(isa: str) -> Iterator[SeveralResultsSpec]:
 
 
 def maps_with_chains(isa: str) -> Iterator[ElementwiseSpec]:
-    """The same chains behind an element-wise function."""
+    """The same chains after an element-wise function."""
     for chain in post_ops(2, LANES[isa]):
         yield mapped(isa, (eltwise("abs"), *chain), 2, LANES[isa] * INTERLEAVED + 3)
     for rows, elements in ((1, 5), (3, LANES[isa] * INTERLEAVED * 2 + 3)):

@@ -136,7 +136,7 @@ def ends(isa: str) -> Iterator[GroupedRowsSpec]:
 
 
 def backwards(isa: str) -> Iterator[GroupedRowsSpec]:
-    """Parts of deconvolutions: pixels apart, every second or third kernel position, from behind."""
+    """Parts of deconvolutions: pixels apart, every second or third kernel position, from the end."""
     vector_bytes = 4 * LANES[isa]
     steps: dict[str, Any] = {"dst_pixel_bytes": 2 * vector_bytes, "weights_row_bytes": -8 * vector_bytes}
     steps |= {"weights_position_bytes": -2 * vector_bytes, "bands": EDGES[:2], "bias": True}
@@ -157,7 +157,7 @@ def planes(isa: str) -> Iterator[GroupedRowsSpec]:
 
 
 def streaming(isa: str) -> Iterator[GroupedRowsSpec]:
-    """Stores past the caches: with padding behind the channels, post-ops, segments in a loop; vectors abreast."""
+    """Stores past the caches: with padding after the channels, post-ops, segments in a loop; vectors abreast."""
     yield rows(isa, Segment(3, 2, 5), whole(2, times=2), padding=2, bands=EDGES[:2], bias=True, streaming=True)
     yield rows(isa, whole(2), channels=3, bias=True, post_ops=(RELU,), streaming=True)
     full, channel = Operand(5, 4 * LANES[isa], 0, False), Operand(6, 0, 0, False)

@@ -61,8 +61,8 @@ def pieces(isa: str) -> Iterator[LrnSpec]:
     """Blocks of 8 and 16 channels, with neighbours in the blocks beside; whole vectors, and half of one."""
     for piece, pixels in ((8, 3), (8, 2 * AT_ONCE * LANES[isa] // 8), (16, 5)):
         inside = clipped(1, piece)
-        before, behind = -4 * 40 * piece, 4 * 40 * piece
-        outside = Tap(before + 4 * (piece - 1), 0, 1, True), Tap(behind - 4 * (piece - 1), piece - 1, piece, True)
+        before, after = -4 * 40 * piece, 4 * 40 * piece
+        outside = Tap(before + 4 * (piece - 1), 0, 1, True), Tap(after - 4 * (piece - 1), piece - 1, piece, True)
         yield replace(of_rows(isa, 2, pixels * piece, (*inside, *outside), piece), src_row_bytes=4 * pixels * piece)
 
 

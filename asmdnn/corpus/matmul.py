@@ -21,7 +21,7 @@ DEPTHS = (0, 1, 2, 7, 8, 9, 15, 16, 17, 26)
 
 
 def with_gaps(isa: str, rows: int, columns: int, depth: int) -> dict[str, Any]:
-    """Fields of row-major operands with gaps behind the rows."""
+    """Fields of row-major operands with gaps after the rows."""
     return {
         "isa": isa,
         "rows": rows,
@@ -34,7 +34,7 @@ def with_gaps(isa: str, rows: int, columns: int, depth: int) -> dict[str, Any]:
 
 
 def tile(isa: str, rows: int, columns: int, depth: int = 3, **fields: Any) -> MatmulTileSpec:
-    """Row-major operands with gaps behind the rows; weights are not padded."""
+    """Row-major operands with gaps after the rows; weights are not padded."""
     plain = MatmulTile(
         **with_gaps(isa, rows, columns, depth),
         panel_vectors=-(-columns // lanes_of(isa)),
@@ -159,7 +159,7 @@ def dots(isa: str) -> Iterator[DotsSpec]:
 
 
 def outer(isa: str, rows: int, columns: int, depth: int = 2, **fields: Any) -> OuterSpec:
-    """Row-major operands with gaps behind the rows; weights are not padded, dst's rows are aligned."""
+    """Row-major operands with gaps after the rows; weights are not padded, dst's rows are aligned."""
     vector_bytes = 4 * LANES[isa]
     spec = OuterSpec(
         **with_gaps(isa, rows, columns, depth),

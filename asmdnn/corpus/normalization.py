@@ -40,7 +40,7 @@ def rows(isa: str) -> Iterator[LayerNormSpec]:
 
 
 def statistics(isa: str) -> Iterator[LayerNormSpec]:
-    """Written and given, with a mean and without, and chains behind them."""
+    """Written and given, with a mean and without, and chains after them."""
     lanes = LANES[isa]
     for elements in (lanes + 3, SHORT * lanes + 5):
         row_bytes = 4 * elements

@@ -51,7 +51,7 @@ PARTS = {"gates": 4, "workspace": 4, "scales": 4, "offsets": 4}
 
 
 def operand(name: str, isa: str, units: int, types: Types = F32, cell: str = "") -> CellOperand:
-    """Rows with gaps behind them; the parts of a vector of units side by side, or rows of units."""
+    """Rows with gaps after them; the parts of a vector of units side by side, or rows of units."""
     lanes, parts = lanes_of(isa), PARTS.get(name, 1)
     width = 4 * lanes
     if name == "gates":

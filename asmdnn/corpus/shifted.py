@@ -20,7 +20,7 @@ def rows(isa: str) -> Iterator[ShiftedSpec]:
 
 
 def grouped(isa: str) -> Iterator[ShiftedSpec]:
-    """Rows of a depthwise convolution with bias and an operand, behind the arguments of a tile of a convolution."""
+    """Rows of a depthwise convolution with bias and an operand, after the arguments of a tile of a convolution."""
     pixel = Operand(4, 4 * LANES[isa], 0, False)
     spec = grouped_rows(isa, whole(2), bands=EDGES[:2], bias=True, post_ops=(BinaryOp("mul", pixel),))
     yield ShiftedSpec(spec, len(ARGUMENTS))

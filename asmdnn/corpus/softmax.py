@@ -14,7 +14,7 @@ TYPES = (("bf16", "bf16"), ("f16", "f16"), ("u8", "f32"), ("f32", "bf16"))  # of
 
 
 def chains(elements: int) -> tuple[tuple[PostOp, ...], tuple[PostOp, ...]]:
-    """A scale and a mask before; behind a tensor, and a number a row."""
+    """A scale and a mask before; after a tensor, and a number a row."""
     row_bytes = 4 * elements
     before = (EltwiseOp("linear", 0.25, 0.0, 1.0), BinaryOp("add", Operand(2, row_bytes, 0, False)))
     return before, (BinaryOp("mul", Operand(3, row_bytes + 4, 0, False)), BinaryOp("add", Operand(4, 8, 0, True)))

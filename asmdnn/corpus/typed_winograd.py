@@ -59,7 +59,7 @@ def results(isa: str) -> Iterator[ProductsTransformSpec]:
 
 
 def weights(isa: str) -> Iterator[WeightsTransformSpec]:
-    """Rounded to bf16; taps from behind."""
+    """Rounded to bf16; taps from the end."""
     for m in FORMS:
         yield WeightsTransformSpec(isa, m, 3, 256, 320, bf16)
         yield WeightsTransformSpec(isa, m, 1, -256, 64, bf16)

@@ -101,7 +101,7 @@ def ends(isa: str) -> Iterator[ProductsTransformSpec]:
 
 
 def weights(isa: str) -> Iterator[WeightsTransformSpec]:
-    """One vector, and several; taps from behind."""
+    """One vector, and several; taps from the end."""
     for m in FORMS:
         for vectors, step in ((1, 64), (3, 256)):
             yield WeightsTransformSpec(isa, m, vectors, step, step + 64)

@@ -64,9 +64,9 @@ def statistics_error(size: Any, ulps: float = TREE_ULPS) -> tuple[Any, Any]:
 def local_base(x: Array, axes: tuple[int, ...], size: int, alpha: float, k: float) -> Array:
     """k + alpha / places * (sum of squares in a window of `size` along each axis); what is outside counts as 0."""
     before = [min((size - 1) // 2, x.shape[dim]) if dim in axes else 0 for dim in range(x.ndim)]
-    behind = [min(size // 2, x.shape[dim]) if dim in axes else 0 for dim in range(x.ndim)]
-    padded, total = np.pad(np.square(x), list(zip(before, behind, strict=True))), np.zeros_like(x)
-    for at in product(*(range(a + b + 1) for a, b in zip(before, behind, strict=True))):
+    after = [min(size // 2, x.shape[dim]) if dim in axes else 0 for dim in range(x.ndim)]
+    padded, total = np.pad(np.square(x), list(zip(before, after, strict=True))), np.zeros_like(x)
+    for at in product(*(range(a + b + 1) for a, b in zip(before, after, strict=True))):
         total += padded[tuple(slice(i, i + n) for i, n in zip(at, x.shape, strict=True))]
     return np.asarray(k + alpha / size ** len(axes) * total)
 

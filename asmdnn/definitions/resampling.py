@@ -1,4 +1,4 @@
-"""Resampling along each axis by itself, from places between elements: ONNX's Resize, whose words are used."""
+"""Resampling along each axis separately, from places between elements: ONNX's Resize, whose words are used."""
 
 from collections.abc import Callable
 

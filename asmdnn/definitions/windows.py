@@ -13,14 +13,14 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class SlidingWindow:
-    """For each spatial axis: the kernel's size, its step, the step between its positions, and the padding; behind may
+    """For each spatial axis: the kernel's size, its step, the step between its positions, and the padding; after may
     be negative, which leaves elements out."""
 
     kernel: Sizes
     strides: Sizes
     dilations: Sizes
     before: Sizes
-    behind: Sizes
+    after: Sizes
 
     def outputs(self, sizes: Sizes, rounds_up: bool = False) -> Sizes:
         """How many positions there are; rounds_up: one more where the last step does not fit, if it starts inside.
@@ -39,15 +39,15 @@ class SlidingWindow:
         return tuple(found)
 
     def fields(self) -> tuple[Sizes, ...]:
-        return self.kernel, self.strides, self.dilations, self.before, self.behind
+        return self.kernel, self.strides, self.dilations, self.before, self.after
 
 
 def padded(x: Array, window: SlidingWindow, value: Any = 0) -> Array:
     """x (n, c, ...) with the window's padding around its spatial axes; negative padding cuts off."""
     kept = [slice(None), slice(None)]
-    for n, before, behind in zip(x.shape[2:], window.before, window.behind, strict=True):
-        kept.append(slice(max(0, -before), n - max(0, -behind)))
-    around = [(max(0, a), max(0, b)) for a, b in zip(window.before, window.behind, strict=True)]
+    for n, before, after in zip(x.shape[2:], window.before, window.after, strict=True):
+        kept.append(slice(max(0, -before), n - max(0, -after)))
+    around = [(max(0, a), max(0, b)) for a, b in zip(window.before, window.after, strict=True)]
     return np.pad(x[tuple(kept)], [(0, 0), (0, 0), *around], constant_values=value)
 
 

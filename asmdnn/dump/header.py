@@ -73,7 +73,7 @@ def _fields(kernel: DumpedKernel) -> str:
 
 
 def _uses(footprint: Footprint, index: int) -> Iterator[str]:
-    """What happens to the bytes behind the pointer of one argument."""
+    """What happens to the bytes after the pointer of one argument."""
     for verb, ranges in (("reads", footprint.reads), ("writes", footprint.writes)):
         mine = [r for r in ranges if r.argument == index]
         if mine:

@@ -1,7 +1,7 @@
 """Unwind information: where the caller's registers are, at every instruction of a kernel.
 
 The canonical frame address (CFA) is rsp as it was before the call.  It and the places of saved registers are followed
-through the listing, along every jump, so that they are right in prologues, epilogues and behind an early return.
+through the listing, along every jump, so that they are right in prologues, epilogues and after an early return.
 Sources: DWARF 4, section 6.4; System V ABI AMD64 psABI, figure 3.36 (register numbers) and section 4.2.4 (.eh_frame).
 """
 

@@ -109,7 +109,7 @@ def sha256_rounds(ops: Operands) -> Step:
 
 
 def sha256_first(ops: Operands) -> Step:
-    """SHA256MSG1: each word plus the small sigma 0 of the one behind it."""
+    """SHA256MSG1: each word plus the small sigma 0 of the one after it."""
     words, following = ops.vector(0, np.uint32), ops.source(1, np.uint32, 16)
 
     def fill(out: Array) -> None:

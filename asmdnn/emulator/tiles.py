@@ -98,7 +98,7 @@ def row_addresses(ops: Operands) -> Callable[[int], list[int]]:
 
 
 def load(ops: Operands) -> Step:
-    """TILELOADD and TILELOADDT1: zeros behind the bytes of a row, and in the rows behind."""
+    """TILELOADD and TILELOADDT1: zeros after the bytes of a row, and in the rows after."""
     cpu, number, addresses = ops.cpu, _number(ops, 0), row_addresses(ops)
 
     def step() -> None:

@@ -42,7 +42,7 @@ def _implementations(pd: PrimitiveDesc) -> Iterator[Implementation]:
         if isinstance(answer, Refusal):
             yield Implementation(answer.implementation, "refused", answer.reason)
         else:
-            reason = "" if not chosen else "it would take this too, but stands behind the chosen one"
+            reason = "" if not chosen else "it would take this too, but stands after the chosen one"
             yield Implementation(answer.implementation, "accepted" if chosen else "chosen", reason)
             chosen = True
 
@@ -76,10 +76,10 @@ def _phases(plan: Plan, threads: int) -> Iterator[DrawnPhase]:
 
 
 def start_of(phase: Phase) -> str:
-    """Whether the threads meet."""
+    """Whether a barrier stands before it."""
     if phase.continues:
         return "continues the phase before: no barrier"
-    return "apart from the phases before: no barrier" if phase.apart else "all threads meet before it"
+    return "independent of the phases before: no barrier" if phase.independent else "after a barrier"
 
 
 def cycles_of(phase: Phase, begin: int, end: int) -> int:

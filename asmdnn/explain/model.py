@@ -70,7 +70,7 @@ class PlanKernel:
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """An entry of the implementation list: chosen, accepted but behind the chosen one, or refused with a reason."""
+    """An entry of the implementation list: chosen, accepted but after the chosen one, or refused with a reason."""
 
     name: str
     verdict: str
@@ -150,7 +150,7 @@ class DrawnPhase:
     arguments: tuple[str, ...]
     records: int
     cycles: int
-    start: str  # whether threads meet before it, and what is special about it
+    start: str  # whether a barrier stands before it, and what is special about it
     kernels: tuple[KernelUse, ...]
     threads: tuple[ThreadRange, ...]
     plane: Plane | None

@@ -121,7 +121,7 @@ class ObjectImage:
         frames, starts = bytearray(), bytearray()
         for _, at, size in self.functions:
             own = eh_frame(bytes(self.data[TEXT][at : at + size]), 0, 0)[:-4]  # without the end mark
-            start_field = len(frames) + int.from_bytes(own[:4], "little") + 12  # behind the CIE, length and pointer
+            start_field = len(frames) + int.from_bytes(own[:4], "little") + 12  # after the CIE, length and pointer
             starts += elf.RELOCATION.pack(start_field, TEXT << 32 | elf.RELATIVE_32, at)
             frames += own
         return bytes(frames), bytes(starts)

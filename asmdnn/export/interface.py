@@ -44,7 +44,7 @@ class CTensor:
 
 @dataclass(frozen=True)
 class CBuffer:
-    """A tensor of the plan.  tensor: the position of the caller's, or -1; room: where in the rooms behind the scratch
+    """A tensor of the plan.  tensor: the position of the caller's, or -1; room: where in the rooms after the scratch
     it is kept as f32, or -1; limit: of indices, which are from -limit to limit - 1, or 0."""
 
     name: str

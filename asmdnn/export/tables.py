@@ -25,8 +25,6 @@ UNITS: Final = {"bool": 1, **{t.name: t.size_bytes for t in WORDLESS}}  # bytes 
 Row = Sequence[int | Reference]
 
 
-
-
 class PlanTables:
     """Puts a plan for up to `threads` threads into an image."""
 
@@ -57,7 +55,7 @@ class PlanTables:
         phase, words = table.phase, list[int | Reference]([0] * PHASE_WORDS)
         words[PhaseWord.RECORDS] = self.image.array(phase.records)
         words[PhaseWord.KERNELS] = self.table_of(table)
-        words[PhaseWord.WAITS] = int(table.waits)
+        words[PhaseWord.BARRIER] = int(table.has_barrier)
         words[PhaseWord.MXCSR] = FLUSHING_MXCSR if phase.flushes else USUAL_MXCSR
         if table.starts is not None and table.part_bytes is not None:
             words[PhaseWord.STARTS] = self.image.array(table.starts)
@@ -128,12 +126,12 @@ def put_network(
         ]
         for x in interface.tensors
     ])  # fmt: skip
-    buffers, buffer_count = tables.rows([
-        [image.text(x.name), x.tensor, x.room, x.elements, x.limit, x.is_made] for x in interface.buffers.values()
-    ])
-    results, result_count = tables.rows([
-        [x.output, x.buffer, x.input, NOWHERE if x.data is None else image.array(x.data)] for x in interface.results
-    ])
+    buffers, buffer_count = tables.rows(
+        [[image.text(x.name), x.tensor, x.room, x.elements, x.limit, x.is_made] for x in interface.buffers.values()]
+    )
+    results, result_count = tables.rows(
+        [[x.output, x.buffer, x.input, NOWHERE if x.data is None else image.array(x.data)] for x in interface.results]
+    )
     places = tables.places([*interface.buffers, *plan.scratch_bytes])
     if image.size_bytes > MOST_BYTES:
         raise InvalidArguments(

@@ -10,7 +10,7 @@
 | + 0 RECORDS   | address of its records, int64[.., 1 + arguments]: a kernel's index, the offset of every argument |
 | + 1 SHARES    | address of its shares, for each part a row as below |
 | + 2 KERNELS   | address of the table of its kernels' addresses |
-| + 3 WAITS     | nonzero if all threads meet before the phase starts |
+| + 3 BARRIER   | nonzero if a barrier stands before the phase |
 | + 4 MXCSR     | the control word that its kernels run under |
 | + 5 STARTS    | address of int64[rounds, arguments]: what each round adds to an argument; 0 if nothing is ever added |
 | + 6 PART_BYTES | address of int64[arguments]: what part i adds i times; where there are STARTS |
@@ -43,7 +43,7 @@ class PhaseWord(IntEnum):
     RECORDS = 0
     SHARES = 1
     KERNELS = 2
-    WAITS = 3
+    BARRIER = 3
     MXCSR = 4
     STARTS = 5
     PART_BYTES = 6

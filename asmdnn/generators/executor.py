@@ -22,7 +22,7 @@ STATUS_BITS = 0x3F  # of MXCSR: what happened, not what is to happen
 
 
 class ExecutorSlots(NamedTuple):
-    """Words of the stack behind the frame and the bases of a round."""
+    """Words of the stack after the frame and the bases of a round."""
 
     thread: Pointer
     team: Pointer
@@ -92,7 +92,7 @@ class ExecutorSpec:
         asm.SUB(slots.phases_left, 1)
         asm.JZ(done)
         asm.ADD(state.phase, WORD * (PHASE_WORDS + self.arguments))
-        meet_if_asked(asm, state)
+        emit_barrier(asm, state)
         asm.JMP(next_phase)
         asm.bind(done)
         asm.LDMXCSR(half(slots.found_mxcsr))
@@ -275,11 +275,11 @@ def go_to_next_round(asm: Assembler, state: ExecutorState, next_round: Label) ->
     asm.gp.free(share, value)
 
 
-def meet_if_asked(asm: Assembler, state: ExecutorState) -> None:
-    """All threads meet, unless the phase does not wait or there is no team."""
+def emit_barrier(asm: Assembler, state: ExecutorState) -> None:
+    """The barrier before a phase, unless it has none or there is no team."""
     no_wait, context = asm.new_label("no wait"), asm.gp.take("context")
     asm.MOV(context, state.slots.context)
-    for condition in (state.word(PhaseWord.WAITS), mem(context, WORD * Context.THREAD_NUM, size=WORD)):
+    for condition in (state.word(PhaseWord.BARRIER), mem(context, WORD * Context.THREAD_NUM, size=WORD)):
         asm.CMP(condition, 0)
         asm.JZ(no_wait)
     asm.call(mem(context, WORD * Context.BARRIER, size=WORD))

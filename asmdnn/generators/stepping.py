@@ -1,4 +1,4 @@
-"""Loops whose pointers go on by so many bytes behind each round."""
+"""Loops whose pointers go on by so many bytes after each round."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from asmdnn.isa.assembler import Assembler, Register
 
 @contextmanager
 def repeated(asm: Assembler, count: int, name: str, steps: Iterable[tuple[Register, int]]) -> Iterator[None]:
-    """The body `count` times; behind each, pointers go on by so many bytes."""
+    """The body `count` times; after each, pointers go on by so many bytes."""
     if count == 1:
         yield
         advance(asm, steps)

@@ -104,7 +104,7 @@ class Assembler:
         return self._vectors
 
     def const(self, data: bytes, align: int = 64, *, size: int = 0, broadcast: int = 0) -> Pointer:
-        """Memory operand of `data` in the pool behind the code, aligned to `align` bytes; equal data is stored once."""
+        """Memory operand of `data` in the pool after the code, aligned to `align` bytes; equal data is stored once."""
         check_alignment(align)
         return pool_pointer(self._pool.add(data, align), size, broadcast)
 
@@ -214,7 +214,7 @@ class Assembler:
         return [reg for reg in (register("r64", n) for n in CALLEE_SAVED) if reg in self.gp.ever_taken]
 
     def _arrivals(self, depth_bytes: int) -> list[tuple[Any, ...]]:
-        """Instructions behind those that save; the return address is `depth_bytes` above rsp.  A kernel has none."""
+        """Instructions after those that save; the return address is `depth_bytes` above rsp.  A kernel has none."""
         return []
 
     def _emitter(self, mnemonic: str) -> Callable[..., None] | None:

@@ -35,7 +35,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Machine code with its constants behind it, valid at every address that is a multiple of 64.
+    """Machine code with its constants after it, valid at every address that is a multiple of 64.
 
     `listing` covers every instruction when the assembler was asked for it, else it is None.  `tables` are the offsets
     that each jump by a table may go to, in the order of these jumps.

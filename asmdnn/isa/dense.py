@@ -32,11 +32,11 @@ class Dense:
         raise NotImplementedError
 
     def load(self, x: Register, source: Pointer, count: int, quarter: int = 0) -> None:
-        """`count` <= 16 bytes into a quarter, with zeros behind them; with number 0 the others become zero."""
+        """`count` <= 16 bytes into a quarter, with zeros after them; with number 0 the others become zero."""
         raise NotImplementedError
 
     def load_run(self, x: Register, source: Pointer, count: int) -> None:
-        """`count` bytes, at most a vector, with zeros behind them."""
+        """`count` bytes, at most a vector, with zeros after them."""
         if count == self.v.bytes:
             self.load_vector(x, source)
             return
@@ -214,7 +214,7 @@ class Avx512Dense(Dense):
 
 
 class Run(Lanes):
-    """The first `count` bytes of a vector, with zeros behind them; to be loaded."""
+    """The first `count` bytes of a vector, with zeros after them; to be loaded."""
 
     def __init__(self, dense: Dense, count: int) -> None:
         self.dense, self.count = dense, count

@@ -108,7 +108,7 @@ class Dot:
         raise NotImplementedError
 
     def broadcast(self, copy: Register, group: Pointer, group_bytes: int = GROUP_BYTES) -> None:
-        """A group of src in every lane; of the last group of a row maybe `group_bytes` only, with zeros behind."""
+        """A group of src in every lane; of the last group of a row maybe `group_bytes` only, with zeros after."""
         broadcast_bytes(self.v, copy, group, group_bytes)
 
     def keep(self, copy: Row, group: Pointer, group_bytes: int = GROUP_BYTES) -> None:

@@ -157,7 +157,7 @@ def _with_lock(encode: Encode) -> Encode:
 
 
 def _trailing_bytes(encode: Encode, operands: Sequence[Any]) -> int:
-    """Bytes of immediate behind the displacement of a pool operand; found by changing the displacement."""
+    """Bytes of immediate after the displacement of a pool operand; found by changing the displacement."""
     if not any(isinstance(operand, Pointer) and operand.form.in_pool for operand in operands):
         return -1
     zeros, ones = (

@@ -130,7 +130,7 @@ def mem(
 
 
 def pool_pointer(offset: int, size: int, broadcast: int) -> Pointer:
-    """The rip-relative operand `offset` bytes into the constant pool behind the code."""
+    """The rip-relative operand `offset` bytes into the constant pool after the code."""
     return Pointer(_address_form(None, None, 1, size, broadcast, 0, True), offset)
 
 

@@ -1,4 +1,4 @@
-"""Names for a listing: what each register is taken for, what value it holds, and what lies behind a memory operand.
+"""Names for a listing: what each register is taken for, what value it holds, and what lies after a memory operand.
 
 A register's *place* is what it was taken for, with its index: `acc[3][1]`.  Its *value* is the name of what was copied
 into it last, for as long as nothing else is written there: after `vbroadcastss ymm14, [src pixel 3]` the place is
@@ -55,7 +55,7 @@ class Naming:
         return self._holders
 
     def effect(self, mnemonic: str, operands: Sequence[Operand]) -> str:
-        """What the instruction does; afterwards the names are those behind it."""
+        """What the instruction does; afterwards the names are those after it."""
         self._refresh()
         if not operands:
             return effect_of(mnemonic, "", (), "")

@@ -158,10 +158,10 @@ class _VectorEncoder:
     unit_bytes: int
 
     def __call__(self, operands: Sequence[Any]) -> bytes:
-        places, behind = _split(operands)
+        places, immediate = _split(operands)
         reg, rm, vvvv = self.roles.of(places)
         head = self.prefix(self.fields, reg, rm or _NOTHING, vvvv, operands)
-        return head + bytes((self.opcode,)) + _modrm(reg, rm, self.unit_bytes) + behind
+        return head + bytes((self.opcode,)) + _modrm(reg, rm, self.unit_bytes) + immediate
 
 
 def _with_vex(fields: tuple[int, int, int], reg: Any, rm: Any, vvvv: Any, operands: Sequence[Any]) -> bytes:
@@ -222,9 +222,9 @@ class _LegacyEncoder:
     roles: _Roles | None
 
     def __call__(self, operands: Sequence[Any]) -> bytes:
-        places, behind = _split(operands)
+        places, immediate = _split(operands)
         if self.roles is None:
-            return self.prefixes + b"\x48" * self.wide + self.opcode + behind
+            return self.prefixes + b"\x48" * self.wide + self.opcode + immediate
         reg, rm, _ = self.roles.of(places)
         extended = rex(1, reg.hcode, rm) if self.wide else optional_rex(reg.hcode, rm)
-        return self.prefixes + extended + self.opcode + _modrm(reg, rm, 1) + behind
+        return self.prefixes + extended + self.opcode + _modrm(reg, rm, 1) + immediate

@@ -13,7 +13,7 @@ HALF_BYTES: Final = 16
 
 
 def broadcast_bytes(v: Vector, dst: Register, src: Pointer, count: int) -> None:
-    """The first `count` <= 4 bytes of src in every 4-byte lane, with zeros behind them."""
+    """The first `count` <= 4 bytes of src in every 4-byte lane, with zeros after them."""
     if count == 4:
         v.broadcast(dst, src)
         return
@@ -53,7 +53,7 @@ def extract(asm: Assembler, target: Pointer, x: Register, size: int, lane: int) 
 
 
 def load_bytes(asm: Assembler, x: Register, source: Pointer, count: int) -> None:
-    """`count` <= 16 bytes into an xmm register, zeros behind them."""
+    """`count` <= 16 bytes into an xmm register, zeros after them."""
     for offset, size in pieces(count):
         piece = source.shifted(offset).sized(size)
         if size == HALF_BYTES:

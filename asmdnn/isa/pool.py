@@ -1,4 +1,4 @@
-"""The constants behind a kernel's code: data, stored once, and tables of places to jump to."""
+"""The constants after a kernel's code: data, stored once, and tables of places to jump to."""
 
 import struct
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class Pool:
         return self._offsets[key]
 
     def constant_at(self, offset: int) -> tuple[tuple[bytes, int], int] | None:
-        """The data, with its alignment, that this place is part of, and how far behind its start; None in a table."""
+        """The data, with its alignment, that this place is part of, and how far after its start; None in a table."""
         for constant, start in self._offsets.items():
             if start <= offset < start + len(constant[0]):
                 return constant, offset - start
@@ -50,7 +50,7 @@ class Pool:
         return offset
 
     def data(self, start: int, offsets: Sequence[int]) -> bytes:
-        """The bytes, for a pool that lies `start` bytes behind the code's first, with pieces of code at `offsets`."""
+        """The bytes, for a pool that lies `start` bytes after the code's first, with pieces of code at `offsets`."""
         filled = bytearray(self._data)
         for table in self.tables:
             distances = [offsets[target.piece] - (start + table.offset) for target in table.targets]

@@ -63,7 +63,7 @@ class RowsInLanes:
         raise NotImplementedError
 
     def row(self, x: Register, row: Pointer | None, part: Lanes) -> None:
-        """The low end of x = elements of a row, zeros behind them."""
+        """The low end of x = elements of a row, zeros after them."""
         size = self.types.weights.size_bytes
         low = low_part(x, size)
         if row is None:
@@ -166,7 +166,7 @@ class Quads(RowsInLanes):
             self.asm.VXORPS(x, x, self.v.splat(there))
 
     def quads(self, x: Register, rows: Rows, part: Lanes, spare: Sequence[Register]) -> None:
-        """The rows one behind the other; then their dwords transposed, then the bytes of these."""
+        """The rows one after the other; then their dwords transposed, then the bytes of these."""
         self.join(x, rows, part, spare)
         self.asm.VPERMD(x, self.order, x)
         order = BYTES_OF_QUADS * (self.v.bytes // len(BYTES_OF_QUADS))

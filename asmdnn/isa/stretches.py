@@ -1,6 +1,6 @@
 """Stretches of straight code that were emitted before: copied, not emitted again.
 
-Kernels of one family have most of their code in common: the body of a loop, or what happens to a register block behind
+Kernels of one family have most of their code in common: the body of a loop, or what happens to a register block after
 it.  To emit an instruction takes microseconds, to copy a kilobyte less than that.  So a generator may say what a
 stretch depends on (`Assembler.stretch`), and gets what the same code was before.  What it need not say is known here:
 which registers are taken, and what for, and how much of the stack.
@@ -48,9 +48,9 @@ class CodeStretch(NamedTuple):
         offsets = tuple([pool.add(*constant) for constant in self.constants])
         piece.pool_fixes += [(start + place, start + end) for place, end in self.fixes]
         if offsets != self.offsets:
-            for (place, _), (constant, behind) in zip(self.fixes, self.referred, strict=True):
+            for (place, _), (constant, offset) in zip(self.fixes, self.referred, strict=True):
                 field = slice(start + place, start + place + _FIELD_BYTES)
-                piece.data[field] = (offsets[constant] + behind).to_bytes(_FIELD_BYTES, "little", signed=True)
+                piece.data[field] = (offsets[constant] + offset).to_bytes(_FIELD_BYTES, "little", signed=True)
         for file, taken in zip(files, self.taken, strict=True):
             file.ever_taken |= taken
 

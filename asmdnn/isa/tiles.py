@@ -65,8 +65,8 @@ class TileRegisters:
 def configured(asm: Assembler, rows: int, block: tuple[int, int], depth: tuple[int, int]) -> Iterator[TileRegisters]:
     """Around code that multiplies: the tiles of a block of so many tiles (of rows, of columns), each of `rows` rows.
 
-    depth: how many tiles of 16 groups of k there are, and how many groups behind them.  The configuration is
-    loaded in front and released behind, so that the code between must not leave.  Tiles of the last groups have a size
+    depth: how many tiles of 16 groups of k there are, and how many groups after them.  The configuration is
+    loaded in front and released after, so that the code between must not leave.  Tiles of the last groups have a size
     of their own, so that nothing is padded; to make room for them one register for src and one for weights serve the
     others.
     """

@@ -1,6 +1,6 @@
-"""f32 vector operations as a generator sees them: all in which AVX2 and AVX-512 differ, and nothing else.
+"""f32 vector operations as generators use them: everything in which AVX2 and AVX-512 differ, and nothing else.
 
-A generator asks `vector_of(isa, asm)` and then speaks of registers by purpose, loads, stores, tails and multiplies.
+A generator calls `vector_of(isa, asm)` and then works with registers by purpose, loads, stores, tails and multiplies.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,7 +70,7 @@ class Vector(Conditions, Counted, Lanes):
         return self.chosen((1 << count) - 1)
 
     def short_tail(self, count: int) -> "TailLanes":
-        """As `tail`, by a narrower register where that is better."""
+        """As `tail`, with a narrower register where that is faster."""
         return self.tail(count)
 
     def chosen(self, lanes: int) -> "TailLanes":
@@ -89,7 +89,7 @@ class Vector(Conditions, Counted, Lanes):
     def parts(self, vectors: int, elements: int, halves: bool = False) -> Iterator[list[Lanes]]:
         """How to access each of `vectors` consecutive vectors of which only the first `elements` lanes exist.
 
-        halves: the last one may be half a register, or a quarter; elements of other sizes than 4 bytes cannot be.
+        halves: the last one may be half a register, or a quarter; only for elements of 4 bytes.
         """
         full, rest = divmod(elements, self.lanes)
         if vectors <= full:
@@ -134,19 +134,19 @@ class Vector(Conditions, Counted, Lanes):
         raise NotImplementedError
 
     def across(self, x: Register, spare: Register, combine: Combine) -> None:
-        """Every lane of x = all its lanes combined, halves first: `combine(dst, a, b)` emits dst = a with b."""
+        """Reduce x, halves first, and broadcast the result to every lane; `combine(dst, a, b)` emits dst = a op b."""
         self.swap_quarters(x, spare, combine)
         for order in (0b01001110, 0b10110001):  # pairs within 128 bits, then neighbours
             self.asm.VPERMILPS(spare, x, order)
             combine(x, x, spare)
 
     def swap_quarters(self, x: Register, spare: Register, combine: Combine) -> None:
-        """The part of `across` that joins pieces of 128 bits."""
+        """The steps of `across` that combine pieces of 128 bits."""
         raise NotImplementedError
 
     def sum_lanes(self, xs: Sequence[Register], spare: Register) -> Register:
-        """The first of xs, whose lane i becomes the sum of all lanes of xs[i]; of xs there are a power of two, at most
-        as many as lanes.  All of xs and `spare` are overwritten."""
+        """Sum the lanes of each of xs: lane i of the first becomes the sum of all lanes of xs[i].  The number of xs is
+        a power of two, at most that of lanes.  All of xs and `spare` are overwritten.  Returns the first."""
         asm = self.asm
         for low, high in ((asm.VUNPCKLPS, asm.VUNPCKHPS), (asm.VUNPCKLPD, asm.VUNPCKHPD), *self.quarters()):
             pairs = list(zip(xs[::2], xs[1::2], strict=True)) if len(xs) > 1 else [(xs[0], xs[0])]
@@ -158,7 +158,8 @@ class Vector(Conditions, Counted, Lanes):
         return xs[0]
 
     def quarters(self) -> Sequence[tuple[Combine, Combine]]:
-        """What brings pieces of 128 bits of two vectors together, the lower ones and the upper ones, step by step."""
+        """The instructions that combine the 128-bit pieces of two vectors, the lower ones and the upper ones, step by
+        step."""
         raise NotImplementedError
 
     def store_first(self, dst: Pointer, src: Register, count: int) -> None:
@@ -171,14 +172,15 @@ class Vector(Conditions, Counted, Lanes):
             self.asm.VMOVUPS(dst.sized(4 * count), {4: src.xmm, 8: src.ymm}.get(count, src))
 
     def running(self, x: Register, spare: Register) -> None:
-        """Lane j of x = the sum of its lanes 0 to j; by doubling distances within 16 bytes, then across them."""
+        """Prefix sums: lane j of x = the sum of its lanes 0 to j; by doubling distances within 16 bytes, then across
+        them."""
         for distance in (4, 8):
             self.asm.VPSLLDQ(spare, x, distance)
             self.add(x, x, spare)
         self.run_quarters(x, spare)
 
     def run_quarters(self, x: Register, spare: Register) -> None:
-        """The part of `running` that adds what is in pieces of 128 bits before."""
+        """The steps of `running` that add the sums of earlier pieces of 128 bits."""
         raise NotImplementedError
 
     def last_of(self, dst: Register, x: Register) -> None:
@@ -268,11 +270,11 @@ class End(Lanes):
         self.vector.keep_last(x, self.count)
 
     def fill_rest(self, x: Register, filler: Register) -> None:
-        """There are none that may not count twice."""
+        """No lanes that must not be counted twice."""
 
 
 class Broadcast(Lanes):
-    """Every lane from one element."""
+    """Broadcasts: every lane is the same element."""
 
     def __init__(self, vector: Vector) -> None:
         self.vector = vector

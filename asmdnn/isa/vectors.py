@@ -43,7 +43,7 @@ def f32_widths(isa: str) -> tuple[IsaName, ...]:
 
 def narrowed(isa: str, elements: int) -> str:
     """The level for rows of so many elements, computed in f32, that lie apart: of those that fill a ymm register the
-    lower one, as a zmm register would be half empty, behind a mask."""
+    lower one, as a zmm register would be half empty, under a mask."""
     return NARROWEST if elements == Avx2.bytes // 4 else isa
 
 

@@ -51,7 +51,7 @@ class Jitdump:
 
 
 def unwind_data(code: bytes) -> bytes:
-    """.eh_frame and .eh_frame_hdr as they lie behind the code, at the next multiple of 8.
+    """.eh_frame and .eh_frame_hdr as they lie after the code, at the next multiple of 8.
 
     perf looks for them at this address, so they have to be mapped there: see `tail`.
     """
@@ -60,7 +60,7 @@ def unwind_data(code: bytes) -> bytes:
 
 
 def tail(code: bytes) -> bytes:
-    """What to map behind a kernel."""
+    """What to map after a kernel."""
     return _padding(code) + unwind_data(code)
 
 
@@ -69,7 +69,7 @@ def _padding(code: bytes) -> bytes:
 
 
 def _eh_frame_header(frame: bytes) -> bytes:
-    """.eh_frame_hdr right behind .eh_frame: where it starts, and a search table of one entry."""
+    """.eh_frame_hdr right after .eh_frame: where it starts, and a search table of one entry."""
     cie_bytes = int.from_bytes(frame[:4], "little") + 4
     # version, then the encodings of: pointer to .eh_frame (pcrel sdata4), count (udata4), table (datarel sdata4)
     head = bytes((1, 0x1B, 0x03, 0x3B)) + (-len(frame) - 4).to_bytes(4, "little", signed=True)

@@ -31,7 +31,7 @@ _HEADER_BYTES = _PREFIX.size + _DIGEST_BYTES
 
 @dataclass(frozen=True, slots=True)
 class PackEntry:
-    """A blob: kind "kernel" or "plan", the key it is found by, where it lies behind the manifest, its own checksum.
+    """A blob: kind "kernel" or "plan", the key it is found by, where it lies after the manifest, its own checksum.
 
     name: of the kernel, or of the implementation and what it computes.  isa: the level that it was made for.
     """

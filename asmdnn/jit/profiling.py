@@ -48,7 +48,7 @@ def wanted() -> frozenset[str]:
 
 
 def tail(names: frozenset[str], code: bytes) -> bytes:
-    """What has to be mapped behind a kernel for those who are asked for."""
+    """What has to be mapped after a kernel for those who are asked for."""
     if "jitdump" not in names:
         return b""
     with importing():

@@ -21,7 +21,7 @@ _RET = b"\xc3"
 
 @dataclass(frozen=True, slots=True)
 class StackMove:
-    """An instruction that moves rsp: behind it, CFA - rsp is `cfa`; undo: the bytes that take it back."""
+    """An instruction that moves rsp: after it, CFA - rsp is `cfa`; undo: the bytes that take it back."""
 
     end: int
     cfa: int

@@ -60,6 +60,7 @@ class MemoryDesc:
     padded_dims: tuple[int, ...]
     offset0: int
     is_any: bool
+    holds_elements: ClassVar[bool] = True  # as they are, in `storage`
     _extent: int = field(repr=False)  # elements from the base to the end of the furthest one
     _key: tuple[object, ...] = field(repr=False)
 
@@ -209,7 +210,6 @@ class MemoryDesc:
         or the bytes of those that share them."""
         return self if self.dtype.in_a_byte == 1 else MemoryDesc((-(-self._extent // 2),), u8, "a")
 
-    holds_elements: ClassVar[bool] = True  # as they are, in `storage`
     def complete(self, array: NDArray[Any], storage: NDArray[Any]) -> None:
         """Write what a format holds beside the elements `array`, shaped dims."""
 

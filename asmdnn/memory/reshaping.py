@@ -37,7 +37,7 @@ def _regrouped(desc: Described, levels: list[list[Level]], dims: tuple[int, ...]
     """The levels of each of the new dims; None if they cannot be had.
 
     Old and new dims are paired into the smallest groups of equally many elements.  A padded dim has no other digits
-    than its own, so it must be a group by itself on both sides.
+    than its own, so it must be a separate group on both sides.
     """
     padded = [n != most for n, most in zip(desc.dims, desc.padded_dims, strict=True)]
     old = [dim for dim in range(desc.ndims) if padded[dim] or desc.dims[dim] > 1]

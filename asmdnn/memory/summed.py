@@ -1,4 +1,4 @@
-"""The format of weights of bytes with the sums of their columns behind them: what sums of shifted src start from."""
+"""The format of weights of bytes with the sums of their columns after them: what sums of shifted src start from."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,7 +18,7 @@ SHIFT: Final = 128  # from s8 to u8
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
 class SummedDesc(MemoryDesc):
-    """Weights of s8 as `storage` says, and behind them, from the next line of 64 bytes on, two vectors s32 over the
+    """Weights of s8 as `storage` says, and after them, from the next line of 64 bytes on, two vectors s32 over the
     dims of a mask, dense and row-major: -128 times the sums over all other dims, then -1 times, modulo 2^32.
 
     mask: without one, all dims of matrices (.., k, n) but k.  What products need of sums does not depend on src: a
@@ -54,7 +54,7 @@ class SummedDesc(MemoryDesc):
 
     @property
     def tag(self) -> str | None:
-        """Of the storage, behind the form."""
+        """Of the storage, after the form."""
         tag = self.storage.tag
         return tag and f"sums:{tag}"
 

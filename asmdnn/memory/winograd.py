@@ -25,10 +25,10 @@ class WinogradDesc(MemoryDesc):
     bf16; or of groups, (g, o / g, c / g, 3, 3).
 
     `storage` is what lies in memory: (o, c, m + 2, m + 2) in panels of output channels, their number of lanes `panel`,
-    frequency by frequency, with a row of the panel for each input channel: "Acdb16a"; group behind group, "aBdec16b";
+    frequency by frequency, with a row of the panel for each input channel: "Acdb16a"; group after group, "aBdec16b";
     of bf16 for two of them, "AcdB16a2b".  It takes 16 / 9 (m = 2) or 4 times (m = 4) the elements of the weights.  A
     reorder makes it of any format, none brings it back; there are no elements to be viewed or copied.
-    turned: for the gradient of data, a convolution with input and output channels exchanged and taps from behind:
+    turned: for the gradient of data, a convolution with input and output channels exchanged and taps from the end:
     panels of input channels, U = G g' G^T of g'[c, o, r, s] = g[o, c, 2 - r, 2 - s].  Raises InvalidArguments.
     """
 
@@ -74,7 +74,7 @@ class WinogradDesc(MemoryDesc):
 
     @property
     def tag(self) -> str:
-        """Of the storage, behind the form."""
+        """Of the storage, after the form."""
         return f"winograd{self.m}{'turned' * self.turned}:{self.storage.tag}"
 
     @property

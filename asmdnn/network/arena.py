@@ -19,7 +19,7 @@ from asmdnn.network.running import ARENA, WEIGHTS
 from asmdnn.network.touches import Touches
 from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import Phase, View
-from asmdnn.planning.phases import waits
+from asmdnn.planning.phases import barriers_before
 from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.types import u8
 
@@ -30,7 +30,7 @@ class Life(NamedTuple):
     first: int
     last: int
 
-    def meets(self, other: "Life") -> bool:
+    def overlaps(self, other: "Life") -> bool:
         return self.first <= other.last and other.first <= self.last
 
 
@@ -64,10 +64,10 @@ def times_of(phases: tuple[Phase, ...]) -> list[int]:
 
 
 def intervals(phases: tuple[Phase, ...]) -> list[list[Phase]]:
-    """The phases from each meeting of the threads to the next."""
+    """The phases from each barrier to the next."""
     found = list[list[Phase]]()
-    for phase, meets in zip(phases, waits(phases), strict=True):
-        if meets or not found:
+    for phase, has_barrier in zip(phases, barriers_before(phases), strict=True):
+        if has_barrier or not found:
             found.append([])
         found[-1].append(phase)
     return found
@@ -96,7 +96,7 @@ def layout_of(joined: JoinedPlan) -> ArenaLayout:
     placed: dict[str, int] = {}
     for name in sorted(lives, key=lambda name: (-sizes[name], lives[name])):
         placed[name] = best_gap(sizes[name], sorted(
-            (placed[other], placed[other] + sizes[other]) for other in placed if lives[other].meets(lives[name])
+            (placed[other], placed[other] + sizes[other]) for other in placed if lives[other].overlaps(lives[name])
         ))  # fmt: skip
     arena_bytes = max((placed[name] + sizes[name] for name in placed), default=0)
     weights, end = dict[str, int](), 0
@@ -107,7 +107,7 @@ def layout_of(joined: JoinedPlan) -> ArenaLayout:
 
 
 def best_gap(size: int, taken: list[tuple[int, int]]) -> int:
-    """Where so many bytes fit with the least room left over; behind all if no gap holds them.  `taken` is sorted."""
+    """Where so many bytes fit with the least room left over; after all if no gap holds them.  `taken` is sorted."""
     best, least, end = -1, -1, 0
     for begin, stop in taken:
         room = begin - end
@@ -141,7 +141,7 @@ def check_layout(joined: JoinedPlan, layout: ArenaLayout, plan: Plan) -> None:
     """
     own = joined.plan
     touches: dict[str, Touches] = {}
-    meetings = list(accumulate(waits(plan.phases)))
+    barriers = list(accumulate(barriers_before(plan.phases)))
     for number, (before, after) in enumerate(zip(own.phases, plan.phases, strict=True)):
         if before.records is not after.records or before.kernels is not after.kernels:
             raise PlanError(f"phase {number} of the network is not the one that was proved")
@@ -150,7 +150,7 @@ def check_layout(joined: JoinedPlan, layout: ArenaLayout, plan: Plan) -> None:
             if base is not None and new.offset_bytes != base + old.offset_bytes:
                 raise PlanError(f"phase {number}: {old} is at byte {new.offset_bytes}, not where {old.buffer} lies")
             if old.buffer in layout.arena:
-                touches.setdefault(old.buffer, Touches([], [])).add(number, meetings[number], after.alone)
+                touches.setdefault(old.buffer, Touches([], [])).add(number, barriers[number], after.alone)
     names = sorted(touches, key=layout.arena.__getitem__)
     for i, name in enumerate(names):
         end = layout.arena[name] + own.scratch_bytes[name]

@@ -1,14 +1,14 @@
-"""Threads meet only where a step reads what another thread may have written: steps of independent branches run between
-the same two meetings.
+"""Barriers stand only where a step reads what another thread may have written: steps of independent branches run
+between the same two barriers.
 
-In the joined plan every value has a buffer of its own, and each element is written once.  So a step needs no meeting
-in front if the phases that it begins with touch nothing that steps since the last meeting have written, nor write what
-these read: its first phase is then `apart`, which `Plan.check()` proves.  Steps that one thread runs alone, one behind
-another, may read what they like of one another.
+In the joined plan every value has a buffer of its own, and each element is written once.  So a step needs no barrier
+in front if the phases that it begins with touch nothing that steps since the last barrier have written, nor write what
+these read: its first phase is then `independent`, which `Plan.check()` proves.  Steps that one thread runs alone, one
+after another, may read anything of one another.
 
-The order is a list schedule.  Of the steps whose operands are there, the first one that needs no meeting comes next,
+The order is a list schedule.  Of the steps whose operands are there, the first one that needs no barrier comes next,
 else the first one of all.  It is looked for among the next `WINDOW` steps, and only while what has been written since
-the last meeting fits `room_bytes`, so that readers still find it in the cache, and the arena does not grow.
+the last barrier fits `room_bytes`, so that readers still find it in the cache, and the arena does not grow.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from itertools import accumulate
 from asmdnn.network.joined import StateTensors
 from asmdnn.network.steps import NetworkStep
 from asmdnn.planning.phase import Phase, View
-from asmdnn.planning.phases import waits
+from asmdnn.planning.phases import barriers_before
 
 WINDOW = 24  # steps: a block of a network has fewer
 
@@ -55,18 +55,18 @@ class StepWork:
         return {view.buffer for name, view in self.views.items() if (name in outputs) is is_output}
 
     def begins(self) -> Sequence[Phase]:
-        """The phases in front of the first meeting of its own."""
-        ends = (i for i in range(1, len(self.phases)) if meets(self.phases[i], self.phases[0].alone))
+        """The phases before the first barrier of its own."""
+        ends = (i for i in range(1, len(self.phases)) if has_barrier(self.phases[i], self.phases[0].alone))
         return self.phases[: next(ends, len(self.phases))]
 
 
-def meets(phase: Phase, only_alone: bool) -> bool:
-    """Whether threads meet before a phase; only_alone: one thread has run all since they last did."""
-    return not (phase.continues or phase.apart or (only_alone and phase.alone))
+def has_barrier(phase: Phase, only_alone: bool) -> bool:
+    """Whether a barrier stands before a phase; only_alone: one thread has run all since the last one."""
+    return not (phase.continues or phase.independent or (only_alone and phase.alone))
 
 
 class Interval:
-    """What steps touch between two meetings."""
+    """What steps touch between two barriers."""
 
     def __init__(self) -> None:
         self.reads, self.writes, self.written_bytes = list[View](), list[View](), 0
@@ -77,7 +77,7 @@ class Interval:
         return self.only_alone and work.phases[0].alone
 
     def takes(self, work: StepWork) -> bool:
-        """Whether a step needs no meeting in front."""
+        """Whether a step needs no barrier before it."""
         reads, writes = work.read(work.begins()), work.written()
         return self.goes_on(work) or not (overlap(reads, self.writes) or overlap(writes, self.reads))
 
@@ -85,7 +85,7 @@ class Interval:
         """The interval in which the step ends, whether it begins in this one or not."""
         found = self if self.takes(work) else Interval()
         for i, phase in enumerate(work.phases):
-            found = Interval() if i and meets(phase, found.only_alone) else found
+            found = Interval() if i and has_barrier(phase, found.only_alone) else found
             found.reads += work.read([phase])
             found.only_alone &= phase.alone
         found.writes += work.written()
@@ -130,30 +130,30 @@ def needs(works: Sequence[StepWork], states: Sequence[StateTensors] = ()) -> lis
         for name in work.step.pd.plan.outputs:
             writers.setdefault(work.views[name].buffer, []).append((i, work.views[name]))
     for state in states:
-        before, behind = (
+        before, after = (
             {i for i, work in enumerate(works) if name in work.names(False)} for name in (state.old, state.now)
         )
         writing = {i for i, work in enumerate(works) if state.written in work.names(True)}
         for i in writing:
             found[i] |= before - {i}
-        for i in behind:
+        for i in after:
             found[i] |= writing
     return found
 
 
 def unhindered(works: Sequence[StepWork]) -> list[Sequence[Phase]]:
-    """The phases of each step, the first one `apart` where it needs no meeting."""
+    """The phases of each step, the first one `independent` where it needs no barrier."""
     found, interval = list[Sequence[Phase]](), Interval()
     for work in works:
-        is_apart = bool(found) and interval.takes(work) and not interval.goes_on(work)
+        is_independent = bool(found) and interval.takes(work) and not interval.goes_on(work)
         first, *others = work.phases
-        found.append([replace(first, apart=True), *others] if is_apart else work.phases)
+        found.append([replace(first, independent=True), *others] if is_independent else work.phases)
         interval = interval.then(work)
     return found
 
 
 def barriers(steps: Sequence[NetworkStep], phases: Sequence[Phase]) -> tuple[int, int]:
-    """How many barriers stand between the phases of these steps, and how many did if no step were apart."""
+    """How many barriers stand between the phases of these steps, and how many would if no step were independent."""
     firsts = set(accumulate((len(step.pd.plan.phases) for step in steps), initial=0))
-    together = [replace(phase, apart=phase.apart and i not in firsts) for i, phase in enumerate(phases)]
-    return sum(waits(phases)) - 1, sum(waits(together)) - 1
+    together = [replace(phase, independent=phase.independent and i not in firsts) for i, phase in enumerate(phases)]
+    return sum(barriers_before(phases)) - 1, sum(barriers_before(together)) - 1

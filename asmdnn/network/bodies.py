@@ -1,7 +1,7 @@
 """Nodes with bodies, in whose place the nodes of a body come: branches of an If, rounds of a Loop and of a Scan.
 
 Constants decide which branch, and how many rounds, where they can.  A round's nodes read the results of the one before;
-what rounds hand out is stacked behind one another.  Where data decide, both branches are computed, and all rounds that
+what rounds hand out is stacked one after another.  Where data decide, both branches are computed, and all rounds that
 there may be: results are chosen from, so these must have the same dims, and no indices that could be wrong in a branch
 that is not chosen.
 """
@@ -128,7 +128,7 @@ def is_data(folding: BodyFolding, name: str) -> bool:
 
 
 def by_data(folding: BodyFolding, node: Node, goes_on: str, carried: list[str], rounds: range) -> dict[str, str]:
-    """All rounds that there may be, of which those behind the last one change nothing."""
+    """All rounds that there may be, of which those after the last one change nothing."""
     body = node.get("body")
     if len(node.outputs) != len(carried):
         raise Unimplemented(

@@ -23,7 +23,7 @@ class Weight:
 
 
 class BufferPart(NamedTuple):
-    """A part of another buffer, so many bytes behind its start."""
+    """A part of another buffer, so many bytes after its start."""
 
     buffer: str
     offset_bytes: int
@@ -39,7 +39,7 @@ class NetworkBuffers:
     parts: dict[str, BufferPart] = field(default_factory=dict)
 
     def branch(self) -> "NetworkBuffers":
-        """Those that go on from here by themselves."""
+        """Those that are continued independently."""
         return NetworkBuffers(self.taken, dict(self.weights), dict(self.sizes), dict(self.parts))
 
     def add(self, name: str, desc: MemoryDesc) -> str:

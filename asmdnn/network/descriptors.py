@@ -36,7 +36,7 @@ def channels_last(dims: tuple[int, ...], dtype: DataType = f32) -> MemoryDesc:
 
 
 def is_row_major(desc: MemoryDesc) -> bool:
-    """Whether elements lie as row-major ones do: also in blocks, if all axes behind these are 1."""
+    """Whether elements lie as row-major ones do: also in blocks, if all axes after these are 1."""
     plain = row_major(desc.dims, desc.dtype)
     if not desc.inner_blocks or desc.padded_dims != desc.dims or desc.offset0:
         return desc == plain

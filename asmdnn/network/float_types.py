@@ -49,9 +49,7 @@ def type_of_end(value: Value, io: str, is_fixed: bool) -> np.dtype[Any]:
 class Widening:
     """One pass.  renamed: values by their names in the file."""
 
-    def __init__(
-        self, graph: StaticGraph, inputs: dict[str, np.dtype[Any]], outputs: dict[str, np.dtype[Any]]
-    ) -> None:
+    def __init__(self, graph: StaticGraph, inputs: dict[str, np.dtype[Any]], outputs: dict[str, np.dtype[Any]]) -> None:
         self.source, self.inputs, self.outputs = graph, inputs, outputs
         self.values = {name: in_f32(value) for name, value in graph.values.items()}
         self.renamed: dict[str, str] = {}

@@ -50,7 +50,7 @@ class Node:
 
     @property
     def key(self) -> str:
-        """The operator's name, behind its domain if that is not ONNX's."""
+        """The operator's name, after its domain if that is not ONNX's."""
         return f"{self.domain}.{self.op}" if self.domain else self.op
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -127,7 +127,7 @@ def reads_of(body: Body) -> set[str]:
 
 
 def in_order(nodes: Sequence[Node], known: set[str], around: bool) -> tuple[Node, ...]:
-    """The nodes, each behind those whose values it reads; their own order where that is one.
+    """The nodes, each after those whose values it reads; their own order where that is one.
 
     known: inputs and constants.  around: other names are values of a graph around this one.  Raises InvalidArguments
     for values that two nodes make, that nobody makes, or that depend on themselves.
@@ -148,7 +148,7 @@ def in_order(nodes: Sequence[Node], known: set[str], around: bool) -> tuple[Node
 
 
 def topological(needs: Sequence[set[int]], nodes: Sequence[Node]) -> list[int]:
-    """0, 1, ... where nothing needs what comes later, else each number behind those that it needs (Kahn)."""
+    """0, 1, ... where nothing needs what comes later, else each number after those that it needs (Kahn)."""
     missing, users = [len(need) for need in needs], [list[int]() for _ in needs]
     for i, need in enumerate(needs):
         for j in need:

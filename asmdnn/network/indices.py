@@ -21,7 +21,7 @@ INT32 = 1 << 31  # the limit of integers that choose nothing
 class ValuesOfIndices:
     """A part of Steps.  integers: values that are integers, as f32, for callers, numpy and look-ups; bounds: what these
     are from, and up to; limits: of integer inputs, from how many elements they choose, of which axis; checked: the same
-    of those that kernels make, which a call has to look at behind it; given: inputs, and what numpy computes before."""
+    of those that kernels make, which a call has to look at after it; given: inputs, and what numpy computes before."""
 
     integers: dict[str, Place]
     bounds: dict[str, tuple[float, float]]
@@ -53,7 +53,7 @@ class ValuesOfIndices:
         return self.limited(name, (limit, axis))
 
     def indices_made(self, name: str, limit: tuple[int, int]) -> Place:
-        """Indices that kernels make as f32.  Those that may be out of range are looked at behind a run."""
+        """Indices that kernels make as f32.  Those that may be out of range are looked at after a run."""
         least, most = self.bounds[name]
         if least < -limit[0] or most >= limit[0]:
             self.look_at(name, limit)

@@ -1,4 +1,4 @@
-"""Steps as one plan: their phases behind one another, on buffers that they share by name.
+"""Steps as one plan: their phases one after another, on buffers that they share by name.
 
 In this plan every value, weight and scratch buffer is a buffer of its own, so that `Plan.check()` proves of the whole
 network what it proves of a primitive: bounds, order of writing and reading, barriers.  arena.py then lets buffers that
@@ -25,7 +25,7 @@ ALONE_CYCLES = 1_800  # a step below this costs one thread less than a barrier c
 
 
 def join(steps: Steps, outputs: Mapping[str, str]) -> JoinedPlan:
-    """One plan of all steps; outputs: the caller's names of results, and the values behind them."""
+    """One plan of all steps; outputs: the caller's names of results, and the values after them."""
     renamed = deliver(steps, outputs)
     states = state_tensors({name: steps.windows[value] for name, value in outputs.items() if value in steps.windows})
     memory = memory_of(states)
@@ -117,7 +117,7 @@ def delivered(steps: Steps, value: str) -> MemoryDesc:
 
 
 def alone_if_small(phases: Sequence[Phase]) -> Sequence[Phase]:
-    """A small step on one thread: it then meets nobody but in front of a step that is shared."""
+    """A small step on one thread: it then waits only before a step that threads share."""
     if sum(phase.total_cycles for phase in phases) > ALONE_CYCLES:
         return phases
     return [phase if phase.alone else replace(phase, alone=True) for phase in phases]

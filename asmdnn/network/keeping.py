@@ -51,9 +51,9 @@ class KeepsState:
             return checked
         with self._states as states:
             before = {name: array.copy() for name, array in states.items()}
-        behind = {name: array.copy() for name, array in before.items()}
-        self._runnable.run_in_place(checked, behind)
-        return checked | before | {x.now: behind[x.name] for x in states.states if x.now}
+        after = {name: array.copy() for name, array in before.items()}
+        self._runnable.run_in_place(checked, after)
+        return checked | before | {x.now: after[x.name] for x in states.states if x.now}
 
     def _outputs_of(self, values: Mapping[str, Array]) -> dict[str, Array]:
         """What a call returns for what `_with_states` gave; states stay as they are."""

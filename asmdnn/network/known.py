@@ -43,7 +43,7 @@ def is_known(node: Node) -> bool:
 
 
 def nodes_of(body: Body) -> Iterator[Node]:
-    """All nodes, those of bodies inside behind the node that has them."""
+    """All nodes, those of bodies inside after the node that has them."""
     for node in body.nodes:
         yield node
         for value in node.attributes.values():

@@ -1,6 +1,6 @@
 """Formats chosen by cost over the whole graph: dynamic programming over the formats in which values lie.
 
-Each step by itself takes what its own primitive likes best, and pays a reorder where the next one likes another
+Each step by itself takes what its own primitive prefers, and pays a reorder where the next one prefers another
 format.  Better is what costs least together:
 
     cost = sum over steps of the cycles that their plans are expected to take, reorders among them
@@ -9,7 +9,7 @@ What has been lowered influences the rest by the formats of its live values alon
 all ways in which they lie alike only the cheapest is continued (Bellman).  On a chain one value is live, and this is
 the shortest path through a row of formats; at a join the operands are live together, so they are chosen together.
 
-A way branches only where there is a choice: behind a step whose result is read by something other than a kernel of
+A way branches only where there is a choice: after a step whose result is read by something other than a kernel of
 images (a view, a product, the caller), as it may write row-major or channels-last order itself; and in front of a
 convolution whose operand others read, too, as it may make the copy that these have use of.  A way that is dearer than
 the cheapest one with reorders to its formats is dropped: it cannot win.  What every step takes by itself is always
@@ -43,7 +43,7 @@ Formats = tuple[tuple[str, tuple[MemoryDesc, ...], bool], ...]
 
 @dataclass(frozen=True, eq=False)
 class FormatPath:
-    """Steps so far and what they cost.  by_themselves: what the steps cost of which each takes what it likes best, if
+    """Steps so far and what they cost.  by_themselves: what the steps cost if each takes what it prefers, if
     this way goes on from the same formats, else None.  changes: labels of steps that were told otherwise, and what."""
 
     steps: Steps
@@ -86,13 +86,13 @@ class FormatSearch:
         lower(steps, group)
         cycles = sum(step.pd.plan.cycles for step in steps.steps[before:])
         by_themselves = None if choice != BY_ITSELF or way.by_themselves is None else way.by_themselves + cycles
-        words = f"{choice.result or 'what it likes'}{' from a copy' if choice.copies else ''}"
+        words = f"{choice.result or 'preferred format'}{' from a copy' if choice.copies else ''}"
         changes = way.changes if choice == BY_ITSELF else (*way.changes, (group.label, words))
         return FormatPath(steps, way.cycles + cycles, by_themselves, changes)
 
     def choices(self, group: Group) -> list[FormatChoice]:
         """What else may be told a group than nothing."""
-        if group.behind is not None:
+        if group.second is not None:
             return []
         copies = [FormatChoice(copies=True)] if self.has_use_of_copy(group) else []
         return [*map(FormatChoice, self.results(group)), *copies]
@@ -112,7 +112,7 @@ class FormatSearch:
         return [PLAIN, LAST] if others else [PLAIN]
 
     def takes_blocks(self, group: Group) -> bool:
-        """Whether a reader likes blocks of channels."""
+        """Whether a reader prefers blocks of channels."""
         node, lowering = group.main, lowering_of(group)
         if node is None:
             return True
@@ -122,7 +122,7 @@ class FormatSearch:
         return all(len(dims) == len(shapes[0]) > 1 and dims[1] % BLOCK == 0 for dims in shapes)
 
     def has_use_of_copy(self, group: Group) -> bool:
-        """Whether another convolution reads the operand behind this one."""
+        """Whether another convolution reads the operand after this one."""
         if not is_convolution(group.main) or group.scale is not None:
             return False
         assert group.main is not None

@@ -6,8 +6,8 @@ elements, means or functions of it, and the result of a layer norm in front.  f3
 statistics, what has no kernel of bf16, and nodes that the caller names.  Kernels convert as they load and store.
 """
 
-from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import prod
 
@@ -15,27 +15,24 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, did_you_mean, shown
 from asmdnn.isa.dot import BF16, levels_of
-from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
-from asmdnn.network.graph import NOTHING, Model
-from asmdnn.network.lowering.convolutions import convolution
+from asmdnn.network.fusion.scaling import operands_of
+from asmdnn.network.graph import NOTHING, Model, Node
+from asmdnn.network.narrow_costs import RECURRENT, Costs
+from asmdnn.network.narrow_training import rounded_products
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.quantised.weights import MOVES
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import Steps
 from asmdnn.network.storage import AS_DECLARED, Precision, StorageTypes
-from asmdnn.primitives.core.description import Description
-from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import bf16
 
-PRODUCTS = {"Conv", "MatMul", "Gemm"}
+PRODUCTS = {"Conv", "ConvTranspose", "MatMul", "Gemm"}
 ATTENTION = f"{OWN}.Attention"
 CARRIERS = MOVES | {"Concat", "AveragePool", "GlobalAveragePool", f"{OWN}.ChannelShuffle"}
+RESIZES = {"Resize", "Upsample"}  # to the nearest elements; what is between them is computed in f32
 # What keeps the type of its operands, beside maps.
-VIEWS = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}
 NORMS = {"LayerNormalization", "RMSNormalization"}
 
 
@@ -53,51 +50,79 @@ def check_kept(model: Model, precision: Precision) -> None:
             raise InvalidArguments(f"keep_f32 has {shown(name)}, which no node is called: {did_you_mean(name, known)}")
 
 
-def storage_of(graph: StaticGraph, groups: Sequence[Group], engine: Engine, precision: Precision) -> StorageTypes:
-    """What to multiply and to store in bf16.  Nothing on a level that would make f32 of it to multiply it."""
+def narrowed(
+    graph: StaticGraph, groups: Sequence[Group], engine: Engine, precision: Precision
+) -> tuple[tuple[Group, ...], StorageTypes]:
+    """The groups, and what to multiply and to store in bf16.  Nothing on a level that would make f32 of it to multiply
+    it."""
     allowed = precision.word in ("bf16", "fast") and bool(levels_of(BF16, engine.isa))
-    return Narrowing(graph, groups, engine, precision).storage() if allowed else AS_DECLARED
+    if not allowed:
+        return tuple(groups), AS_DECLARED
+    if precision.trains:
+        return tuple(groups), rounded_products(graph, groups, engine)
+    narrowing = Narrowing(graph, groups, engine, precision)
+    return narrowing.groups, narrowing.storage()
 
 
 class Narrowing:
-    """makers: the group that makes each value; trains: of a training step, where both operands are data and only what
-    is multiplied is rounded."""
+    """groups: the operand of a convolution is scaled by a group of its own where that lets it multiply bf16, and where
+    that is faster; makers: the group that makes each value."""
 
     def __init__(self, graph: StaticGraph, groups: Sequence[Group], engine: Engine, precision: Precision) -> None:
-        self.graph, self.groups, self.steps = graph, groups, Steps(graph, engine)
-        self.makers, self.trains = {group.result: group for group in groups}, precision.trains
-        kept = set(precision.keep_f32)
-        self.kept = {group.result for group in groups if any({node.name, *node.outputs} & kept for node in group.nodes)}
+        self.graph, self.costs = graph, Costs(Steps(graph, engine), BF16)
+        self.names_kept = set(precision.keep_f32)
+        self.kept = {group.result for group in groups if self.is_kept(group.nodes)}
+        self.groups = tuple(part for group in groups for part in self.parts(group))
+        self.kept |= {group.result for group in self.groups if self.is_kept(group.nodes)}
+        self.makers = {name: group for group in self.groups for name in results_of(group)}
         self.products: set[str] = set()
         self.converted: set[str] = set()
-        shared = [group for group in groups if self.trains and self.is_product(group)]
-        self.uses = Counter(name for group in shared for name in self.operands(group))
+
+    def is_kept(self, nodes: Sequence[Node]) -> bool:
+        return any({node.name, *node.outputs} & self.names_kept for node in nodes)
+
+    def parts(self, group: Group) -> tuple[Group, ...]:
+        """The group, or the product in front of it and the rest."""
+        if group.scale is None:
+            return (group,)
+        plain, (result,) = replace(group, scale=None), group.scale.outputs
+        found = operands_of(self.graph, group.scale.inputs, self.graph.shape(result))
+        with suppress(Unimplemented):  # what bf16 does not take stays as it is
+            if found is not None and self.is_product(plain) and self.costs.gains_apart(group, *found):
+                return Group(None, (group.scale,), found[0], result), plain
+        return (group,)
 
     def storage(self) -> StorageTypes:
         for group in self.groups:
             if self.is_product(group) and self.gains(group):
                 self.products.add(group.result)
-                self.converted.update(self.operands(group))
-        if self.trains:
-            return StorageTypes({}, dict.fromkeys(self.products, bf16))
+                self.converted.update(operands(group))
         wanted = set[str]()
         for group in reversed(self.groups):
             if group.result in self.products:
-                wanted.update(self.operands(group))
-            elif group.result in wanted and self.is_carrier(group):
-                wanted.update(name for node in group.nodes for name in node.inputs)
+                wanted.update(operands(group))
+            elif not wanted.isdisjoint(results_of(group)) and self.is_carrier(group):
+                wanted.update(self.carried(group))
         wanted = {name for name in wanted if name in self.makers and self.may_be_narrow(name)}
         return StorageTypes(dict.fromkeys(wanted, bf16), dict.fromkeys(self.products, bf16))
+
+    def carried(self, group: Group) -> list[str]:
+        """What is read; of maps without the small tensors that are read again and again."""
+        names = [name for node in group.nodes for name in node.inputs if name != NOTHING]
+        if group.main is not None:
+            return names
+        whole = prod(self.graph.shape(group.result))
+        return [name for name in names if prod(self.graph.shape(name)) == whole]
 
     def is_product(self, group: Group) -> bool:
         """Whether its main node multiplies f32 by constants, or is attention."""
         node = group.main
-        if node is None or group.behind or group.scale or group.has_integers or group.result in self.kept:
+        if node is None or group.second or group.scale or group.has_integers or group.result in self.kept:
             return False
         if key_of(group) == ATTENTION:
             return True
-        if self.trains:
-            return node.key == "MatMul" and all(self.is_f32(x) and len(self.graph.shape(x)) > 1 for x in node.inputs)
+        if key_of(group) in RECURRENT:
+            return group.result != NOTHING and all(self.graph.is_constant(name) for name in node.inputs[1:3])
         is_of_weights = node.op in PRODUCTS and not node.domain and self.graph.is_constant(node.inputs[1])
         return is_of_weights and len(self.graph.shape(node.inputs[1])) >= 2 and self.is_f32(node.inputs[0])
 
@@ -105,7 +130,10 @@ class Narrowing:
         return self.graph.values[name].dtype == np.float32
 
     def is_carrier(self, group: Group) -> bool:
-        return group.main is None or key_of(group) in CARRIERS
+        node = group.main
+        if node is None or key_of(group) in CARRIERS:
+            return True
+        return key_of(group) in RESIZES and node.get("mode", "nearest") == "nearest" and not group.maps
 
     def may_be_narrow(self, name: str) -> bool:
         """Whether what makes a value may store it so."""
@@ -117,84 +145,43 @@ class Narrowing:
     def gains(self, group: Group) -> bool:
         """Whether bf16 is expected to be faster, with the conversion of what comes as f32."""
         if key_of(group) == ATTENTION:
-            return all(name in self.products or self.is_moved_product(name) for name in self.operands(group))
-        wide = self.description(group)
+            return all(map(self.comes_narrow, operands(group)))
         try:
-            before, now = (self.cycles(desc) for desc in (wide, narrow(wide)))
+            if key_of(group) in RECURRENT:
+                return self.costs.has_pairs(group)
+            before, now = self.costs.both(group)
         except Unimplemented:
             return False
-        return now + sum(self.conversion(name) for name in self.operands(group)) < before
+        return now + sum(map(self.conversion, operands(group))) < before
 
-    def operands(self, group: Group) -> list[str]:
-        """What a product multiplies, of which constant weights are no part."""
-        assert group.main is not None
-        count = 3 if key_of(group) == ATTENTION else 2 if self.trains else 1
-        names = [name for name in group.main.inputs[:count] if name != NOTHING]
-        return [self.seen(name) for name in names if not self.graph.is_constant(name)] if self.trains else names
-
-    def seen(self, name: str) -> str:
-        """The value that a value is only another view of: both are converted at once."""
+    def comes_narrow(self, name: str) -> bool:
+        """Whether a value is made as bf16, or is one that is, seen otherwise."""
         group = self.makers.get(name)
-        if group is None or group.maps or key_of(group) not in VIEWS:
-            return name
-        assert group.main is not None
-        return self.seen(group.main.inputs[0])
-
-    def is_moved_product(self, name: str) -> bool:
-        """Whether a value is what a product of bf16 makes, seen otherwise."""
-        group = self.makers.get(name)
-        if group is None or key_of(group) not in MOVES:
-            return name in self.products
-        assert group.main is not None
-        return self.is_moved_product(group.main.inputs[0])
+        if group is None or not self.may_be_narrow(name):
+            return False
+        return group.main is None or key_of(group) not in MOVES or self.comes_narrow(group.main.inputs[0])
 
     def conversion(self, name: str) -> int:
-        """Cycles to convert an operand, if nobody has done it and its maker cannot store it so: of a training step its
-        share of them, as forward pass and gradients read it."""
-        if name in self.converted or (not self.trains and name in self.makers and self.may_be_narrow(name)):
+        """Cycles to convert an operand, if nobody has done it and its maker cannot store it so."""
+        if name in self.converted or (name in self.makers and self.may_be_narrow(name)):
             return 0
-        dims = self.graph.shape(name)
-        return self.cycles(Reorder(row_major(dims), row_major(dims, bf16))) // max(1, self.uses[name])
-
-    def cycles(self, desc: Description) -> int:
-        """Expected; of pairs of bf16 as long as the CPU class takes for them, where weights are not what takes it."""
-        pd, numbers = primitive_desc(desc, engine=self.steps.engine), self.steps.engine.tuning.products
-        if isinstance(desc, Reorder) or not multiplies_pairs(pd.implementation):
-            return pd.plan.cycles
-        dims = desc.dst.dims  # type: ignore[attr-defined]
-        rows = prod(dims) // (dims[-1] if isinstance(desc, MatMul) else dims[1])
-        return pd.plan.cycles if rows <= numbers.half_weights_rows else int(pd.plan.cycles * numbers.bf16_cycles)
-
-    def description(self, group: Group) -> Description:
-        """The main node in f32."""
-        node = group.main
-        assert node is not None
-        if node.op == "Conv":
-            return convolution(self.steps, node)
-        right = self.graph.shape(node.inputs[1])
-        if self.trains:
-            left, result = self.graph.shape(node.inputs[0]), self.graph.shape(group.x)
-            front = [(1,) * (len(result) - len(dims)) for dims in (left, right)]
-            return MatMul(row_major((*front[0], *left)), row_major((*front[1], *right)), row_major(result))
-        k, n = right[::-1] if node.get("transB", 0) else right[-2:]
-        rows = prod(self.graph.shape(group.x)) // n
-        return MatMul(row_major((rows, k)), any_format((k, n)), row_major((rows, n)))
+        return self.costs.conversion(self.graph.shape(name))
 
 
-def multiplies_pairs(implementation: str) -> bool:
-    """Whether an implementation's level has VDPBF16PS, which plans count as one FMA."""
-    return bool(levels_of(BF16, implementation.rpartition(":")[2]))
-
-
-def narrow(desc: Description) -> Description:
-    """The same product of bf16; its bias stays f32."""
-    tensors = {name: retyped for name in ("src", "weights", "dst") if (retyped := getattr(desc, name))}
-    found = {name: any_format(x.dims, bf16) if x.is_any else row_major(x.dims, bf16) for name, x in tensors.items()}
-    return replace(desc, **found)
+def results_of(group: Group) -> tuple[str, ...]:
+    """What others may read: the result, and what the main node makes beside it."""
+    further = group.main.outputs[1:] if group.main is not None and not group.maps else ()
+    return (group.result, *(name for name in further if name != NOTHING))
 
 
 def key_of(group: Group) -> str:
-    """The main operator's name, behind its domain; "" for maps."""
+    """The main operator's name, after its domain; "" for maps."""
     node = group.main
     return "" if node is None else node.key
 
+
+def operands(group: Group) -> list[str]:
+    """What a product multiplies, of which weights are no part."""
+    assert group.main is not None
+    count = 3 if key_of(group) == ATTENTION else 1
+    return [name for name in group.main.inputs[:count] if name != NOTHING]

@@ -156,7 +156,7 @@ class Network(KeepsState):
             raise InvalidArguments("a network with state cannot be bound: use run()")
         if part.ends.checked:
             name = next(iter(part.ends.checked))
-            raise InvalidArguments(f"indices {name} are made by the network and looked at behind a run: use run()")
+            raise InvalidArguments(f"indices {name} are made by the network and looked at after a run: use run()")
         wanted = {**self.inputs, **self.outputs}
         if arrays.keys() != wanted.keys():
             raise InvalidArguments(f"arrays must be {', '.join(wanted)}, not {', '.join(arrays) or 'none'}")

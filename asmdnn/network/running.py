@@ -159,7 +159,7 @@ class NativePart:
 
 @dataclass(frozen=True, eq=False)
 class Runnable:
-    """A network as it runs.  inputs, outputs: (dims, numpy type) by name; results: the value behind each output, or
+    """A network as it runs.  inputs, outputs: (dims, numpy type) by name; results: the value after each output, or
     its data if that is known; states: what else it writes, in place; title: what it is, in words."""
 
     title: str

@@ -128,7 +128,7 @@ def saved(image: Image, name: str, threads: int) -> PackedNetwork:
 
 
 def read(image: Image, threads: int) -> PackedNetwork:
-    """Raises whatever it likes where the text is nonsense."""
+    """Raises anything where the text is nonsense."""
     text = image.text
     arrays = [array_at(image.sections["arrays"], *place) for place in text["arrays"]]
     kernels = [SavedKernel(kernel["name"], kernel["isa"], kernel["spec"]) for kernel in text["kernels"]]

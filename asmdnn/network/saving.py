@@ -23,7 +23,7 @@ ALIGNMENT_BYTES = 64
 
 
 class Shelf:
-    """Pieces one behind another, each at a multiple of 64."""
+    """Pieces one after another, each at a multiple of 64."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes | memoryview] = []

@@ -13,12 +13,13 @@ from asmdnn.network.fusion.attention import attended
 from asmdnn.network.fusion.casting import casts_first
 from asmdnn.network.fusion.depth import unfolded
 from asmdnn.network.fusion.einsum import products
+from asmdnn.network.fusion.gather_elements import taken
 from asmdnn.network.fusion.group_norm import grouped_norms
-from asmdnn.network.fusion.idle import without_idle
 from asmdnn.network.fusion.integer_products import summed_as_floats
 from asmdnn.network.fusion.integers import integers_kept
 from asmdnn.network.fusion.layer_norm import layers_normalised
 from asmdnn.network.fusion.maps import Group, groups_of, operands_of
+from asmdnn.network.fusion.no_ops import without_no_ops
 from asmdnn.network.fusion.numbers import as_numbers
 from asmdnn.network.fusion.one_hot import looked_up
 from asmdnn.network.fusion.padding import padded_within
@@ -28,13 +29,12 @@ from asmdnn.network.fusion.recognition import recognised
 from asmdnn.network.fusion.rows import with_batches
 from asmdnn.network.fusion.several_scales import scales_apart
 from asmdnn.network.fusion.shuffles import shuffled
-from asmdnn.network.fusion.sinking import sunk
-from asmdnn.network.fusion.taking import taken
 from asmdnn.network.fusion.tiling import untiled
+from asmdnn.network.fusion.views_after_maps import sunk
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.known import name_of
 from asmdnn.network.layouts import FormatPath, FormatSearch
-from asmdnn.network.narrowing import storage_of
+from asmdnn.network.narrowing import narrowed
 from asmdnn.network.running import result_name
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import NUMBERS, Place, Steps
@@ -46,7 +46,7 @@ REWRITES = (
     summed_as_floats,
     scales_apart,
     integers_kept,
-    without_idle,
+    without_no_ops,
     casts_first,
     padded_within,
     pooled_within,
@@ -98,8 +98,8 @@ def segments_of(
 
     Raises Unimplemented, which names all of them, unless fallback is "numpy".
     """
-    groups, refused = groups_of(graph), dict[str, str]()
-    storage = storage_of(graph, groups, engine, precision)
+    refused = dict[str, str]()
+    groups, storage = narrowed(graph, groups_of(graph), engine, precision)
     groups = paired(graph, groups, {*storage.products, *storage.values})
     whole = replace(segment(graph, True, groups, groups), storage=storage)
     layouts = FormatSearch(Steps(subgraph(graph, whole), engine, storage), groups)

@@ -1,8 +1,8 @@
-"""When states are written: behind the last step that reads what they were, before the first that reads what they are.
+"""When states are written: after the last step that reads what they were, before the first that reads what they are.
 
 A state is up to three tensors of a plan that are one piece of memory: `old`, which is read, `written`, and `now`, which
 is read afterwards.  Steps get edges from readers of `old` to writers, and from these to readers of `now`.  A value is
-written by the step that makes it, unless something behind that step still reads `old`; then it is copied at the end.
+written by the step that makes it, unless something after that step still reads `old`; then it is copied at the end.
 """
 
 from collections import defaultdict
@@ -17,8 +17,8 @@ from asmdnn.network.steps import NetworkStep, Steps
 class StepGraph:
     """Which steps come before which: by their buffers, and by the states that are written already.
 
-    written: by the buffer that is written; `add_steps` takes those that have come since.  What lies behind a step is
-    looked up when it is asked for: most states are written by the last steps, behind which there is little."""
+    written: by the buffer that is written; `add_steps` takes those that have come since.  What lies after a step is
+    looked up when it is asked for: most states are written by the last steps, after which there is little."""
 
     def __init__(self, steps: Steps) -> None:
         self.steps, self.count = steps, 0
@@ -45,18 +45,18 @@ class StepGraph:
         self.written[buffer] = window
         self.writing[window.old].append(buffer)
 
-    def behind(self, i: int) -> set[int]:
+    def followers(self, i: int) -> set[int]:
         """The steps that have to wait for a step itself."""
         read_now = (self.written[buffer].now for buffer in self.writes[i] if buffer in self.written)
         found = {j for buffer in (*self.writes[i], *read_now) for j in self.readers.get(buffer, ())}
         states = (buffer for old in self.reads[i] for buffer in self.writing.get(old, ()))
         return found.union(*(self.writers.get(buffer, ()) for buffer in states)) - {i}
 
-    def all_behind(self, first: Iterable[int]) -> set[int]:
+    def all_after(self, first: Iterable[int]) -> set[int]:
         """The steps that cannot run before these have."""
         found, left = set[int](), [*first]
         while left:
-            new = self.behind(left.pop()) - found
+            new = self.followers(left.pop()) - found
             found |= new
             left += new
         return found
@@ -65,7 +65,7 @@ class StepGraph:
 def may_write(graph: StepGraph, buffer: str, window: StateWindow) -> bool:
     """Whether the steps that make a buffer may make it in the state itself."""
     makers = graph.writers.get(buffer, [])
-    later = graph.all_behind(makers)
+    later = graph.all_after(makers)
     if not makers or later.intersection(graph.readers.get(window.old, ())) or later.intersection(makers):
         return False
     return all(reads_in_place(graph.steps.steps[i], window.old) for i in makers if window.old in graph.reads[i])
@@ -82,7 +82,7 @@ def check_order(graph: StepGraph) -> None:
     """Raise InvalidArguments for a state that would have to be written before its last reader."""
     for buffer, window in graph.written.items():
         writers = graph.writers.get(buffer, [])
-        stuck = sorted(graph.all_behind(writers).intersection(graph.readers.get(window.old, ())) - {*writers})
+        stuck = sorted(graph.all_after(writers).intersection(graph.readers.get(window.old, ())) - {*writers})
         if stuck:
             label = graph.steps.steps[stuck[0]].label
             raise InvalidArguments(

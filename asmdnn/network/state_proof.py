@@ -1,4 +1,4 @@
-"""Proof that states, which several tensors of a plan are, are written behind their last reader."""
+"""Proof that states, which several tensors of a plan are, are written after their last reader."""
 
 from itertools import accumulate
 
@@ -6,7 +6,7 @@ from asmdnn.network.joined import JoinedPlan, StateTensors
 from asmdnn.network.touches import Touches
 from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import Phase
-from asmdnn.planning.phases import reads_where_written, waits
+from asmdnn.planning.phases import barriers_before, reads_where_written
 
 
 def check_states(joined: JoinedPlan) -> None:
@@ -15,13 +15,13 @@ def check_states(joined: JoinedPlan) -> None:
     A phase may read and write a state if each record reads just what it writes.  Raises PlanError.
     """
     phases = joined.plan.phases
-    meetings = list(accumulate(waits(phases)))
+    barriers = list(accumulate(barriers_before(phases)))
     for state in joined.states:
         touches = {name: Touches([], []) for name in state if name}
         for number, phase in enumerate(phases):
             for name in {view.buffer for view in phase.arguments} & touches.keys():
                 if not (name == state.old and is_in_place(phase, state)):
-                    touches[name].add(number, meetings[number], phase.alone)
+                    touches[name].add(number, barriers[number], phase.alone)
         for first, then, words in (
             (state.old, state.written, "is written before its last reader is done"),
             (state.written, state.now, "is read before it is written"),

@@ -39,7 +39,7 @@ class NetworkState:
 
 @dataclass(frozen=True, eq=False)
 class StateWrite:
-    """What a plan writes of a state.  value: behind the output; dims: of it; axis: that along which it is a piece."""
+    """What a plan writes of a state.  value: after the output; dims: of it; axis: that along which it is a piece."""
 
     state: NetworkState
     value: str

@@ -10,7 +10,7 @@ from asmdnn.network.operators.definition import Value
 
 @dataclass(frozen=True, eq=False)
 class StaticGraph:
-    """inputs and outputs: the names that a caller uses, and the values behind them; nodes in an order in which they
+    """inputs and outputs: the names that a caller uses, and the values after them; nodes in an order in which they
     can be computed; values: what is known of each, the data of constants among it."""
 
     inputs: tuple[str, ...]

@@ -37,7 +37,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import HALF_FLOATS, DataType, f32
 
-CHANNELS_LAST = 3  # axes that a tensor has at least whose channels may lie behind its pixels
+CHANNELS_LAST = 3  # axes that a tensor has at least whose channels may lie after its pixels
 NUMBERS = (np.float32, np.bool_, np.uint8, np.int8)
 # Types of values that kernels compute with: truths are brought to them as 1 and 0 of f32.
 
@@ -66,8 +66,8 @@ class NetworkStep:
 
 
 class FormatChoice(NamedTuple):
-    """What a step is told about formats.  result: of its result, "" being the one that its primitive likes best, PLAIN
-    row-major, LAST with channels last; copies: whether to read the operand in the format that the primitive likes best,
+    """What a step is told about formats.  result: of its result, "" being the one that its primitive prefers, PLAIN
+    row-major, LAST with channels last; copies: whether to read the operand in the format that the primitive prefers,
     of which others have use, too, whatever it costs by itself."""
 
     result: str = ""
@@ -93,7 +93,7 @@ class Steps(TypedValues, ValuesOfIndices):
         self.bounds: dict[str, tuple[float, float]] = {}
         self.checked: dict[str, tuple[int, int]] = {}
         self.limits: dict[str, tuple[int, int]] = {}
-        self.integers_behind: dict[str, Node] = {}  # for floats that nobody has made: the node that would
+        self.dequantizers: dict[str, Node] = {}  # for floats that no step has made: the node that would make them
         self.images: dict[tuple[str, DataType], Place] = {}
         self.maxima: dict[str, Place] = {}  # of a max pooling's result: where each of them was found
         self.windows: dict[str, StateWindow] = {}  # by values that are written to states
@@ -104,12 +104,12 @@ class Steps(TypedValues, ValuesOfIndices):
                 self.places[name] = [Place(name, input_desc(value))]
 
     def branch(self) -> "Steps":
-        """One that goes on from here by itself."""
+        """One that is continued independently."""
         other = copy(self)
         other.steps = list(self.steps)
         other.memory = self.memory.branch()
         other.places, other.integers, other.limits = dict(self.places), dict(self.integers), dict(self.limits)
-        other.given, other.integers_behind = set(self.given), dict(self.integers_behind)
+        other.given, other.dequantizers = set(self.given), dict(self.dequantizers)
         other.bounds, other.checked = dict(self.bounds), dict(self.checked)
         other.windows, other.maxima, other.images = dict(self.windows), dict(self.maxima), dict(self.images)
         return other
@@ -129,7 +129,7 @@ class Steps(TypedValues, ValuesOfIndices):
 
         Without a format as f32, or as bytes.  Raises Refused for other values.
         """
-        if name not in self.places and name in self.integers_behind:
+        if name not in self.places and name in self.dequantizers:
             self.make_floats(name)
         if name not in self.places:
             value = self.value(name)
@@ -185,7 +185,7 @@ class Steps(TypedValues, ValuesOfIndices):
         constants: Mapping[str, tuple[str, Array]] | None = None,
         attr: Attr = NO_ATTR,
     ) -> None:
-        """A primitive on these places.  results: the value behind each output; constants: name and data of arguments
+        """A primitive on these places.  results: the value after each output; constants: name and data of arguments
         whose format the primitive chooses.  Raises Refused where no implementation takes it."""
         pd = primitive_desc(desc, attr, self.engine)
         plan, buffers = pd.plan, dict[str, str]()

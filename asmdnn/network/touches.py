@@ -1,10 +1,10 @@
-"""When a buffer is touched, in phases and in meetings of the threads."""
+"""When a buffer is touched, in phases and in barriers."""
 
 from typing import NamedTuple
 
 
 class Touches(NamedTuple):
-    """The phases that touch a buffer: by how many meetings each is preceded, and which of them one thread runs.
+    """The phases that touch a buffer: how many barriers come before each, and which of them one thread runs.
 
     It does not use `times_of`, from which the layout was made.
     """
@@ -12,20 +12,20 @@ class Touches(NamedTuple):
     shared: list[int]
     alone: list[tuple[int, int]]
 
-    def add(self, phase: int, meetings: int, is_alone: bool) -> None:
+    def add(self, phase: int, barriers: int, is_alone: bool) -> None:
         if is_alone:
-            self.alone.append((meetings, phase))
+            self.alone.append((barriers, phase))
         else:
-            self.shared.append(meetings)
+            self.shared.append(barriers)
 
     @property
     def is_any(self) -> bool:
         return bool(self.shared or self.alone)
 
     def done_before(self, other: "Touches") -> bool:
-        """Whether threads meet between the last touch here and the first one there, or one thread makes both."""
-        last = max(self.shared + [meetings for meetings, _ in self.alone])
-        first = min(other.shared + [meetings for meetings, _ in other.alone])
+        """Whether there is a barrier between the last touch here and the first one there, or one thread makes both."""
+        last = max(self.shared + [barriers for barriers, _ in self.alone])
+        first = min(other.shared + [barriers for barriers, _ in other.alone])
         if last != first:
             return last < first
         if last in self.shared or first in other.shared:

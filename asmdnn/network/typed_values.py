@@ -9,7 +9,7 @@ from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.place import Place
-from asmdnn.network.quantised.numbers import numbers_behind
+from asmdnn.network.quantised.numbers import quantization_of
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.storage import StorageTypes
 from asmdnn.planning.refusal import Refused
@@ -20,12 +20,12 @@ from asmdnn.types import DataType, f32
 
 
 class TypedValues:
-    """A part of Steps.  integers_behind: for floats that nobody has made the node that would; storage: of others the
-    types; images: of buffers all of whose elements lie in another type, too, one for one."""
+    """A part of Steps.  dequantizers: for floats that no step has made yet, the node that would make them; storage: of
+    others the types; images: of buffers all of whose elements lie in another type, too, one for one."""
 
     graph: StaticGraph
     places: dict[str, list[Place]]
-    integers_behind: dict[str, Node]
+    dequantizers: dict[str, Node]
     storage: StorageTypes
     images: dict[tuple[str, DataType], Place]
 
@@ -82,8 +82,8 @@ class TypedValues:
 
     def make_floats(self, name: str) -> None:
         """The step that makes floats of integers, for those who cannot read these.  Raises Refused."""
-        node = self.integers_behind[name]
-        integers = numbers_behind(self.graph.values, node)
+        node = self.dequantizers[name]
+        integers = quantization_of(self.graph.values, node)
         if not integers.is_common:
             raise Refused(f"{node} has several scales, one for all has a kernel")
         source = self.bytes_of(node.inputs[0])
@@ -110,8 +110,8 @@ class TypedValues:
         return self.place(name, row_major(self.shape(name), dtype))
 
     def constant(self, name: str) -> Array | None:
-        """The data of a constant, also of one that is integers behind floats; None for other values."""
-        node = self.integers_behind.get(name)
+        """The data of a constant, also of one that is integers after floats; None for other values."""
+        node = self.dequantizers.get(name)
         if node is None or not all(self.graph.is_constant(x) for x in node.inputs if x):
             return self.value(name).data
         return results_of(node, [self.value(x).data if x else None for x in node.inputs])[0]

@@ -12,7 +12,7 @@ from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.operators.few_bits import largest_sums
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.quantised.numbers import numbers_behind
+from asmdnn.network.quantised.numbers import quantization_of
 from asmdnn.network.quantised.weights import QUANTIZE
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.stepwise import Stepwise
@@ -21,6 +21,7 @@ from asmdnn.network.storage import StorageTypes
 UNIT_ROUNDOFF = 2.0**-24
 NARROW_ROUNDING = 2.0**-7  # of bf16: an operand, a weight and the result, each by 2^-9 of its value
 FUNCTIONS = 64  # roundings that maps, and transformed convolutions, may add
+RECURRENT = ("LSTM", "GRU", "RNN")
 SUMS = ("Conv", "ConvTranspose", "MatMul", "Gemm")  # what sums products
 FEW_BITS = "MatMulNBits"
 EMPTY = np.empty(0)
@@ -28,7 +29,7 @@ EMPTY = np.empty(0)
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The largest difference of a group's result, the bound that it must keep, and the largest value behind both.
+    """The largest difference of a group's result, the bound that it must keep, and the largest value after both.
 
     Of integers both are in steps of their scale, and `unequal` is how many differ.  saturated: the share that the type
     cuts off, above, or below if the least integer stands for less than 0.  result: the value's name; share:
@@ -74,7 +75,8 @@ def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -
         inner = evaluated(group, known)
         largest = max(magnitude(group, {**known, **inner}), *map(largest_number, inner.values()))
         bound = UNIT_ROUNDOFF * (terms(graph, group) + FUNCTIONS) * largest
-        bound += NARROW_ROUNDING * largest * is_narrow(run.segment.segment.storage, group)
+        rounded = max(largest, gates(group, {**known, **inner}))
+        bound += NARROW_ROUNDING * rounded * is_narrow(run.segment.segment.storage, group)
         for name in (group.result, *further_results(group)):
             step, array = made.get(name, (None, EMPTY))
             exact = inner[name]
@@ -127,6 +129,18 @@ def magnitude(group: Group, known: Mapping[str, Array]) -> float:
     return max(map(largest_number, results_of(node, inputs)))
 
 
+def gates(group: Group, known: Mapping[str, Array]) -> float:
+    """What roundings of a recurrent layer's operands do to its gates, over one rounding: they are independent of one
+    another, in a sum and in steps one after another."""
+    node = group.main
+    if node is None or node.key not in RECURRENT or group.result == NOTHING:
+        return 0.0
+    x, w, r = (known[name].astype(np.float64) for name in node.inputs[:3])
+    rows = np.einsum("tni,dgi->tndg", x**2, w**2).max(initial=0)
+    states = (r**2).sum(-1).max(initial=0) * np.abs(known[group.result]).max(initial=0) ** 2
+    return float(np.sqrt((rows + states) * max(x.shape[:2])))
+
+
 def largest_number(x: Array) -> float:
     """Of the finite ones: minus infinity hides keys in masks."""
     return float(np.abs(x).max(initial=0, where=np.isfinite(x)))
@@ -148,7 +162,7 @@ def is_narrow(storage: StorageTypes, group: Group) -> bool:
 
 def in_steps(graph: StaticGraph, group: Group, bound: float) -> float:
     """The bound where there are integers: another rounding of each of them is a step, and the result counts steps."""
-    scales = [numbers_behind(graph.values, node).scale.max() for node in group.maps if node.op == QUANTIZE]
+    scales = [quantization_of(graph.values, node).scale.max() for node in group.maps if node.op == QUANTIZE]
     bound += float(sum(scales))
     if group.main is not None and group.main.op == QUANTIZE:  # of data: the result counts steps
         bound += 1.0
@@ -160,7 +174,7 @@ def cut_off(graph: StaticGraph, group: Group, known: Mapping[str, Array]) -> flo
     node = group.maps[-1] if group.maps else None
     if node is None or node.op != QUANTIZE or not known[node.inputs[0]].size:
         return 0.0
-    numbers = numbers_behind(graph.values, node)
+    numbers = quantization_of(graph.values, node)
     (least, most), exact = numbers.limits, known[node.inputs[0]] / numbers.scale.max() + numbers.zero.max()
     below = exact < least - 0.5 if numbers.zero.min() > least else np.zeros(exact.shape, bool)
     return float(((exact > most + 0.5) | below).mean())

@@ -79,7 +79,7 @@ def per_axis(name: str, value: int | Sequence[int], axes: int, least: int) -> tu
 
 
 def pads(value: int | Sequence[int], axes: int) -> tuple[int, ...]:
-    """What comes before along each axis, then what comes behind, from one integer, one an axis, or all."""
+    """What comes before along each axis, then what comes after, from one integer, one an axis, or all."""
     numbers = integers("padding", value)
     numbers = {1: numbers * 2 * axes, axes: numbers * 2}.get(len(numbers), numbers)
     if len(numbers) != 2 * axes or not all(0 <= n <= MAX_SIZE for n in numbers):

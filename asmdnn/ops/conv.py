@@ -113,7 +113,7 @@ def conv3d(
 ) -> AnyArray:
     """As conv2d with three spatial axes: x (n, c, d, h, w), w (o, c / groups, kd, kh, kw).
 
-    padding is one integer, (depth, height, width), or all that comes before and then all that comes behind.
+    padding is one integer, (depth, height, width), or all that comes before and then all that comes after.
     """
     window = ConvWindow(stride, padding, dilation, groups)
     modes = fpmath_mode, accumulation_mode

@@ -173,11 +173,11 @@ def transposed_window(
     """The fields of a transposed convolution with a result of these dims, and the pixels of its source: as many as fit,
     what is left being output padding.  Raises InvalidArguments."""
     fields = window_of(kind, window)
-    before, behind = fields["padding_l"], fields["padding_r"]
+    before, after = fields["padding_l"], fields["padding_r"]
     extents = [(k - 1) * (d + 1) + 1 for k, d in zip(weights[2:], fields["dilations"], strict=True)]
-    rooms = [n + p + q - extent for n, p, q, extent in zip(dst[2:], before, behind, extents, strict=True)]
+    rooms = [n + p + q - extent for n, p, q, extent in zip(dst[2:], before, after, extents, strict=True)]
     if min(rooms) < 0:
         raise InvalidArguments(f"dy has dims {dst}, a single pixel of x makes more")
     steps = [divmod(room, stride) for room, stride in zip(rooms, fields["strides"], strict=True)]
-    fields["padding_r"] = tuple(q - more for q, (_, more) in zip(behind, steps, strict=True))
+    fields["padding_r"] = tuple(q - more for q, (_, more) in zip(after, steps, strict=True))
     return fields, tuple(1 + whole for whole, _ in steps)

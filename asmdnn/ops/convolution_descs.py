@@ -66,7 +66,6 @@ class ConvWindow(NamedTuple):
             algorithm,
         )
 
-
     def _padding(self, kind: ConvFunction) -> str | tuple[int, ...]:
         """A word as it is: what it stands for depends on x."""
         if not isinstance(self.padding, str) or kind.transposed:
@@ -122,7 +121,7 @@ def description(
             raise InvalidArguments(
                 f"output_padding is {shown(window.output_padding)}, it must be below the stride, {words(strides)}"
             )
-        cut = [before + behind for before, behind in zip(low, high, strict=True)]
+        cut = [before + after for before, after in zip(low, high, strict=True)]
         sizes = [(i - 1) * s + e - c for i, s, e, c in zip(image[2:], strides, extents, cut, strict=True)]
     else:
         padded = [sum(sizes) for sizes in zip(image[2:], low, high, strict=True)]
@@ -149,9 +148,9 @@ def description(
 def both_sides(
     padding: Any, pixels: Sequence[int], strides: Sequence[int], extents: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What lies before x along each axis, and what behind.
+    """What lies before x along each axis, and what after.
 
-    "same" makes as many results as there are pixels, divided by the stride and rounded up; an odd pixel comes behind,
+    "same" makes as many results as there are pixels, divided by the stride and rounded up; an odd pixel comes after,
     as in torch, and in ONNX's SAME_UPPER.
     """
     axes = len(pixels)

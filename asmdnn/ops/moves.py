@@ -31,7 +31,7 @@ Widths = int | Sequence[Sequence[int]]
 
 
 def concat(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, engine: Engine | None = None) -> AnyArray:
-    """Arrays of one type one behind the other along an axis, in a new array or in `out`.  Raises InvalidArguments."""
+    """Arrays of one type one after the other along an axis, in a new array or in `out`.  Raises InvalidArguments."""
     try:
         given = items(arrays)
         memories = [memory_of(f"arrays[{k}]", array) for k, array in enumerate(given)]
@@ -127,19 +127,19 @@ def pad(
 ) -> AnyArray:
     """x with elements around it, as numpy.pad: `value`, the outermost element ("edge"), or x mirrored ("reflect").
 
-    widths: (before, behind) for each dim, or an integer for all.  In a new array or in `out`.  Raises InvalidArguments.
+    widths: (before, after) for each dim, or an integer for all.  In a new array or in `out`.  Raises InvalidArguments.
     """
     memory = memory_of("x", x)
     dims = memory.desc.dims
     try:
         pairs = [(index(widths),) * 2] * len(dims) if not isinstance(widths, Sequence) else [
-            (index(before), index(behind)) for before, behind in items(widths)
+            (index(before), index(after)) for before, after in items(widths)
         ]  # fmt: skip
     except Exception:  # whatever the caller's object does
         pairs = []
     if len(pairs) != len(dims) or any(n < 0 for pair in pairs for n in pair):
         raise InvalidArguments(f"widths must be an integer >= 0, or {len(dims)} pairs of them, not {shown(widths)}")
-    made = [n + before + behind for n, (before, behind) in zip(dims, pairs, strict=True)]
+    made = [n + before + after for n, (before, after) in zip(dims, pairs, strict=True)]
     result = target(made, memory.desc, out)
     run(
         Pad(memory.desc, result.desc, tuple(before for before, _ in pairs), mode, value),

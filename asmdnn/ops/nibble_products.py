@@ -175,7 +175,7 @@ def row_of(name: str, value: Any, n: int) -> Array:
 
 
 def rows_of(name: str, array: AnyArray, n: int) -> AnyArray:
-    """All rows of an array one behind the other, over the same memory.  Raises InvalidArguments."""
+    """All rows of an array one after the other, over the same memory.  Raises InvalidArguments."""
     rows = array.reshape(-1, n)
     if array.size and not np.may_share_memory(rows, array):
         raise InvalidArguments(

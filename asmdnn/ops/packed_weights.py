@@ -1,4 +1,4 @@
-"""Packed weights that know the array they were packed from, so that a use behind an update is an error."""
+"""Packed weights that know the array they were packed from, so that a use after an update is an error."""
 
 import weakref
 from collections.abc import Callable
@@ -54,7 +54,7 @@ class PackedWeights:
         """The weights, for primitives.  Raises InvalidArguments if their array has changed since they were packed."""
         plain = self._plain()
         if plain is not None and (sample(plain) != self._seen or (is_checking() and self._differs(plain))):
-            raise InvalidArguments(f"{self._name} has changed since it was packed: call repack() behind every update")
+            raise InvalidArguments(f"{self._name} has changed since it was packed: call repack() after every update")
         return self._memory
 
     def repack(self) -> None:

@@ -39,7 +39,7 @@ def max_pool(
     """The largest number of each window of an array (n, c, [d, [h,]] w), as torch.nn.functional.max_pool1d to 3d.
 
     kernel, stride (default: the kernel), padding (on both sides), dilation (1 is dense): an integer, or one for each
-    axis.  ceil_mode: windows may end behind the padding, if they begin before it.  NaN is passed over.
+    axis.  ceil_mode: windows may end after the padding, if they begin before it.  NaN is passed over.
     Returns a new array, or `out`; with return_indices also an int64 array: the number of each maximum's element in its
     plane, of the first one where several are equal.  Raises InvalidArguments.
     """

@@ -141,9 +141,7 @@ def run(
 ) -> list[AnyArray]:
     """dst_layer and the last states, of arguments that may be None.  Raises InvalidArguments."""
     given = {
-        name: argument_of(name, value)
-        for name, value in arguments.items()
-        if value is not None or name == "src_layer"
+        name: argument_of(name, value) for name, value in arguments.items() if value is not None or name == "src_layer"
     }
     arrays: list[AnyArray] = [array for array, _ in given.values()]
     try:

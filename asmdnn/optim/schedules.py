@@ -13,7 +13,7 @@ from asmdnn.optim.checks import number, whole
 @dataclass(frozen=True, eq=False)
 class RateSchedule:
     """A rate that rises in equal parts over `warmup` steps, and then goes from peak to least as `falls` says: from 1 to
-    0 as the share of the remaining steps goes from 0 to 1.  Behind all steps it stays what it was at last."""
+    0 as the share of the remaining steps goes from 0 to 1.  After all steps it stays what it was at last."""
 
     peak: float
     steps: int
@@ -41,7 +41,7 @@ def half_wave(done: float) -> float:
 
 
 def constant(peak: Any, warmup: Any = 0) -> RateSchedule:
-    """The same rate for all steps behind the warmup.  Raises InvalidArguments."""
+    """The same rate for all steps after the warmup.  Raises InvalidArguments."""
     rising = whole("warmup", warmup, 0)
     return RateSchedule(number("peak", peak), rising + 1, rising, 0.0, level)
 

@@ -20,11 +20,11 @@ class Spans:
     ends: Int64
 
     def reach(self, argument: int) -> Range:
-        """From the first byte to the last."""
+        """The range from the first byte to the last."""
         return Range(argument, int(self.begins.min()), int(self.ends.max()))
 
     def are_among(self, others: "Spans | None") -> bool:
-        """Whether each is one of the others."""
+        """Whether each of them is among `others`."""
         return others is not None and self.pairs() <= others.pairs()
 
     def pairs(self) -> set[tuple[int, int]]:

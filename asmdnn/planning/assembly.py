@@ -1,4 +1,4 @@
-"""A plan as it comes together: phases of several origins, scratch between them, and words for what is done."""
+"""A plan under construction: phases of several origins, scratch between them, and words for the plan's name."""
 
 from collections.abc import Mapping, Sequence
 from itertools import count
@@ -13,9 +13,9 @@ from asmdnn.planning.tuning import Tuning
 
 
 class Assembly:
-    """Phases, scratch and constants; the only thing in planning that changes.
+    """Phases, scratch and constants; the only mutable object of planning.
 
-    tuning: what phases are planned by.  isa: the level of kernels that move.
+    tuning: the numbers by which phases are planned.  isa: the level of kernels that move.
     """
 
     def __init__(self, tuning: Tuning, isa: str) -> None:
@@ -27,7 +27,7 @@ class Assembly:
         self.per_part: tuple[str, ...] = ()
 
     def branch(self) -> "Assembly":
-        """One that goes on from here by itself."""
+        """A copy that is continued independently."""
         other = Assembly(self.tuning, self.isa)
         other.words += self.words
         other.phases += self.phases
@@ -37,13 +37,13 @@ class Assembly:
         return other
 
     def add(self, phases: Sequence[Phase], *words: str) -> None:
-        """Phases behind all others, and what they do."""
+        """Append phases, and the words for what they do."""
         self.phases += phases
         self.words += words
 
     def add_plan(self, plan: Plan, places: Mapping[str, View]) -> None:
-        """Everything of a plan; `places` says what stands for its buffers.  Scratch of one name, such as a
-        copy of src, has the larger size: plans run one after the other."""
+        """Append all of a plan; `places` replaces its buffers.  Scratch of one name, such as a copy of src, has the
+        larger size: plans run one after the other."""
         kept = {name: self.constant(name, data) for name, data in plan.constants.items()}
         places = {**places, **{name: View(other) for name, other in kept.items() if other != name}}
         self.add([phase.on(places) for phase in plan.phases])
@@ -51,7 +51,7 @@ class Assembly:
         self.per_part += plan.per_part
 
     def constant(self, name: str, data: Int64) -> str:
-        """The name of a constant with that data; two plans may have other data under one name."""
+        """The name of a constant with that data; a new name where another plan has other data under it."""
         names = (name if i == 1 else f"{name} {i}" for i in count(1))
         free = next(x for x in names if np.array_equal(self.constants.get(x, data), data))
         self.constants[free] = data
@@ -87,5 +87,5 @@ class Assembly:
 
 
 def nothing(arguments: int) -> Phase:
-    """A phase of no records."""
+    """A phase without records."""
     return Phase((), views([""] * arguments), np.zeros((0, 1 + arguments), np.int64), np.zeros(0, np.int32))

@@ -1,4 +1,5 @@
-"""Of the proof of a plan: that records are well formed, stay inside their views, and continue what they say."""
+"""Part of the proof of a plan: records are well formed, stay inside their views, and continue earlier ones as
+stated."""
 
 from collections.abc import Iterator, Sequence
 
@@ -114,8 +115,8 @@ def span_of(calls: Calls, users: Int64, reach: Range, moves: dict[int, tuple[int
     column = calls.offsets[:, reach.argument]
     low, high = moves[reach.argument]
     own = users[:, reach.argument]
-    before, behind = low - int(column.min()), high - int(column.max())
-    return int(own.min()) + before + reach.begin_bytes, int(own.max()) + behind + reach.end_bytes
+    before, after = low - int(column.min()), high - int(column.max())
+    return int(own.min()) + before + reach.begin_bytes, int(own.max()) + after + reach.end_bytes
 
 
 def read_tap_list(values: Int64, start_bytes: int, taps: TapList, where: str) -> Iterator[tuple[int, Int64]]:

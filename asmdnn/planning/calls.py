@@ -9,7 +9,7 @@ import numpy as np
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.loops import DST, Loop, grid
 from asmdnn.planning.phase import Phase, View
-from asmdnn.planning.rounds import apart, in_loops
+from asmdnn.planning.rounds import in_loops, without_barrier
 from asmdnn.planning.tuning import PhaseTuning
 
 
@@ -17,7 +17,7 @@ from asmdnn.planning.tuning import PhaseTuning
 class Call:
     """A kernel, called in every step of the loops from `starts`, in bytes; a call is expected to take `cycles`.
 
-    Arguments of the phase behind those that `starts` has are at 0.
+    Arguments of the phase after those that `starts` has are at 0.
     """
 
     kernel: KernelSpec
@@ -33,10 +33,10 @@ class Call:
 def phases_of(
     calls: Sequence[Call], arguments: tuple[View, ...], tuning: PhaseTuning, along_dst: bool = False
 ) -> list[Phase]:
-    """One phase of all records, or, where there are many, rounds of each call apart from the others.
+    """One phase of all records, or, where there are many, a phase of rounds for each call.
 
     along_dst: whether the records of one phase are sorted by where they write, so that a line that two calls share,
-    such as of padding, is still at hand.
+    such as of padding, is still in the cache.
     """
     kernels = tuple(dict.fromkeys(call.kernel for call in calls))
     index = {kernel: number for number, kernel in enumerate(kernels)}
@@ -47,7 +47,7 @@ def phases_of(
             record = np.array([(index[call.kernel], *call.starts, *rest)], np.int64)
             loops = [(loop.extent, loop.strides + rest) for loop in call.loops]
             made = in_loops(kernels, arguments, record, np.array([call.cycles], np.int32), loops, tuning)
-            found += apart(made) if found else made
+            found += without_barrier(made) if found else made
         return found
     counts = [call.count for call in calls]
     records, at = np.zeros((sum(counts), 1 + len(arguments)), np.int64), 0

@@ -6,11 +6,11 @@
 3. Disjoint: no two records of a phase write one element, none reads what another writes; those of a group may in order.
 4. Complete: every element of an output tensor, zero padding included, is written, and of a scratch buffer every
    element that is read, before it is.  Phases may each write a part; an element is written again only after all have
-   been, or of scratch, by a phase behind a barrier: it may have gaps, such as between rows that would share sets of L1.
+   been, or of scratch, by a phase after a barrier: it may have gaps, such as between rows that would share sets of L1.
 5. Continued: a phase that continues goes on, record by record, with what the phase before has written.
-6. Apart: what else a phase without a barrier in front writes is no part of what phases since the last barrier have
-   touched, and it reads nothing that they have written; unless one thread runs them all, one behind another.
-7. Own scratch: of a buffer that every part has for itself, a group reads only what it has written.
+6. Independent: whatever else a phase without a barrier before it writes has not been touched by phases since the last
+   barrier, and it reads nothing that they have written; unless one thread runs them all, one after another.
+7. Own scratch: in a buffer that every part has for itself, a group reads only what it has written.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from asmdnn.planning.coverage import PlanError, Runs, cover, elements_of
 from asmdnn.planning.groups import check_groups, merged_by_group
 from asmdnn.planning.periods import loops_of, periods_of
 from asmdnn.planning.phase import Int64, Phase
-from asmdnn.planning.phases import waits
+from asmdnn.planning.phases import barriers_before
 from asmdnn.planning.schedule import Schedule
 from asmdnn.planning.touches import Calls, Extent, Footprints, element_sizes, in_chunks
 from asmdnn.planning.written import Bools, FlatCoverage, Folded, Written, counted
@@ -36,14 +36,14 @@ def check_plan(plan: Schedule) -> None:
     for index in range(len(plan.phases)):
         bounds.check_form(plan, index)
     proof = Proof(plan)
-    for index, meets in enumerate(waits(plan.phases)):
-        proof.phase(index, meets)
+    for index, has_barrier in enumerate(barriers_before(plan.phases)):
+        proof.phase(index, has_barrier)
     proof.end()
 
 
 @dataclass(eq=False)
 class Proof:
-    """What is known behind some phases of a plan.
+    """What is known after some phases of a plan.
 
     ready: buffers that hold what they should.  partial: those that are written in part, by whom and how often each
     element.  since_reads, since_writes: what phases since the last barrier have touched; in_turn: one thread runs them.
@@ -68,10 +68,10 @@ class Proof:
         self.sizes = element_sizes(self.plan, (one for of_phase in self.calls for one in of_phase))
         self.periods = periods_of(self.plan, self.calls, self.sizes)
 
-    def phase(self, index: int, meets: bool) -> None:
-        """Check the phase, and know what it does."""
+    def phase(self, index: int, has_barrier: bool) -> None:
+        """Check the phase, and record what it does."""
         plan, phase, where = self.plan, self.plan.phases[index], f"phase {index}"
-        if meets or index == 0:
+        if has_barrier or index == 0:
             self.since_reads, self.since_writes, self.in_turn = [], [], True
         self.in_turn &= phase.alone
         calls = self.calls[index]
@@ -83,14 +83,13 @@ class Proof:
         self.check_reads(phase, calls, where, grouped)
         kept = bounds.continued(plan, index, *self.calls[max(0, index - 1) : index + 1]) if phase.continues else set()
         writes = [(one, a, extent) for one in calls for a, extent in one.writes if not self.is_own(extent)]
-        if (phase.continues or phase.apart) and not self.in_turn:
+        if (phase.continues or phase.independent) and not self.in_turn:
             self.check_unsynchronised(calls, [extent for _, _, extent in writes if extent.buffer not in kept], where)
         names = dict.fromkeys(extent.buffer for _, _, extent in writes)
         for name in names:
             own = [(one, a) for one, a, extent in writes if extent.buffer == name]
-            self.note(
-                name, self.runs(name, own, phase, where), where, name in kept, not (phase.continues or phase.apart)
-            )
+            in_order = not (phase.continues or phase.independent)
+            self.note(name, self.runs(name, own, phase, where), where, name in kept, in_order)
         self.since_reads += [extent for one in calls for _, extent in one.reads_of_others]
         self.since_writes += [extent for _, _, extent in writes]
         self.written |= names.keys()
@@ -110,7 +109,7 @@ class Proof:
             for argument, extent in one.reads_of_others:
                 if self.is_own(extent) or (grouped and phase.groups is not None and extent.buffer not in self.ready):
                     continue  # proved in order, by check_groups
-                if extent.meets(writes):
+                if extent.overlaps(writes):
                     raise PlanError(f"{where}: reads of {extent.buffer} may see what other records write")
                 if extent.buffer in self.partial:
                     self.check_partial(one, argument, extent.buffer)
@@ -138,9 +137,9 @@ class Proof:
         """A phase without a barrier in front reads nothing that phases since the last one have written, and writes
         nothing that they have touched; buffers that are written in part are counted element by element."""
         reads = [extent for one in calls for _, extent in one.reads_of_others if not self.is_own(extent)]
-        late = [x.buffer for x in reads if x.meets(self.since_writes)]
-        late += [x.buffer for x in writes if x.meets(self.since_reads)]
-        late += [x.buffer for x in writes if x.buffer not in self.partial and x.meets(self.since_writes)]
+        late = [x.buffer for x in reads if x.overlaps(self.since_writes)]
+        late += [x.buffer for x in writes if x.overlaps(self.since_reads)]
+        late += [x.buffer for x in writes if x.buffer not in self.partial and x.overlaps(self.since_writes)]
         if late:
             raise PlanError(f"{where}: {min(late)} may be what other records touch, without a barrier in between")
 
@@ -160,7 +159,7 @@ class Proof:
 
     def note(self, name: str, runs: Sequence[Runs], where: str, is_kept: bool, in_order: bool) -> None:
         """A phase has written a buffer.  Scratch with gaps is never complete, and may be written again by a phase that
-        runs behind all before it."""
+        runs after all before it."""
         written = self.partial[name][1] if name in self.partial and not is_kept else self.nothing(name)
         written.add(runs, in_order and name in self.plan.scratch_bytes, where)
         if is_kept:
@@ -171,7 +170,7 @@ class Proof:
             self.partial[name] = (where, written)
 
     def nothing(self, name: str) -> Written:
-        """A buffer that nobody has written."""
+        """The state of a buffer that has not been written."""
         tensor, elements = self.plan.tensors.get(name), self.elements(name)
         whole = [Runs(np.zeros(1, np.int64), np.full(1, elements), ())]
         runs = whole if tensor is None else elements_of(tensor)

@@ -1,4 +1,4 @@
-"""Plans as bytes and back, for kernel packs: JSON for the values, raw little-endian arrays behind it, deflated.
+"""Plans as bytes and back, for kernel packs: JSON for the values, raw little-endian arrays after it, deflated.
 
     length of the JSON u64 | JSON, padded to 8 | arrays, each padded to 8
 

@@ -1,8 +1,8 @@
 """Expected cycles of register blocks that multiply and accumulate.
 
 A step of depth of a block of m rows x n vectors takes the largest of three: m * n multiplies on two ports, m + n loads
-on two ports, and the latency of 4 of a multiply that waits for the one before.  To this comes the traffic of the
-weights, which stream from L2 for every tile: a wide block pays less.  Both ISA levels have these port counts.
+on two ports, and the latency of 4 of a multiply that waits for the one before.  Added to this is the traffic of the
+weights, which stream from L2 for every tile: a wide block costs less.  Both ISA levels have these port counts.
 """
 
 from asmdnn.planning.tuning import PhaseTuning

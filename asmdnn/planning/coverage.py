@@ -1,7 +1,7 @@
 """How often elements of a buffer are written, where rounds of records are not written out.
 
-The buffer is folded: element x is (x // period, x % period).  A write that comes again every `period` elements is a
-range of rows there, so that rows between two neighbouring `cuts` are alike, and one of them stands for all.  So are
+The buffer is folded: element x is (x // period, x % period).  A write that repeats every `period` elements is a
+range of rows there, so that rows between two neighbouring `cuts` are equal, and only one of them is counted.  So are
 the columns between two places where any write begins or ends.
 """
 
@@ -26,7 +26,7 @@ class PlanError(AsmdnnError):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Runs:
-    """Elements [begins[i], ends[i]), again and again as the loops say."""
+    """Elements [begins[i], ends[i]), repeated by the loops."""
 
     begins: Int64
     ends: Int64
@@ -49,7 +49,7 @@ class Coverage:
         return Coverage(cuts, columns, self.at(cuts, columns) + other.at(cuts, columns))
 
     def at(self, cuts: Int64, columns: Int64) -> Int64:
-        """The counts by other rows and columns, which these are made of; 0 outside."""
+        """The same counts over finer rows and columns; 0 outside."""
         row = np.searchsorted(self.cuts, cuts[:-1], side="right") - 1
         column = np.searchsorted(self.columns, columns[:-1], side="right") - 1
         inside = (row >= 0) & (row < len(self.times))
@@ -63,15 +63,15 @@ class Coverage:
         return int(self.cuts[row]) * int(self.columns[-1]) + int(self.columns[column])
 
     def simplified(self) -> "Coverage":
-        """The same, with rows and columns that are alike as one."""
+        """The same, with equal neighbouring rows and columns merged."""
         rows = np.append(np.append(True, (np.diff(self.times, axis=0) != 0).any(axis=1)), True)
         columns = np.append(np.append(True, (np.diff(self.times, axis=1) != 0).any(axis=0)), True)
         return Coverage(self.cuts[rows], self.columns[columns], self.times[rows[:-1]][:, columns[:-1]])
 
 
 def period_of(loops: Iterable[Loop], elements: int) -> int:
-    """A period that the strides of the loops divide, most often repeated ones first, as far as there is one in the
-    buffer; the whole buffer if there is none.  Loops that it does not serve are written out."""
+    """A period that is a multiple of the strides of the loops, those with most repetitions first, if one fits the
+    buffer; otherwise the whole buffer.  Loops whose strides do not divide it are written out."""
     found = 1
     for _, stride in sorted(loops, reverse=True):
         together = lcm(found, max(1, stride))
@@ -85,7 +85,7 @@ def longest(loops: Sequence[Loop]) -> Loop | None:
 
 
 def cover(runs: Iterable[Runs], period: int) -> Coverage:
-    """How often all runs together write what, folded."""
+    """How often each element is written by all runs together, folded."""
     boxes = np.concatenate([np.zeros((0, 4), np.int64), *(box for x in runs for box in folded(x, period))])
     cuts = np.unique(np.append(boxes[:, :2], (0, 1)))
     columns = np.unique(np.append(boxes[:, 2:], (0, period)))
@@ -143,11 +143,11 @@ def spread(runs: Runs, period: int = 0) -> tuple[Int64, Int64, Int64]:
 
 
 def elements_of(desc: MemoryDesc) -> list[Runs]:
-    """All elements of a tensor, its zero padding included; and the sums behind them, of bytes."""
-    behind = []
+    """All elements of a tensor, its zero padding included; and the sums after them, of bytes."""
+    sums = []
     if isinstance(desc, SummedDesc):
         first, _ = desc.begins
-        behind.append(Runs(np.array([first]), np.array([desc.size_bytes]), ()))
+        sums.append(Runs(np.array([first]), np.array([desc.size_bytes]), ()))
     desc = desc.storage
     block = [1] * desc.ndims
     loops, inner = [], 1
@@ -164,4 +164,4 @@ def elements_of(desc: MemoryDesc) -> list[Runs]:
             rest.append((times, stride))
     exists = 0 not in desc.padded_dims
     begins = np.full(int(exists), desc.offset0, np.int64)
-    return [Runs(begins, begins + run, tuple(rest)), *behind]
+    return [Runs(begins, begins + run, tuple(rest)), *sums]

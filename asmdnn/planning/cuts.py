@@ -26,7 +26,7 @@ def ranges_of(total: int, most: int, unit: int) -> list[tuple[int, int]]:
 
 
 def between(parts: Sequence[int], total: int, unit: int) -> list[tuple[int, int]]:
-    """(begin, end) of parts that lie behind one another, given in units; the last one ends at `total`."""
+    """(begin, end) of parts that lie one after another, given in units; the last one ends at `total`."""
     found, begin, units = [], 0, 0
     for part in parts:
         units += part

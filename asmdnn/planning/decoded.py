@@ -1,4 +1,4 @@
-"""What a plan from a file must be before anything runs it: of the right types, shapes and ranges.
+"""Checks of a plan from a file before anything runs it: types, shapes and ranges.
 
 A checksum says that a file is what was written, not that it makes sense.  This looks at every number once, without the
 kernels' footprints, so that it costs a small part of reading the plan; `Plan.check()` proves the rest.
@@ -19,7 +19,7 @@ REACH_BYTES = 1 << 31  # how far from its buffer a pointer may be: kernels addre
 
 
 class Nonsense(Exception):
-    """What is wrong with a plan; whoever reads it says where it came from."""
+    """A defect of a plan; the reader of the file adds where it came from."""
 
 
 def require(holds: bool, what: str) -> None:

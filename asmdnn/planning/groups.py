@@ -1,4 +1,4 @@
-"""Of the proof of a plan: records of one group run in their order, on one thread, maybe in scratch of its own."""
+"""Part of the proof of a plan: records of one group run in order, on one thread, possibly in scratch of its own."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +16,7 @@ Piece = tuple[Int64, Int64, Int64, tuple[tuple[int, int], ...]]  # records, begi
 
 
 def merged_by_group(pieces: Sequence[Piece], groups: Int64, where: str) -> list[Runs]:
-    """What each group writes, every element once, though several of its records may write it."""
+    """The elements that each group writes, each once, though several of its records may write it."""
     loops = {loop for *_, loop in pieces}
     if len(loops) > 1:
         raise PlanError(f"{where}: arguments of groups move by different bytes a round")
@@ -34,7 +34,7 @@ def merged_by_group(pieces: Sequence[Piece], groups: Int64, where: str) -> list[
 
 
 def check_groups(plan: Schedule, phase: Phase, calls: Sequence[Calls], ready: set[str], where: str) -> None:
-    """What groups read of scratch that is not ready, such as their own, they have written before, in their order."""
+    """Check that what a group reads of incomplete scratch, such as its own, an earlier record of it has written."""
     buffers = {view.buffer for view in phase.arguments} - ready - {""}
     for name in buffers:
         moves = {tuple(r.strides[a] for r in phase.repeats) for a, v in enumerate(phase.arguments) if v.buffer == name}
@@ -56,7 +56,7 @@ def check_groups(plan: Schedule, phase: Phase, calls: Sequence[Calls], ready: se
 
 
 def check_order(plan: Schedule, one: Calls, number: int, stamps: Stamps, group: int, where: str) -> None:
-    """One record: what it reads bears its group's stamp, what it writes gets it."""
+    """Check one record: what it reads bears its group's stamp, what it writes gets it."""
     for argument, begin, end in reads_of(plan, one, number, where):
         name = one.view(argument).buffer
         if name in stamps and (stamps[name][begin:end] != group).any():

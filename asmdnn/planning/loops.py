@@ -1,7 +1,7 @@
 """Tensors of one shape as loops: a few boxes of (extent, a stride for each tensor) that cover every element once.
 
-The first tensor is the source, the second the destination, whatever else follows.  One whose dim is 1 where dst's is
-larger does not move along it.
+The first tensor is the source, the second the destination, others may follow.  A tensor whose dim is 1 where dst's is
+larger does not advance along it.
 
 Every dim is a number in a mixed radix whose digits are the blocks of all descriptors.  Ranges of a dim that do not
 fill whole blocks become boxes of their own, and so does the zero padding of the destination.  Where blocks do not
@@ -41,11 +41,11 @@ class Loop:
         return self.strides[DST]
 
     def strides_bytes(self, dtype: DataType) -> tuple[int, ...]:
-        """Of strides in elements, where all tensors have that type."""
+        """The loop in bytes, from strides in elements of one type."""
         return self.every(dtype.size_bytes)
 
     def strides_of(self, dtypes: Sequence[DataType]) -> tuple[int, ...]:
-        """In bytes, of the first tensors, of these types."""
+        """The loop in bytes, for the first tensors, of these types."""
         return tuple(dtype.size_bytes * stride for dtype, stride in zip(dtypes, self.strides, strict=False))
 
     def every(self, steps: int) -> tuple[int, ...]:
@@ -170,7 +170,7 @@ def boxes(tensors: Sequence[MemoryDesc]) -> list[Box]:
 
 
 def together(origin: Sequence[int], pieces: Sequence[Box]) -> Box:
-    """One part of every dim as a box; in padding only dst moves, what others would be there does not exist."""
+    """One part of every dim as a box; in padding only dst advances, as no other tensor has elements there."""
     starts = [sum(at) for at in zip(origin, *(piece.starts for piece in pieces), strict=True)]
     loops = [loop for piece in pieces for loop in piece.loops]
     if not any(piece.padding for piece in pieces):
@@ -181,7 +181,7 @@ def together(origin: Sequence[int], pieces: Sequence[Box]) -> Box:
 
 
 def merge(loops: Iterable[Loop], model: int = DST) -> list[Loop]:
-    """Loops by falling stride in a tensor; one that continues an inner one, in every tensor, becomes one with it."""
+    """Loops by falling stride in a tensor; one that continues an inner one in every tensor is merged with it."""
     merged: list[Loop] = []
     for loop in sorted(loops, key=lambda x: (-x.strides[model], *[-stride for stride in x.strides])):
         outer = merged[-1] if merged else None

@@ -1,4 +1,4 @@
-"""What a plan is made for: the table of CPU classes, and the machine at hand as a value of the same form.
+"""The machines that plans are made for: a table of CPU classes, and the machine at hand as a value of the same form.
 
 A class is what plans distinguish: CPUs with the same core and the same L2.  `describe()` looks its class up by vendor,
 family and model, and takes from CPUID what may differ from it: a hypervisor may hide features and shrink caches.
@@ -55,7 +55,7 @@ class Machine:
     own_tuning: "Tuning | None" = field(default=None, hash=False, repr=False)
 
     def tuning_at(self, isa: str) -> "Tuning":
-        """What planners choose by, for a level."""
+        """The numbers by which planners choose, for a level."""
         with importing():
             from asmdnn.planning.of_classes import tuning_of
 
@@ -67,7 +67,7 @@ class Machine:
         return tuple(level for level in LEVELS if level.features <= self.features)
 
     def is_class_of(self, cpu: Signature) -> bool:
-        """Whether CPUs that say so of themselves belong to this class."""
+        """Whether CPUs that identify themselves so belong to this class."""
         return (self.vendor, self.family) == (cpu.vendor, cpu.family) and any(cpu.model in each for each in self.models)
 
 
@@ -81,7 +81,7 @@ def _one(*models: int) -> tuple[range, ...]:
 
 _AMD: Final = "AuthenticAMD"
 _INTEL: Final = "GenuineIntel"
-# A CPU that no row knows: the best of these whose features it has.
+# For a CPU without a row: the best of these whose features it has.
 GENERIC: Final = (
     Machine("generic_avx512", AVX512_CORE.features, 8, _caches(32, 1024, 16)),
     Machine("generic_avx2", AVX2.features, 4, _caches(32, 512, 8)),

@@ -16,7 +16,7 @@ class MoveTuning:
     # Of reorders, fitted to the 10th percentiles of 254 of them (primitives/reorder/cost.py):
     near_bytes_per_cycle: float = 20.0  # of src and dst, from caches
     run_cycles: float = 1.5  # of what is dense, in src and in dst
-    meeting_cycles: float = 7.0  # of a line that meets others in its set of L1
+    conflict_cycles: float = 7.0  # of a line in a set of L1 that holds fewer lines than fall into it
     convert_cycles: float = 0.03  # of an element of another type
     round_cycles: float = 0.2  # of one that no instruction rounds, such as bf16's
     far_bytes_per_cycle: float = 15.0  # from memory, besides
@@ -32,7 +32,7 @@ class MoveTuning:
     near_row_bytes: int = 64  # and where f32 stay in the caches: 24 channels 1.3x faster by lines, 64 1.1x
     page_bytes: int = 4096  # rows of dst so far apart are transposed a few lines at a time,
     page_lines: int = 4  # so many, while the page is at hand
-    meeting_bytes: int = 1024  # and these, if their lines meet in L1: nchw to nhwc 512x14x14 1.5x, 256x28x28 1.15x
+    conflict_bytes: int = 1024  # and these, if their lines conflict in L1: nchw to nhwc 512x14x14 1.5x, 256x28x28 1.15x
     set_lines: int = 8  # lines that a set of L1 holds: more rows are read a line at a time, 64x64x64 3x faster
     convert_rows: int = 16  # unrolled side of a transpose that converts
     least_across: int = 4  # units of a line that a transpose unrolls, where they are so large that few make one

@@ -1,4 +1,4 @@
-"""The order of tiles that read panels of weights, which brings least from behind L2; and records in that order."""
+"""The order of tiles that read panels of weights, which brings least from beyond L2; and records in that order."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ class TileOrder:
 def choose_order(
     src_bytes: int, panel_bytes: int, panels: int, tiles: int, l2_bytes: int, tuning: PhaseTuning
 ) -> TileOrder:
-    """The order that reads least from behind L2, of which a working set may fill half; of equals the smallest chunks.
+    """The order that reads least from beyond L2, of which a working set may fill half; of equals the smallest chunks.
 
     All tiles of a chunk are computed for the panels of a group, then the next chunk; after the last chunk comes the
     next group.  The source is read once a group.  Weights are read once if a group fits, else once a chunk.
@@ -41,7 +41,7 @@ def choose_order(
 def order_traffic(
     src_bytes: int, panel_bytes: int, panels: int, order: tuple[int, int], budget: int, tuning: PhaseTuning
 ) -> float:
-    """Bytes read from behind L2 by all tiles of all panels, in bytes of weights, which come in long runs.
+    """Bytes read from beyond L2 by all tiles of all panels, in bytes of weights, which come in long runs.
 
     order: (panels at once, chunks).
     """

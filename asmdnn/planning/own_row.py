@@ -104,7 +104,7 @@ def forget_row() -> None:
 
 def as_json(value: Any) -> Any:
     """A number of a tuning as JSON has it: one by distance is a list."""
-    return [value.apart, value.quarter, value.whole] if hasattr(value, "apart") else value
+    return [value.spread, value.quarter, value.whole] if hasattr(value, "spread") else value
 
 
 @cache

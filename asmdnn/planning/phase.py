@@ -16,7 +16,7 @@ import numpy.typing as npt
 from asmdnn.generators.contract import KernelSpec
 
 Int64 = npt.NDArray[np.int64]
-FLAGS = ("continues", "apart", "alone", "backwards", "flushes")  # of a phase
+FLAGS = ("continues", "independent", "alone", "backwards", "flushes")  # of a phase
 
 
 class View(NamedTuple):
@@ -40,7 +40,7 @@ class View(NamedTuple):
         return View(place.buffer, place.offset_bytes + self.offset_bytes, size)
 
 
-NOTHING = View("")  # behind an argument that a phase's kernels do not have
+NOTHING = View("")  # the view of an argument that a phase's kernels do not have
 
 
 class Repeat(NamedTuple):
@@ -61,7 +61,7 @@ class Phase:
     records, round after round.
     groups: int64[g + 1], where groups of records begin in a round, and its end; None: each record is one.
     continues: record i follows record i of the phase before, whose output only it touches, so that no thread waits.
-    apart: nothing that phases since the last meeting of the threads touch is written, nor read what they write, so
+    independent: it writes nothing that phases since the last barrier touch, and reads nothing that they write, so
     that no thread waits either.
     alone: one thread runs it.  backwards: each thread walks its share from the end.
     flushes: subnormal numbers count as zeros.
@@ -72,7 +72,7 @@ class Phase:
     records: Int64
     cycles: npt.NDArray[np.int32]
     continues: bool = False
-    apart: bool = False
+    independent: bool = False
     alone: bool = False
     backwards: bool = False
     flushes: bool = False
@@ -147,7 +147,7 @@ class Phase:
 
 
 def said_of(phase: Phase) -> str:
-    """What is special about a phase, in words that go on behind a comma; "" of most."""
+    """What is special about a phase, in words that go on after a comma; "" of most."""
     words = [f"{phase.rounds} rounds of {len(phase.records)}"] if phase.repeats else []
     words += [f"groups of records: {len(phase.groups) - 1} a round"] if phase.groups is not None else []
     words += [word for word in ("alone", "backwards") if getattr(phase, word)]

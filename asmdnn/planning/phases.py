@@ -1,4 +1,4 @@
-"""Several phases: as wide as one another, as one, and where threads meet between them."""
+"""Several phases: made equally wide, merged into one, and the barriers between them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,17 +39,17 @@ def merged(phases: Sequence[Phase]) -> Phase:
     return Phase(kernels, phases[0].arguments, records, np.concatenate([phase.cycles for phase in phases]))
 
 
-def waits(phases: Sequence[Phase]) -> list[bool]:
-    """Whether all threads meet before each phase.
+def barriers_before(phases: Sequence[Phase]) -> list[bool]:
+    """Whether a barrier stands before each phase.
 
-    Not before one that continues or is apart, nor between phases that one thread runs alone.
+    Not before one that continues or is independent, nor between phases that one thread runs alone.
     """
     found, only_alone = [], False
     for before, phase in pairwise((None, *phases)):
         assert phase is not None
-        meets = not (phase.continues or phase.apart or (only_alone and phase.alone))
-        only_alone = phase.alone and (only_alone or meets or before is None)
-        found.append(meets)
+        has_barrier = not (phase.continues or phase.independent or (only_alone and phase.alone))
+        only_alone = phase.alone and (only_alone or has_barrier or before is None)
+        found.append(has_barrier)
     return found
 
 
@@ -67,7 +67,7 @@ def reads(spec: KernelSpec, argument: int) -> bool:
     return footprint is not None and any(read.argument == argument for read in footprint.reads)
 
 
-def gives_way(phases: Sequence[Phase], name: str, output: str) -> bool:
+def may_be_overwritten(phases: Sequence[Phase], name: str, output: str) -> bool:
     """Whether an input of an output's descriptor is read where and when the output is written: each record of a phase
     that has one of them reads it, and writes the same place.  So no record reads what another one has written."""
     for phase in phases:

@@ -1,6 +1,6 @@
 """A plan: kernel specs, and as plain numpy data the schedule, which says what works on which bytes in which order.
 
-Before a phase all threads meet, unless it continues the one before or is apart from it.  What a record computes does
+A barrier stands before each phase, unless it continues the one before or is independent.  What a record computes does
 not depend on who runs it, so results are bitwise equal for every thread count.
 """
 
@@ -69,7 +69,7 @@ class Plan:
         return sum(self.scratch_stride(name) * self.copies(name, parts) for name in self.scratch_bytes)
 
     def scratch_stride(self, name: str) -> int:
-        """From a scratch buffer to what lies behind it."""
+        """From a scratch buffer to what lies after it."""
         return -(-self.scratch_bytes[name] // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
     def copies(self, name: str, parts: int) -> int:

@@ -1,4 +1,4 @@
-"""What planners of matrix products choose by; tuning.py says where numbers were measured, and has the others."""
+"""The numbers by which planners of matrix products choose; tuning.py says where they were measured."""
 
 from dataclasses import dataclass
 from math import gcd
@@ -11,16 +11,16 @@ L1_SETS_BYTES: Final = 4096  # addresses that differ by a multiple share a set o
 
 @dataclass(frozen=True, slots=True)
 class ByDistance:
-    """A number for rows of weights by what their distance has in common with that of lines in one set of L1: a column
-    of them then has 64 sets (`apart`), 4 (`quarter`: a multiple of 1 KiB) or 1 (`whole`: of 4 KiB)."""
+    """A number that depends on how a column of weights falls into the sets of L1: into all 64 (`spread`), into 4 where
+    rows are a multiple of 1 KiB apart (`quarter`), or into 1 where they are a multiple of 4 KiB apart (`whole`)."""
 
-    apart: int
+    spread: int
     quarter: int
     whole: int
 
     def of(self, row_bytes: int) -> int:
         common = gcd(row_bytes, L1_SETS_BYTES)
-        return self.whole if common == L1_SETS_BYTES else self.quarter if common % 1024 == 0 else self.apart
+        return self.whole if common == L1_SETS_BYTES else self.quarter if common % 1024 == 0 else self.spread
 
 
 @exact
@@ -44,7 +44,7 @@ class ProductTuning:
     reread_cycles: float = 1.05  # for 32 bytes of weights that several tiles of rows read: 3x2 is 1.4x faster than 1x8
     pack_elements: int = 64 * 64  # so few weights stay in L1, and are not worth packing
     group_l2: int = 4  # weights are packed a group at a time that fills so many L2s; twice that for few tiles of rows
-    few_row_tiles: int = 4  # of rows read each weight from behind L2 a few times only: they prefetch next columns
+    few_row_tiles: int = 4  # of rows read each weight from beyond L2 a few times only: they prefetch next columns
     columns_depth: int = 128  # steps of k at a time then, whose lines fit into L1 beside the prefetched ones
     far_elements: int = 1 << 16  # fewer weights stay in L2
     # Plain weights that are packed a block at a time, by the thread that multiplies with it: 64 rows times 3072x768
@@ -73,8 +73,8 @@ class ProductTuning:
     amx_step_cycles: float = 64.0  # of a block of 2 by 2 tiles over 16 groups of k: Intel's manual says 16 a product
     amx_end_cycles: int = 130  # of such a block: its sums to the stack, and from there to dst
     few_weights: int = 64 * 64  # which stay in L1 and need no prefetch
-    apart_depth: int = 8  # more steps of k whose elements of src lie apart are copied,
-    apart_columns: int = 64  # if so many columns read them
+    strided_depth: int = 8  # more steps of k whose elements of src are strided are copied,
+    strided_columns: int = 64  # if so many columns read them
     alias_rows: int = 16  # of src, all in the same sets of L1, are copied: 2 to 7% faster,
     alias_columns: int = 512  # if so many columns read them,
     alias_copy_bytes: int = 64 << 20  # and they are no more; more memory is not worth the gain

@@ -21,7 +21,7 @@ def in_loops(
     loops: Sequence[Loop],
     tuning: PhaseTuning,
 ) -> list[Phase]:
-    """Phases that run all records in every step of the loops, the outermost first; behind the first, apart from it."""
+    """Phases that run all records in every step of the loops, the outermost first; no barrier between them."""
     outer, size, most = [loop for loop in loops if loop[0] > 1], len(records), tuning.round_records
     inner: list[Loop] = []
     while outer and size * outer[-1][0] <= most:
@@ -34,15 +34,15 @@ def in_loops(
         count, more = divmod(times, together)
         far = tuple(together * stride for stride in strides)
         if more:
-            behind = records.copy()
-            behind[:, 1:] += np.array(far, np.int64) * count
-            rest = in_loops(kernels, arguments, behind, cycles, [*outer, (more, strides), *inner], tuning)
+            remaining = records.copy()
+            remaining[:, 1:] += np.array(far, np.int64) * count
+            rest = in_loops(kernels, arguments, remaining, cycles, [*outer, (more, strides), *inner], tuning)
         inner.insert(0, (together, strides))
         outer.append((count, far))
     repeats = tuple(Repeat(times, strides) for times, strides in outer if times > 1)
     many = written_out(records, inner)
     phase = Phase(kernels, arguments, many, np.resize(cycles, len(many)), repeats=repeats)
-    return [phase, *apart(rest)]
+    return [phase, *without_barrier(rest)]
 
 
 def written_out(records: Int64, loops: Sequence[Loop]) -> Int64:
@@ -53,6 +53,6 @@ def written_out(records: Int64, loops: Sequence[Loop]) -> Int64:
     return records
 
 
-def apart(phases: Sequence[Phase]) -> list[Phase]:
-    """The phases without a barrier in front of the first, which touches nothing of the phases before."""
-    return [replace(phase, apart=phase.apart or i == 0) for i, phase in enumerate(phases)]
+def without_barrier(phases: Sequence[Phase]) -> list[Phase]:
+    """The phases without a barrier before the first, which touches nothing that the phases before it touch."""
+    return [replace(phase, independent=phase.independent or i == 0) for i, phase in enumerate(phases)]

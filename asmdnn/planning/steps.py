@@ -1,6 +1,6 @@
 """Several kinds of kernels in one phase: the steps that a group of records goes through, each with views of its own.
 
-A step's arguments lie behind those of the steps before, so its kernels' frames begin further on.
+A step's arguments lie after those of the steps before, so its kernels' frames begin further on.
 """
 
 from collections.abc import Mapping, Sequence

@@ -21,7 +21,7 @@ class Extent:
     begin: int
     end: int
 
-    def meets(self, others: "Sequence[Extent]") -> bool:
+    def overlaps(self, others: "Sequence[Extent]") -> bool:
         return any(self.buffer == x.buffer and self.begin < x.end and x.begin < self.end for x in others)
 
 
@@ -62,7 +62,7 @@ class Calls:
         return [(times, strides[argument]) for times, strides in self.phase.repeats if times > 1]
 
     def span(self, argument: int, begin: int, end: int) -> tuple[int, int]:
-        """The first and the last byte behind it that accesses of [begin, end) reach, from the view's start."""
+        """The first and the last byte after it that accesses of [begin, end) reach, from the view's start."""
         offsets = self.offsets[:, argument]
         low, high = reach_of(self.phase.repeats, argument)
         return int(offsets.min()) + low + begin, int(offsets.max()) + high + end

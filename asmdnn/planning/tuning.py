@@ -23,7 +23,7 @@ class PhaseTuning:
 
     call_cycles: int = 30  # of a kernel: executor, prologue, and the stores that do not overlap
     weights_stream_cycles: float = 0.15  # for 32 bytes of a weights row from L2
-    src_traffic: int = 3  # what a source byte from behind L2 costs, in weights bytes: short strided runs
+    src_traffic: int = 3  # what a source byte from beyond L2 costs, in weights bytes: short strided runs
     tiles_to_hide: int = 64  # more tiles than these hide the first one's wait for a panel, and prefetching costs 1%
     least_depth: int = 128  # rows of weights summed at a time: fewer, and partial sums show
     inline_cycles: int = 12_000  # below, a team costs more than it saves: a fork-join is 3,000 cycles when all is warm
@@ -52,6 +52,7 @@ class ConvolutionTuning:
     far_image: int = 4  # times L2: rows of a larger image with channels last take two lines of a pixel at a time
     streaming_bytes: int = 8 << 20  # a larger dst of rows, depthwise ones and first layers, goes past the caches
     rows_of_whole: bool = True  # groups that fill a vector go by rows also with strides, and in rows of few pixels
+    narrow_groups: bool = False  # groups of 8 channels with strides go by ymm registers, one group in each
     grouped_pixel_cycles: int = 3  # of a pixel of rows at least: a load, a store, and what it takes to get on
     cut_step_cycles: float = 1.0  # that a pixel's step takes longer if not all of its bytes exist,
     padded_pixel_cycles: float = 5.0  # and of a copy of a pixel of src, with all of them
@@ -81,13 +82,13 @@ class WinogradTuning:
     weights_vectors: int = 64  # of a call that transforms weights: 9 of them are read, up to 36 written for each
     phase_vectors: int = 16  # of a transform in a phase of its own, which threads share
     direct_busy: float = 0.92  # share of the time in which direct convolution multiplies
-    far_bytes_per_cycle: float = 9.0  # of weights from behind L2: products take at least that long
+    far_bytes_per_cycle: float = 9.0  # of weights from beyond L2: products take at least that long
     memory_bytes_per_cycle: float = 14.0  # of weights that exceed (6 when others use memory)
     held_share: float = 1.0  # of L3: that much longer,
-    memory_overlapped: bool = False  # unless they come while products run, as those from behind L2 do
+    memory_overlapped: bool = False  # unless they come while products run, as those from beyond L2 do
     block_cycles: int = 30  # of a register block of products, besides its steps
     phases_cycles: int = 10_000  # of three phases instead of one: 2 to 4 us with 8 to 48 channels at 14x14 and 28x28
-    # Cycles for a KiB that comes from behind L2, or goes there,
+    # Cycles for a KiB that comes from beyond L2, or goes there,
     weights_kib_cycles: int = 22  # of weights, which are prefetched, and exceed
     weights_share: float = 1.0  # of L2
     ends_kib_cycles: int = 180  # of src and dst
@@ -132,11 +133,11 @@ GROUPS: Final = WinogradTuning(
 @exact
 @dataclass(frozen=True, slots=True, eq=False)
 class PairTuning:
-    """Of a convolution and the depthwise one behind it."""
+    """Of a convolution and the depthwise one after it."""
 
     strip_share: float = 0.5  # of L2, for a strip of what is between them, and of src
     least_groups: int = 8  # of records: each is one thread's, and fewer would leave threads without work
-    # Cycles for a KiB that comes from behind L2, or goes there,
+    # Cycles for a KiB that comes from beyond L2, or goes there,
     middle_kib_cycles: int = 24  # of what is between them: 1.13x faster by strips with 16 to 96 channels at 112x112
     source_kib_cycles: int = 8  # of src, in long runs: 0.97x with 128 channels at 56x56, whose panels each read it
 
@@ -203,7 +204,7 @@ class AttentionTuning:
 class RecurrentTuning:
     """Of recurrent layers."""
 
-    function_cycles: int = 12  # of a gate of a vector of units, behind the products
+    function_cycles: int = 12  # of a gate of a vector of units, after the products
     alone_cycles: int = 3000  # a phase that takes fewer is over before a second thread has come
     ahead_bytes: int = 1 << 20  # fewer weights stay in L2, or come from L3 in time
     gradient_elements: int = 512  # of a record of a gradient: a step has few, and threads share them

@@ -125,7 +125,7 @@ def aligned(coverage: Coverage, other: Coverage) -> Coverage:
 
 
 def counted(runs: Sequence[Runs]) -> tuple[int, Int64]:
-    """(the first element, how often that one and each behind it is touched, up to the last); loops are written out."""
+    """(the first element, how often that one and each after it is touched, up to the last); loops are written out."""
     places = [(begins, begins + sizes) for begins, sizes, _ in map(spread, runs) if len(begins)]
     if not places:
         return 0, np.zeros(0, np.int64)

@@ -36,5 +36,5 @@ def _where(kernel: Kernel, target: int, jumped: bool) -> str:
     if target >= kernel.pool_start:
         return f"{what} {target:#x}, into the constants"
     if target >= kernel.code_bytes:
-        return f"{what} {target:#x}, behind the last instruction"
+        return f"{what} {target:#x}, after the last instruction"
     return f"{what} {target:#x}, into the middle of an instruction"

@@ -34,9 +34,9 @@ def states(machine: Interpreter) -> Iterator[tuple[PlacedInstruction, State]]:
 
 
 def blocks_of(kernel: Kernel) -> dict[int, list[PlacedInstruction]]:
-    """Instructions that run one behind the other, by the offset of the first.  The control flow must be proved."""
+    """Instructions that run one after the other, by the offset of the first.  The control flow must be proved."""
     starts, waiting = {0}, [0]
-    while waiting:  # where jumps go to, and what stands behind one
+    while waiting:  # where jumps go to, and what stands after one
         here = waiting.pop()
         while kernel.steps[here].fact.flow in ("next", "indirect call"):
             here = kernel.steps[here].end

@@ -12,7 +12,7 @@ from asmdnn.proof.decoder import fact_at
 from asmdnn.proof.facts import Fact
 from asmdnn.proof.values import Entry
 
-LEAVES: Final = ("return", "jump", "indirect jump", "trap")  # after which execution does not go on behind
+LEAVES: Final = ("return", "jump", "indirect jump", "trap")  # which execution does not pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Kernel:
     contract: Contract
     code: Code
     steps: Mapping[int, PlacedInstruction] = field(init=False)
-    code_bytes: int = field(init=False)  # of instructions; behind them fill and constants
+    code_bytes: int = field(init=False)  # of instructions; after them fill and constants
     pool_start: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -96,7 +96,7 @@ class Kernel:
         object.__setattr__(self, "steps", dict(self._decode(end)))
 
     def _decode(self, end: int) -> "list[tuple[int, PlacedInstruction]]":
-        """One instruction behind the other, from the first byte on."""
+        """One instruction after the other, from the first byte on."""
         assert self.code.listing is not None
         lines = {line.offset: line for line in self.code.listing}
         tables = iter(self.code.tables)

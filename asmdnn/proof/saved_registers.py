@@ -41,7 +41,7 @@ def check_return(kernel: Kernel, step: PlacedInstruction, state: State, top: Abs
 
 
 def check_access(kernel: Kernel, step: PlacedInstruction, where: AbstractValue, access: Access, top: int) -> None:
-    """Between the red zone's end and the return address; or a read of an argument behind that."""
+    """Between the red zone's end and the return address; or a read of an argument after that."""
     if where.offset is None:
         raise kernel.broken(STACK_RULE, "it touches an unknown place of the stack", step)
     if where.offset < top - RED_ZONE_BYTES:

@@ -2,7 +2,7 @@
 
 A list is, for each group, a count and so many tuples of offsets (generators/contract.py).  A position is an offset
 from the start of a group's part, Base("start"), or, once it is known that there is one, of a tuple, Base("tuple").
-A branch on a count tells which: no tuple, then the next group starts behind the count; or one, of how many is left
+A branch on a count tells which: no tuple, then the next group starts after the count; or one, of how many is left
 open.  All tuples of a group look the same, so that a loop over them comes back to the state that it had before.
 """
 
@@ -35,7 +35,7 @@ def offence(taps: TapList, where: AbstractValue, size_bytes: int) -> str:
     assert where.base is not None
     group, words = where.base.group, 1 if where.base.kind == "start" else len(taps.targets)
     if group >= len(taps.groups):
-        return f"it reads the tap list behind its {len(taps.groups)} groups"
+        return f"it reads the tap list after its {len(taps.groups)} groups"
     places = range(0, words * WORD_BYTES, WORD_BYTES)
     if size_bytes != WORD_BYTES or where.offset not in places:
         at = "an unknown place" if where.offset is None else f"byte {where.offset}"

@@ -1,7 +1,7 @@
 """What is known of an integer register: a base (a pointer's origin, or none for a number) and an offset from it.
 
     Value(None, 5)            the number 5            Value(None, None)   some number
-    Value(Base("frame"), 8)   rdi at the call + 8     Value(Base("argument", 2), None)   somewhere behind frame[2]
+    Value(Base("frame"), 8)   rdi at the call + 8     Value(Base("argument", 2), None)   somewhere after frame[2]
 
 Adding a number to a pointer keeps its base; whatever mixes two pointers has the base JUNK, which no access may have.
 """
@@ -41,7 +41,7 @@ ANY_POINTER: Final = -1  # the number of a pointer from an unknown word of the f
 
 
 class Entry(NamedTuple):
-    """What a function of C finds: registers by number, and words of the stack behind the return address."""
+    """What a function of C finds: registers by number, and words of the stack after the return address."""
 
     registers: tuple[tuple[int, AbstractValue], ...]
     stack: tuple[AbstractValue, ...]

@@ -1,7 +1,7 @@
 """A walk over a kernel with concrete integers: loops run as often as they do, and every address is base + offset.
 
 Arguments are symbols, vectors are not known but for the masks of tails.  Where a branch depends on data, both ways are
-walked, and states that meet again behind it are joined; so the walk covers every call of the kernel.  In a loop that is
+walked, and states that meet again after it are joined; so the walk covers every call of the kernel.  In a loop that is
 so for each round; rounds are joined only if there are so many that their number may depend on data, too.
 """
 

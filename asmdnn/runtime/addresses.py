@@ -13,7 +13,7 @@ from asmdnn.jit.native import ffi
 def address_reader() -> Callable[[Sequence[Any]], list[int]]:
     """A function that reads arrays' addresses from their objects, where these are known to lie; decided once a process.
 
-    numpy's C API makes the place part of its ABI: `data` comes first in PyArrayObject, behind the head of every Python
+    numpy's C API makes the place part of its ABI: `data` comes first in PyArrayObject, after the head of every Python
     object.  Compiled extensions read it there; array.ctypes takes 1.5 us for it, this 0.1.
     """
     head = object.__basicsize__

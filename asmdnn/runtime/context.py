@@ -8,7 +8,7 @@ import numpy as np
 from asmdnn.generators.context import WORD, PhaseWord, ShareWord
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.phase import Int64, Phase
-from asmdnn.planning.phases import waits
+from asmdnn.planning.phases import barriers_before
 from asmdnn.planning.plan import Plan
 
 USUAL_MXCSR = 0x1F80  # round to nearest even, no exception is raised
@@ -26,7 +26,7 @@ class PhaseTable:
     phase: Phase
     shares: Int64
     kernels: Int64
-    waits: bool
+    has_barrier: bool
     starts: Int64 | None = None
     part_bytes: Int64 | None = None
 
@@ -38,15 +38,15 @@ class PhaseTables:
         self._plan, self._addresses = plan, addresses
         self._shares: dict[tuple[object, ...], Int64] = {}
         self._kernels: dict[int, Int64] = {}
-        bounds, meets = plan.split(parts), waits(plan.phases)
-        self.phases = [self._table(*entry) for entry in zip(plan.phases, bounds, meets, strict=True)]
+        bounds, has_barrier = plan.split(parts), barriers_before(plan.phases)
+        self.phases = [self._table(*entry) for entry in zip(plan.phases, bounds, has_barrier, strict=True)]
 
     @property
     def nbytes(self) -> int:
         """Of all tables."""
         return sum(array.nbytes for array in (*self._shares.values(), *self._kernels.values()))
 
-    def _table(self, phase: Phase, bounds: Int64, meets: bool) -> PhaseTable:
+    def _table(self, phase: Phase, bounds: Int64, has_barrier: bool) -> PhaseTable:
         key = (id(bounds), phase.backwards, len(phase.records), phase.rounds)
         if key not in self._shares:
             self._shares[key] = shares_of(phase, bounds)
@@ -56,8 +56,8 @@ class PhaseTables:
         part_bytes = self._part_bytes(phase)
         shares, kernels = self._shares[key], self._kernels[id(phase.kernels)]
         if not phase.repeats and not part_bytes.any():
-            return PhaseTable(phase, shares, kernels, meets)
-        return PhaseTable(phase, shares, kernels, meets, phase.starts(), part_bytes)
+            return PhaseTable(phase, shares, kernels, has_barrier)
+        return PhaseTable(phase, shares, kernels, has_barrier, phase.starts(), part_bytes)
 
     def _part_bytes(self, phase: Phase) -> Int64:
         """int64[arguments]: what a part adds for each part before it."""
@@ -92,7 +92,7 @@ def phase_words(table: PhaseTable) -> list[int]:
     words[PhaseWord.RECORDS] = phase.records.ctypes.data
     words[PhaseWord.SHARES] = table.shares.ctypes.data
     words[PhaseWord.KERNELS] = table.kernels.ctypes.data
-    words[PhaseWord.WAITS] = int(table.waits)
+    words[PhaseWord.BARRIER] = int(table.has_barrier)
     words[PhaseWord.MXCSR] = FLUSHING_MXCSR if phase.flushes else USUAL_MXCSR
     if table.starts is not None and table.part_bytes is not None:
         words[PhaseWord.STARTS], words[PhaseWord.PART_BYTES] = table.starts.ctypes.data, table.part_bytes.ctypes.data

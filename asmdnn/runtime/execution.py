@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # what comes from a pack, or from the cache on disk, runs wit
 
 PROGRAMS_LIMIT_BYTES = 64 << 20
 OBJECTS_BYTES = 3_000  # what Python keeps of a program beside tables and code, about
-Place = tuple[int, int, int]  # a word of a context, the position in plan.tensors of what it points into, bytes behind
+Place = tuple[int, int, int]  # a word of a context, the position in plan.tensors of what it points into, bytes after
 
 
 def generate(spec: Spec) -> bytes:
@@ -68,7 +68,7 @@ class ExecutablePlan:
     """A plan that can run on this machine, for up to `threads` threads; `program_of` keeps those used lately.
 
     pooled: calls take scratchpads from the process's pool; else each is told where its scratch lies.  loaded: kernels
-    for plan.specs, and the executor behind them, if they do not come from the kernel cache.  counts: where its kernels
+    for plan.specs, and the executor after them, if they do not come from the kernel cache.  counts: where its kernels
     came from.  kept_bytes: what goes with it; code is counted for the program that loaded it.
     """
 
@@ -147,7 +147,7 @@ class ExecutablePlan:
         return words
 
     def slots(self, name: str) -> Sequence[tuple[int, int]]:
-        """The words of the context that point into a buffer, and how far behind its start."""
+        """The words of the context that point into a buffer, and how far after its start."""
         return self._slots.get(name, ())
 
 
@@ -176,7 +176,7 @@ def outputs_of(plan: Plan) -> tuple[Output, ...]:
 
 
 def slots_of(plan: Plan) -> dict[str, list[tuple[int, int]]]:
-    """Of each buffer, the words of the context that point into it, and how far behind its start."""
+    """Of each buffer, the words of the context that point into it, and how far after its start."""
     size = PHASE_WORDS + plan.arguments
     found: dict[str, list[tuple[int, int]]] = {}
     for p, phase in enumerate(plan.phases):

@@ -49,7 +49,7 @@ def by_products(f: FunctionBuilder, data: Register, n: Register, text: Register)
         f.VPAND(low, three, low_bits)
         f.VPMULLW(low, low, low_move)
         f.VPOR(three, high, low)
-        f.VPSUBUSB(high, three, fifty_one)  # 0 for letters, 1 to 12 for what comes behind z
+        f.VPSUBUSB(high, three, fifty_one)  # 0 for letters, 1 to 12 for what comes after z
         f.VPCMPGTB(less, after_z, three)
         f.VPAND(less, less, thirteen)
         f.VPOR(high, high, less)
@@ -66,7 +66,7 @@ def by_products(f: FunctionBuilder, data: Register, n: Register, text: Register)
 
 def _enough(f: FunctionBuilder, n: Register, needed: int) -> Any:
     """A loop that goes on while n >= needed."""
-    start, end = f.label("vectors"), f.label("behind vectors")
+    start, end = f.label("vectors"), f.label("after vectors")
 
     class Loop:
         def __enter__(self) -> Any:

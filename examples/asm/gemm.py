@@ -25,7 +25,7 @@ REACH: Final = {"a": f"{ROW}*k", "b": f"{ROW}*k", "c": f"{ROW * SIDE}"}
 class Tile:
     """A block of C that stays in registers while k is walked: rows x vectors.
 
-    depth: rounds of k that are written out.  packed: B lies panel behind panel, each as wide as the tile.
+    depth: rounds of k that are written out.  packed: B lies panel after panel, each as wide as the tile.
     """
 
     rows: int = 1
@@ -149,13 +149,13 @@ STEPS: Final = (
     ("3. four rows share a vector of b", Tile(rows=4)),
     ("4. 12 sums cover an FMA's wait", Tile(rows=6, vectors=2)),
     ("5. four rounds of k written out", Tile(rows=6, vectors=2, depth=4)),
-    ("6. b packed, line behind line", Tile(rows=6, vectors=2, depth=4, packed=True)),
+    ("6. b packed, line after line", Tile(rows=6, vectors=2, depth=4, packed=True)),
     ("7. AVX-512: 24 sums of 16", Tile(rows=12, vectors=2, depth=4, packed=True, isa="avx512_core")),
 )
 
 
 def packed(b: Any, columns: int) -> Any:
-    """Panels of so many columns, one behind the other."""
+    """Panels of so many columns, one after the other."""
     return np.ascontiguousarray(b.reshape(-1, SIDE // columns, columns).swapaxes(0, 1)).ravel()
 
 

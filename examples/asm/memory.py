@@ -59,7 +59,7 @@ def _both_ends(f: FunctionBuilder, size: int, where: tuple[Register, ...], move:
 
 @asm.function(LENGTH, reads={"text": "most"})
 def length(f: FunctionBuilder, text: Register, most: Register) -> None:
-    """How many bytes come before the first 0 of text[0:most], or `most`; no byte behind these is read."""
+    """How many bytes come before the first 0 of text[0:most], or `most`; no byte after these is read."""
     zero, x, y = (f.vectors().take(name) for name in ("0", "bytes", "more bytes"))
     start, found = f.gp.take("start"), f.gp.take("which are 0")
     near, here, end = f.label("a 0 is near"), f.label("a 0 is here"), f.label("end")

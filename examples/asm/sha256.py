@@ -14,7 +14,7 @@ from examples.asm.table import Rows, microseconds, show
 
 
 def roots(power: int, count: int) -> list[int]:
-    """The first 32 bits behind the point of the square (2) or cube (3) roots of the first primes: FIPS 180-4."""
+    """The first 32 bits after the point of the square (2) or cube (3) roots of the first primes: FIPS 180-4."""
     primes = [p for p in range(2, 312) if all(p % d for d in range(2, int(p**0.5) + 1))][:count]
     return [_root(p << 32 * power, power) & 0xFFFFFFFF for p in primes]
 

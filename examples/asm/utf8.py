@@ -92,7 +92,7 @@ def valid(f: FunctionBuilder, text: Register, n: Register) -> None:
         block()
         f.ADD(text, 32)
     load_rest(f, x, text, n)
-    block()  # zeros behind the end: what is unfinished there is too short
+    block()  # zeros after the end: what is unfinished there is too short
     answer = f.gp.take("answer")
     f.XOR(low32(answer), low32(answer))
     f.VPTEST(wrong, wrong)
@@ -130,7 +130,7 @@ def find_mistakes(
 
 
 def load_rest(f: FunctionBuilder, x: Register, text: Register, n: Register) -> None:
-    """The last n < 32 bytes with zeros behind them: whole dwords under a mask, then what is left as one dword."""
+    """The last n < 32 bytes with zeros after them: whole dwords under a mask, then what is left as one dword."""
     v, lane, word = f.vector("f32"), f.vectors().take("its lane"), f.vectors().take("last dword")
     dwords, last, byte, bits = (f.gp.take(name) for name in ("dwords", "last dword", "last byte", "bits before it"))
     f.MOV(dwords, n)

@@ -1,4 +1,4 @@
-"""The service: one thread a connection that reads and writes, a crew behind a bounded queue that computes.
+"""The service: one thread a connection that reads and writes, a crew after a bounded queue that computes.
 
 GET  /healthz               200: networks, requests that wait, and how many were answered and refused
 GET  /v1/networks           names, dims and types of inputs and outputs
@@ -59,7 +59,7 @@ class TimedReader(io.RawIOBase):
 
 
 class Service(ThreadingHTTPServer):
-    """Networks behind an address; port 0 takes a free one.  Several processes may share a port."""
+    """Networks after an address; port 0 takes a free one.  Several processes may share a port."""
 
     request_queue_size = 128
     daemon_threads = False  # closing waits for answers that are being written

@@ -1,4 +1,4 @@
-"""What a service holds: networks by name, and threads that run them behind a queue with an end.
+"""What a service holds: networks by name, and threads that run them after a queue with an end.
 
 A queue without an end answers everybody too late.  This one refuses at once what it could not begin soon.
 """

@@ -20,7 +20,7 @@ PROTOTYPE = "void copy(const float *x, float *y, size_t n)"
 
 
 def copying(write: Callable[[Any, Any, Any, Any, Any], None], **stated: Any) -> asm.CFunction:
-    """A function whose body is `write(f, v, x, y, n)` with RET behind."""
+    """A function whose body is `write(f, v, x, y, n)` with RET after."""
 
     @asm.function(PROTOTYPE, reads=stated.get("reads", {"x": "4*n"}), writes=stated.get("writes", {"y": "4*n"}))
     def copy(f: Any, x: Any, y: Any, n: Any) -> None:

@@ -1,5 +1,6 @@
 """Modules of torch as networks: results are torch's, whichever way they come, and refusals say what is missing."""
 
+import copy
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -301,6 +302,58 @@ def test_tensors_that_do_not_fit(given: Any, what: str) -> None:
     module, inputs = MODULES["perceptron"]
     with pytest.raises(InvalidArguments, match=what):
         dnn.from_torch(module, inputs, engine=ENGINE)(*given)
+
+
+def test_other_shapes() -> None:
+    """Any that the module takes; the weights are those of the time when the network was made."""
+    module, (x,) = MODULES["residual"]
+    changed = copy.deepcopy(module)
+    net, shapes = dnn.from_torch(changed, (x,), dynamic=True, engine=ENGINE), [(2, 9), (1, 16), (2, 9), (5, 12)]
+    for parameter in changed.parameters():
+        parameter.data.zero_()
+    for batch, size in shapes:
+        given = torch.randn(batch, x.shape[1], size, size)
+        assert_equal(net(given), module(given))
+        assert next(iter(net.network.inputs.values()))[0] == tuple(given.shape)
+    assert [dims[0] for (dims,) in net.shapes] == [x.shape[0], 1, 2, 5]
+    with pytest.raises(Unimplemented, match=r"torch\.export cannot trace"):
+        net(torch.zeros(1, x.shape[1] + 1, 9, 9))
+    with pytest.raises(InvalidArguments, match=r"input 0 must be a torch\.Tensor, not 3"):
+        net(3)
+    assert_equal(net(x), module(x))
+
+
+@pytest.mark.isa("avx512_core_bf16")
+def test_precision() -> None:
+    module = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 256)).eval()
+    x, engine = torch.randn(64, 256), dnn.Engine(isa="avx512_core_bf16", machine="zen4")
+    plain, narrow = (dnn.from_torch(module, (x,), engine=engine, precision=word) for word in ("f32", "bf16"))
+    compiled = torch.compile(module, backend=backend.asmdnn, options={"engine": engine, "precision": "bf16"})
+    wanted = module(x)
+    assert 1e-5 < float((narrow(x) - wanted).abs().max() / wanted.abs().max()) < 2**-6
+    assert torch.equal(compiled(x), narrow(x))
+    assert not torch.equal(plain(x), narrow(x))
+
+
+def test_equal_bits_for_any_batch() -> None:
+    module, inputs = nn.Linear(700, 40).eval(), torch.randn(64, 700)
+    nets = [dnn.from_torch(module, (x,), engine=ENGINE, deterministic="batch") for x in (inputs, inputs[:1])]
+    assert torch.equal(nets[0](inputs)[:1], nets[1](inputs[:1]))
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"engin": 1}, "options has 'engin', of asmdnn it may have engine, precision, deterministic"),
+        (7, "options must map names to values, not 7"),
+        ({"engine": 2}, "engine must be an Engine, not int"),
+        ({"precision": "f8"}, "precision must be one of"),
+        ({"deterministic": "rows"}, "deterministic must be True or False, or 'batch', not 'rows'"),
+    ],
+)
+def test_options(options: Any, what: str) -> None:
+    with pytest.raises(InvalidArguments, match=what):
+        backend.asmdnn(None, (), options=options)
 
 
 def test_the_table_names_operators_that_exist() -> None:

@@ -169,7 +169,7 @@ def test_a_local_file_comes_before_a_set_of_that_name(tmp_path: Path) -> None:
         ("mobilenet_v1", 19, 27, 569e6 - 1.024e6),
         ("vgg_16", 9, 13, 15.47e9 - 123.6e6),
         ("mobilenet_v2", 30, 52, 300.8e6 - 1.28e6),
-        ("mobilenet_v3", 34, 46, 212.6e6),  # and squeeze-and-excite, and layers behind the pool
+        ("mobilenet_v3", 34, 46, 212.6e6),  # and squeeze-and-excite, and layers after the pool
         ("efficientnet_b0", 32, 49, 385.8e6 - 1.28e6 - 0.65e6),  # less squeeze-and-excite
         ("pp_lcnet", 19, 27, 153.6e6),
         ("resnext50_32x4d", 24, 53, 4.230e9 - 2.048e6),

@@ -94,7 +94,7 @@ def test_tensors_of_words_with_strides(word: str, dims: tuple[int, ...], strides
         chain("add:f32:3:grouped")
 
 
-def test_a_depthwise_post_op_changes_the_dims_behind_it() -> None:
+def test_a_depthwise_post_op_changes_the_dims_after_it() -> None:
     words = chain("relu+dw:k3s2p1+mul:f32:per_tensor")
     assert joined(words) == "relu+dw:k3s2p1+mul:f32:per_tensor"
     attr = attr_of(words, (2, 17, 9, 5))
@@ -238,7 +238,7 @@ def passed(records: list[dict[str, Any]], count: int) -> None:
     assert len(records) == count
 
 
-def test_every_function_behind_a_product(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_function_after_a_product(capsys: pytest.CaptureFixture[str]) -> None:
     status, records = run(capsys, "--matmul", f"--attr-post-ops={FUNCTIONS}", "7x20:20x19")
     passed(records, len(FORWARD_ALGS))
     assert status == 0

@@ -39,7 +39,7 @@ def test_statuses_that_benchdnn_counts_as_passed_come_last() -> None:
 
 def test_what_makes_a_run_fail() -> None:
     fine = (TIMED, RECORD, replace(RECORD, status="skipped"), replace(RECORD, status="unimplemented"))
-    assert not tally_of(*fine, unread("file:1", "a problem behind a mistake", is_skipped=True)).has_failed
+    assert not tally_of(*fine, unread("file:1", "a problem after a mistake", is_skipped=True)).has_failed
     assert tally_of(unread("file:1", "--x=1: no such option", is_skipped=False)).has_failed
     assert tally_of(replace(RECORD, status="unimplemented", ok=False)).has_failed
     assert tally_of(replace(RECORD, status="failed", ok=False)).has_failed

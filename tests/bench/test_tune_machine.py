@@ -186,9 +186,7 @@ def test_damage_is_ignored(clock: list[float], file: Path, text: str) -> None:
     assert taken() != number_of(of_class(), NUMBER)
 
 
-def test_a_row_of_other_sources_is_not_found(
-    clock: list[float], file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_row_of_other_sources_is_not_found(clock: list[float], file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     main(WORDS)
     monkeypatch.setattr(own_row, "sources", lambda: "another version")
     dnn.clear_caches()

@@ -67,7 +67,7 @@ def test_what_is_no_problem_is_skipped(capsys: pytest.CaptureFixture[str]) -> No
         (["nothing_50", "-o", "x.pack"], "nothing_50"),
         ([PROBLEM, "-o", "x.pack", "--isa=sse9"], "isa 'sse9'"),
         ([PROBLEM, "-o", "x.pack", "--isa="], "isa ''"),
-        ([PROBLEM, "--mb=4", "-o", "x.pack"], "--mb=4 stands behind the last problem"),
+        ([PROBLEM, "--mb=4", "-o", "x.pack"], "--mb=4 stands after the last problem"),
         ([PROBLEM, "-o", "x.pack", "--l2-bytes=much"], "--l2-bytes=much"),
         ([PROBLEM, "-o", "none/x.pack"], "cannot be written"),
         ([PROBLEM, "-o", "."], "cannot be written"),

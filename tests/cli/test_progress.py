@@ -1,4 +1,4 @@
-"""The bar is drawn on a terminal only, within its width, and leaves nothing behind."""
+"""The bar is drawn on a terminal only, within its width, and leaves nothing after."""
 
 import io
 import os

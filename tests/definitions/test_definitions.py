@@ -232,12 +232,12 @@ def test_gradients_of_convolutions_are_differences(spreads: bool) -> None:
     y = convolution.summed(x, weights, forward, groups)
     diff = random.uniform(-1, 1, y.shape)
     window = SlidingWindow(*SPREAD.fields()[:4], (0, 0))
-    if spreads:  # what is cut off behind the last output
-        behind = tuple(
+    if spreads:  # what is cut off after the last output
+        after = tuple(
             (i - 1) * s + (k - 1) * d + 1 - o - a
             for i, o, k, s, d, a, _ in zip((5, 6), (9, 7), *SPREAD.fields(), strict=True)
         )
-        backward = convolution.sliding(SlidingWindow(*SPREAD.fields()[:4], behind))
+        backward = convolution.sliding(SlidingWindow(*SPREAD.fields()[:4], after))
     else:
         backward = convolution.spreading(window, (5, 6))
     of_x = convolution.summed(diff, convolution.turned(weights, groups), backward, groups)

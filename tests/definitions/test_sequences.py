@@ -93,9 +93,7 @@ def test_cells_of_onednn(cell: str, direction: str, lengths: Any) -> None:
     own = [SequenceWeights(w[k].reshape(-1, C), r[k].reshape(-1, H), b[k].ravel(), np.zeros(1)) for k in range(d)]
     found = made(cell, backwards).run(x, own, h0, c0 if cell == "LSTM" else None, lengths)
     arrays = {"src_layer": x, "src_iter": h0[None], "bias": b[None][:, :, order]}
-    arrays |= {
-        f"weights_{name}": a[:, order].transpose(0, 3, 1, 2)[None] for name, a in (("layer", w), ("iter", r))
-    }
+    arrays |= {f"weights_{name}": a[:, order].transpose(0, 3, 1, 2)[None] for name, a in (("layer", w), ("iter", r))}
     if cell == "LSTM":
         arrays["src_iter_c"] = c0[None]
     expected = ReferenceRun(Net(ALGS[cell], direction), arrays, lengths).results

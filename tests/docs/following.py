@@ -1,8 +1,8 @@
 """A page that adds something to the library, followed literally in a copy of the tree.
 
-A block behind a paragraph that ends in "`path`:" is that file: python, markdown or text to write; a diff to apply,
+A block after a paragraph that ends in "`path`:" is that file: python, markdown or text to write; a diff to apply,
 whose old lines must be in the file once.  Other python blocks are scripts, and sh blocks are commands, each in a
-process of its own with the copy as its directory and its library; what they print is compared with the block behind.
+process of its own with the copy as its directory and its library; what they print is compared with the block after.
 """
 
 import doctest
@@ -72,7 +72,7 @@ class Follower:
             self.run(step)
 
     def apply(self, step: Step) -> None:
-        """Hunks are behind lines of "@@".  Of each, lines behind " " and "-" are there now, those behind " " and "+"
+        """Hunks are after lines of "@@".  Of each, lines after " " and "-" are there now, those after " " and "+"
         afterwards; an empty line is one of the file."""
         path = self.tree / step.path
         for hunk in step.text.split("@@\n"):

@@ -73,7 +73,7 @@ def written(kernel: DumpedKernel, folder: Path) -> Path:
 def expected(kernel: DumpedKernel) -> list[tuple[int, str, dict[str, str]]]:
     """What an unwinder has to know, by interpreting the listing from its start to its end with a stack of its own.
 
-    Behind a return, the state is that of the first return's beginning: EarlyReturn jumps there from its prologue.
+    After a return, the state is that of the first return's beginning: EarlyReturn jumps there from its prologue.
     """
     stack: list[str] = ["ra"]
     at_ret: list[str] = []
@@ -229,7 +229,7 @@ def test_a_register_dropped_from_the_stack_is_no_longer_there() -> None:
     ]  # fmt: skip
 
 
-def test_memory_behind_the_pool_is_not_code() -> None:
+def test_memory_after_the_pool_is_not_code() -> None:
     """The range ends with the last instruction, not with the constants."""
 
     class WithConstant:

@@ -19,7 +19,7 @@ def buffer(size: int = 256) -> MemoryRegion:
 
 
 def test_a_loop_with_constants() -> None:
-    """dst[i] = src[i] * 3 + 1: a counted loop, and constants behind the code, at two addresses."""
+    """dst[i] = src[i] * 3 + 1: a counted loop, and constants after the code, at two addresses."""
     source = np.arange(64, dtype=np.float32)
     program = [
         argument("rax", 0), argument("rdx", 1), ins("MOV_R32_IMM32", "ecx", 8),

@@ -184,7 +184,7 @@ def test_tiles_without_a_configuration_are_told() -> None:
         run(emit, np.zeros(64, np.uint8))
 
 
-def test_rows_behind_the_buffer_are_told() -> None:
+def test_rows_after_the_buffer_are_told() -> None:
     def emit(asm: Assembler, pointer: Any, stride: Any) -> None:
         asm.TILELOADD(asm.tiles.registers[0], mem(pointer, 1, index=stride))
 

@@ -50,7 +50,7 @@ def test_stores_say_where(isa: str) -> None:
 
 
 def test_instructions_cover_the_code() -> None:
-    """Each instruction once, one behind the other, up to the end of the code, which is the kernel's."""
+    """Each instruction once, one after the other, up to the end of the code, which is the kernel's."""
     for kernel in explained().kernels:
         here = 0
         for instruction in kernel.instructions:

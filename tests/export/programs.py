@@ -53,4 +53,3 @@ def program(folder: Path, name: str, source: str, *options: str, compiler: str =
     linked = (f"main.{suffix}", "runtime.o", f"{name}.o", "-pthread", "-o", "main")
     output(compiler, *STRICT, *options, *linked, cwd=folder)
     return folder / "main"
-

@@ -35,7 +35,7 @@ class Phase:
 
     records: np.ndarray
     cuts: Sequence[int]
-    waits: bool
+    barrier: bool
     bases: Sequence[int]
     mode: int = MODES[0]
     backwards: bool = False
@@ -65,7 +65,7 @@ def make_phases(arguments: int, parts: int) -> list[Phase]:
     random = np.random.default_rng(arguments * 100 + parts)
     phases: list[Phase] = []
     kinds = [(7, 0, True, False), (7, 0, False, True), (5, 3, True, False), (4, 3, False, True), (3, 1, True, False)]
-    for records, rounds, waits, backwards in (*kinds, (0, 0, True, False)):
+    for records, rounds, barrier, backwards in (*kinds, (0, 0, True, False)):
         kernels = random.integers(KERNELS - 1, size=(records, 1))
         offsets = random.integers(-(1 << 40), 1 << 40, (records, arguments))
         count = records * max(1, rounds)
@@ -74,7 +74,7 @@ def make_phases(arguments: int, parts: int) -> list[Phase]:
         starts = random.integers(1 << 20, size=(rounds, arguments)) if rounds else None
         part_bytes = random.integers(1 << 20, size=arguments).tolist() if rounds else None
         mode, table = MODES[len(phases) % 3 == 1], len(phases) % 2
-        made = (np.hstack((kernels, offsets)), [0, *inner, count], waits, bases, mode, backwards, starts, part_bytes)
+        made = (np.hstack((kernels, offsets)), [0, *inner, count], barrier, bases, mode, backwards, starts, part_bytes)
         phases.append(Phase(*made, table=table))
     return phases
 
@@ -83,7 +83,7 @@ def wanted_events(phases: Sequence[Phase], thread: int, team: int, alone: bool) 
     """What thread `thread` does: its parts' records in order, and the meetings before phases."""
     events: list[Event] = []
     for i, phase in enumerate(phases):
-        events += [MEET] * (i > 0 and phase.waits and not alone)
+        events += [MEET] * (i > 0 and phase.barrier and not alone)
         for part in range(thread, len(phase.cuts) - 1, team):
             numbers = range(phase.cuts[part], phase.cuts[part + 1])
             for number in reversed(numbers) if phase.backwards else numbers:
@@ -119,7 +119,7 @@ def described(phase: Phase, arguments: int, words: Words, table: Sequence[int]) 
     found[PhaseWord.RECORDS] = words.add(phase.records.ravel())
     found[PhaseWord.SHARES] = words.add(shares_of(phase, arguments))
     found[PhaseWord.KERNELS] = words.add(table[phase.table :])
-    found[PhaseWord.WAITS], found[PhaseWord.MXCSR] = int(phase.waits), phase.mode
+    found[PhaseWord.BARRIER], found[PhaseWord.MXCSR] = int(phase.barrier), phase.mode
     if phase.starts is not None and phase.part_bytes is not None:
         found[PhaseWord.STARTS] = words.add(phase.starts.ravel())
         found[PhaseWord.PART_BYTES] = words.add(phase.part_bytes)

@@ -24,7 +24,7 @@ X86_64 = frozenset(
 
 
 def features_of(spec: Spec) -> set[str]:
-    """Of every instruction, executed or not; constants behind the code are none."""
+    """Of every instruction, executed or not; constants after the code are none."""
     code = code_of(spec)
     assert code.listing is not None
     found: set[str] = set()

@@ -65,7 +65,7 @@ def test_a_cut_group_of_channels(types: Types, isa: str) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 3])
-def test_what_is_behind_the_depth_is_no_number_of_src(rows: int) -> None:
+def test_what_is_after_the_depth_is_no_number_of_src(rows: int) -> None:
     """Infinity in the last element stays infinity: the rest of its group is zero, not infinity times a zero weight."""
     spec = tile("avx512_core_bf16", rows, 16, 3, types=BF16)
     buffers = dict(case_of(spec).buffers)

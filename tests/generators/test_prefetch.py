@@ -36,7 +36,7 @@ SOURCE_AHEAD = tuple(spec for spec in kernel_specs() if isinstance(spec, ConvTil
 
 @by_name(SOURCE_AHEAD)
 def test_lines_of_the_next_source(spec: ConvTileSpec) -> None:
-    """Of the tile behind this one, a line each once."""
+    """Of the tile after this one, a line each once."""
     listing = code_of(spec).listing
     assert listing is not None
     found = [match for line in listing if (match := SOURCE.fullmatch(line.text))]
@@ -65,7 +65,7 @@ def test_lines_ahead_of_rows_apart(spec: MatmulTileSpec) -> None:
     found = [match for match in map(PREFETCH.fullmatch, text) if match]
     (register,) = {match[1] for match in found}
     lines = [spec.tile.ahead_bytes * i for i in range(spec.tile.ahead_lines)]
-    assert sorted(int(match[2] or 0) for match in found) == sorted(2 * lines)  # in the loop, and of the steps behind it
+    assert sorted(int(match[2] or 0) for match in found) == sorted(2 * lines)  # in the loop, and of the steps after it
     assert text.count(f"add {register}, {spec.tile.ahead_bytes * spec.tile.ahead_lines}") == 1
 
 

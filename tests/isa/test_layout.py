@@ -14,7 +14,7 @@ RCX = register("r64", 1)
 
 
 def decode_all(code: Code) -> dict[int, Instruction]:
-    """Every instruction of a listed kernel by its offset; the bytes behind them are constants."""
+    """Every instruction of a listed kernel by its offset; the bytes after them are constants."""
     assert code.listing is not None
     end = code.listing[-1].offset + len(code.listing[-1].data)
     return {instruction.ip: instruction for instruction in Decoder(64, code.data[:end])}
@@ -172,7 +172,7 @@ def constant_read_by(code: bytes, instruction: Instruction, count: int) -> bytes
     return code[instruction.ip_rel_memory_address :][:count]
 
 
-def test_constants_are_found_behind_the_code_whatever_follows_their_displacement() -> None:
+def test_constants_are_found_after_the_code_whatever_follows_their_displacement() -> None:
     asm = Assembler("pool", listing=True)
     ymm1, xmm1, ecx = register("ymm", 1), register("xmm", 1), register("r32", 1)
     first, second, third = bytes(range(32)), bytes(range(100, 104)), bytes(range(50, 58))

@@ -46,7 +46,8 @@ def test_constants_lie_where_the_new_pool_has_them(known: Stretches) -> None:
 
     for first in (bytes(32), bytes(64), bytes(31) + b"\1", bytes(32)):
         assert code(lambda asm, first=first: body(asm, first)) == code(  # type: ignore[misc]
-            lambda asm, first=first: body(asm, first), listing=True  # type: ignore[misc]
+            lambda asm, first=first: body(asm, first),
+            listing=True,  # type: ignore[misc]
         )
     assert known.count == 1
 

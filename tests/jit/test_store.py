@@ -231,7 +231,7 @@ def test_directory_that_others_may_only_read(store: DiskStore) -> None:
     assert store.get(KEY, NAME) == store.get(OTHER_KEY, NAME) == CODE
 
 
-def test_directory_behind_a_symbolic_link(store: DiskStore, tmp_path: Path) -> None:
+def test_directory_after_a_symbolic_link(store: DiskStore, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(store.directory)
     assert recorded(lambda: DiskStore(link).put(OTHER_KEY, NAME, CODE)) == []
@@ -241,7 +241,7 @@ def test_directory_behind_a_symbolic_link(store: DiskStore, tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give links away")
-def test_directory_behind_a_symbolic_link_of_somebody_else(store: DiskStore, tmp_path: Path) -> None:
+def test_directory_after_a_symbolic_link_of_somebody_else(store: DiskStore, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(store.directory)
     os.chown(link, 12345, -1, follow_symlinks=False)

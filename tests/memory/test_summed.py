@@ -1,4 +1,4 @@
-"""Weights with the sums of their columns behind them: what lies where, who makes them, who takes them, who does not."""
+"""Weights with the sums of their columns after them: what lies where, who makes them, who takes them, who does not."""
 
 import copy
 

@@ -10,7 +10,7 @@ from tests.network.nets import random
 
 @pytest.fixture
 def model(tmp_path: Path) -> str:
-    """The path of a convolution with a function and a factor behind it, for images of any size."""
+    """The path of a convolution with a function and a factor after it, for images of any size."""
     nodes = [
         wire.node("Conv", ["x", "w"], ["c"], "first", pads=[1, 1, 1, 1]),
         wire.node("Relu", ["c"], ["r"]),

@@ -12,7 +12,7 @@ from asmdnn.network.barriers import barriers
 from asmdnn.network.compiled import CompiledSegment
 from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import Phase
-from asmdnn.planning.phases import waits
+from asmdnn.planning.phases import barriers_before
 from tests.network.nets import engine, random, reference
 
 LEVELS = ("avx2", "avx512_core")
@@ -50,7 +50,7 @@ def test_branches_run_between_the_same_meetings(isa: str) -> None:
     segment = compiled(net)
     assert names(segment) == ["a0", "b0", "a1", "b1", "b2", "a2"]
     assert [step.pd.plan.phases[0].alone for step in segment.steps] == [False] * 6
-    assert waits(segment.plan.phases) == [True, False, True, False, True, False, True]
+    assert barriers_before(segment.plan.phases) == [True, False, True, False, True, False, True]
     assert barriers(segment.steps, segment.plan.phases) == (3, 6)
     assert "3 of 6 barriers" in net.explain()
     assert "3 of 6 barriers" in net.page()
@@ -59,19 +59,19 @@ def test_branches_run_between_the_same_meetings(isa: str) -> None:
 def test_steps_keep_their_order_where_values_would_leave_the_cache() -> None:
     segment = compiled(branches(l2_bytes=1024))
     assert names(segment) == ["a0", "a1", "b0", "b1", "b2", "a2"]
-    assert waits(segment.plan.phases) == [True, True, False, True, True, False, True]
+    assert barriers_before(segment.plan.phases) == [True, True, False, True, True, False, True]
 
 
 def test_a_step_that_reads_what_another_one_writes_is_not_apart() -> None:
     segment = compiled(branches())
     plan = segment.joined.plan
-    phases = [replace(phase, apart=i == 2 or phase.apart) for i, phase in enumerate(plan.phases)]
+    phases = [replace(phase, independent=i == 2 or phase.independent) for i, phase in enumerate(plan.phases)]
     with pytest.raises(PlanError, match=r"phase 2: .* may be what other records touch, without a barrier"):
         replace(plan, phases=tuple(phases)).check()
 
 
 def test_small_steps_on_one_thread_meet_once() -> None:
-    """The first shared step behind them meets; one that does not read them does not."""
+    """The first shared step after them meets; one that does not read them does not."""
     g = dnn.Graph("small")
     x, s = g.input("x", DIMS), g.input("s", (1, 16, 1, 1))
     gate = g.apply("Sigmoid", g.apply("Softmax", s + 1.0, axis=1))
@@ -81,12 +81,13 @@ def test_small_steps_on_one_thread_meet_once() -> None:
     segment = compiled(net)
     alone = [phase.alone for phase in segment.plan.phases]
     assert alone == sorted(alone, reverse=True) and any(alone)
-    assert sum(waits(segment.plan.phases)) == 2
+    assert sum(barriers_before(segment.plan.phases)) == 2
 
 
 def in_turn(phases: tuple[Phase, ...]) -> list[int]:
     """Times as if what one thread runs had its place among what threads share beside it."""
-    return list(accumulate(meets or phase.alone for phase, meets in zip(phases, waits(phases), strict=True)))
+    barriers = barriers_before(phases)
+    return list(accumulate(barrier or phase.alone for phase, barrier in zip(phases, barriers, strict=True)))
 
 
 @pytest.mark.parametrize("isa", LEVELS)
@@ -100,7 +101,7 @@ def test_what_one_thread_runs_beside_others_has_memory_of_its_own(isa: str, monk
     segment = compiled(g.compile(y=shared * small[0] + small[1], engine=engine(2, isa)))
     phases = segment.plan.phases
     assert [phase.alone for phase in phases] == [False, False, False, True, True, False, False]
-    assert waits(phases) == [True, False, True, False, False, True, True]
+    assert barriers_before(phases) == [True, False, True, False, False, True, True]
     assert arena.times_of(phases) == [0, 0, 1, 1, 1, 2, 3]
     arena.check_layout(segment.joined, segment.layout, segment.plan)
     monkeypatch.setattr(arena, "times_of", in_turn)

@@ -49,7 +49,25 @@ def test_a_peer_that_is_not_installed_costs_a_line(
 
     monkeypatch.setattr(models, "PEERS", {**models.PEERS, "openvino": missing})
     assert main(["bench", f"--network={model}", *WORDS, "--threads=1", "--peer=openvino"]) == 0
-    assert "openvino     is not installed: pip install openvino" in capsys.readouterr().out
+    assert "openvino         is not installed: pip install openvino" in capsys.readouterr().out
+
+
+def test_precisions_and_libraries_that_round_are_compared_but_not_judged(
+    model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models, "PEERS", {"openvino-default": lambda *_: lambda: {"y": np.full((4, 5), 1e6)}})
+    more = ["--threads=1", "--precision=f32,bf16", "--peer=openvino-default"]
+    assert main(["bench", "--network", model, *WORDS, *more]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[2][1:3] == ["asmdnn", "bf16"]
+    assert lines[3][1] == "openvino-default"
+    assert float(lines[3][5]) > 0.9
+
+
+def test_openvino_is_held_to_f32_or_left_alone() -> None:
+    held = models.PEERS["openvino"]
+    assert getattr(held, "keywords", None) == {"precision": "f32"}
+    assert models.PEERS["openvino-default"] is models.openvino_model
 
 
 def test_another_answer_fails(model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.cli.main import main
+from asmdnn.cli.models import model_words
 from tests.network import wire
 from tests.network.nets import random
 
@@ -53,6 +54,12 @@ def test_words_of_precision(model: str, tmp_path: Path, capsys: pytest.CaptureFi
     assert "keep_f32 has 'frist', which no node is called" in capsys.readouterr().err
 
 
+def test_the_word_for_equal_bits(model: str) -> None:
+    found = model_words("run", ["--shape=x:1x3x6x7", "--constant=s:2", "--deterministic=batch", model])
+    assert found.engine.any_batch
+    assert found.load().planned().engine == found.engine
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -65,6 +72,7 @@ def test_words_of_precision(model: str, tmp_path: Path, capsys: pytest.CaptureFi
         ["--peer=z"],
         ["--io=int8"],
         ["--max-error=small"],
+        ["--deterministic=true"],
         ["--json"],
     ],
 )

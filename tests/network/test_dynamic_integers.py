@@ -29,7 +29,7 @@ def weights(f: File, *dims: int, dtype: type = np.int8) -> str:
     return f.constant(f.random.integers(limits.min, limits.max + 1, dims).astype(dtype))
 
 
-def behind(f: File, sums: str, scale: str, scales: Any) -> str:
+def requantised(f: File, sums: str, scale: str, scales: Any) -> str:
     floats = f.node("Cast", sums, to=FLOAT)
     return f.node("Mul", floats, f.node("Mul", scale, f.constant(np.asarray(scales, np.float32))))
 
@@ -39,13 +39,13 @@ def products(dtype: type, zero: Any) -> File:
     f = File()
     x, scale, point = made(f, "DynamicQuantizeLinear", 3, "x")
     w, zeros = weights(f, 24, 32, dtype=dtype), f.constant(np.asarray(zero, dtype))
-    one = behind(f, f.node("MatMulInteger", x, w, point, zeros), scale, 0.01)
+    one = requantised(f, f.node("MatMulInteger", x, w, point, zeros), scale, 0.01)
     scales = f.random.random(32) * 0.01
-    other = behind(f, f.node("MatMulInteger", x, weights(f, 24, 32), point), scale, scales)
+    other = requantised(f, f.node("MatMulInteger", x, weights(f, 24, 32), point), scale, scales)
     bias = f.constant(f.random.standard_normal(32).astype(np.float32))
     inner = f.node("Add", f.node("Relu", f.node("Add", one, bias)), other)
     y, scale, point = made(f, "DynamicQuantizeLinear", 3, inner)
-    behind(f, f.node("MatMulInteger", y, weights(f, 32, 7), point), scale, 0.01)
+    requantised(f, f.node("MatMulInteger", y, weights(f, 32, 7), point), scale, 0.01)
     return f
 
 
@@ -54,15 +54,15 @@ def windows(dtype: type, zero: int) -> File:
     f = File()
     x, scale, point = made(f, "DynamicQuantizeLinear", 3, "x")
     w, zeros = weights(f, 16, 3, 3, 3, dtype=dtype), f.zero(zero, dtype)
-    one = behind(f, f.node("ConvInteger", x, w, point, zeros, pads=[1] * 4, kernel_shape=[3, 3]), scale, 0.01)
+    one = requantised(f, f.node("ConvInteger", x, w, point, zeros, pads=[1] * 4, kernel_shape=[3, 3]), scale, 0.01)
     y, scale, point = made(f, "DynamicQuantizeLinear", 3, f.node("Relu", one))
     w = weights(f, 16, 8, 3, 3, dtype=dtype)
-    behind(f, f.node("ConvInteger", y, w, point, zeros, group=2, strides=[2, 2]), scale, 0.01)
+    requantised(f, f.node("ConvInteger", y, w, point, zeros, group=2, strides=[2, 2]), scale, 0.01)
     return f
 
 
 def check_equal(f: File, dims: tuple[int, ...], isa: str) -> dnn.Network:
-    """f32 behind exact sums may be contracted here: some units in the last place of the largest."""
+    """f32 after exact sums may be contracted here: some units in the last place of the largest."""
     feeds = {"x": np.random.default_rng(3).standard_normal(dims).astype(np.float32)}
     model = f.model(f.nodes[-1].output[0], dims, FLOAT)
     (wanted,) = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, feeds)

@@ -86,7 +86,7 @@ def test_products_that_round_their_operand(points: str) -> None:
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("level", [0, 1, 4])
 def test_against_onnxruntime(level: int) -> None:
-    """With a bias and Relu behind, which are post-ops."""
+    """With a bias and Relu after, which are post-ops."""
     one = Product(4, 32, "bytes", accuracy_level=level)
     node, f = one.file.nodes[0], one.file
     node.input.extend(["", f.constant(f.random.standard_normal(N).astype(np.float32))])

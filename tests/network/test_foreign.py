@@ -77,7 +77,7 @@ FUSED: dict[str, tuple[str, list[Any], int, tuple[int, ...], dict[str, Any]]] = 
     ),
     "product": ("FusedMatMul", [X, random(2, 7, 24)], 1, (), {"transB": 1, "alpha": 0.25}),
     "product of turned": ("FusedMatMul", [random(2, 24, 5), random(24, 7)], 1, (1,), {"transA": 1}),
-    "batches behind": ("FusedMatMul", [random(5, 2, 24), random(24, 2, 7)], 1, (), dict.fromkeys(BEHIND, 1)),
+    "batches after": ("FusedMatMul", [random(5, 2, 24), random(24, 2, 7)], 1, (), dict.fromkeys(BEHIND, 1)),
     "gelu": ("Gelu", [X], 1, (), {}),
     "gelu with bias": ("BiasGelu", [X, random(24)], 1, (1,), {}),
     "fast gelu": ("FastGelu", [X, random(24)], 1, (1,), {}),

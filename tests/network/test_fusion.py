@@ -36,7 +36,7 @@ def test_a_product_with_single_ones_is_a_look_up(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("view", ["squeeze", "transpose"])
-def test_maps_behind_a_view_go_into_the_kernel_in_front(view: str) -> None:
+def test_maps_after_a_view_go_into_the_kernel_in_front(view: str) -> None:
     def make(g: dnn.Graph, x: Any) -> Any:
         y = g.apply("Conv", x, random(16, 3, 3, 1), pads=(1, 0, 1, 0))
         if view == "squeeze":
@@ -109,7 +109,7 @@ def test_few_frames_of_one_channel_are_a_product(dims: tuple[int, ...], has_bias
 
 @pytest.mark.parametrize("images", [1, 2])
 def test_squeeze_and_excite_has_no_pass_of_its_own(images: int) -> None:
-    """The convolution behind it multiplies; a vector of channels needs no reorder."""
+    """The convolution after it multiplies; a vector of channels needs no reorder."""
 
     def make(g: dnn.Graph, x: Any) -> Any:
         y = stem(g, x)

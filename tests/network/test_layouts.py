@@ -128,7 +128,7 @@ def test_a_convolution_writes_channels_last_for_a_norm(isa: str) -> None:
 def test_convolutions_share_a_copy_of_their_operand(isa: str) -> None:
     segment = compiled(planned(shared, isa))
     assert [step.label for step in segment.steps if step.is_reorder] == ["reorder x", "reorder Add 4"]
-    assert segment.way.changes == (("Conv 'c'", "what it likes from a copy"),)
+    assert segment.way.changes == (("Conv 'c'", "preferred format from a copy"),)
 
 
 @pytest.mark.parametrize("isa", LEVELS)

@@ -380,7 +380,7 @@ def shuffled(g: dnn.Graph, x: Any, groups: int) -> Any:
 @pytest.mark.parametrize("groups", [2, 4])
 @pytest.mark.parametrize("channels_last", [False, True])
 def test_a_shuffle_of_channels_is_one_primitive(groups: int, channels_last: bool) -> None:
-    """In blocks, and behind a convolution of groups in the order that it writes."""
+    """In blocks, and after a convolution of groups in the order that it writes."""
 
     def make(g: dnn.Graph, x: Any) -> Any:
         first = g.apply("Conv", stem(g, x), random(16, 2, 1, 1), group=8) if channels_last else stem(g, x)
@@ -445,7 +445,7 @@ def test_constant_indices_out_of_range() -> None:
 
 
 def mobile(g: dnn.Graph, x: Any, channels: int = 24, stride: int = 1) -> Any:
-    """A 1x1 convolution, a depthwise one, and relu6 behind each."""
+    """A 1x1 convolution, a depthwise one, and relu6 after each."""
     first = g.apply("Clip", g.apply("Conv", x, random(channels, 8, 1, 1), random(channels)), 0.0, 6.0)
     second = g.apply(
         "Conv", first, random(channels, 1, 3, 3), random(channels), group=channels, pads=(1, 1, 1, 1),

@@ -148,14 +148,14 @@ def test_indices_that_kernels_make_are_looked_at(tmp_path: Path) -> None:
         with pytest.raises(dnn.InvalidArguments, match=r"\[0, 0\] is 20, axis 0 of src has 20"):
             each.run(bad)
         assert np.array_equal(each.run(good)["y"].astype(np.float64), check_rows)
-        with pytest.raises(dnn.InvalidArguments, match="looked at behind a run"):
+        with pytest.raises(dnn.InvalidArguments, match="looked at after a run"):
             each.bind(**good, y=np.empty((3, 5, 4), np.float32))
     small = built(lambda g, a, b: g.apply("Gather", random(20, 4), g.apply("Mod", a, np.array(10))))
     assert small.run(good)["y"].shape == (3, 5, 4)  # no sum can be out of range
 
 
 def test_integers_that_are_too_large() -> None:
-    """Inputs are checked for what the sums behind them need; what cannot be exact has no kernel."""
+    """Inputs are checked for what the sums after them need; what cannot be exact has no kernel."""
     net = built(lambda g, a, b: g.apply("Add", a, b))
     good = feeds(-(1 << 23), 1 << 23)
     check(net, good)

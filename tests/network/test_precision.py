@@ -174,7 +174,7 @@ def test_words_that_are_none(said: dict[str, Any], words: str) -> None:
 
 
 def mobile() -> tuple[dnn.Graph, dict[str, Any]]:
-    """Pairs of a 1x1 and a depthwise convolution in large planes, and one row by a matrix behind them."""
+    """Pairs of a 1x1 and a depthwise convolution in large planes, and one row by a matrix after them."""
     g = dnn.Graph("mobile")
     x = g.input("x", (1, 16, 112, 112))
     for i in range(2):

@@ -40,9 +40,7 @@ def operands(op: str, directions: int, first: bool = False) -> dict[str, tuple[i
     return found | ({"c": state, "p": (directions, 3 * UNITS)} if op == "LSTM" else {})
 
 
-def layer(
-    graph: dnn.Graph, op: str, symbols: dict[str, Any], lengths: Any = None, **attributes: Any
-) -> list[Any]:
+def layer(graph: dnn.Graph, op: str, symbols: dict[str, Any], lengths: Any = None, **attributes: Any) -> list[Any]:
     """The results; symbols: operands by the names above."""
     results = 3 if op == "LSTM" else 2
     given = [*map(symbols.get, "xwrb"), lengths, *map(symbols.get, "hcp" if op == "LSTM" else "h")]
@@ -88,7 +86,7 @@ def test_sequences_first(op: str, direction: str) -> None:
 
 @pytest.mark.parametrize("op", GATES)
 def test_lengths(op: str) -> None:
-    """Shorter sequences: what is behind their ends has no gradient."""
+    """Shorter sequences: what is after their ends has no gradient."""
     names = ("x", "w", "r", "b", "h")
     shapes, graph = {name: operands(op, 1)[name] for name in names}, dnn.Graph("lengths")
     symbols = {name: graph.input(name, shape) for name, shape in shapes.items()}

@@ -120,7 +120,7 @@ def enlarged(g: dnn.Graph, x: Symbol, mode: str) -> Symbol:
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
-def test_maps_behind_a_resize(mode: str) -> None:
+def test_maps_after_a_resize(mode: str) -> None:
     """Those of its result alone are done by its kernel; a sum with another tensor is done by what makes the other."""
     alone = built(lambda g, x: g.apply("Sigmoid", enlarged(g, x, mode) * 2.0), IMAGE)
     assert len(implementations(alone)) == 1
@@ -164,7 +164,7 @@ def test_elements_by_constant_indices(axis: int, indices: np.ndarray) -> None:
     check(net, random(*ROWS))
 
 
-def test_elements_behind_the_end() -> None:
+def test_elements_after_the_end() -> None:
     with pytest.raises(dnn.AsmdnnError):
         built(lambda g, x: g.apply("GatherElements", x, np.full((2, 5, 1), 12), axis=2), ROWS)
 
@@ -195,7 +195,7 @@ def halves(g: dnn.Graph, x: Symbol, order: tuple[int, int]) -> Symbol:
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize(("order", "copies"), [((0, 1), 0), ((1, 0), 2)])
-def test_pieces_behind_one_another_are_joined_where_they_lie(order: tuple[int, int], copies: int) -> None:
+def test_pieces_after_one_another_are_joined_where_they_lie(order: tuple[int, int], copies: int) -> None:
     net = built(lambda g, x: halves(g, x, order), (1, 3, 9, 8))
     (segment,) = net.segments
     assert isinstance(segment, CompiledSegment)

@@ -292,7 +292,7 @@ CHANGES: list[Callable[[dict[str, Any]], Any]] = [
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("number", range(len(CHANGES)))
-def test_nonsense_behind_a_good_checksum(file: Path, tmp_path: Path, number: int) -> None:
+def test_nonsense_after_a_good_checksum(file: Path, tmp_path: Path, number: int) -> None:
     refused(tmp_path / "bad.pack", rewritten(file.read_bytes(), CHANGES[number]))
 
 

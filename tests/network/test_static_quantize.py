@@ -79,7 +79,7 @@ def test_a_file_of_bytes_is_near_f32_and_onnxruntime(calibration: dnn.Calibratio
     assert made.nodes == PRODUCTS
     assert isinstance(made.network, dnn.OpenNetwork)
     assert made.network.last.planned().refused == {}, "natively throughout"
-    assert made.errors["last"] < 0.1, "six products of 8 bits, one behind another"
+    assert made.errors["last"] < 0.1, "six products of 8 bits, one after another"
     assert all(0 < error < 0.1 for error in made.steps.values())
     nodes = Counter(node.op for node in read_model(made.data).body.nodes)
     assert nodes["BatchNormalization"] == 0

@@ -47,7 +47,7 @@ def feeds() -> Arrays:
 
 
 def in_f64(update: Update, clip: float = np.inf) -> tuple[list[float], Arrays]:
-    """The losses and the parameters behind all steps, in numpy."""
+    """The losses and the parameters after all steps, in numpy."""
     p = {name: array.astype(np.float64) for name, array in initial().items()}
     kept: dict[str, Arrays] = {name: {"m": 0.0, "v": 0.0, "d": 0.0, "name": name} for name in p}
     x, t, losses = feeds()["x"].astype(np.float64), feeds()["t"], []
@@ -156,12 +156,12 @@ def test_steps_are_those_of_torch(name: str) -> None:
 
 def test_updates_are_written_by_the_products_that_make_gradients() -> None:
     """No copy of a parameter or moment at the end, and no gradient in memory."""
-    for optimizer, behind in ((optim.SGD(0.3), ""), (optim.SGD(0.1, momentum=0.9), "momentum of ")):
+    for optimizer, prefix in ((optim.SGD(0.3), ""), (optim.SGD(0.1, momentum=0.9), "momentum of ")):
         step = step_of(optimizer)
         lines = step.explain().splitlines()
         assert not [line for line in lines if "reorder" in line and "is written" in line]
         assert sum("MatMul 'gradient" in line and "+ PythonMap" in line for line in lines) == 2
-        assert all(f"{behind}{name} is written" in lines[1] for name in ("w0", "w1"))
+        assert all(f"{prefix}{name} is written" in lines[1] for name in ("w0", "w1"))
 
 
 def test_gradients_are_clipped_by_their_common_norm() -> None:

@@ -82,9 +82,7 @@ def test_one_graph_trained_twice() -> None:
     total, w = g.state("total", (2, 3)), g.parameter("w", (4, 3))
     y = g.input("x", (2, 4)) @ w + total
     g.update(total, y)
-    first, second = (
-        g.train(g.apply("ReduceSum", y, keepdims=0), optim.SGD(0.1), engine=engine()) for _ in range(2)
-    )
+    first, second = (g.train(g.apply("ReduceSum", y, keepdims=0), optim.SGD(0.1), engine=engine()) for _ in range(2))
     losses = [first(x=ONES) for _ in range(3)]
     assert [second(x=ONES) for _ in range(3)] == losses
 

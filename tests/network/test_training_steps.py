@@ -38,7 +38,7 @@ def feeds() -> Arrays:
 
 
 def in_numpy(given: Arrays) -> tuple[list[float], Arrays]:
-    """The losses and the weights behind all steps."""
+    """The losses and the weights after all steps."""
     w = {name: array.astype(np.float64) for name, array in initial().items()}
     m, losses = {name: np.zeros_like(array) for name, array in w.items()}, []
     x, t, rate = given["x"].astype(np.float64), given["t"], float(given["rate"][0])

@@ -89,7 +89,7 @@ def model(body: bytes, opset: int = 17) -> bytes:
 
 
 def small() -> bytes:
-    """A convolution with an If behind it: every kind of message that the reader knows."""
+    """A convolution with an If after it: every kind of message that the reader knows."""
     branch = graph([node("Identity", ["c"], ["b"])], {}, ["b"])
     other = graph([node("Constant", [], ["d"], value=np.float32([1, 2]))], {}, ["d"])
     nodes = [

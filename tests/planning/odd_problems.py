@@ -61,7 +61,7 @@ class Odd:
 
 
 def channels(r: Odd) -> tuple[int, int, int]:
-    """Groups, and channels of each before and behind: many, few, one."""
+    """Groups, and channels of each before and after: many, few, one."""
     return r.one(  # type: ignore[no-any-return]
         (1, r.one(1, 2, 3, 5, 8, 9, 17, 33), r.one(1, 2, 7, 8, 9, 16, 17, 40)),
         (1, r.one(4, 8, 17, 40), r.one(1, 2, 3, 8)),
@@ -75,8 +75,8 @@ def convolution(r: Odd) -> Description | None:
     kernel, strides, dilations = r.some(axes, 1, 2, 3, 3, 5), r.some(axes, 1, 1, 2, 3), r.some(axes, 0, 0, 1)
     if r.chance():
         kernel, strides, dilations = [3] * axes, [1] * axes, [0] * axes
-    before, behind, size = (r.some(axes, *values) for values in ((0, 1, 2, 6), (0, 1, 2, 6), (1, 2, 3, 5, 9, 13)))
-    windows = zip(size, before, behind, kernel, dilations, strides, strict=True)
+    before, after, size = (r.some(axes, *values) for values in ((0, 1, 2, 6), (0, 1, 2, 6), (1, 2, 3, 5, 9, 13)))
+    windows = zip(size, before, after, kernel, dilations, strides, strict=True)
     result = [(i + b + e - (k - 1) * (d + 1) - 1) // s + 1 for i, b, e, k, d, s in windows]
     if min(result) < 1:
         return None
@@ -86,7 +86,7 @@ def convolution(r: Odd) -> Description | None:
         dnn.MemoryDesc(weights, dnn.f32, "any") if r.chance() else r.desc(weights, layouts=("plain", "permuted")),
         r.free((images, groups * outputs, *result)),
         dnn.MemoryDesc((groups * outputs,), dnn.f32, "a") if r.chance() else None,
-        tuple(strides), tuple(dilations), tuple(before), tuple(behind),
+        tuple(strides), tuple(dilations), tuple(before), tuple(after),
         algorithm=r.one("direct", "auto", "winograd" if axes == 2 else "auto"),
     )  # fmt: skip
 
@@ -94,10 +94,10 @@ def convolution(r: Odd) -> Description | None:
 def deconvolution(r: Odd) -> Description | None:
     axes, (groups, inputs, outputs), images = r.one(1, 2, 2, 3), channels(r), r.one(1, 2)
     kernel, strides, dilations = r.some(axes, 1, 2, 3, 4), r.some(axes, 1, 2, 2, 3), r.some(axes, 0, 0, 1)
-    before, behind, size = (r.some(axes, *values) for values in ((0, 1, 2), (-1, 0, 1, 2), (1, 2, 3, 5, 9)))
-    windows = zip(size, before, behind, kernel, dilations, strides, strict=True)
+    before, after, size = (r.some(axes, *values) for values in ((0, 1, 2), (-1, 0, 1, 2), (1, 2, 3, 5, 9)))
+    windows = zip(size, before, after, kernel, dilations, strides, strict=True)
     result = [(i - 1) * s + (k - 1) * (d + 1) + 1 - b - e for i, b, e, k, d, s in windows]
-    if min(result) < 1 or any(e <= -s for e, s in zip(behind, strides, strict=True)):
+    if min(result) < 1 or any(e <= -s for e, s in zip(after, strides, strict=True)):
         return None
     weights = (groups, outputs, inputs, *kernel)[groups == 1 :]
     return dnn.DeconvolutionForward(
@@ -105,7 +105,7 @@ def deconvolution(r: Odd) -> Description | None:
         dnn.MemoryDesc(weights, dnn.f32, "any"),
         r.free((images, groups * outputs, *result)),
         dnn.MemoryDesc((groups * outputs,), dnn.f32, "a") if r.chance() else None,
-        tuple(strides), tuple(dilations), tuple(before), tuple(behind),
+        tuple(strides), tuple(dilations), tuple(before), tuple(after),
     )  # fmt: skip
 
 
@@ -115,14 +115,14 @@ def pooling(r: Odd) -> Description | None:
         size, result = r.some(axes, 1, 3, 4, 9), r.some(axes, 1, 2, 3, 5)
         return dnn.AdaptivePooling(r.one("max", "avg"), r.desc((*planes, *size)), r.free((*planes, *result)))
     kernel, strides, dilations = r.some(axes, 1, 2, 3, 5), r.some(axes, 1, 2, 3), r.some(axes, 0, 0, 1)
-    before, behind, size = (r.some(axes, *values) for values in ((0, 1, 3), (0, 1, 3), (1, 2, 3, 5, 9, 17)))
-    windows = zip(size, before, behind, kernel, dilations, strides, strict=True)
+    before, after, size = (r.some(axes, *values) for values in ((0, 1, 3), (0, 1, 3), (1, 2, 3, 5, 9, 17)))
+    windows = zip(size, before, after, kernel, dilations, strides, strict=True)
     result = [(i + b + e - (k - 1) * (d + 1) - 1) // s + 1 for i, b, e, k, d, s in windows]
     if min(result) < 1:
         return None
     alg, dst = r.one("max", "avg_include_padding", "avg_exclude_padding"), r.free((*planes, *result))
     indices = dnn.MemoryDesc(dst.dims, dnn.s32, "any") if alg == "max" and r.chance() else None
-    steps = (tuple(kernel), tuple(strides), tuple(dilations), tuple(before), tuple(behind))
+    steps = (tuple(kernel), tuple(strides), tuple(dilations), tuple(before), tuple(after))
     return dnn.PoolingForward(alg, r.desc((*planes, *size)), dst, *steps, indices)
 
 
@@ -177,8 +177,8 @@ def several(r: Odd) -> Description:
 
 def moves(r: Odd) -> Description:
     dims = r.dims(2, 4)
-    axis, before, behind = r.axis(dims), r.some(len(dims), 0, 1, 2), r.some(len(dims), 0, 1, 3)
-    padded, source = [sum(sizes) for sizes in zip(dims, before, behind, strict=True)], r.desc(dims)
+    axis, before, after = r.axis(dims), r.some(len(dims), 0, 1, 2), r.some(len(dims), 0, 1, 3)
+    padded, source = [sum(sizes) for sizes in zip(dims, before, after, strict=True)], r.desc(dims)
     indices, size = (
         dnn.MemoryDesc((r.one(1, 4),), dnn.s32, "a"),
         r.one(*(n for n in (1, 2, dims[axis]) if not dims[axis] % n)),

@@ -293,15 +293,16 @@ def test_kernels_of_one_phase_that_depend_on_each_other() -> None:
         replace(plan, phases=(phase(0, 1),)).check()
 
 
-def test_scratch_is_written_again_behind_a_barrier() -> None:
+def test_scratch_is_written_again_after_a_barrier() -> None:
     """Two rounds of filling a part of scratch and draining it; without a barrier the second filling is refused."""
     desc = dnn.MemoryDesc((32,), dnn.f32, "a")
     fill = MadeUp("fill", Footprint((Range(0, 0, 64),), (Range(1, 0, 64),)))
     drain = MadeUp("drain", Footprint((Range(1, 0, 64),), (Range(2, 0, 64),)))
 
-    def phase(kernel: int, *offsets: int, apart: bool = False) -> Phase:
+    def phase(kernel: int, *offsets: int, independent: bool = False) -> Phase:
         records = np.array([[kernel, *offsets]], np.int64)
-        return Phase((fill, drain), views(("src", "scratch", "dst")), records, np.ones(1, np.int32), apart=apart)
+        arguments, cycles = views(("src", "scratch", "dst")), np.ones(1, np.int32)
+        return Phase((fill, drain), arguments, records, cycles, independent=independent)
 
     phases = (phase(0, 0, 64, 0), phase(1, 0, 64, 0), phase(0, 64, 64, 0), phase(1, 0, 64, 64))
     plan = Plan("made up", phases, {"src": desc, "dst": desc}, {}, {"scratch": 256}, ("dst",))
@@ -309,7 +310,7 @@ def test_scratch_is_written_again_behind_a_barrier() -> None:
     with pytest.raises(PlanError, match="element 0 of scratch is never written"):
         replace(plan, phases=(*phases[:3], phase(1, 0, 0, 64))).check()
     with pytest.raises(PlanError, match="element 16 of scratch is written 2 times"):
-        replace(plan, phases=(phases[0], phase(0, 64, 64, 0, apart=True), *phases[1:])).check()
+        replace(plan, phases=(phases[0], phase(0, 64, 64, 0, independent=True), *phases[1:])).check()
     with pytest.raises(PlanError, match="element 0 of dst is written 2 times"):
         replace(plan, phases=(*phases[:2], phases[2], phases[1])).check()
 
@@ -341,6 +342,6 @@ def test_what_one_thread_runs_needs_no_barrier(planned_isa: str) -> None:
     assert any(phase.continues for phase in plan.phases) and "reorder" in plan.implementation
     alone = tuple(replace(phase, alone=True) for phase in plan.phases)
     replace(plan, phases=alone).check()
-    shared = with_phase(replace(plan, phases=alone), 1, replace(alone[1], alone=False, apart=True))
+    shared = with_phase(replace(plan, phases=alone), 1, replace(alone[1], alone=False, independent=True))
     with pytest.raises(PlanError, match="without a barrier in between"):
         shared.check()

@@ -151,7 +151,7 @@ def test_what_is_not_altered_is_read() -> None:
         at("constants", {"taps": {"dtype": "<i8", "shape": [2**50]}}),
     ],
 )  # fmt: skip
-def test_nonsense_behind_a_valid_checksum(change: Callable[[dict[str, Any], list[Any]], None]) -> None:
+def test_nonsense_after_a_valid_checksum(change: Callable[[dict[str, Any], list[Any]], None]) -> None:
     with pytest.raises(dnn.InvalidArguments, match=r"makes no sense .*make it again"):
         decode_plan(altered(change))
 
@@ -165,7 +165,7 @@ def test_bytes_that_are_no_plan(data: bytes) -> None:
 def test_a_plan_that_inflates_to_a_gigabyte_is_refused_in_bounded_memory() -> None:
     packer = zlib.compressobj()
     first = packer.compress(bytes(1 << 24)) + packer.flush(zlib.Z_FULL_FLUSH)
-    data = first + 63 * first[ZLIB_HEADER_BYTES:]  # behind a full flush, the same input gives the same bytes
+    data = first + 63 * first[ZLIB_HEADER_BYTES:]  # after a full flush, the same input gives the same bytes
     script = f"""
 import resource, sys, zlib
 import asmdnn as dnn

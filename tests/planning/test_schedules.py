@@ -13,7 +13,7 @@ from asmdnn.isa.assembler import Assembler
 from asmdnn.planning.check import PlanError
 from asmdnn.planning.codec import decode_plan, encode_plan
 from asmdnn.planning.phase import NOTHING, Phase, Repeat, View
-from asmdnn.planning.phases import of_one_width, waits
+from asmdnn.planning.phases import barriers_before, of_one_width
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.rounds import in_loops
 from asmdnn.planning.splitting import cut_evenly
@@ -43,7 +43,7 @@ def rows() -> np.ndarray:
 
 
 def result(plan: Plan, parts: int) -> np.ndarray:
-    """What dst holds behind a call in so many parts, some of them on one thread."""
+    """What dst holds after a call in so many parts, some of them on one thread."""
     program = ExecutablePlan(replace(plan, phases=tuple(replace(p, cycles=p.cycles * 100) for p in plan.phases)), parts)
     memories = {"src": dnn.Memory(DESC), "dst": dnn.Memory(DESC)}
     memories["src"].array[...] = rows().ravel().reshape(memories["src"].array.shape)
@@ -65,15 +65,16 @@ CASES: dict[str, Callable[[], Plan]] = {
     "rounds in rounds": lambda: plan_of(phase(ALL[:4], SRC, DST, repeats=NESTED)),
     "rounds backwards": lambda: plan_of(phase(ALL[:4], SRC, DST, repeats=NESTED, backwards=True)),
     "backwards": lambda: plan_of(phase(ALL, SRC, DST, backwards=True)),
-    "apart": lambda: plan_of(
-        phase(ALL[:12], SRC, DST, repeats=(Repeat(3, (12 * ROW, 12 * ROW)),)), phase(ALL[36:], SRC, DST, apart=True)
+    "independent": lambda: plan_of(
+        phase(ALL[:12], SRC, DST, repeats=(Repeat(3, (12 * ROW, 12 * ROW)),)),
+        phase(ALL[36:], SRC, DST, independent=True),
     ),
     "alone": lambda: plan_of(
         phase(ALL, SRC, KEPT, alone=True), phase(ALL, KEPT, DST, alone=True), scratch={"kept": ROWS * ROW}
     ),
     "views": lambda: plan_of(
         phase(ALL[:24], View("src", 0, HALF), View("dst", 0, HALF)),
-        phase(ALL[:24], View("src", HALF), View("dst", HALF, HALF), apart=True),
+        phase(ALL[:24], View("src", HALF), View("dst", HALF, HALF), independent=True),
     ),
     "through scratch, a view each": lambda: plan_of(
         phase(ALL[:24], SRC, KEPT),
@@ -186,11 +187,11 @@ def test_wrong_phases(made: Callable[[], Phase], reason: str) -> None:
 def test_phases_that_are_not_apart() -> None:
     body = phase(ALL[:36], SRC, DST)
     with pytest.raises(PlanError, match="of dst is written 2 times"):
-        plan_of(body, phase(ALL[35:], SRC, DST, apart=True)).check()
-    through = (phase(ALL, SRC, KEPT), phase(ALL, KEPT, DST, apart=True))
+        plan_of(body, phase(ALL[35:], SRC, DST, independent=True)).check()
+    through = (phase(ALL, SRC, KEPT), phase(ALL, KEPT, DST, independent=True))
     with pytest.raises(PlanError, match="kept may be what other records touch, without a barrier"):
         plan_of(*through, scratch={"kept": ROWS * ROW}).check()
-    over = (phase(ALL, SRC, KEPT), phase(ALL, KEPT, DST), phase(ALL, SRC, KEPT, apart=True))
+    over = (phase(ALL, SRC, KEPT), phase(ALL, KEPT, DST), phase(ALL, SRC, KEPT, independent=True))
     with pytest.raises(PlanError, match="kept may be what other records touch, without a barrier"):
         plan_of(*over, scratch={"kept": ROWS * ROW}).check()
     mixed = (phase(ALL, SRC, KEPT), replace(through[1], alone=True))
@@ -200,8 +201,8 @@ def test_phases_that_are_not_apart() -> None:
 
 def test_who_waits() -> None:
     many, alone = phase(ALL, SRC, DST), phase(ALL, SRC, DST, alone=True)
-    assert waits([many, alone, alone, many, alone]) == [True, True, False, True, True]
-    assert waits([alone, alone, replace(many, apart=True), alone]) == [True, False, False, True]
+    assert barriers_before([many, alone, alone, many, alone]) == [True, True, False, True, True]
+    assert barriers_before([alone, alone, replace(many, independent=True), alone]) == [True, False, False, True]
 
 
 @pytest.mark.parametrize("parts", [1, 2, 5, 64])
@@ -210,7 +211,7 @@ def test_rounds_are_split_evenly(parts: int) -> None:
     bounds = plan_of(made).split(parts)[0]
     assert np.diff(bounds).sum() == made.count == ROWS
     assert np.diff(bounds).max() - np.diff(bounds).min() <= 1
-    both = plan_of(made, replace(made, apart=True)).split(parts)
+    both = plan_of(made, replace(made, independent=True)).split(parts)
     assert both[0] is both[1], "phases that share costs share bounds"
 
 
@@ -225,7 +226,7 @@ def test_loops_are_the_same_records(loops: list[tuple[int, tuple[int, int]]]) ->
     for times, (step, _) in loops:
         grid = (grid[:, None] + np.arange(times) * step).ravel()
     assert sorted(found[:, 1].tolist()) == sorted(grid.tolist())
-    assert [one.apart for one in made] == [False] + [True] * (len(made) - 1)
+    assert [one.independent for one in made] == [False] + [True] * (len(made) - 1)
 
 
 def test_plans_that_share_records_cannot_be_corrupted() -> None:

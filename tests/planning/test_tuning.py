@@ -74,7 +74,7 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("convolution", {"strided_ahead_bytes": 1}, STRIDED),
     ("moves", {"record_bytes": 4096}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),
     ("moves", {"page_bytes": 1024}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),
-    ("moves", {"meeting_bytes": 4096}, dnn.Reorder(desc((512, 196)), desc((512, 196), "ba"))),
+    ("moves", {"conflict_bytes": 4096}, dnn.Reorder(desc((512, 196)), desc((512, 196), "ba"))),
     ("moves", {"set_lines": 16}, dnn.Reorder(desc((16, 1024)), desc((16, 1024), "ba"))),
     ("moves", {"near_row_bytes": 128}, dnn.Reorder(desc((24, 500)), desc((24, 500), "ba"))),
     ("moves", {"row_bytes": 4096}, dnn.Shuffle(desc((1, 8, 40, 40)), desc((1, 8, 40, 40)), 1, 4)),
@@ -255,8 +255,8 @@ def test_planners_read_nothing_of_the_host(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_distances() -> None:
-    by = ByDistance(1, 2, 3)
-    assert [by.of(x) for x in (4, 1000, 1024, 3072, 2048, 4096, 12288, 0)] == [1, 1, 2, 2, 2, 3, 3, 3]
+    number = ByDistance(1, 2, 3)
+    assert [number.of(x) for x in (4, 1000, 1024, 3072, 2048, 4096, 12288, 0)] == [1, 1, 2, 2, 2, 3, 3, 3]
     assert L1_SETS_BYTES == 4096
 
 

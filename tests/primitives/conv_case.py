@@ -1,6 +1,6 @@
 """A convolution to test, in words: benchdnn's problem string, layouts, post-ops, and the layout of the weights.
 
-A layout is a tag, or a tag with "~3" (3 elements of nothing behind every row, image, ...) or "+5" (offset0).
+A layout is a tag, or a tag with "~3" (3 elements of nothing after every row, image, ...) or "+5" (offset0).
 A post-op is relu, relu:0.25, sum or sum:0.5.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.problems import ConvProblem, parse_problem
-from asmdnn.generators.dot.few_shape import MOST_OUTPUTS
+from asmdnn.generators.dot.few_outputs_shape import MOST_OUTPUTS
 from asmdnn.memory.tags import parse_tag
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS
 

@@ -1,4 +1,4 @@
-"""Buffers with an unmapped page before and behind, and children that may die of touching it."""
+"""Buffers with an unmapped page before and after, and children that may die of touching it."""
 
 import mmap
 import os

@@ -17,7 +17,7 @@ UNIT_ROUNDOFF = 2.0**-24
 
 @dataclass(frozen=True, slots=True)
 class MatmulCase:
-    """Layouts: "any", "row", "col" (the last two dims swapped), "gap" (3 elements behind each row), "far" (plain, every
+    """Layouts: "any", "row", "col" (the last two dims swapped), "gap" (3 elements after each row), "far" (plain, every
     dim with gaps, columns apart), "off" (offset0), "panels" (weights).  bias: the dims that are dst's, as letters m, n,
     b; "-" for none, "1" for a single element."""
 

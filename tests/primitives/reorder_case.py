@@ -34,7 +34,7 @@ def run(
 ) -> Bits:
     """dst's elements in logical order.  old: what dst holds before.  numbers: scales and zero points by argument.
 
-    at_end: all lie before (True) or behind an unmapped page.  src, its padding too, must stay what it was.
+    at_end: all lie before (True) or after an unmapped page.  src, its padding too, must stay what it was.
     """
     memories, kept = {}, []
     for name, tensor in primitive.pd.plan.tensors.items():

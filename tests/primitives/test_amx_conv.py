@@ -43,7 +43,7 @@ def difference(case: TypedConv, pd: dnn.PrimitiveDesc) -> float:
 @pytest.mark.parametrize("types", [BF16, U8, S8], ids=lambda types: str(types[0]))
 @pytest.mark.parametrize("biased", [False, True])
 def test_results(types: tuple[DataType, DataType, DataType], biased: bool) -> None:
-    """In the formats that are chosen, and in channels last with plain weights; behind a bias and relu."""
+    """In the formats that are chosen, and in channels last with plain weights; after a bias and relu."""
     for tags in (("any", "any", "any"), ("acdb", "abcd", "acdb")):
         case = TypedConv(TEXT, types, types[2] if biased else None, tags, dnn.Attr(["relu"] if biased else []))
         pd = planned(case)

@@ -55,7 +55,7 @@ def test_sums_of_bytes_are_exact(src: str) -> None:
 @pytest.mark.parametrize("types", ["u8:s8", "s8:s8", "bf16:bf16"])
 @pytest.mark.parametrize("dst", ["f32", "bf16", "f16", "s8", "u8"])
 def test_results(types: str, dst: str) -> None:
-    """Every type of dst, behind a bias, scales by column and what dst held."""
+    """Every type of dst, after a bias, scales by column and what dst held."""
     of_bytes = types != "bf16:bf16"
     case = C(35, 45, 131, f"{types}:{dst}", bias="f32", scaled=of_bytes, sum_scale=0.5)
     check(case)
@@ -65,7 +65,7 @@ def test_results(types: str, dst: str) -> None:
 @EMULATED
 @pytest.mark.parametrize("src", ["u8", "s8"])
 def test_zero_points(src: str) -> None:
-    """Of src, which is not shifted for tiles, and of dst; weights with and without sums of columns behind them."""
+    """Of src, which is not shifted for tiles, and of dst; weights with and without sums of columns after them."""
     for wtag in ("any", "ab"):
         check(C(35, 45, 131, f"{src}:s8:s32", wtag, zero_points=(7, None)), "")
         check(C(35, 45, 131, f"{src}:s8:u8", wtag, zero_points=(-3, 5), scaled=True), "")

@@ -1,4 +1,4 @@
-"""Post-ops behind every kind, by every implementation, beside every other result and into every type.
+"""Post-ops after every kind, by every implementation, beside every other result and into every type.
 
 A chain is composed by numpy on what the same problem gives without it: where that is of small integers, bits are equal.
 """
@@ -97,7 +97,7 @@ def compare(desc: Description, chain: str, isa: str, dtype: dnn.DataType) -> int
 
 
 def refuses(desc: Description, chain: str) -> bool:
-    """What documents say is not taken: a sum behind results that are read again, or where kernels never read dst."""
+    """What documents say is not taken: a sum after results that are read again, or where kernels never read dst."""
     return chain == "sums" and isinstance(desc, dnn.SoftmaxForward | dnn.LayerNormForward | dnn.QuantizedMatMul)
 
 
@@ -170,7 +170,7 @@ def spread(numbers: Array, mask: int, dims: tuple[int, ...]) -> Array:
 
 @pytest.mark.parametrize(("desc", "masks"), SCALED, ids=lambda x: str(x).split(" of ")[0])
 def test_scales(isa: str, desc: Description, masks: dict[str, int]) -> None:
-    """As of inputs that are scaled by numpy before, and results behind; all of them powers of two."""
+    """As of inputs that are scaled by numpy before, and results after; all of them powers of two."""
     found = planned(desc, dnn.Attr(scales=masks), isa)
     assert found
     without = {pd.implementation: pd for pd in planned(desc, dnn.Attr(), isa)}

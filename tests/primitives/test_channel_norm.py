@@ -115,7 +115,7 @@ def test_arrays(isa: str) -> None:
 
 @pytest.mark.parametrize("tag", ["abc", "aBc8b"])
 def test_vectors_whose_elements_lie_apart(isa: str, tag: str) -> None:
-    """Scale and shift that are read, statistics that are written: copied in front and behind."""
+    """Scale and shift that are read, statistics that are written: copied before and after."""
     x, wide = np.random.default_rng(0).uniform(-2, 2, (3, 9, 5)).astype(np.float32), dnn.MemoryDesc((9,), dnn.f32, "a")
     every_third = dnn.MemoryDesc((9,), dnn.f32, strides=(3,))
     desc = dnn.MemoryDesc(x.shape, dnn.f32, tag)

@@ -72,7 +72,7 @@ def test_every_tail_of_input_channels(level: str, src: dnn.DataType, channels: i
 @OF_BYTES
 @pytest.mark.parametrize("channels", [1, 7, 8, 15, 16, 17, 31, 33, 47, 49, 65])
 def test_every_tail_of_output_channels(level: str, channels: int) -> None:
-    """Bytes of dst, of which nothing behind the last channel is written."""
+    """Bytes of dst, of which nothing after the last channel is written."""
     case = TypedConv(f"mb1ic8ih3oc{channels}kh1", (dnn.u8, dnn.s8, dnn.s8), tags=("axb", "any", "axb"))
     data = case.data()
     wanted = rounded(sums(case.problem, data["src"], data["weights"]), dnn.s8)

@@ -144,7 +144,7 @@ def test_attributes(isa: str, text: str, formats: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("formats", [("any", "any"), ("nhwc", "nhwc")])
 def test_attributes_of_depthwise(isa: str, formats: tuple[str, str]) -> None:
-    """A sum and operands of channels are read by rows of parts; an operand that has pixels by a pass behind them."""
+    """A sum and operands of channels are read by rows of parts; an operand that has pixels by a pass after them."""
     problem = parse_deconv_problem("g19mb2ic19ih4iw5oc19kh3kw4sh2sw2ph1pw1")
     dims, random = problem.dst_dims, np.random.default_rng(5)
     factors = dnn.MemoryDesc((1, dims[1], 1, 1), dnn.f32, "abcd")
@@ -219,7 +219,7 @@ def test_what_does_not_fit(changed: dict[str, tuple[int, ...]], message: str) ->
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ic3ih4oc4oh12kh2sh2ph0", "oh12 does not fit ih4 kh2 sh2 ph0 dh0: 4 outputs would be behind the last window"),
+        ("ic3ih4oc4oh12kh2sh2ph0", "oh12 does not fit ih4 kh2 sh2 ph0 dh0: 4 outputs would be after the last window"),
         ("ic3ih4oc4kh2ph9", "ph9 leaves nothing of the 5 outputs"),
         ("g2ic3ih4oc4kh2", "'ic' is 3, it must be a multiple of g2"),
     ],

@@ -35,7 +35,7 @@ def numbers_of(dtype: dnn.DataType) -> Floats:
 
 
 def boundaries(dtype: dnn.DataType) -> Floats:
-    """The numbers of a type, the middles between them and those behind the last, what lies beside, and special ones."""
+    """The numbers of a type, the middles between them and those after the last, what lies beside, and special ones."""
     all_of_them = numbers_of(dtype)
     known = np.unique(all_of_them[np.isfinite(all_of_them)])
     step = known[-1] - known[-2]
@@ -81,7 +81,7 @@ def test_every_boundary_is_rounded_as_ml_dtypes_do(isa: str, dtype: dnn.DataType
 @pytest.mark.isa("avx2")
 @TYPES
 def test_f32_of_every_exponent_and_mantissa_that_can_matter(dtype: dnn.DataType) -> None:
-    """The upper 20 bits of an f32, with what lies behind them zero, one, or all ones."""
+    """The upper 20 bits of an f32, with what lies after them zero, one, or all ones."""
     upper = np.arange(1 << 20, dtype=np.uint32) << np.uint32(12)
     for rest in (0, 1, 0xFFF):
         values = (upper | np.uint32(rest)).view(np.float32)

@@ -81,7 +81,7 @@ def test_any_shape(data: st.DataObject) -> None:
 
 @pytest.mark.isa("avx2")
 def test_the_kernels_bound_what_nobody_checked() -> None:
-    """Indices that another thread spoils behind the check: wrong rows, but no byte outside of src."""
+    """Indices that another thread spoils after the check: wrong rows, but no byte outside of src."""
 
     def run_unchecked() -> None:
         desc = describe((9, 37), (64,), 0)

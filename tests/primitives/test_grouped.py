@@ -172,6 +172,36 @@ def test_pixels_far_apart_are_brought_together() -> None:
     assert pd.implementation == "reorder+depthwise:avx2"
 
 
+@pytest.mark.parametrize(
+    "words", ["any any bias sum+relu", "nhwc nhwc - -", "nChw16c nChw16c bias relu", "nhwc any - sum"]
+)
+@pytest.mark.parametrize("problem", ["g6mb2ic48ih13oc48oh7kh3sh2ph1", "g4mb1ic32ih20iw11oc32oh10ow6kh2kw1sh2sw2"])
+def test_groups_of_eight_by_ymm_registers(problem: str, words: str) -> None:
+    """On Zen 4, with strides; the blocks of images stay those of the level."""
+    case = case_of(f"{problem} {words}")
+    pd = dnn.primitive_desc(case.desc(), case.attr(), dnn.Engine(isa="avx512_core", threads=1, machine="zen4"))
+    pd.plan.check()
+    assert pd.implementation == "grouped:avx2"
+    assert not words.startswith("any") or pd.dst_desc == dnn.MemoryDesc(pd.dst_desc.dims, dnn.f32, "aBcd16b")
+    check_results(dnn.Primitive(pd), case)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        "g6mb1ic48ih7oc48oh7kh3ph1",
+        "g6mb1ic48ih14oc48oh7kh5sh2ph2",
+        "g6mb1ic48ih9oc48oh5kh3sh2ph1",
+        "g3mb1ic24ih14oc24oh7kh3sh2ph1",
+    ],
+)
+def test_groups_of_eight_by_zmm_registers(problem: str) -> None:
+    """Without strides, by wide kernels, in short rows, and where a group is left alone."""
+    case = case_of(f"{problem} any any - -")
+    pd = dnn.primitive_desc(case.desc(), engine=dnn.Engine(isa="avx512_core", threads=1, machine="zen4"))
+    assert pd.implementation == "grouped:avx512_core"
+
+
 @pytest.mark.parametrize("images", [3_000, 40_001])
 def test_records_do_not_grow_with_images(images: int) -> None:
     case = case_of(f"g512mb{images}ic512ih2oc512oh2kh3ph1 any any - -")

@@ -100,7 +100,7 @@ def test_a_plan_widened(isa: str, arguments: int) -> None:
 
 
 def test_the_corpus_has_the_largest_executor() -> None:
-    """Of a chain with one tensor for each of the most post-ops, behind scales and a bias; a convolution has more, as
+    """Of a chain with one tensor for each of the most post-ops, after scales and a bias; a convolution has more, as
     vectors of dst have pointers of their own."""
     largest = max(spec.arguments for spec in executors())
     for isa in "avx2", "avx512_core":

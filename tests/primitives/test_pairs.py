@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """ic channels of `rows` x `cols` pixels to c, and a depthwise `kernel` with `padding` in front and behind."""
+    """ic channels of `rows` x `cols` pixels to c, and a depthwise `kernel` with `padding` before and after."""
 
     mb: int
     ic: int
@@ -61,7 +61,7 @@ class Pair:
 
 
 def reference(pair: Pair, arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.float64]:
-    """Both sums in float64, relu between them; what the post-ops behind do is left to the caller."""
+    """Both sums in float64, relu between them; what the post-ops after do is left to the caller."""
     data = {name: array.astype(np.float64) for name, array in arrays.items()}
     middle = np.zeros((pair.mb, pair.c, pair.rows, pair.cols))
     p, q = (k // 2 for k in pair.first)
@@ -202,8 +202,8 @@ def test_phases(isa: str, name: str, pair: Pair) -> None:
     assert_within(run(pd, arrays), reference(pair, arrays), 0.0)
 
 
-def test_post_ops_between_and_behind(isa: str) -> None:
-    """Tensors of every broadcast on both sides, and a sum behind; by strips as in phases."""
+def test_post_ops_between_and_after(isa: str) -> None:
+    """Tensors of every broadcast on both sides, and a sum after; by strips as in phases."""
     pair, depthwise = Pair(2, 8, 21, 9, 6, stride=(2, 1)), Pair(2, 8, 21, 9, 6, stride=(2, 1)).depthwise(bias=False)
     shapes = {"binary_1": (1, 21, 1, 1), "binary_2": (2, 21, 9, 6), "binary_4": (2, 21, 5, 6), "prelu_6": (1, 21, 1, 1),
               "binary_7": (2, 1, 5, 6)}  # fmt: skip
@@ -265,7 +265,7 @@ def test_bad_input(chain: Chain, message: str) -> None:
 
 def test_what_takes_no_depthwise_post_op_says_so() -> None:
     pair = Pair(1, 8, 16, 9, 9)
-    with pytest.raises(dnn.Unimplemented, match="behind convolutions only"):
+    with pytest.raises(dnn.Unimplemented, match="after convolutions only"):
         tensor = dnn.MemoryDesc((1, 16, 9, 9), dnn.f32, "abcd")
         relu = dnn.EltwiseForward(dnn.PropKind.forward_inference, "relu", tensor, tensor)
         dnn.primitive_desc(relu, dnn.Attr([pair.depthwise()]), engine_of("avx2"))

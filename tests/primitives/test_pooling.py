@@ -346,7 +346,7 @@ def test_adaptive(isa: str) -> None:
     )
 
 
-def test_ceil_mode_drops_windows_that_begin_behind_the_padding() -> None:
+def test_ceil_mode_drops_windows_that_begin_after_the_padding() -> None:
     x = numbers(1, 2, 5, 7)
     assert dnn.ops.max_pool(x, 2, stride=3, ceil_mode=True).shape == (1, 2, 2, 3)
     assert dnn.ops.max_pool(x, 2, stride=3).shape == (1, 2, 2, 2)

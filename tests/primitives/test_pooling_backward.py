@@ -10,14 +10,14 @@ import asmdnn as dnn
 from tests.primitives.conv_case import layout
 from tests.primitives.gradient_case import check, check_emulated, check_guarded, proved, run
 
-# dims of src, dims of dst behind channels, kernel, strides, dilations, padding in front and behind
+# dims of src, dims of dst after channels, kernel, strides, dilations, padding before and after
 SHAPES = [
     ((2, 19, 9, 8), (5, 4), (3, 2), (2, 2), (0, 0), (1, 0), (1, 0)),
     ((1, 16, 6, 6), (6, 6), (3, 3), (1, 1), (0, 0), (1, 1), (1, 1)),
     ((2, 5, 8, 9), (4, 4), (2, 3), (2, 2), (0, 0), (0, 0), (0, 0)),
     ((1, 8, 11), (5,), (3,), (2,), (1,), (1,), (1,)),
     ((1, 3, 4, 5, 6), (2, 3, 3), (2, 2, 2), (2, 2, 2), (0, 0, 0), (0, 1, 0), (0, 1, 0)),
-    ((1, 1, 7, 7), (4, 4), (2, 2), (2, 2), (0, 0), (0, 0), (0, 0)),  # ceil mode: the last windows end behind src
+    ((1, 1, 7, 7), (4, 4), (2, 2), (2, 2), (0, 0), (0, 0), (0, 0)),  # ceil mode: the last windows end after src
     ((2, 32, 5, 5), (1, 1), (5, 5), (1, 1), (0, 0), (0, 0), (0, 0)),
     ((1, 9, 8, 7), (8, 7), (5, 5), (1, 1), (0, 0), (2, 2), (2, 2)),  # several passes
     ((1, 4, 7, 7), (2, 2), (2, 2), (4, 4), (0, 0), (0, 0), (0, 0)),  # pixels in no window

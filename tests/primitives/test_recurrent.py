@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.planning.phases import waits
+from asmdnn.planning.phases import barriers_before
 from asmdnn.primitives.recurrent.workspace import regions_of
 from tests.primitives.recurrent_case import (
     AVX2,
@@ -134,17 +134,17 @@ def test_directions_at_the_same_time(kind: type, direction: str) -> None:
     one after the other, and the bits are the same."""
     steps = 6 if direction == CONCAT else 7
     desc = describe(kind, (steps, 4, 8, 104), 1, direction)
-    meetings, results = [], []
+    barriers, results = [], []
     for threads in (1, 2, 3):
         engine = replace(AVX2, threads=threads)
         plan = dnn.primitive_desc(desc, engine=engine).plan
-        meetings.append(sum(waits(plan.phases)))
+        barriers.append(sum(barriers_before(plan.phases)))
         results.append(check(desc, engine))
     for name, x in results[0].items():
         np.testing.assert_array_equal(x, results[1][name])
         np.testing.assert_array_equal(x, results[2][name])
     stages = 2 if kind is dnn.GRUForward else 1
-    assert meetings[0] - meetings[1] == meetings[0] - meetings[2] >= stages * (steps - 2)
+    assert barriers[0] - barriers[1] == barriers[0] - barriers[2] >= stages * (steps - 2)
 
 
 @pytest.mark.isa("avx2")

@@ -146,7 +146,7 @@ def test_sequences_of_different_lengths(kind: type, direction: str) -> None:
 @pytest.mark.parametrize("kind", CELLS)
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_padded_sequences(kind: type, direction: str) -> None:
-    """In any order; what sources hold behind an end counts as nothing, even NaN."""
+    """In any order; what sources hold after an end counts as nothing, even NaN."""
     layers, lengths = (1, (1, 4, 2)) if direction in (LEFT2RIGHT, SUM) else (2, (3, 1, 3))
     states = direction in (LEFT2RIGHT, CONCAT)
     more: Any = {"peephole": True, "projection": 7} if kind is dnn.LSTMForward and states else {}

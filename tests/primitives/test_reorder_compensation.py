@@ -39,7 +39,7 @@ def expected(dst: npt.NDArray[np.int8], mask: int) -> npt.NDArray[np.int32]:
 def memories_for(
     plan: Plan, values: Bits, numbers: Numbers, old: Bits | None = None, at_end: bool | None = None
 ) -> Any:
-    """Filled; the compensation with junk.  at_end: before or behind an unmapped page."""
+    """Filled; the compensation with junk.  at_end: before or after an unmapped page."""
     memories = {}
     for name, tensor in plan.tensors.items():
         memories[name] = dnn.Memory(tensor) if at_end is None else guarded_memory(tensor, at_end)[0]

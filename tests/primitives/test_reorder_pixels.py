@@ -74,7 +74,7 @@ def test_kernels() -> None:
 @pytest.mark.parametrize("channels", [1, 2, 3, 7, 15, 17, 30])
 @pytest.mark.parametrize("tag", ["nChw8c", "nChw16c", "nChw4c", "ABcd4a8b", "ABcd8b16a"])
 @pytest.mark.parametrize("dtype", ["f32", "u8", "bf16"])
-def test_padding_behind_the_channels(channels: int, tag: str, dtype: str) -> None:
+def test_padding_after_the_channels(channels: int, tag: str, dtype: str) -> None:
     """The zeros are written with the channels, or by a kernel of their own; from plain images and from views."""
     dst = dnn.MemoryDesc((3, channels, 5, 7), TYPES[dtype], tag)
     large = dnn.MemoryDesc((3, channels, 6, 9), TYPES[dtype], "nchw")

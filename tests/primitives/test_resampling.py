@@ -107,7 +107,7 @@ def test_nearest_elements_of_any_type_are_moved_as_words(isa: str, dtype: dnn.Da
 @pytest.mark.parametrize("tag", TAGS)
 @pytest.mark.parametrize("alg", ["nearest", "linear"])
 def test_post_ops(isa: str, alg: ResamplingAlgorithm, tag: str) -> None:
-    """On registers; behind, where they read tensors or dst has padding, which stays zero."""
+    """On registers; after, where they read tensors or dst has padding, which stays zero."""
     x, factor, old = numbers(1, 19, 5, 9), numbers(1, 19, 1, 1), numbers(1, 19, 10, 18)
     desc = described(alg, x.shape, (10, 18), tag, "half_pixel")
     plain = expected(alg, x, (10, 18), "half_pixel")
@@ -147,7 +147,7 @@ def test_types(isa: str, dtype: dnn.DataType) -> None:
 def test_channels_of_other_types_are_converted_in_registers(
     isa: str, alg: ResamplingAlgorithm, sdt: dnn.DataType, ddt: dnn.DataType
 ) -> None:
-    """To the bits of conversions in front of f32 kernels and behind them, in one phase."""
+    """To the bits of conversions in front of f32 kernels and after them, in one phase."""
     for channels, tag in ((40, "acdb"), (21, "acdb"), (20, "aBcd8b")):
         x = np.random.default_rng(3).integers(0, 100, (2, channels, 5, 6)).astype(np.float32)
         plain, large = (dnn.MemoryDesc((2, channels, *n), dnn.f32, tag) for n in ((5, 6), (10, 9)))

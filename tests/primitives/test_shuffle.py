@@ -235,7 +235,7 @@ def test_bad_descriptions(change: dict[str, object], message: str) -> None:
 @pytest.mark.parametrize("isa", ["avx2", "avx512_core"])
 @pytest.mark.parametrize(("pixels", "streams"), [(49, False), (51, False), (64, True)])
 def test_large_results_stream_where_every_store_is_aligned(isa: IsaName, pixels: int, streams: bool) -> None:
-    """49 pixels of 16 bytes leave the blocks behind the first at places that no vector is aligned to."""
+    """49 pixels of 16 bytes leave the blocks after the first at places that no vector is aligned to."""
     desc = dnn.MemoryDesc((500, 464, pixels), dnn.bf16, "aBc8b")
     plan = dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, 2), engine=dnn.Engine(isa=isa, threads=1)).plan
     assert {spec.streaming for phase in plan.phases for spec in phase.kernels} == {streams}

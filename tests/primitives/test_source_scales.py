@@ -51,7 +51,7 @@ def test_binary(isa: str, masks: dict[str, int], tag: str) -> None:
 @pytest.mark.emulated("avx512_core")
 @pytest.mark.parametrize("types", [(dnn.f32, dnn.f32), (dnn.s8, dnn.u8)], ids=str)
 def test_binary_emulated(types: tuple[dnn.DataType, dnn.DataType]) -> None:
-    """Post-ops come behind scales, and the type of dst in the end."""
+    """Post-ops come after scales, and the type of dst in the end."""
     arrays = {name: np.full((3, 19), 3 + k, types[0].numpy) for k, name in enumerate(("src0", "src1"))}
     scales = {"src0": np.float32([0.5]), "src1": np.float32([8.0])}
     src, dst = dnn.MemoryDesc((3, 19), types[0], "ab"), dnn.MemoryDesc((3, 19), types[1], "ab")

@@ -17,7 +17,7 @@ REASONS = {
     "dots": "it is no matrix of 8 or more dense rows of at least 64 times a dense vector",
     "outer": "there are 300 steps of k, outer products are for 1 to 8",
     "rows": "dst is more than 4 rows",
-    "split_k": "there are tiles enough for many threads, or they are so short that a second phase costs more",
+    "split_k": "there are enough tiles for many threads, or they are so short that a second phase costs more",
     "unpacking": "f32 times f32 to f32 is not floats times integers",
 }
 
@@ -58,7 +58,7 @@ def test_all_that_take_it_compute_the_same(dims: tuple[int, int, int], weights: 
         np.testing.assert_array_equal(read(dst), a @ b, pd.implementation)
 
 
-def test_what_no_strategy_takes_has_one_reason_behind_all() -> None:
+def test_what_no_strategy_takes_has_one_reason_after_all() -> None:
     request = dnn.MatMul(dnn.MemoryDesc((4, 4), dnn.s8, "ab"), desc((4, 4)), desc((4, 4)))
     answers = dnn.implementations(request, engine=dnn.Engine(isa="avx2", threads=1))
     assert [x.implementation for x in answers] == [f"{name}:avx2" for name in NAMES]

@@ -138,7 +138,7 @@ def test_logic_on_bytes() -> None:
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("dtype", TYPES[1:], ids=str)
 def test_softmax_and_reductions(dtype: dnn.DataType) -> None:
-    """Converted in front of f32 kernels and behind them."""
+    """Converted in front of f32 kernels and after them."""
     stored = numbers((3, 5, 19), dtype)
     x = decoded(stored, dtype).astype(np.float32)
     src, dst = memory(stored, dtype), memory(np.zeros((3, 5, 19), np.float32), dnn.f32)

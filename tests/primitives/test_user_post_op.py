@@ -24,7 +24,7 @@ def everything(x: Any) -> Any:
 
 
 def apply(op: dnn.PostOp, x: Any, **tensors: Any) -> Any:
-    """On a tensor, behind a function that does nothing."""
+    """On a tensor, after a function that does nothing."""
     src, dst = dnn.Memory.from_array(x.copy()), dnn.Memory.from_array(np.full_like(x, np.nan))
     desc = dnn.EltwiseForward(dnn.PropKind.forward_inference, "linear", src.desc, dst.desc, 1.0)
     pd = dnn.primitive_desc(desc, dnn.Attr([op]))

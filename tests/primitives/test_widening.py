@@ -69,7 +69,7 @@ def test_weights_in_pairs_are_taken_as_they_are() -> None:
     assert dnn.primitive_desc(packed, engine=engine(SLOW)).implementation == f"tiles:{NATIVE}"
 
 
-def test_plain_weights_behind_l2_are_packed_in_pairs() -> None:
+def test_plain_weights_after_l2_are_packed_in_pairs() -> None:
     for columns, level in ((512, "avx512_core"), (4096, NATIVE)):
         desc = dnn.MatMul(free(16, 1024), free(1024, columns, tag="ab"), free(16, columns))
         assert dnn.primitive_desc(desc, engine=engine(SLOW)).implementation.endswith(f"tiles:{level}")

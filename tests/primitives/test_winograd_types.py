@@ -130,7 +130,7 @@ def test_weights_say_what_is_multiplied() -> None:
 @pytest.mark.parametrize("dtype", [dnn.f32, dnn.bf16, dnn.f16], ids=str)
 @pytest.mark.parametrize("m", [2, 4])
 def test_a_reorder_rounds_weights(dims: tuple[int, ...], dtype: dnn.DataType, m: int) -> None:
-    """Of any float, in any format; f32 are rounded once, behind their transform."""
+    """Of any float, in any format; f32 are rounded once, after their transform."""
     weights = encoded(np.random.default_rng(1).standard_normal(dims).astype(np.float32), dtype)
     desc = WinogradDesc(dims, dnn.bf16, m, 16)
     made = dnn.reorder(dnn.Memory.from_array(weights, dtype), desc)

@@ -43,7 +43,7 @@ def descriptors() -> list[str]:
 
 
 def interruptions(action: Callable[[], object]) -> Iterator[int]:
-    """Run `action` interrupted where Python looks for signals: on entry to a function and behind a call of C, at each
+    """Run `action` interrupted where Python looks for signals: on entry to a function and after a call of C, at each
     such place in turn; as often as there are places."""
     place = 0
     while True:

@@ -1,4 +1,4 @@
-"""Real kernels with one thing wrong: bytes changed behind the generator's back, or an instruction more before RET."""
+"""Real kernels with one thing wrong: bytes changed after the generator's back, or an instruction more before RET."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -115,7 +115,7 @@ WITH_CODE: dict[str, tuple[Spec, Edit, str, str]] = {
     "store to the tap list": (CONV["avx2"], store_at(4, 0), "footprint", "tap list"),
     "read past the footprint": (COPY, load_at(0, 13 * 4), "footprint", "[52, 56) of argument 0"),
     "read of what is only prefetched": (CONV["avx2"], load_at(5, 0), "footprint", "reads through argument 5"),
-    "read behind the tap list": (CONV["avx2"], load_at(4, 1 << 20), "footprint", "no word of the list"),
+    "read after the tap list": (CONV["avx2"], load_at(4, 1 << 20), "footprint", "no word of the list"),
     "std": (CONV["avx2"], emit("STD"), "direction flag", "may be set"),
     "mxcsr": (CONV["avx2"], load_mxcsr, "mxcsr", "MXCSR"),
     "absolute address": (COPY, absolute, "provenance", "is a number"),
@@ -123,7 +123,7 @@ WITH_CODE: dict[str, tuple[Spec, Edit, str, str]] = {
     "two pointers": (CONV["avx2"], two_pointers, "provenance", "mixes pointers"),
     "uninitialised base": (COPY, emit("MOV", RCX, mem(register("r64", 14))), "provenance", "no argument"),
     "store to the frame": (COPY, emit("MOV", mem(register("r64", 7), 8, size=8), RAX), "provenance", "into the frame"),
-    "read behind the frame": (COPY, load_at(2, 0), "provenance", "2 words"),
+    "read after the frame": (COPY, load_at(2, 0), "provenance", "2 words"),
     "indirect jump": (COPY, emit("JMP", RAX), "control flow", "indirect jump"),
     "call": (COPY, emit("CALL", RAX), "control flow", "call"),
     "syscall": (COPY, emit("SYSCALL"), "features", "syscall"),
@@ -250,7 +250,7 @@ def beside_the_constants() -> Kernel:
 
 
 def absolute_operand() -> Kernel:
-    """mov rax, [rdi] and the five bytes behind it as mov rax, [0x1000]."""
+    """mov rax, [rdi] and the five bytes after it as mov rax, [0x1000]."""
     assert find(COPY, "mov").offset == 0
     return with_bytes(COPY, 0, bytes.fromhex("488b042500100000") + b"\x90" * 6)
 
@@ -307,7 +307,7 @@ WITH_BYTES: dict[str, tuple[Callable[[], Kernel], str, str]] = {
     "a jump into an instruction": (into_an_instruction, "control flow", "middle of an instruction"),
     "a jump outside": (lambda: jump_to(CONV["avx2"], -64, "jz"), "control flow", "outside"),
     "a jump into the constants": (into_constants, "control flow", "constants"),
-    "falls off the end": (fall_off_the_end, "control flow", "behind the last"),
+    "falls off the end": (fall_off_the_end, "control flow", "after the last"),
     "a row too many": (lambda: longer_loop(COPY, 1), "footprint", "[192, 224) of argument 0"),
     "a row too few": (lambda: longer_loop(COPY, -1), "footprint", "not all written"),
     "a tail too wide": (lambda: more_lanes("avx2"), "footprint", "argument 1"),
@@ -316,7 +316,7 @@ WITH_BYTES: dict[str, tuple[Callable[[], Kernel], str, str]] = {
     "a number of rows that is one more": (lambda: other_number(HEIGHT, 1), "footprint", "the footprint has"),
     "a number of segments that is one less": (lambda: other_number(TIMES, -1), "footprint", "argument 0"),
     "a distance that is larger": (lambda: other_number(DISTANCE, 64), "footprint", "argument 3"),
-    "a number behind the last": (reads_beside_its_numbers, "footprint", "argument 4"),
+    "a number after the last": (reads_beside_its_numbers, "footprint", "argument 4"),
     "a row too many to choose from": (a_row_too_many, "footprint", "if an index is 9"),
     "rows too far apart": (rows_too_far_apart, "footprint", "if an index is 8"),
     "a store moved by 4 bytes": (shifted_store, "footprint", "not all written"),

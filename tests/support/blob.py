@@ -1,4 +1,4 @@
-"""Codes that call one another under emulation: laid out behind one another, as one piece of code."""
+"""Codes that call one another under emulation: laid out one after another, as one piece of code."""
 
 from collections.abc import Sequence
 from typing import Any

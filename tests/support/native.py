@@ -1,4 +1,4 @@
-"""Kernels on this machine: every buffer lies directly behind, or directly before, a page that nobody may touch."""
+"""Kernels on this machine: every buffer lies directly after, or directly before, a page that nobody may touch."""
 
 import mmap
 from collections.abc import Callable, Mapping, Sequence

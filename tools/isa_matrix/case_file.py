@@ -1,6 +1,6 @@
 """Corpus kernels as cases that a C program can run: code, buffers, and what must be in them afterwards.
 
-A file is cases behind one another; numbers are int64.  A case: size and bytes of its name, size and bytes of the code,
+A file is cases one after another; numbers are int64.  A case: size and bytes of its name, size and bytes of the code,
 slack (bytes between a buffer and the guard pages), the number of arguments.  An argument: present, writable, kind
 (1: f32), size, pointer (from the first byte), then its bytes before the call, the bytes wanted after it, and for each
 byte whether the call writes it.

@@ -46,7 +46,7 @@ OPS: Final = {
     "count_include_pad": "whether padding counts in the mean",
     "probability": "with which an element is dropped, from 0 to 1",
     "dims": "of the result",
-    "linear_before_reset": "as ONNX has it: the reset gate is applied behind the product",
+    "linear_before_reset": "as ONNX has it: the reset gate is applied after the product",
     "mask": "is added to what is normalized, broadcast to its dims",
     "y": "result of the forward operation",
     "indices": "of the maxima, as the forward operation returned them",
@@ -120,7 +120,7 @@ DESCRIPTIONS: Final = {
     "strides": "pixels between two windows, along each axis",
     "dilations": "oneDNN's: pixels left out between two positions of the kernel, 0 if dense, along each axis",
     "padding_l": "zeros before the first pixel, along each axis",
-    "padding_r": "zeros behind the last pixel, along each axis",
+    "padding_r": "zeros after the last pixel, along each axis",
     "kernel": "size of the window, along each axis",
     "alg": "the algorithm or function, `Algorithm` or its name",
     "algorithm": "`Algorithm.convolution_direct`, `convolution_winograd` or `convolution_auto`",
@@ -167,8 +167,8 @@ DESCRIPTIONS: Final = {
     "rnn_weights_qparams": "scales of weights of s8, one or one a gate and channel: a byte stands for byte / scale",
     "src_iter": "descriptor of the states before the first step; zeros if None",
     "src_iter_c": "descriptor of the cells' states before the first step; zeros if None",
-    "dst_iter": "descriptor of the states behind the last step, or None",
-    "dst_iter_c": "descriptor of the cells' states behind the last step, or None",
+    "dst_iter": "descriptor of the states after the last step, or None",
+    "dst_iter_c": "descriptor of the cells' states after the last step, or None",
     **{
         f"diff_{name}": f"descriptor of the loss's gradient by {name}"
         for name in (

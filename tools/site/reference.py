@@ -28,7 +28,7 @@ PAGES: Final = {
     ),
     "attributes": (
         "Attributes and post-ops",
-        "What is added to a primitive: functions behind it, scales, zero points.",
+        "What is added to a primitive: functions after it, scales, zero points.",
         ("asmdnn.primitives.attributes",),
     ),
     "gemm": ("Matrix products as in BLAS", "Plain and packed.", ("asmdnn.blas",)),

@@ -26,7 +26,7 @@ class BnormWork(ChannelNormWork):
         super().__init__(case)
         settings, fused = self.settings, [FUSED[flag] for flag in self.settings.flags if flag in FUSED]
         if len(fused) > 1:
-            raise InvalidArguments("flags R and A: A alone adds a tensor and has relu behind it")
+            raise InvalidArguments("flags R and A: A alone adds a tensor and has relu after it")
         self.has_relu = bool(fused)
         self.descs = {**self.descs, **({"src_1": self.tensor} if "A" in settings.flags else {})}
         self.internal = ("workspace",) * (self.has_relu and self.is_training)

@@ -1,4 +1,4 @@
-"""`--concat`: tensors one behind the other along an axis."""
+"""`--concat`: tensors one after the other along an axis."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any

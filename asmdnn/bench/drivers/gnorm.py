@@ -29,7 +29,7 @@ class GnormWork(ChannelNormWork):
 DRIVER = Driver(
     "gnorm",
     NormSettings(),
-    norm_options({"tag": LAYOUT}, "GCHR", "G statistics are given, C scale, H shift, R relu behind",
+    norm_options({"tag": LAYOUT}, "GCHR", "G statistics are given, C scale, H shift, R relu after",
                  "relu, linear:2:1, add:f32:per_oc, sum:0.5"),
     parse,
     GnormWork,

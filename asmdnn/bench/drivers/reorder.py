@@ -86,7 +86,7 @@ class ReorderWork(TensorWork):
 
     def answer(self, data: TensorData) -> Answer:
         """In float64, then rounded to dst's type; the tolerance is where f32 may take it, rounded in the same way.  The
-        compensation is behind dst, flat."""
+        compensation is after dst, flat."""
         values, error = self._real(data)
         kind, dims = self.descs["dst"].dtype, self.descs["dst"].dims
         expected = rounded(values, kind)

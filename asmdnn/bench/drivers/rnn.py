@@ -76,7 +76,7 @@ DRIVER = Driver(
         "with-peephole": Option("peephole", boolean, "true: an LSTM with peephole; false (default)", True),
         "with-projection": Option("projection", boolean, "true: an LSTM with projection; false (default)", True),
         "trivial-strides": Option("trivial_strides", boolean,
-                                  "false: gaps behind the rows of layers and states; true (default)", True),
+                                  "false: gaps after the rows of layers and states; true (default)", True),
         "use-packed": Option("use_packed", boolean,
                              "false: weights are plain, and packed in every call; true (default)", True),
         "l": Option("l", number(0), "layers, instead of each problem's own (0, the default)", True),

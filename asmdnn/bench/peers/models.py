@@ -1,6 +1,7 @@
-"""Whole models in other libraries: onnxruntime, and OpenVINO held to f32."""
+"""Whole models in other libraries: onnxruntime, and OpenVINO held to f32 or as it is installed."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,17 +32,17 @@ def onnxruntime_model(path: str, feeds: Mapping[str, Any], threads: int) -> Mode
     return lambda: dict(zip(names, session.run(names, arrays), strict=True))
 
 
-def openvino_model(path: str, feeds: Mapping[str, Any], threads: int) -> Model:
-    """The model in OpenVINO, for these dims, in f32 whatever the CPU has.  Raises ImportError."""
+def openvino_model(path: str, feeds: Mapping[str, Any], threads: int, precision: str = "") -> Model:
+    """The model in OpenVINO, for these dims, in a precision; "" is its own choice: bf16 where the CPU multiplies it.
+
+    Raises ImportError.
+    """
     import openvino
 
     model = openvino.Core().read_model(path)
     model.reshape({port.any_name: list(np.shape(feeds[port.any_name])) for port in model.inputs})
-    hints = {
-        "INFERENCE_PRECISION_HINT": "f32",
-        "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_NUM_THREADS": threads,
-    }
+    hints = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads, "ENABLE_CPU_PINNING": False}
+    hints |= {"INFERENCE_PRECISION_HINT": precision} if precision else {}
     request = openvino.Core().compile_model(model, "CPU", hints).create_infer_request()
     arrays = {port.any_name: np.asarray(feeds[port.any_name], port.element_type.to_dtype()) for port in model.inputs}
     names = [port.any_name for port in model.outputs]
@@ -50,8 +51,10 @@ def openvino_model(path: str, feeds: Mapping[str, Any], threads: int) -> Model:
 
 PEERS: Mapping[str, Callable[[str, Mapping[str, Any], int], Model]] = {
     "onnxruntime": onnxruntime_model,
-    "openvino": openvino_model,
+    "openvino": partial(openvino_model, precision="f32"),
+    "openvino-default": openvino_model,
 }
+ROUNDING = {"openvino-default"}  # what computes in fewer bits than a model asks for
 
 
 def peer_model(peer: str, path: str, feeds: Mapping[str, Any], threads: int) -> Model | None:

@@ -182,7 +182,7 @@ class OnednnPrimitive:
         return self.own(self.lib.dnnl_memory_create, self.lib.dnnl_memory_destroy, desc, self.engine, data)
 
     def _stored(self, name: str) -> Array:
-        """The bytes of a tensor; where its rows have gaps, oneDNN counts that behind the last one, too."""
+        """The bytes of a tensor; where its rows have gaps, oneDNN counts that after the last one, too."""
         desc, found = self._tensors[name].desc, self._storage[name].array
         if found.size < desc.size_bytes or (found.size > desc.size_bytes and desc.inner_blocks):
             raise AsmdnnError(f"onednn: {name} has {found.size} bytes as {desc}, not {desc.size_bytes}")

@@ -88,7 +88,7 @@ class OnednnRnnBackward:
 
 
 def _gradient(name: str, desc: dnn.MemoryDesc) -> dnn.MemoryDesc:
-    """Of weights in the format that oneDNN likes, if that is free, of others row-major."""
+    """Of weights in the format that oneDNN prefers, if that is free, of others row-major."""
     return desc if desc.is_any else dnn.MemoryDesc(desc.dims, dnn.f32, "abcde"[: desc.ndims])
 
 

@@ -70,9 +70,7 @@ class SequenceLayer:
             cells.append(c)
         return np.stack(outputs, 1), np.stack(lasts), np.stack(cells)
 
-    def step(
-        self, f: Sequence[Function], x: Array, h: Array, c: Array, own: SequenceWeights
-    ) -> tuple[Array, Array]:
+    def step(self, f: Sequence[Function], x: Array, h: Array, c: Array, own: SequenceWeights) -> tuple[Array, Array]:
         """The next h and c.  x: what the step's input adds to the gates."""
         if self.cell == "LSTM":
             return lstm_step(f, x + own.rb, h, c, own)

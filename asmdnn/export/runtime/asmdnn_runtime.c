@@ -45,7 +45,7 @@ struct asmdnn_network {
     const int64_t *shares, *share_at;          /* share_at[most_parts][phases] */
     int64_t scratches;
     const int64_t *scratch_at, *scratch_bytes; /* scratch_at[most_parts][scratches], scratch_bytes[most_parts] */
-    int64_t rooms_bytes;                       /* behind them */
+    int64_t rooms_bytes;                       /* after them */
     int64_t feature_count, tensor_count, buffer_count, result_count;
     const feature *features;
     const tensor *tensors;

@@ -3,7 +3,7 @@
     dst[r, c] = post_ops(bias[r, c] + sum over k of src[r, k] * weights[k, c])
 
 The arguments are those of matmul.py, without `ahead`, `scale` and `packed`.  Groups of k of src are dense, weights lie
-in zero-padded panels of one or two vectors.  Sums start from zero; a bias or what dst holds is added behind them.
+in zero-padded panels of one or two vectors.  Sums start from zero; a bias or what dst holds is added after them.
 
 The kernel configures the tiles itself, by its own sizes, so that nothing is padded or copied.  That costs some 1000
 cycles, as the products before must end; those of a block take 1500 at a depth of 768 bf16.  So a call has up to
@@ -187,7 +187,7 @@ class AmxCode:
     def last_groups(
         self, rows: Sequence[int], acc: Sequence[Sequence[Register]], at: tuple[Sequence[Pointer], Sequence[Pointer]]
     ) -> None:
-        """Those that fill no tile; of a last group that is not whole src has a part, behind which zeros are put."""
+        """Those that fill no tile; of a last group that is not whole src has a part, after which zeros are put."""
         assert self.tiles.last is not None
         self.asm.role("last groups")
         if self.edge is None:

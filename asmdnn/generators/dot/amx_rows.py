@@ -22,7 +22,7 @@ class Rounds:
 
     @contextmanager
     def loop(self, count: int, stays: bool) -> Iterator[None]:
-        """The body `count` times.  stays: nothing follows that needs pointers behind the only round."""
+        """The body `count` times.  stays: nothing follows that needs pointers after the only round."""
         if count == 1:
             yield
             if not stays:
@@ -134,6 +134,6 @@ class Finish:
                     self.asm.MOV(self.homes[argument], pointer)
 
     def next_panel(self) -> None:
-        """From behind the last row of a panel to the first of the next."""
+        """From after the last row of a panel to the first of the next."""
         self.move(self.row_bytes, -self.tile.rows)
         self.move(self.panel_bytes, 1)

@@ -4,7 +4,7 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | src[...]                | pixel p's source starts src_pixel_bytes[p] behind the pointer; never written |
+| src     | src[...]                | pixel p's source starts src_pixel_bytes[p] after the pointer; never written |
 | weights | weights[.., vectors] | a panel: a row for each tap and group of channels, zero padded; 4-byte aligned |
 | bias    | sums[channels]          | the panel's channels; nothing past them is read |
 |         | sums[.., vectors]       | with `starts`: whole vectors, pixel p's at starts[p] bytes |
@@ -15,8 +15,8 @@
 | 6, 7 .. | operand_types, f32      | operands of post-ops, laid out as each Operand says; of the real channels |
 
 The types of src, weights and sums are the spec's `types`; input channels go in groups (isa/dot.py), single ones in f32.
-Of a last group that is not whole src is read as far as the channels, weights are zero there.  dst has the type of the
-sums, but f32 if there are post-ops, unless it is said; a start from dst takes sums.
+Where the last group is not whole, src is read only up to the last channel, and weights are zero beyond.  By default dst
+has the type of the sums, or f32 if there are post-ops; accumulating into dst needs the type of the sums.
 
 A tap is one kernel position and a run of input channels.  Taps are grouped by the pixels that they reach: a pixel for
 which a tap lies in the padding is not in that tap's group, so padding costs no instruction and is never read.
@@ -39,7 +39,7 @@ from asmdnn.isa.dot import Dot, dot_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 
-ONE_ROW = Bias(0, True)  # of a channel for all pixels
+ONE_ROW = Bias(0, True)  # a channel's for all pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ Visit = Callable[[int, int, Pointer, Lanes, Lanes], None]
 
 
 def walk_dst(spec: ConvTileSpec, v: Vector, visit: Visit, key: Hashable) -> None:
-    """visit(pixel, vector, memory, stored lanes, real lanes) for the whole tile, vector of channels by vector; what it
-    emits depends on `key` and on dst."""
+    """visit(pixel, vector, memory, stored lanes, real lanes) for the whole tile, one vector of channels after the
+    other; the code that it emits depends on `key` and on dst."""
     asm = v.asm
     dst = asm.gp.take("dst")
     asm.MOV(dst, mem(asm.frame, 8 * DST))

@@ -12,7 +12,7 @@ ARGUMENTS = ("src", "weights", "bias", "dst", "taps", "ahead")
 
 
 def vectors_of_dst(vectors: int) -> tuple[str, ...]:
-    """Names of the arguments that point to the vectors of dst behind the first one, where their distance is data."""
+    """Names of the arguments that point to the vectors of dst after the first one, where their distance is data."""
     return tuple(f"dst{j}" for j in range(1, vectors))
 
 

@@ -51,7 +51,7 @@ class TapCode:
         self.dot.v.registers.free(*self.row, *self.spare)
 
     def places_ahead(self, group: TapGroup) -> list[int]:
-        """Where the lines begin, seen from a tap's source, that the same tap of the next tile reads."""
+        """The offsets, from a tap's source, of the lines that the same tap of the next tile reads."""
         spec = self.spec
         if not spec.src_ahead_bytes:
             return []

@@ -1,4 +1,4 @@
-"""What describes the tile of a convolution, and what a call of its kernel touches; see conv.py."""
+"""The spec of a convolution tile, and its footprint; conv.py has the kernel."""
 
 from dataclasses import dataclass, replace
 
@@ -15,20 +15,20 @@ from asmdnn.types import DataType, f32
 
 @dataclass(frozen=True, slots=True)
 class ConvTile:
-    """Everything that the bytes of a tile kernel depend on; sizes in bytes where they say so.
+    """Everything that the code of a tile kernel depends on; sizes are elements unless they end in _bytes.
 
     src_channel_bytes and weights_row_bytes are the distances of groups of input channels, single ones in f32 only.
     """
 
     isa: str
     vectors: int  # of output channels
-    channels: int  # real ones among them, the others are zero padding; bias has no more
+    channels: int  # real ones among them, the rest is zero padding; bias has only these
     src_pixel_bytes: tuple[int, ...]
     src_channel_bytes: int
     weights_row_bytes: int
     dst_pixel_bytes: int
     dst_vector_bytes: int
-    whole_vectors: bool  # dst has room, zero padding, for all lanes
+    whole_vectors: bool  # dst has room for all lanes; padding is zero
     groups: tuple[TapGroup, ...]
     bias: bool = False
     accumulate: bool = False  # start from dst, not from zero or bias
@@ -39,7 +39,7 @@ class ConvTile:
     dst: DataType | None = None  # that of the sums, or f32 where something is computed from them
     operand_types: tuple[DataType, ...] = ()  # of what post-ops read, argument by argument; () if all are f32
     starts: tuple[int, ...] = ()  # of every pixel, in bias
-    weights_vector_bytes: int = 0  # from a vector of a weights row to the next one; 0: they touch
+    weights_vector_bytes: int = 0  # between vectors of a weights row; 0: they are contiguous
     dst_argument: int = 0  # the pointer to dst's vector 1, others follow; 0: they lie dst_vector_bytes apart
 
     @property
@@ -63,7 +63,7 @@ class ConvTile:
 
     @property
     def name(self) -> str:
-        """Block, what happens before and after the sum, and a checksum of the whole spec for the geometry."""
+        """The block, the start and end of the sum, and a checksum of the whole spec for the geometry."""
         words = [f"{len(self.src_pixel_bytes)}x{self.channels}"]
         words += ["bias"] * self.bias + ["acc"] * self.accumulate + words_of(self.post_ops)
         words += ["ahead"] * bool(self.ahead_lines) + [checksum(self)]
@@ -71,7 +71,7 @@ class ConvTile:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
+        """The names of the frame's pointers, in order."""
         found = (*ARGUMENTS, *names_of_operands(self.post_ops))
         if not self.dst_argument:
             return found
@@ -79,7 +79,7 @@ class ConvTile:
         return (*found, *others, *vectors_of_dst(self.vectors))
 
     def place_in_dst(self, vector: int) -> tuple[int, int]:
-        """The argument that points to a vector of the first pixel, and how far behind it lies."""
+        """The argument that points to a vector of the first pixel, and how far after it lies."""
         if self.dst_argument and vector:
             return self.dst_argument + vector - 1, 0
         return DST, vector * self.dst_vector_bytes
@@ -109,7 +109,7 @@ class ConvTile:
         return tuple(Range(BIAS, begin, begin + width) for begin, width in places) * self.bias
 
     def tap_ranges(self, group: TapGroup, lanes: int) -> tuple[Range, ...]:
-        """What one tap of a group reads, from its source pixel and its weights row."""
+        """The bytes that one tap of a group reads, from its source pixel and its weights row."""
         sizes = self.types.groups_of(group.channels)
         places = [(c * self.src_channel_bytes, size) for c, size in enumerate(sizes)]
         if self.src_channel_bytes == GROUP_BYTES:  # a pixel's channels are one range
@@ -123,7 +123,7 @@ class ConvTile:
         return (*(Range(SRC, b, b + width) for b, width in src), *(Range(WEIGHTS, b, b + size) for b in rows))
 
     def of_taps(self) -> "ConvTile":
-        """The same without what the multiplies of a tap do not depend on."""
+        """The same spec without the fields that do not matter to the multiplies of a tap."""
         spec = replace(self, channels=0, dst_pixel_bytes=0, dst_vector_bytes=0, whole_vectors=False, groups=())
         spec = replace(spec, dst_argument=0)
         return replace(spec, bias=False, accumulate=False, post_ops=(), dst=None, operand_types=(), starts=())

@@ -203,15 +203,15 @@ class DepthwiseRowsCode(RowsCode):
             asm.call_it(at, f"dst[{j}, {p}]")
             places.append(at)
         rows = [j * spec.width + p for _, j, p in pixels]
-        self.ending.finish_rows(xs, rows, places, (v if spec.dst_whole else self.real, self.real))
+        self.epilogue.finish_rows(xs, rows, places, (v if spec.dst_whole else self.real, self.real))
         v.registers.free(*xs)
 
     def add_products(self, bands: Sequence[Band], uses: Uses, acc: list[list[Register]]) -> None:
         """acc[j][p] += the products of all kernel rows of output row j."""
         spec, asm, v = self.spec, self.asm, self.v
         factors: Factors = v.registers.take("weights", len(acc), spec.kernel)
-        more = v.registers.take("columns of src", SPARE + sources_of(v.count) - len(self.ending.spare))
-        spare, sources = [*self.ending.spare, *more][:SPARE], more[SPARE - len(self.ending.spare) :]
+        more = v.registers.take("columns of src", SPARE + sources_of(v.count) - len(self.epilogue.spare))
+        spare, sources = [*self.epilogue.spare, *more][:SPARE], more[SPARE - len(self.epilogue.spare) :]
         src, weights = asm.gp.take("kernel rows' src"), asm.gp.take("kernel rows' weights")
         asm.MOV(src, self.src)
         asm.MOV(weights, self.weights)

@@ -4,8 +4,8 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src      | f32[..., lanes] | column x of position k is x * src_step + positions[k] bytes behind a tap's place |
-| diff_dst | f32[..., lanes] | column x is x * dst_step bytes behind a tap's place |
+| src      | f32[..., lanes] | column x of position k is x * src_step + positions[k] bytes after a tap's place |
+| diff_dst | f32[..., lanes] | column x is x * dst_step bytes after a tap's place |
 | weights  | f32[positions, lanes] | weights_step bytes apart; read if the sums go on |
 | taps     | int64[...] | a count, then (src, diff_dst) byte offsets, one pair for every row of the image |
 
@@ -106,7 +106,7 @@ class DepthwiseWeightsSpec:
 
 
 class DepthwiseWeightsCode:
-    """The emission: pointers to a tap's row, which move on behind a loop over columns."""
+    """The emission: pointers to a tap's row, which move on after a loop over columns."""
 
     def __init__(self, spec: DepthwiseWeightsSpec, asm: Assembler) -> None:
         self.spec, self.asm = spec, asm

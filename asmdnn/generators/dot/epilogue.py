@@ -1,8 +1,8 @@
-"""What happens to the accumulators of a tile behind the sums: post-ops, then the stores.
+"""The end of a tile, after the sums are accumulated: post-ops, then the stores.
 
-Of a convolution's tile and of a matrix product's alike: a row is a pixel there, a column a channel.  Streaming stores
-have no fence here: lines of dst are filled by several tiles.  The executor has one, when a thread is through a phase.
-"""
+Tiles of convolutions and of matrix products share it: in a convolution a row is a pixel, a column a channel.
+Streaming stores have no fence here: lines of dst are filled by several tiles.  The executor has one, when a thread is
+through a phase."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ Part = tuple[Lanes, Lanes]  # of a vector, those that are stored, and those that
 
 @dataclass(frozen=True, slots=True)
 class EndingTypes:
-    """Of dst, and of the operands of post-ops by their arguments: those of f32 need not be there.
+    """The types of dst, and of the operands of post-ops by their arguments; operands of f32 may be left out.
 
     isa: the level whose instructions round to dst.
     """
@@ -54,7 +54,7 @@ class EndingTypes:
 
     @property
     def raises_to_0(self) -> bool:
-        """Whether that instruction makes 0 of what is below."""
+        """Whether that instruction flushes subnormal results to 0."""
         return self.rounds and self.stored.limits is not None and self.stored.limits[0] == 0
 
 
@@ -84,7 +84,7 @@ class TileEpilogue:
 
     @property
     def key(self) -> Hashable:
-        """What the code of an accumulator depends on, beside its place."""
+        """Everything that the code of an accumulator depends on, except its place."""
         return self.chain, self.types, tuple(self.homes.items()), tuple(self.slots.free), self.streams
 
     def emit(self, dst: Pointer | Register, streaming: bool, body: Callable[[], None]) -> None:
@@ -105,13 +105,13 @@ class TileEpilogue:
         asm.bind(done)
 
     def finish(self, x: Register, row: int, vector: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
-        """dst's vector of a row, which lies `at`, is what the f32 x becomes; x may be overwritten.
+        """Apply post-ops to the f32 x and store it as dst's vector of a row, at `at`; x may be overwritten.
 
         Of the `stored` lanes those that are not `real` are padding, stored as zero whatever the source holds: 0 * inf
         would be NaN.
         """
         if self.program:
-            # What a tail has left; the last ones are taken first, and those of low numbers have shorter encodings.
+            # Registers that a tail leaves free.  The last are taken first, as low numbers have shorter encodings.
             others = self.v.registers.take("post-ops", self.v.registers.available)
             with self.sources((row,), vector, (at,), (stored, real)) as found:
                 sources = [source for (source,) in found]
@@ -120,11 +120,11 @@ class TileEpilogue:
         self.store(x, at, stored, real)
 
     def finish_rows(self, xs: Sequence[Register], rows: Sequence[int], at: Sequence[Pointer], part: Part) -> None:
-        """As `finish`, of vector 0 of several rows: constants, and what operands have for all rows, are loaded once."""
+        """As `finish`, for vector 0 of several rows: constants and operands that rows share are loaded once."""
         if self.program:
             others = self.v.registers.take("post-ops", self.v.registers.available)
             with self.sources(rows, 0, at, part) as sources:
-                free = () if self.types.rounds else self.spare  # which rounding overwrites
+                free = () if self.types.rounds else self.spare  # overwritten by rounding
                 registers = [*reversed(others), *free, *xs]
                 (xs,) = apply_to_each(self.program, self.v, [xs, *sources], registers, self.slots)
             self.v.registers.free(*others)
@@ -132,7 +132,7 @@ class TileEpilogue:
             self.store(x, place, *part)
 
     def store(self, x: Register, at: Pointer, stored: Lanes, real: Lanes) -> None:
-        """x, which is as dst's type has it, or is rounded to that; zeros in padding."""
+        """Store x, which has dst's type or is rounded to it; zeros in padding."""
         if stored is not real:
             real.clear_rest(x)
         if self.streams and stored is self.v:
@@ -156,7 +156,7 @@ class TileEpilogue:
             size = element.size_bytes * (1 if operand.element else self.v.lanes)
             lanes = element.repeated(self.v) if operand.element else element.lanes(self.v, real)
             if operand.row_bytes and lanes is None:
-                lanes = Broadcast(self.v)  # of each row its own
+                lanes = Broadcast(self.v)  # each row has its own
             return Source(lambda: mem(pointers.register(operand.argument), place, size=size), lanes)
 
         def of_rows(operand: Operand | None) -> Sequence[Source]:
@@ -177,7 +177,8 @@ class TileEpilogue:
 
 @lru_cache
 def program_of(chain: tuple[PostOp, ...], types: EndingTypes) -> Program | None:
-    """From f32 and operands as they lie in memory to lanes of dst's type, or f32 if the store rounds; None: nothing."""
+    """The program from f32 sums and operands in memory to lanes of dst's type, or f32 if the store rounds; None:
+    empty."""
     operands = [types.of(operand).name for operand in operands_of(chain)]
     result = f32.name if types.rounds else types.dst.name
     if {result, *operands} == {f32.name}:
@@ -188,7 +189,7 @@ def program_of(chain: tuple[PostOp, ...], types: EndingTypes) -> Program | None:
 
 
 def operand_ranges(operand: Operand, rows: int, columns: int, lanes: int, dtype: DataType = f32) -> tuple[Range, ...]:
-    """What the end of a tile reads of an operand, of vectors of real columns."""
+    """The bytes of an operand that the end of a tile reads, for vectors of real columns."""
     found: dict[Range, None] = {}
     for j, first in enumerate(range(0, columns, lanes)):
         width = dtype.size_bytes * (1 if operand.element else min(lanes, columns - first))

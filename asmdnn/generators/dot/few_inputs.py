@@ -6,7 +6,7 @@ with the arguments, rows and columns of rows of grouped convolutions (grouped.py
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | src_type[rows, columns, inputs] | input i lies input_bytes[i] behind its pixel, for all output channels |
+| src     | src_type[rows, columns, inputs] | input i lies input_bytes[i] after its pixel, for all output channels |
 
 A source element is broadcast once and multiplied for all pixels whose windows have it: with 12 pixels and a 3x3 kernel
 of stride 1 a kernel row of an input has 14 broadcasts and 3 loads for 36 multiplies.  Kernel positions, inputs and

@@ -1,4 +1,4 @@
-"""Matrix-vector products that read whole rows of a row-major matrix: as fast as memory gives them.
+"""Matrix-vector products that read whole rows of a row-major matrix, at the speed of memory.
 
     dst[c] = sum over k of src[k] * weights[k, c]
 
@@ -6,12 +6,12 @@
 |---|---|---|
 | src     | types.src[depth]     | groups of k are src_depth_bytes apart, dense within |
 | weights | types.weights[depth, columns] | row k at k * weights_row_bytes, dense; nothing past the columns is read |
-| dst     | types.sums[columns]  | dense; only written, as the caller sees it: partial sums are there between passes |
+| dst     | types.sums[columns]  | dense; only written; holds partial sums between passes |
 
 A pass takes some rows and goes through all columns, so that each row is a stream that the hardware prefetches; a tile
 that takes all rows of a few columns would touch another page with every step.  Rows of a group are interleaved in
-registers, so that plain weights of all types are read once, where they lie.  What the dot adds to src is not undone.
-"""
+registers, so that plain weights of all types are read once, in place.  The shift that a dot adds to src is not undone
+here."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class GemvSpec:
 
     @property
     def passes(self) -> int:
-        """A cut group has one of its own."""
+        """A partial group has a pass of its own."""
         whole, cut = divmod(self.depth, self.types.group)
         return -(-whole // self.pass_groups) + bool(cut)
 
@@ -107,7 +107,7 @@ class GemvSpec:
 
 
 class GemvCode:
-    """dst = or += the products of some rows."""
+    """dst = or += the products of the rows of a pass."""
 
     def __init__(self, spec: GemvSpec, dot: Dot, pointers: tuple[Register, Register]) -> None:
         self.spec, self.dot, self.v, self.asm = spec, dot, dot.v, dot.asm

@@ -15,7 +15,7 @@ with src's row y * stride + r * dilation, its column x * stride + s * dilation -
 
 Floats of 16 bits become f32 as they are loaded, which is what is multiplied and summed.
 src points to the first pixel of the row where the first output row's window begins, which may be outside the image.
-Weights are zero behind the last channel.  With three axes kernel rows lie in several planes; src and weights point into
+Weights are zero after the last channel.  With three axes kernel rows lie in several planes; src and weights point into
 the first one that is inside, and all planes of a call are.
 A segment's pixels are accumulated in registers.  For every kernel row its weights are held in registers, and each
 source vector is loaded once and used by all pixels whose windows have it: 14 loads for 36 multiplies with 12 pixels of
@@ -183,18 +183,18 @@ class GroupedRowsCode(RowsCode):
         if spec.uses(segment) and spec.planes:
             self.multiply(segment, acc)
         asm.role("finish")
-        self.ending.emit(self.dst, spec.streaming, lambda: self.finish(acc))
+        self.epilogue.emit(self.dst, spec.streaming, lambda: self.finish(acc))
 
     def finish(self, acc: list[list[Register]]) -> None:
         """Post-ops and stores of a window: pixel by pixel past the caches, so that lines are written at once; else
         vector by vector, and what is stored leaves its registers."""
-        if self.ending.streams:
+        if self.epilogue.streams:
             for p, of_pixel in enumerate(zip(*acc, strict=True)):
                 for j, x in enumerate(of_pixel):
                     self.store(x, p, j)
             return
         for j, of_vector in enumerate(acc):
-            key = (self.of_dst, self.ending.key, len(of_vector), j)
+            key = (self.of_dst, self.epilogue.key, len(of_vector), j)
             self.asm.stretch(key, partial(self.store_all, of_vector, j))
             self.v.registers.free(*of_vector)
 
@@ -206,13 +206,13 @@ class GroupedRowsCode(RowsCode):
         """What post-ops make of x, as vector j of pixel p."""
         at = mem(self.dst, p * self.spec.dst_pixel_bytes + j * self.dst_bytes, size=self.dst_bytes)
         self.asm.call_it(at, f"dst[{p}, {j}]")
-        self.ending.finish(x, p, j, at, self.v if self.spec.dst_whole else self.real, self.real)
+        self.epilogue.finish(x, p, j, at, self.v if self.spec.dst_whole else self.real, self.real)
 
     def multiply(self, segment: Segment, acc: list[list[Register]]) -> None:
         """acc[j][p] += the products of all kernel rows of a band."""
         spec, asm, v = self.spec, self.asm, self.v
-        more = max(0, min(spec.held + SOURCES - len(self.ending.spare), v.registers.available))
-        registers = [*self.ending.spare, *v.registers.take("weights", more)]
+        more = max(0, min(spec.held + SOURCES - len(self.epilogue.spare), v.registers.available))
+        registers = [*self.epilogue.spare, *v.registers.take("weights", more)]
         src, weights = asm.gp.take("kernel row's src"), asm.gp.take("kernel row's weights")
         for pointer, window, first in (
             (src, self.src, FIRST_OF_SRC),
@@ -235,7 +235,7 @@ class GroupedRowsCode(RowsCode):
 
         self.times(spec.planes, "kernel planes", kernel_plane)
         asm.gp.free(src, weights)
-        v.registers.free(*registers[len(self.ending.spare) :])
+        v.registers.free(*registers[len(self.epilogue.spare) :])
 
     def multiply_rows(
         self,

@@ -35,7 +35,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """`pixels` output pixels of a row, `times` such pieces behind one another.
+    """`pixels` output pixels of a row, `times` such pieces one after another.
 
     Of the source columns, counted from the first one that the first pixel's window has, those of [low, high) are
     inside the image.  is_counted: `times` is no part of the code, but a number that it reads.

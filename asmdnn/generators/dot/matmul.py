@@ -11,18 +11,18 @@
 | dst     | dst[rows, columns]  | columns dense, rows dst_row_bytes apart; read only for a start, beta or sum |
 | ahead   | bytes               | weights that will be needed soon; only prefetched |
 | scale   | f32[2]              | alpha and beta, if `scaled` |
-| packed  | weights[depth, vectors] | if `packs`: the weights are left here, a whole panel, zero behind the columns |
+| packed  | weights[depth, vectors] | if `packs`: a copy of the weights, a whole panel, zero after the columns |
 | 7, 8 .. | f32[...]            | operands of post-ops, laid out as each Operand says; none past the columns |
 
 The types of src, weights and sums are the tile's `types`.  k goes in groups (isa/dot.py), which are single elements in
-f32; weights hold a group of every column side by side.  Of a last group that is not whole src is read as far as the
-depth, weights are read whole, and are zero there.  dst has the type of the sums, but f32 if they are scaled or have
-post-ops, which work in f32; a start from dst takes sums.
+f32; weights hold a group of every column side by side.  Where the last group is not whole, src is read only up to
+the depth; weights are read whole, and are zero beyond.  dst has the type of the sums, or f32 if they are scaled or have
+post-ops, which work in f32; accumulating into dst needs the type of the sums.
 
 Nothing is read past the columns, unless the weights are `padded`: then whole vectors are.  One call computes `items`
 such tiles, each argument a constant distance on from one to the next: a batch of small matrices.
 The register block is the outer product of Goto and van de Geijn's GEBP kernel ("Anatomy of high-performance matrix
-multiplication", 2008).  dst is not read where it need not be: BLAS demands that beta = 0 overwrites NaN.
+multiplication", 2008).  dst is read only where needed: BLAS demands that beta = 0 overwrites NaN.
 """
 
 from collections.abc import Callable
@@ -68,7 +68,7 @@ class MatmulTileSpec:
 
     @property
     def name(self) -> str:
-        """Block, depth, what happens before and after the sum, and a checksum of the whole spec for the geometry."""
+        """The block, the depth, the start and end of the sum, and a checksum of the whole spec for the geometry."""
         tile = self.tile
         words = [f"{tile.rows}x{tile.columns}x{tile.depth}"] + [f"i{tile.items.count}"] * (tile.items.count > 1)
         words += ["bias"] * bool(tile.bias) + ["acc"] * tile.accumulate
@@ -78,7 +78,7 @@ class MatmulTileSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
+        """The names of the frame's pointers, in order."""
         return (*ARGUMENTS, *names_of_operands(self.tile.post_ops))
 
     def footprint(self) -> Footprint:
@@ -124,7 +124,7 @@ class TileCode:
         self.finish()
 
     def next_item(self) -> None:
-        """Move the pointers, of which src and weights have come forward already."""
+        """Advance the pointers to the next item; src and weights have advanced by the depth already."""
         tile, items = self.tile, self.tile.items
         loops = looped_steps(tile)
         for argument, step in (
@@ -154,7 +154,7 @@ class TileCode:
         tile, asm, v, dot = self.tile, self.asm, self.v, self.dot
         columns = tile.vectors * v.lanes if tile.padded else tile.columns
         with v.parts(tile.vectors, columns, halves=dot.row_bytes == v.bytes) as parts:
-            # `parts` are whole vectors where weights are padded, else the last one may be TailLanes: nothing behind the
+            # `parts` are whole vectors where weights are padded, else the last one may be TailLanes: nothing after the
             # columns is read.  One row of src uses each weight once, so it needs a register for that tail only.
             wide = tile.rows == 1 and not tile.packs
             row = v.registers.take("weights row", dot.row_registers * (1 if wide else tile.vectors))
@@ -176,7 +176,7 @@ class TileCode:
             v.registers.free(*row, *spare)
 
     def steps(self, count: int, last_bytes: int, parts: list[Lanes], row: list[Any], spare: list[Any]) -> None:
-        """So many groups of k behind the pointers, of which the last has `last_bytes` in src."""
+        """The next groups of k, the last of which has `last_bytes` in src."""
         tile, dot = self.tile, self.dot
         src, weights = self.pointers[SRC], self.pointers[WEIGHTS]
         for k in range(count):
@@ -192,7 +192,7 @@ class TileCode:
                 pieces = list(zip(parts, vectors, strict=True))
                 dot.one_row(self.acc[0], (column[0], group_bytes), pieces, row, [*spare[turn:], *spare[:turn]])
                 continue
-            # Weights first: every row of src multiplies them, and they are on the way while elements are broadcast,
+            # Weights first: every row of src multiplies them, and they are loaded while elements are broadcast,
             # into registers that take turns (see conv.py).
             each = dot.row_registers
             for j, (part, vector) in enumerate(zip(parts, vectors, strict=True)):
@@ -203,7 +203,7 @@ class TileCode:
             dot.outer_product(self.acc, row, column, spare, group_bytes)
 
     def prefetch(self, k: int, count: int, vectors: list[int]) -> None:
-        """A share of the weights that come next into L2; and these weights, some steps ahead, into L1."""
+        """Prefetch a share of the next weights into L2, and these weights, some steps ahead, into L1."""
         tile, asm = self.tile, self.asm
         for line in range(k, tile.ahead_lines, count):
             asm.PREFETCHT1(mem(self.pointers[AHEAD], line * (tile.ahead_bytes or LINE_BYTES)))
@@ -258,6 +258,6 @@ class TileCode:
 
 
 def looped_steps(tile: MatmulTile) -> int:
-    """How many groups of k the loop takes, all whole; the others are unrolled behind it.  One round needs no loop."""
+    """The number of groups of k in the loop, all whole; the rest is unrolled after it.  One round needs no loop."""
     rounds = tile.depth // tile.types.group // UNROLL
     return rounds * UNROLL if rounds > 1 else 0

@@ -1,4 +1,4 @@
-"""What a matrix tile is: all that its code depends on, and the bytes that it touches.
+"""The spec of a matrix tile: everything that its code depends on, and the bytes that it touches.
 
 The arguments and the formula are in matmul.py, which has the code.
 """
@@ -16,7 +16,7 @@ from asmdnn.isa.vectors import lanes_of
 from asmdnn.types import FLOATS, DataType, f32, s8, s32, u8
 
 SRC, WEIGHTS, BIAS, DST, AHEAD, SCALE, PACKED = range(7)
-RESULTS = (*FLOATS, s32, s8, u8)  # types of dst, and of what post-ops read
+RESULTS = (*FLOATS, s32, s8, u8)  # types of dst, and of the operands of post-ops
 ARGUMENTS = ("src", "weights", "bias", "dst", "ahead", "scale", "packed")
 
 
@@ -30,7 +30,7 @@ class Bias:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """How many tiles one call computes, and how far apart the arguments of neighbours are."""
+    """The number of tiles that one call computes, and the distances between their arguments."""
 
     count: int
     src_bytes: int
@@ -44,7 +44,7 @@ ONE = Items(1, 0, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class MatmulTile:
-    """Everything that the bytes of a tile kernel depend on; sizes in bytes where they say so.
+    """Everything that the code of a tile kernel depends on; sizes are elements unless they end in _bytes.
 
     src_depth_bytes and weights_row_bytes are the distances of groups of k, which are elements in f32 only.
     """
@@ -58,7 +58,7 @@ class MatmulTile:
     weights_row_bytes: int
     panel_vectors: int
     panel_bytes: int
-    padded: bool  # weights have room, zero padding, for all lanes
+    padded: bool  # weights have room for all lanes; padding is zero
     dst_row_bytes: int
     bias: Bias | None = None
     accumulate: bool = False  # start from dst; if scaled, add dst as it is
@@ -81,7 +81,7 @@ class MatmulTile:
 
     @property
     def last_group_bytes(self) -> int:
-        """What there is in src of the last group."""
+        """The bytes that src has of the last group."""
         return ((self.depth - 1) % self.types.group + 1) * self.types.src.size_bytes
 
     @property
@@ -130,7 +130,7 @@ class MatmulTile:
         return Footprint((*reads, *dst * self.reads_dst()), (*dst, *[packed] * self.packs))
 
     def _ranges(self, argument: int) -> Iterator[Range]:
-        """What an argument is touched in, by all items."""
+        """The bytes of an argument that all items touch."""
         steps = {
             SRC: self.items.src_bytes,
             WEIGHTS: self.items.weights_bytes,

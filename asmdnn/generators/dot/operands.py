@@ -1,5 +1,5 @@
-"""What products have in common: src's footprint, an element of it in every lane, and the frame of those that read two
-matrices, write one, and need nothing else."""
+"""Shared by the kernels of products: src's footprint, the broadcast of an element, and the frame of kernels that read
+two matrices and write one."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,8 +15,8 @@ BROADCASTS = 4  # registers that take turns holding a broadcast source element
 
 
 def src_spans(rows: int, row_bytes: int, depth_bytes: int, groups: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """(begin, size) of what is read of src: groups of k of these sizes, depth_bytes apart, in rows row_bytes apart; in
-    one piece where they are dense along a row, or across rows."""
+    """(begin, size) of the parts of src that are read: groups of k of these sizes, depth_bytes apart, in rows row_bytes
+    apart.  Contiguous parts are joined."""
     if groups and depth_bytes == GROUP_BYTES:
         yield from ((r * row_bytes, sum(groups)) for r in range(rows))
     elif groups and row_bytes == GROUP_BYTES == groups[-1]:

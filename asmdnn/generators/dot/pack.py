@@ -1,18 +1,17 @@
-"""A block of row-major weights copied into panels, which the tiles behind it read from L2.
+"""A block of row-major weights copied into panels, which the tiles after it read from L2.
 
-    weights[p, k, c] = ahead[k, p * panel + c], and 0 behind the columns of the last vector, and behind the depth
+    weights[p, k, c] = ahead[k, p * panel + c], and 0 after the columns of the last vector, and after the depth
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| ahead   | types.weights[depth, columns] | as they lie, rows row_bytes apart; nothing past the columns is read |
+| ahead   | types.weights[depth, columns] | plain weights, rows row_bytes apart; nothing past the columns is read |
 | weights | types.weights[panels, depth, panel] | panel p at p * panel_bytes, dense; the elements of a group of rows lie
                                                side by side in each column; only written, in whole vectors |
 
 Row after row is read, each as one run of lines, and the same columns `ahead_rows` further down are prefetched: rows are
 too short for the hardware to see a stream.  The frame is that of matmul tiles, which follow in the same group of
-records; what is `ahead` of them is what this kernel brings.  Panels should not be a multiple of 4 KiB apart, as the
-stores of a row would fall into one set of L1.
-"""
+records; their argument `ahead` is this kernel's source.  Panels should not be a multiple of 4 KiB apart, or the stores
+of a row fall into one set of L1."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,12 +27,12 @@ from asmdnn.isa.vector import Lanes
 from asmdnn.isa.vectors import lanes_of, vector_of
 from asmdnn.isa.weight_rows import JoinedRows
 
-REGISTERS = 8  # vectors of a row on their way at a time
+REGISTERS = 8  # vectors of a row that are copied at a time
 
 
 @dataclass(frozen=True, slots=True)
 class PackSpec:
-    """Everything that the bytes of the kernel depend on; depth > 0, columns > 0; weights that dots do not widen."""
+    """Everything that the code of the kernel depends on; depth > 0, columns > 0; weights that dots do not widen."""
 
     isa: str
     depth: int
@@ -104,7 +103,7 @@ class PackCode:
 
     @contextmanager
     def ready(self) -> Iterator[None]:
-        """Around the copies: the registers that they take."""
+        """A context that holds the registers of the copies."""
         spec, v = self.spec, self.v
         if spec.types.group > 1:
             self.joined = JoinedRows(dot_of(spec.types, spec.isa, v))
@@ -116,7 +115,7 @@ class PackCode:
             yield
 
     def rows(self, count: int) -> None:
-        """So many rows, which are a group, or what there is of one."""
+        """Copy the rows of a group, fewer than a whole one at the end."""
         spec, v = self.spec, self.v
         for row in range(count):
             self.prefetch(row)
@@ -134,12 +133,13 @@ class PackCode:
                 v.store(self.place(j), x)
 
     def place(self, j: int) -> Pointer:
-        """Where vector j of a row of groups goes."""
+        """The destination of vector j of a row of groups."""
         panel, within = divmod(j, self.spec.panel_vectors)
         return mem(self.panels, panel * self.spec.panel_bytes + within * self.v.bytes, size=self.v.bytes)
 
     def prefetch(self, row: int) -> None:
-        """The lines of a row further down; where rows are no multiple of lines apart, the one of its last byte, too."""
+        """Prefetch the lines of a row further down; where rows are not aligned to lines, also the line of its last
+        byte."""
         spec = self.spec
         if spec.ahead_rows:
             size = spec.types.weights.size_bytes * spec.columns

@@ -1,7 +1,7 @@
-"""What the accumulators of a tile hold before the sums: what dst holds, a bias, or zero.
+"""The start of a tile: accumulators begin with dst, a bias, or zero.
 
-Of a convolution's tile and of a matrix product's alike: a row is a pixel there, a column a channel.  epilogue.py has
-what happens after the sums.
+Tiles of convolutions and of matrix products share it: in a convolution a row is a pixel, a column a channel.
+epilogue.py has the end of a tile.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ def start_tile(v: Vector, acc: Accumulators, old: Load | None, bias: Load | None
 
 
 def load_starts(v: Vector, acc: Accumulators, starts: Sequence[int], at: Register) -> None:
-    """acc[r] = the vectors that lie starts[r] bytes behind the pointer; copied where rows share them."""
+    """acc[r] = the vectors that lie starts[r] bytes after the pointer; copied where rows share them."""
     first = {start: r for r, start in reversed(list(enumerate(starts)))}
     for r, (row, start) in enumerate(zip(acc, starts, strict=True)):
         for j, x in enumerate(row):

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from asmdnn.generators.dot.grouped_shape import Band, GroupedRows
 
 WORD_BYTES = 8
-ROW_OF_SRC, ROW_OF_DST = "row of src", "row of dst"  # bytes from behind a row's last pixel to the next row's first
-BACK_IN_SRC, BACK_IN_DST = "back in src", "back in dst"  # bytes from behind the first segment back to the second one
+ROW_OF_SRC, ROW_OF_DST = "row of src", "row of dst"  # bytes from the end a row's last pixel to the next row's first
+BACK_IN_SRC, BACK_IN_DST = "back in src", "back in dst"  # bytes from the end the first segment back to the second one
 TIMES = "times"  # of a segment that is counted; its number follows
 TAP_OF_SRC = "tap of src"  # bytes from a kernel row to the next one
 ROWS = "rows"  # of dst in a band
 KERNEL_ROWS = "kernel rows"  # that are inside
 FIRST_OF_SRC, FIRST_OF_WEIGHTS = "first of src", "first of weights"  # bytes from a kernel's first row to the first one
-PLANE_OF_SRC, PLANE_OF_WEIGHTS = "plane of src", "plane of weights"  # bytes from behind the last one to the next plane
+PLANE_OF_SRC, PLANE_OF_WEIGHTS = "plane of src", "plane of weights"  # bytes from the end the last one to the next plane
 
 
 def words_of(spec: GroupedRows) -> Iterator[int]:

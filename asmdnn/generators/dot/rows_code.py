@@ -32,7 +32,7 @@ class RowsCode:
                 asm.MOV(pointer, mem(asm.frame, 8 * argument))
         self.operands = [operand for operand in operands_of(spec.post_ops) if operand is not OLD_DST]
         homes = {operand.argument: copy_of_word(asm, operand.argument) for operand in self.operands}
-        self.ending = TileEpilogue(self.v, spec.post_ops, homes, spec.ending_types)
+        self.epilogue = TileEpilogue(self.v, spec.post_ops, homes, spec.ending_types)
 
     @property
     def dst_bytes(self) -> int:
@@ -87,7 +87,7 @@ class RowsCode:
         for operand in self.operands:
             step = pixels * operand.row_bytes + vectors * operand.vector_bytes
             if step:
-                pointer, home = self.asm.gp.take("post-op's operand"), self.ending.homes[operand.argument]
+                pointer, home = self.asm.gp.take("post-op's operand"), self.epilogue.homes[operand.argument]
                 self.asm.MOV(pointer, home)
                 self.asm.ADD(pointer, step)
                 self.asm.MOV(home, pointer)

@@ -1,4 +1,4 @@
-"""Products of a few rows that read whole rows of row-major weights: as fast as memory gives them.
+"""Products of a few rows that read whole rows of row-major weights, at the speed of memory.
 
     dst[r, c] = sum over k of src[r, k] * weights[k, c]
 
@@ -9,8 +9,9 @@
 | dst     | types.sums[rows, columns] | rows dst_row_bytes apart; partial sums lie there between passes, best in L1 |
 
 A pass takes STEPS rows of weights through all columns, so that each is a stream that the hardware prefetches, and every
-weight that is loaded meets all rows of src; a tile that takes all rows of a few columns would touch another page with
-every step.  Rows of a group are interleaved in registers, as in gemv.py.  What the dot adds to src is not undone.
+weight that is loaded is multiplied by all rows of src; a tile that takes all rows of a few columns would touch another
+page with every step.  Rows of a group are interleaved in registers, as in gemv.py.  The shift that a dot adds to src is
+not undone here.
 """
 
 from collections.abc import Callable, Sequence
@@ -62,7 +63,7 @@ class SkinnySpec:
 
     @property
     def passes(self) -> int:
-        """A cut group has one of its own."""
+        """A partial group has a pass of its own."""
         whole, cut = divmod(self.depth, self.types.group)
         return -(-whole // self.pass_groups) + bool(cut)
 
@@ -103,7 +104,8 @@ class SkinnySpec:
 
 
 def vectors_at_once(types: Types, isa: str, rows: int) -> int:
-    """Of columns: sums of so many fit the registers, and of groups of several elements as many as rows become."""
+    """The vectors of columns in a chunk: their sums fit the registers; with groups of several elements, as many as the
+    interleaved rows become."""
     count, dot = VECTORS[isa].count, dot_class(types, isa)
     if types.group == 1:
         return min(MOST_VECTORS, (count - SPARE - dot.product_registers) // (rows + dot.row_registers))
@@ -121,7 +123,7 @@ class SkinnyCode:
         self.rows = weight_rows(dot)
 
     def advance(self, groups: int) -> None:
-        """To the rows of weights behind so many."""
+        """Advance to the next rows of weights."""
         self.asm.ADD(self.src, groups * self.spec.src_depth_bytes)
         self.asm.ADD(self.weights, groups * self.spec.types.group * self.spec.weights_row_bytes)
 

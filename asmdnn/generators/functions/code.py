@@ -8,7 +8,7 @@ from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.formula import BINARY, COMMUTATIVE, SHIFTS, UNARY
 from asmdnn.isa.vector import Vector
 
-BEHIND = 2  # then fewer values of different vectors are needed at the same time than with all in the same step
+AFTER = 2  # then fewer values of different vectors are needed at the same time than with all in the same step
 FUSED = {"fma": "VFMADD", "fnma": "VFNMADD"}
 
 
@@ -60,7 +60,7 @@ def side_by_side(
     """
     steps: list[Step] = []
     number: dict[tuple[int, int], int] = {}
-    places = ((i + BEHIND * j, j, i) for i in range(len(program.steps)) for j in range(vectors))
+    places = ((i + AFTER * j, j, i) for i in range(len(program.steps)) for j in range(vectors))
     for _, j, i in sorted(places):
         step = program.steps[i]
         if j and (step.op == "constant" or (step.op == "input" and step.immediate in common)):

@@ -187,7 +187,7 @@ class DropoutCode:
         v.end_condition(kept)
 
     def advance(self) -> None:
-        """On to the elements behind a turn's."""
+        """On to the elements after a turn's."""
         asm, v = self.asm, self.v
         asm.VPADDD(self.counters, self.counters, v.splat(VECTORS * v.lanes))
         for pointer, size in ((self.src, v.bytes), (self.dst, v.bytes), (self.mask, v.lanes)):

@@ -177,7 +177,7 @@ class SeveralResultsSpec(ElementwiseSpec):
     """A map with more results than dst, such as the state and the output of an LSTM's cell: argument 2, 3 and so on.
 
     What the chains have in common is computed once.  A sum reads what dst held, whichever result it is of; operands
-    come behind the results.
+    come after the results.
     """
 
     more: tuple[Result, ...] = ()

@@ -191,7 +191,7 @@ def add_distances(
 ) -> None:
     """Sums of d = x - k, and of d^2, of every vector to those of its number; the registers of d take turns.
 
-    src: the pointer of the vectors, and bytes behind it.
+    src: the pointer of the vectors, and bytes after it.
     """
     v, (sums, squares) = vectors.v, totals
     for j, part in enumerate(vectors.parts):

@@ -27,7 +27,7 @@ def word(number: float) -> str:
 class Operand:
     """A tensor that a post-op reads beside the result, as argument number `argument` of the kernel.
 
-    Vector j of row r (a pixel, say) starts row_bytes * r + vector_bytes * j behind its pointer; with `element`, one
+    Vector j of row r (a pixel, say) starts row_bytes * r + vector_bytes * j after its pointer; with `element`, one
     element there counts for all lanes.
     """
 

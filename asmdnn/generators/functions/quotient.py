@@ -5,7 +5,7 @@ Its kernels multiply src with the former, and what dst holds with the latter.
 | argument | dtype[shape] | what it is |
 |---|---|---|
 | src_scales | f32[count or 1] | 1 if there are none; src_step_bytes apart, 0 for one that all share |
-| scales     | f32[count]      | the result: src_scale / dst_scale; with a sum as many sum / dst_scale behind |
+| scales     | f32[count]      | the result: src_scale / dst_scale; with a sum as many sum / dst_scale after |
 | dst_scales | f32[count or 1] | dst_step_bytes apart, 0 for one that all share |
 
 Needs AVX2, which every supported level has.

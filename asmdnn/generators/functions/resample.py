@@ -4,7 +4,7 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | kinds[0] | pixels of `elements` channels; taps lie `taps` bytes behind a result's first one; only read |
+| src     | kinds[0] | pixels of `elements` channels; taps lie `taps` bytes after a result's first one; only read |
 | dst     | kinds[1] | `together` pixels for each step of the loops, all made of the same ones of src; only written |
 | weights0, 1, .. | f32 | of an axis with several taps; those of the last axis go on with the loops; only read |
 

@@ -4,7 +4,7 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32 | rows of `width` elements; those of a step lie `taps` bytes behind the pointer; only read |
+| src     | f32 | rows of `width` elements; those of a step lie `taps` bytes after the pointer; only read |
 | dst     | f32 | `together` rows of `results` elements for each step, all made of the same ones of src; only written |
 | weights | f32[rows, taps] | w, of the rows in their order; only read, if there are several taps |
 | factors | f32[vectors, taps of the row, lanes] | f; only read, if a result is made of several elements of a row |

@@ -1,7 +1,7 @@
 """Resampling of other types than f32 where channels are dense: as resample.py, with elements that become f32 as they
 are loaded, and are rounded as their types are before they are stored.
 
-Every combination of types has the arithmetic of f32, so results are those of conversions in front and behind.
+Every combination of types has the arithmetic of f32, so results are those of conversions before and after.
 """
 
 from dataclasses import dataclass

@@ -31,7 +31,7 @@ class Vectors:
         return len(self.parts)
 
     def at(self, pointer: Register, j: int, further_bytes: int = 0, size: int = F32_BYTES) -> Pointer:
-        """Vector j of the row, of elements of so many bytes, that begins so many bytes behind the pointer."""
+        """Vector j of the row, of elements of so many bytes, that begins so many bytes after the pointer."""
         offset = (self.offset_bytes + j * self.v.bytes) * size // F32_BYTES + further_bytes
         scale = size // self.unit if self.index is not None else 1
         return mem(pointer, offset, size=self.v.bytes, index=self.index, scale=scale)

@@ -156,7 +156,7 @@ class HeldRows(Rows):
         v.registers.free(total, own)
 
     def fill(self, last: Sequence[Register]) -> None:
-        """The lanes of last vectors that are behind the rows."""
+        """The lanes of last vectors that are after the rows."""
         filler = self.v.registers.take("-infinity")
         self.constant(filler, -INFINITY)
         for x in last:

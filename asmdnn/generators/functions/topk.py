@@ -139,7 +139,7 @@ class TopKAlong(Rows):
             v.registers.free(*loaded)
 
     def fill_rest(self, part: Lanes, x: Register, bits: int) -> None:
-        """Lanes behind the row become something that is never the best."""
+        """Lanes after the row become something that is never the best."""
         if part is not self.v:
             nothing = self.v.registers.take("nothing")
             self.search.bits(nothing, bits)

@@ -22,7 +22,7 @@ def typed_program(chains: tuple[tuple[PostOp, ...], ...], kinds: tuple[str, ...]
 
 @lru_cache
 def of_lanes(program: Program, kinds: tuple[str, ...], results: tuple[str, ...]) -> Program:
-    """The program as a function of lanes: of these types the first inputs, f32 those behind them, and the results."""
+    """The program as a function of lanes: of these types the first inputs, f32 those after them, and the results."""
     if {*kinds, *results} == {"f32"}:
         return program
     build = Builder(max(program.inputs, len(kinds)))
@@ -40,7 +40,7 @@ def narrowed(build: Builder, x: Term, kind: str) -> Term:
 
 
 def unclamped(build: Builder, x: Term, element: Element) -> Term:
-    """x without a relu behind all else, where the least number of the type is 0, which x is raised to then."""
+    """x without a relu after all else, where the least number of the type is 0, which x is raised to then."""
     step = build.step_of(x)
     if not element.limits or element.limits[0] != 0 or step.op != "max":
         return x
@@ -49,7 +49,7 @@ def unclamped(build: Builder, x: Term, element: Element) -> Term:
 
 
 def without_relu(program: Program) -> Program:
-    """The same without a relu behind all else, for a caller that raises the result to 0 anyhow."""
+    """The same without a relu after all else, for a caller that raises the result to 0 anyhow."""
     (result,) = program.results
     step = program.steps[result]
     if step.op != "max" or program.steps[step.args[0]] != Step("constant", (), 0):

@@ -23,7 +23,7 @@ NEVER = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an argument behind the first is read: a vector of lanes, or one element for all of them.
+    """Where an argument after the first is read: a vector of lanes, or one element for all of them.
 
     `locate` gives the place; it may emit the load of a pointer, which the next two instructions find in its register.
     """

@@ -204,7 +204,7 @@ class Adder:
             )
 
     def loaded(self, place: StridedPlace, count: int, size: int) -> Any:
-        """`count` dense elements where an instruction can take them from memory, else in x with zeros behind them."""
+        """`count` dense elements where an instruction can take them from memory, else in x with zeros after them."""
         if count * size in (VECTOR_BYTES // 2, VECTOR_BYTES) and place.step == size:
             return place.at(0, count * size)
         load_elements(self.dense, self.x, place, count, size)

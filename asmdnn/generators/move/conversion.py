@@ -46,7 +46,7 @@ class Argument(IntEnum):
 class Conversion:
     """The types, and which terms of the formula there are; sum 0 leaves dst unread.
 
-    sum_factors: how many bytes behind each scale there is a further factor of the sum, sum / dst_scale; 0 for none.
+    sum_factors: how many bytes after each scale there is a further factor of the sum, sum / dst_scale; 0 for none.
     """
 
     src: str

@@ -66,7 +66,7 @@ class ConvertSpec(ConvertBlock):
 
     @property
     def dst_is_long(self) -> bool:
-        """Whether lines of dst come fast, one behind another: stores would wait for them unless they are prefetched."""
+        """Whether lines of dst come fast, one after another: stores would wait for them unless they are prefetched."""
         src, dst = self.conversion.sizes
         row_bytes = self.columns * dst
         run_bytes = row_bytes * (self.rows if self.dst_steps[0] == row_bytes else 1)
@@ -113,7 +113,7 @@ class ConvertSpec(ConvertBlock):
         columns: int,
         packer: "BytePacker | None",
     ) -> None:
-        """`columns` elements of the r-th row behind the pointers."""
+        """`columns` elements of the r-th row after the pointers."""
         lanes, at_once = self.lanes, PACKED * self.lanes
         packed = columns // at_once * at_once if packer else 0
         for c in range(0, columns, lanes):

@@ -4,7 +4,7 @@
 |---|---|---|
 | src            | src type[rows, columns] | steps as the spec says; no other byte is read |
 | dst            | dst type[...]           | the same; no other byte is written; read where the conversion has a sum |
-| scales         | f32                     | read if scaled; a step of 0 is for all that share one; sum factors behind |
+| scales         | f32                     | read if scaled; a step of 0 is for all that share one; sum factors after |
 | src_zero_point | s32[1]                  | read if the conversion has it |
 | dst_zero_point | s32[1]                  | the same |
 
@@ -67,8 +67,12 @@ class ConvertBlock:
             reads += writes
         if conversion.scaled:
             scales = tuple(dict.fromkeys(ranges(Argument.SCALES, *shape, self.scale_steps, F32_BYTES)))
-            behind = conversion.sum_factors
-            factors = (Range(x.argument, x.begin_bytes + behind, x.end_bytes + behind) for x in scales if behind)
+            factor_bytes = conversion.sum_factors
+            factors = (
+                Range(x.argument, x.begin_bytes + factor_bytes, x.end_bytes + factor_bytes)
+                for x in scales
+                if factor_bytes
+            )
             reads += (*scales, *factors)
         for used, argument in (
             (conversion.src_zero_point, Argument.SRC_ZERO_POINT),

@@ -90,7 +90,7 @@ class NarrowCode:
             self.store(whole, quarter, at, rows * self.spec.conversion.sizes[1], count)
 
     def group(self, x: Any, r: int, rows: int, c: int, columns: int) -> Any:
-        """x = for each column a dword of its rows, of which those behind `rows` are undefined."""
+        """x = for each column a dword of its rows, of which those after `rows` are undefined."""
         used = [x, *self.rows[: rows - 1]]
         for i, row in enumerate(used):
             self.asm.role(f"row {r + i}, columns {c}-{c + columns - 1}")
@@ -123,7 +123,7 @@ class NarrowCode:
             self.dst.round(self.v, x, self.spare)
 
     def interleaved(self, groups: list[Any]) -> list[Any]:
-        """One, two or four registers; number i of n holds, in each quarter, the columns i * 4 / n and those behind."""
+        """One, two or four registers; number i of n holds, in each quarter, the columns i * 4 / n and those after."""
         asm, low, high = self.asm, self.rows[:2], [self.rows[2], self.spare[0]]
         if len(groups) == 1:
             return groups
@@ -142,7 +142,7 @@ class NarrowCode:
         """Of one quarter up to four columns of `size` bytes."""
         together = COLUMNS // len(whole)  # columns in a register's quarter
         part, step = QUARTER_BYTES // together, self.spec.dst_steps[1]
-        touching = step == part == size  # columns lie one behind another
+        touching = step == part == size  # columns lie one after another
         for i, x in enumerate(whole[: -(-columns // together)]):
             count = min(together, columns - i * together)
             target = place.at(i * together * step, QUARTER_BYTES)

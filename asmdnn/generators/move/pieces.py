@@ -18,7 +18,7 @@ class StridedPlace:
     index: Register | None = None
 
     def at(self, offset_bytes: int, size: int) -> Any:
-        """Memory operand of `size` bytes, that far behind the first element."""
+        """Memory operand of `size` bytes, that far after the first element."""
         return mem(self.base, self.offset + offset_bytes, index=self.index, size=size)
 
     def from_element(self, number: int) -> "StridedPlace":
@@ -26,7 +26,7 @@ class StridedPlace:
 
 
 def load_elements(dense: Dense, x: Register, place: StridedPlace, count: int, size: int) -> None:
-    """`count` elements of `size` bytes into the low end of a vector; what is behind them is undefined.  The spare
+    """`count` elements of `size` bytes into the low end of a vector; what is after them is undefined.  The spare
     register of `dense` is overwritten."""
     if place.step == size:
         dense.load_run(x, place.at(0, size), count * size)

@@ -30,7 +30,7 @@ FEWEST_ACROSS = 4  # units of the side that is unrolled, if planners say nothing
 class TransposeSpec:
     """See above.  At most a line of columns, or else of rows: that side is unrolled, the other one looped over.
 
-    zero_rows: units of zero behind the rows of every column of dst, which then are the side that is unrolled.
+    zero_rows: units of zero after the rows of every column of dst, which then are the side that is unrolled.
     streaming: whole vectors go past the caches if dst is aligned to their size, as dst_row_bytes must be then.
     least_across: units of the unrolled side that there can be, where a line has fewer.
     group, group_bytes: if there are groups, so many columns are one, so many bytes from one to the next in dst; all
@@ -128,7 +128,7 @@ class TransposeSpec:
         """A loop over whole blocks along the longer side, and the rest."""
         by_rows = self.columns <= self.across or self.group > 0
         extent = self.rows if by_rows else self.columns
-        # The last block is apart: it alone must not reach behind the last row or column.
+        # The last block is emitted on its own, as it must not read beyond the last row or column.
         blocks = (extent - 1) // self.across
         rest = extent - blocks * self.across
         if blocks:

@@ -7,7 +7,7 @@ transpose N x N of them in each quarter.
     side by side   for few rows, the other quarters hold further columns
     moved          units of 32 bytes: each is half a register or all of it
 
-As many quarters are stacked as there are rows for, 1, 2 or 4.  Rows of zeros behind those of src make the last tiles:
+As many quarters are stacked as there are rows for, 1, 2 or 4.  Rows of zeros after those of src make the last tiles:
 they are stored without being read.
 """
 
@@ -66,7 +66,7 @@ class TransposeCode:
         }.get(self.unit)
 
     def block(self, rows: int, columns: int, last: bool) -> None:
-        """All tiles of a block of src, and the zeros behind; `last`: no rows and columns of this kernel follow."""
+        """All tiles of a block of src, and the zeros after; `last`: no rows and columns of this kernel follow."""
         if self.unit == MOVED_BYTES:
             self.moves(rows, columns)
             return

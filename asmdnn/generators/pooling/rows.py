@@ -7,7 +7,7 @@
 | src | f32 | lines in nested loops, each a window of rows of `width` dense elements; only read |
 | dst | f32 | a line of `results` elements for each, in the same loops; only written, or read by a sum |
 
-What lies before and behind a row counts as nothing, as does a window of no rows.  A line is reduced over its rows
+What lies before and after a row counts as nothing, as does a window of no rows.  A line is reduced over its rows
 first, into a buffer on the stack with room for what lies outside, and then over columns, by loads from neighbouring
 addresses; of stride 2 a shuffle keeps every other lane.  BATCH lines are reduced over their rows before the first of
 them is read again: a load across two stores that are still under way would wait for both.  No gathers, and no element
@@ -86,11 +86,11 @@ class PoolRowsSpec(Pooled):
 
     @property
     def pitch_bytes(self) -> int:
-        """From a line of the buffer to the next one: all that vectors read, and a vector behind the row."""
+        """From a line of the buffer to the next one: all that vectors read, and a vector after the row."""
         lanes = lanes_of(self.isa)
         missing = -self.results % lanes * self.stride  # results that are computed and not stored
-        behind = max(self.width, lanes) + lanes, self.reach + missing + self.stride - 1
-        return self.lead_bytes + -(-max(behind) // lanes) * vector_bytes(self.isa)
+        reach = max(self.width, lanes) + lanes, self.reach + missing + self.stride - 1
+        return self.lead_bytes + -(-max(reach) // lanes) * vector_bytes(self.isa)
 
     @property
     def batch(self) -> int:

@@ -1,1 +1,1 @@
-"""A time step of recurrent layers: the product with the state, and the cell behind it."""
+"""A time step of recurrent layers: the product with the state, and the cell after it."""

@@ -1,4 +1,4 @@
-"""Cells of recurrent layers: what happens to a vector of units behind the products, as programs of several results.
+"""Cells of recurrent layers: what happens to a vector of units after the products, as programs of several results.
 
 An accumulator for each gate starts from x W + b, h R is added, then the program makes the new state of gates, the old
 state, and what else the cell reads.  Where gates are sigmoids and tanh, they share divisions: with s(x) = 1 / d(x),
@@ -59,7 +59,7 @@ class Cell:
 class CellForm:
     """What a cell's code is made from.
 
-    starts: what the accumulator of each gate starts from, None: zero.  inputs: the program's, behind the gates.
+    starts: what the accumulator of each gate starts from, None: zero.  inputs: the program's, after the gates.
     results: where each result of the program goes.
     """
 

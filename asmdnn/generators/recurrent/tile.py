@@ -117,7 +117,7 @@ class RecurrentTileSpec:
         return Footprint(joined(reads), joined(writes))
 
     def _weights(self) -> Iterator[tuple[int, int]]:
-        """(begin, size) of rows; where they lie behind one another, of all of them."""
+        """(begin, size) of rows; where they lie one after another, of all of them."""
         width, gates = self.row_bytes, self.form.gates
         if len(self.streams) == 1 and gates * width == self.weights_row_bytes:
             yield from ((u * self.panel_bytes, self.depth * self.weights_row_bytes) for u in range(self.vectors))
@@ -224,7 +224,7 @@ class StepCode:
         return weights, registers.take("broadcast source", min(registers.available, max(turns, dot.spare_registers)))
 
     def steps(self, count: int, weights: Sequence[Any], spare: Sequence[Any], last_bytes: int = GROUP_BYTES) -> None:
-        """So many steps of depth behind the pointers, of which the last has `last_bytes` in src."""
+        """So many steps of depth after the pointers, of which the last has `last_bytes` in src."""
         spec, v, dot = self.spec, self.v, self.dot
         each = dot.row_registers
         for k in range(count):

@@ -26,7 +26,7 @@ def blocks_of(isa: str, types: Types = F32) -> Mapping[int, int]:
 @dataclass(frozen=True, slots=True)
 class CellOperand:
     """What a cell reads or writes.  Row r, part p, vector u of units lies at r * row_bytes + p * part_bytes +
-    u * vector_bytes.  whole: there are whole vectors of units, with padding behind the last."""
+    u * vector_bytes.  whole: there are whole vectors of units, with padding after the last."""
 
     name: str
     row_bytes: int

@@ -10,7 +10,7 @@
 | 7, 8 ..  | operand_types[...] | operands of post-ops; pixel (y, x) is row y * row_pixels + x of an Operand |
 
 Only `rows` x `cols` of the m x m results exist in dst.  With whole_vectors dst has room for all lanes, and zeros are
-written behind the channels; else nothing is.
+written after the channels; else nothing is.
 """
 
 from collections.abc import Sequence

@@ -4,7 +4,7 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| source | source_type[n^2, vectors] | frequencies frequency_bytes apart; vectors of channels, zero behind the last |
+| source | source_type[n^2, vectors] | frequencies frequency_bytes apart; vectors of channels, zero after the last |
 | src    | src_type[n, n, channels] | pixel (i, j) at i * row_bytes + j * pixel_bytes, vectors vector_bytes apart |
 
 It is computed in f32.  Only pixels of `rows` and `cols` exist: others lie in the padding, are not read, and are no

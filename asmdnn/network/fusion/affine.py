@@ -1,12 +1,12 @@
-"""Scales and shifts behind a convolution become part of its weights and bias.
+"""Scales and shifts after a convolution become part of its weights and bias.
 
     s * (sum of w * x + b) + t = sum of (s * w) * x + (s * b + t)
 
 with s and t one number, or one for each output channel.  Batch normalisation is s = scale / sqrt(variance + epsilon),
 t = shift - s * mean; Mul, Div, Add and Sub with constants are the others.  Computed in double precision and rounded
-once: against the separate operators each weight and bias has one rounding of 2^-24 of its value.  Only behind: in
+once: against the separate operators each weight and bias has one rounding of 2^-24 of its value.  Only after: in
 front of a convolution a shift would meet the padding, so batch normalisation there becomes a multiplication and an
-addition, which maps.py puts behind the kernel before.
+addition, which maps.py puts after the kernel before.
 """
 
 from collections.abc import Mapping
@@ -90,7 +90,7 @@ def channel_values(array: Array, shape: tuple[int, ...]) -> Array | None:
 
 
 def absorbed(values: dict[str, Value], conv: Node, affine: Affine, node: Node) -> Node:
-    """The convolution with other weights, in the place of the node behind it."""
+    """The convolution with other weights, in the place of the node after it."""
     weights = np.asarray(values[conv.inputs[1]].data, np.float64)
     has_bias = len(conv.inputs) > 2 and conv.inputs[2]
     bias = np.asarray(values[conv.inputs[2]].data, np.float64) if has_bias else np.zeros(1)

@@ -2,8 +2,8 @@
 
     softmax((a Q) (b K)^T c + mask) V  =  attention(Q, K, V, mask) with the scale a b c
 
-a, b, c: numbers that a graph multiplies or divides by in front of the product or behind it, as its exporter likes;
-mask: a tensor that is added behind them, or Where with constant places that get a number of -10,000 or less: added to
+a, b, c: numbers that a graph multiplies or divides by in front of the product or after it, as its exporter writes them;
+mask: a tensor that is added after them, or Where with constant places that get a number of -10,000 or less: added to
 scores which are small beside it, such a number gives the same zeros.  Heads are any batch axes, up to two.  A scale is
 rounded once instead of up to three times; else each value has the roundings of the product, softmax and product.
 """

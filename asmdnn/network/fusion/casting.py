@@ -21,7 +21,7 @@ def casts_first(graph: StaticGraph) -> StaticGraph:
     makers = {node.outputs[0]: node for node in graph.nodes if is_move(node)}
     values, nodes, cast = dict(graph.values), list[Node](), dict[str, str]()
     for node in graph.nodes:
-        moves = moves_behind(graph, makers, node)
+        moves = moves_after(graph, makers, node)
         if not moves:
             nodes.append(node)
             continue
@@ -64,7 +64,7 @@ def is_move(node: Node) -> bool:
     return node.op in MOVES and not node.domain and len(node.outputs) == 1 and operator_of(node) is not None
 
 
-def moves_behind(graph: StaticGraph, makers: dict[str, Node], node: Node) -> list[Node]:
+def moves_after(graph: StaticGraph, makers: dict[str, Node], node: Node) -> list[Node]:
     """The moves that lead from an integer input to a cast to f32, in order; none for other nodes."""
     if node.op != "Cast" or node.domain or graph.values[node.outputs[0]].dtype != F32:
         return []

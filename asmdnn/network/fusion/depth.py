@@ -1,4 +1,4 @@
-"""Depth to space and back, as what they are: another view of six dims.
+"""Depth to space and back, as a transpose of a view with six dims.
 
     (n, c, h, w) as six dims with the block's two, turned, as four dims
 
@@ -6,24 +6,24 @@ Apart they are Reshape, Transpose and Reshape, which cost at most one pass, and 
 reader takes any strides.  Moves only: the same bits.
 """
 
-from asmdnn.network.fusion.spelling import Spelling, respelt
+from asmdnn.network.fusion.replacement import Replacement, with_replaced_nodes
 from asmdnn.network.graph import Node
 from asmdnn.network.static import StaticGraph
 
 
 def unfolded(graph: StaticGraph) -> StaticGraph:
     """The graph without DepthToSpace and SpaceToDepth."""
-    return respelt(graph, spell)
+    return with_replaced_nodes(graph, replace_node)
 
 
-def spell(spelling: Spelling) -> None:
-    node = spelling.node
+def replace_node(new: Replacement) -> None:
+    node = new.node
     if node.op not in ("DepthToSpace", "SpaceToDepth"):
         return
-    six, order = split_of(node, spelling.dims(node.inputs[0]))
-    apart = spelling.shaped("Reshape", node.inputs[0], six)
-    turned = spelling.then("Transpose", (apart,), tuple(six[axis] for axis in order), perm=order)
-    spelling.shaped("Reshape", turned, spelling.dims(node.outputs[0]), is_last=True)
+    six, order = split_of(node, new.dims(node.inputs[0]))
+    split = new.shaped("Reshape", node.inputs[0], six)
+    turned = new.then("Transpose", (split,), tuple(six[axis] for axis in order), perm=order)
+    new.shaped("Reshape", turned, new.dims(node.outputs[0]), is_last=True)
 
 
 def split_of(node: Node, dims: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""Sums of integers become f32 in the kernel that makes them: MatMulInteger or ConvInteger, and the Cast behind it.
+"""Sums of integers become f32 in the kernel that makes them: MatMulInteger or ConvInteger, and the Cast after it.
 
     (a - za) (b - zb) = (a - za) (b - s) - (a - za) 1 (zb - s)
 

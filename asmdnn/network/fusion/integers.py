@@ -12,7 +12,7 @@ import numpy as np
 
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import Value
-from asmdnn.network.quantised.numbers import common_numbers, numbers_behind
+from asmdnn.network.quantised.numbers import common_numbers, quantization_of
 from asmdnn.network.quantised.weights import DEQUANTIZE, MOVES, QUANTIZE
 from asmdnn.network.static import StaticGraph, needed
 
@@ -33,7 +33,7 @@ def is_common(values: Mapping[str, Value], node: Node) -> bool:
 
 def key(values: Mapping[str, Value], node: Node) -> tuple[float, int, str]:
     """Scale, zero point and type of the integers."""
-    return numbers_behind(values, node).key
+    return quantization_of(values, node).key
 
 
 def moved(graph: StaticGraph) -> StaticGraph:

@@ -3,7 +3,7 @@
     (x - mean x) / sqrt(variance + epsilon)   as a quotient, or as a product with the reciprocal of the root
 
 with variance = mean (x - mean x)^2, or mean x^2 - (mean x)^2, kept from falling below 0 or not, over the
-last axes.  Scale and shift stay the product and the sum behind it.  The kernel sums the squares of differences: within
+last axes.  Scale and shift stay the product and the sum after it.  The kernel sums the squares of differences: within
 some roundings of the first spelling, and more accurate than the second one, which loses as many digits as mean^2 is
 larger than the variance.
 """

@@ -5,7 +5,7 @@ of maps of one shape is one expression of the value before it, of constants, and
 
     y = f(x, a, b, ...)      for example hardswish spelt Add, Clip, Mul, Div, or relu(conv + residual)
 
-A group is a node and the maps behind it, such that only its last value is read by anybody else.  Tensors that it reads
+A group is a node and the maps after it, such that only its last value is read by anybody else.  Tensors that it reads
 besides must not depend on it; a sum of two branches so goes to one of them, which then runs last.  No map has other
 rounding than by itself but for the products and sums that the expression contracts.
 """
@@ -29,16 +29,16 @@ FUSED_INTO = {
     f"{OWN}.MatMulInteger", f"{OWN}.ConvInteger", f"{OWN}.MatMulNBits", f"{OWN}.ChannelNorm",
 }  # what has post-ops, by key; and maps themselves  # fmt: skip
 NARROWS = {"Conv", "MatMul", "Gemm", "AveragePool", "GlobalAveragePool"}  # kernels that store bytes
-TAKES_NO_TENSORS = {"Resize", "Upsample"}  # they would be a pass behind it: a sum goes rather to what makes the other
+TAKES_NO_TENSORS = {"Resize", "Upsample"}  # they would be a pass after it: a sum goes rather to what makes the other
 MOST_MAPS = 32  # of a group
 MOST_TENSORS = 6  # that a group reads beside its operand: their pointers take registers
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Nodes that one primitive computes: `main` and the maps behind it, or maps alone (main None); in order.
+    """Nodes that one primitive computes: `main` and the maps after it, or maps alone (main None); in order.
 
-    x: the value that maps start from, main's result, or an operand that has the result's dims.  behind: of a pair of
+    x: the value that maps start from, main's result, or an operand that has the result's dims.  second: of a pair of
     convolutions the second one's group, which alone reads `result`.  scale: a product of main's operand and a number
     for each channel, which main computes, too (scaling.py).  floats: what makes floats of integers that the group reads
     as they are."""
@@ -47,7 +47,7 @@ class Group:
     maps: tuple[Node, ...]
     x: str
     result: str
-    behind: "Group | None" = None
+    second: "Group | None" = None
     scale: Node | None = None
     floats: tuple[Node, ...] = ()
 
@@ -56,7 +56,7 @@ class Group:
         own = self.maps if self.main is None else (self.main, *self.maps)
         own = own if self.scale is None else (self.scale, *own)
         own = (*self.floats, *own)
-        return own if self.behind is None else (*own, *self.behind.nodes)
+        return own if self.second is None else (*own, *self.second.nodes)
 
     @property
     def has_integers(self) -> bool:
@@ -75,7 +75,7 @@ class Group:
 
 
 def groups_of(graph: StaticGraph) -> tuple[Group, ...]:
-    """All nodes in groups, each group behind those whose results it reads."""
+    """All nodes in groups, each group after those whose results it reads."""
     return Grouping(graph).groups()
 
 
@@ -224,7 +224,7 @@ class Grouping:
 
 
 def ordered(groups: Sequence[Group]) -> tuple[Group, ...]:
-    """Groups behind those whose results they read, the earlier ones first."""
+    """Groups after those whose results they read, the earlier ones first."""
     return tuple(groups[i] for i in topological(operands_of(groups), [group.nodes[0] for group in groups]))
 
 

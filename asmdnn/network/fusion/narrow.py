@@ -63,7 +63,7 @@ def product(a: Any, b: Any) -> Any:
 
 
 def by_bits(x: Any, y: Any, op: str) -> Any:
-    """Each bit of two's complement by itself."""
+    """Each bit of two's complement separately."""
     name, on_arrays = BITS[op]
     build = builder_of(x, y)
     if build is None:

@@ -252,7 +252,7 @@ class Numbering(BitOperators):
         return self.results(node, (x.name, *node.inputs[1:]), known)
 
     def index(self, node: Node) -> bool:
-        """Of a caller's, checked before a run; of those that kernels make, looked at behind it if they may be wrong."""
+        """Of a caller's, checked before a run; of those that kernels make, looked at after it if they may be wrong."""
         (x,), (result,) = node.inputs, node.outputs
         limit, axis = node.get("limit"), node.get("axis")
         if x in self.source.inputs:

@@ -4,7 +4,7 @@
     f(T[i], constants)                       =  f(T, constants)[i]
 
 for maps f, whose constants are numbers or rows.  A look-up moves a row where the product reads all of W; the functions
-of the few rows are computed in double precision when the network is loaded, and rounded once.  Behind the table's
+of the few rows are computed in double precision when the network is loaded, and rounded once.  After the table's
 rows stands the one for all other indices.
 """
 

@@ -37,7 +37,7 @@ def padded_within(graph: StaticGraph) -> StaticGraph:
 
 
 def padding_of(graph: StaticGraph, pad: Node) -> tuple[list[tuple[int, int]], float] | None:
-    """(in front, behind) of every spatial axis, and the number that is there; None if it is another padding."""
+    """(in front, after) of every spatial axis, and the number that is there; None if it is another padding."""
     if pad.op != "Pad" or pad.domain or pad.get("mode", "constant") != "constant":
         return None
     names = (*pad.inputs[1:], *[NOTHING] * 3)[:3]
@@ -54,5 +54,5 @@ def together(attributes: Mapping[str, object], widths: list[tuple[int, int]]) ->
     """The convolution's padding and the widths."""
     own = attributes.get("pads") if attributes.get("auto_pad", "NOTSET") == "NOTSET" else None
     given = tuple(own) if isinstance(own, tuple) else (0,) * 2 * len(widths)
-    added = (*(before for before, _ in widths), *(behind for _, behind in widths))
+    added = (*(before for before, _ in widths), *(after for _, after in widths))
     return tuple(a + b for a, b in zip(given, added, strict=True))

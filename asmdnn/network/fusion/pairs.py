@@ -1,6 +1,6 @@
 """A 1x1 convolution and the depthwise one that alone reads it are a pair, the main block of mobile networks.
 
-    depthwise(maps(conv1x1(x)))   as one group, with the maps behind both
+    depthwise(maps(conv1x1(x)))   as one group, with the maps after both
 
 Lowering asks whether one primitive is expected to be faster than two, and takes them apart again where it is not.
 """
@@ -24,7 +24,7 @@ def paired(graph: StaticGraph, groups: Sequence[Group], narrow: Container[str] =
         is_second = group.main is not None and is_wide(group, narrow) and is_depthwise(graph, group)
         source = group.main.inputs[0] if is_second and group.main is not None else NOTHING
         if source in firsts:
-            pairs[group.result] = replace(firsts[source], behind=group)
+            pairs[group.result] = replace(firsts[source], second=group)
             taken.add(source)
     return tuple(pairs.get(group.result, group) for group in groups if group.result not in taken)
 
@@ -46,7 +46,7 @@ def is_pointwise(graph: StaticGraph, group: Group) -> bool:
 
 
 def is_depthwise(graph: StaticGraph, group: Group) -> bool:
-    """Whether it is a convolution of every channel by itself, and maps."""
+    """Whether it is a convolution of every channel separately, and maps."""
     node = group.main
     if not is_convolution(graph, node) or node is None or group.has_integers:
         return False

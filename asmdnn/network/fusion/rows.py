@@ -1,4 +1,4 @@
-"""A Gemm of rows between two reshapes becomes the product of a tensor with batch axes, which maps behind it can join.
+"""A Gemm of rows between two reshapes becomes the product of a tensor with batch axes, which maps after it can join.
 
     reshape(gemm(reshape(x, (rows, k)), w, c), (..., n))  =  x w + c        x being (..., k)
 

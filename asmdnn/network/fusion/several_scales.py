@@ -120,9 +120,7 @@ class Apart:
         self.values[made] = Value(known.shape, F32)
         return made
 
-    def made(
-        self, node: Node, op: str, inputs: tuple[str, ...], name: str, dims: tuple[int, ...] | None = None
-    ) -> str:
+    def made(self, node: Node, op: str, inputs: tuple[str, ...], name: str, dims: tuple[int, ...] | None = None) -> str:
         self.values[name] = Value(self.source.shape(node.outputs[0]) if dims is None else dims, F32)
         self.add(node, op, inputs, name)
         return name

@@ -7,28 +7,28 @@ Readers that take any strides read the operand where it lies; for others it is o
 
 import numpy as np
 
-from asmdnn.network.fusion.spelling import Spelling, respelt
+from asmdnn.network.fusion.replacement import Replacement, with_replaced_nodes
 from asmdnn.network.static import StaticGraph
 
 
 def untiled(graph: StaticGraph) -> StaticGraph:
     """The graph without Tile of values of f32."""
-    return respelt(graph, spell)
+    return with_replaced_nodes(graph, replace_node)
 
 
-def spell(spelling: Spelling) -> None:
-    node = spelling.node
+def replace_node(new: Replacement) -> None:
+    node = new.node
     if node.op != "Tile":
         return
     (x, repeats), result = node.inputs, node.outputs[0]
-    times = spelling.values[repeats].data
-    if times is None or spelling.values[x].dtype != np.float32 or 0 in spelling.dims(result):
+    times = new.values[repeats].data
+    if times is None or new.values[x].dtype != np.float32 or 0 in new.dims(result):
         return
     apart, wide = list[int](), list[int]()
-    for n, count in zip(spelling.dims(x), times.tolist(), strict=True):
+    for n, count in zip(new.dims(x), times.tolist(), strict=True):
         is_split = count > 1 and n > 1
         apart += [1, n] if is_split else [n]
         wide += [count, n] if is_split else [n * count]
-    split = spelling.shaped("Reshape", x, tuple(apart))
-    repeated = spelling.shaped("Expand", split, tuple(wide))
-    spelling.shaped("Reshape", repeated, spelling.dims(result), is_last=True)
+    split = new.shaped("Reshape", x, tuple(apart))
+    repeated = new.shaped("Expand", split, tuple(wide))
+    new.shaped("Reshape", repeated, new.dims(result), is_last=True)

@@ -1,6 +1,6 @@
 """From a loss back to the values that gradients are wanted of: the chain rule, node by node, in reverse order.
 
-Every value's gradients, one from each reader, are added in the order in which the readers stand behind one another, so
+Every value's gradients, one from each reader, are added in the order in which the readers stand one after another, so
 the bits do not depend on anything else.  Source: Griewank and Walther, Evaluating Derivatives (2008), chapter 3.
 """
 

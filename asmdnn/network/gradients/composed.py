@@ -10,7 +10,7 @@ from asmdnn.network.spelling.words import Speller, is_f32
 
 
 def spelt_results(known: KnownGraph, words: Speller, node: Node) -> dict[str, str] | None:
-    """The values behind a node's results, whose nodes `known` takes in; None for a node that is not spelt."""
+    """The values after a node's results, whose nodes `known` takes in; None for a node that is not spelt."""
     other = foreign(node)
     if other is not None:
         check(node, other)

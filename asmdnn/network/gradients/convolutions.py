@@ -17,7 +17,7 @@ def by_bias(w: GradientWords, node: Node, d: str) -> list[str]:
 
 
 def conv(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    """Of the source a transposed convolution, padded behind by what the strides left over."""
+    """Of the source a transposed convolution, padded after by what the strides left over."""
     d, (x, weights) = given_of(given), node.inputs[:2]
     dims, kernel = w.shape(x)[2:], w.shape(weights)[2:]
     window, groups = window_of(node, dims, kernel), node.get("group", 1)
@@ -28,7 +28,7 @@ def conv(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     named: dict[str, Any] = {
         "strides": window.strides,
         "dilations": window.dilations,
-        "pads": (*window.before, *window.behind),
+        "pads": (*window.before, *window.after),
     }
     dx = w("ConvTranspose", d, weights, group=groups, output_padding=more, **named)
     (dw,) = w.own("ConvWeightsGradient", x, d, group=groups, kernel_shape=kernel, **named)
@@ -40,14 +40,14 @@ def conv_transpose(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     d, (x, weights) = given_of(given), node.inputs[:2]
     dims, kernel = w.shape(x)[2:], w.shape(weights)[2:]
     window, outputs = transposed_window(node, dims, kernel)
-    behind = tuple(
+    after = tuple(
         (n - 1) * s + (k - 1) * t + 1 - a - o
         for n, o, k, s, t, a in zip(dims, outputs, *window.fields()[:4], strict=True)
     )
     named: dict[str, Any] = {
         "strides": window.strides,
         "dilations": window.dilations,
-        "pads": (*window.before, *behind),
+        "pads": (*window.before, *after),
     }
     dx = w("Conv", d, weights, group=node.get("group", 1), **named)
     (dw,) = w.own("ConvWeightsGradient", d, x, group=node.get("group", 1), kernel_shape=kernel, **named)

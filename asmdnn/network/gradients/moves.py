@@ -13,7 +13,7 @@ from asmdnn.network.operators.moves import pad_widths, permutation, slices, spli
 
 
 def others(node: Node) -> list[None]:
-    """Inputs behind the first one say dims and places."""
+    """Inputs after the first one say dims and places."""
     return [None] * (len(node.inputs) - 1)
 
 
@@ -49,11 +49,11 @@ def split(w: GradientWords, node: Node, given: Gradients) -> Gradients:
 
 
 def cut(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    """Zeros around, of steps of 1; behind others, that many zeros between."""
+    """Zeros around, of steps of 1; after others, that many zeros between."""
     d, dims = given_of(given), w.shape(node.inputs[0])
     data = [w.data_of(node, i) for i in range(1, len(node.inputs))]
     ranges = [range(n)[s] for n, s in zip(dims, slices(node, dims, *data), strict=True)]
-    before, behind = list[int](), list[int]()
+    before, after = list[int](), list[int]()
     for axis, (n, places) in enumerate(zip(dims, ranges, strict=True)):
         if abs(places.step) > 1 and len(places) > 1:
             d = spaced(w, d, axis, abs(places.step))
@@ -61,9 +61,9 @@ def cut(w: GradientWords, node: Node, given: Gradients) -> Gradients:
             d = reversed_along(w, d, axis)
         low = min(places, default=0)
         before.append(low)
-        behind.append(n - low - w.shape(d)[axis])
-    if any(before) or any(behind):
-        d = w("Pad", d, w.ints(*before, *behind))
+        after.append(n - low - w.shape(d)[axis])
+    if any(before) or any(after):
+        d = w("Pad", d, w.ints(*before, *after))
     return d, *others(node)
 
 

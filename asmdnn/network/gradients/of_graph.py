@@ -27,5 +27,5 @@ def gradient_nodes(body: Body, loss: str, wrt: Sequence[str]) -> tuple[list[str]
     nodes = needed(body.nodes, (loss,))
     made, constants = list[Node](), dict[str, Array]()
     known = KnownGraph(replace(body, nodes=nodes), made.append, constants.__setitem__)
-    first = sum(len(node.outputs) for node in body.nodes) + len(body.constants)  # behind all numbers that names have
+    first = sum(len(node.outputs) for node in body.nodes) + len(body.constants)  # after all numbers that names have
     return list(differentiated(known, nodes, loss, list(wrt), first)), made, constants

@@ -15,8 +15,8 @@ def recurrent(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     if node.get("alpha", 0.0) < 0:
         raise Unimplemented(f"{node} has no gradient: a slope below 0 hides which side of 0 a result comes from")
     cell = node.get("cell")
-    behind = list(given[: len(given) - (PARTS[cell] > 0)])
-    d, dh, dc = (*behind, None, None)[:3]
+    after = list(given[: len(given) - (PARTS[cell] > 0)])
+    d, dh, dc = (*after, None, None)[:3]
     if d is None:
         d = w.constant(np.zeros(w.shape(node.outputs[0])))
     workspace = node.outputs[-1] if PARTS[cell] else NOTHING

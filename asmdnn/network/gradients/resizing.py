@@ -28,11 +28,11 @@ def resize(w: GradientWords, node: Node, given: Gradients) -> Gradients:
 def times(w: GradientWords, d: str, axis: int, matrix: np.ndarray) -> str:
     """A matrix times each column along an axis."""
     dims = w.shape(d)
-    before, behind = prod(dims[:axis]), prod(dims[axis + 1 :])
+    before, after = prod(dims[:axis]), prod(dims[axis + 1 :])
     made = (*dims[:axis], len(matrix), *dims[axis + 1 :])
-    if behind == 1:
+    if after == 1:
         return w.reshaped(w("MatMul", w.reshaped(d, before, dims[axis]), w.constant(matrix.T)), *made)
-    return w.reshaped(w("MatMul", w.constant(matrix), w.reshaped(d, before, dims[axis], behind)), *made)
+    return w.reshaped(w("MatMul", w.constant(matrix), w.reshaped(d, before, dims[axis], after)), *made)
 
 
 RULES: dict[str, Rule] = dict.fromkeys(("Resize", "Upsample"), resize)

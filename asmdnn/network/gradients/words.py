@@ -1,4 +1,4 @@
-"""What a rule is written with: nodes behind a graph's own, whose values have known dims."""
+"""What a rule is written with: nodes after a graph's own, whose values have known dims."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count

@@ -53,7 +53,7 @@ def lower_integers(steps: Steps, group: Group) -> None:
 
 
 def lower_looked_at(steps: Steps, group: Group) -> None:
-    """The same place; a call has to look at the integers behind it."""
+    """The same place; a call has to look at the integers after it."""
     node = group.main
     assert node is not None
     steps.look_at(node.inputs[1], (node.get("limit"), node.get("axis")))

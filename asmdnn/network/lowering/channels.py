@@ -1,4 +1,4 @@
-"""Group and instance normalisation as group norms, with maps behind them as post-ops."""
+"""Group and instance normalisation as group norms, with maps after them as post-ops."""
 
 import numpy as np
 

@@ -42,7 +42,7 @@ def lower_conv(steps: Steps, group: Group) -> None:
 
 
 def convolve_integers(steps: Steps, group: Group) -> None:
-    """The sums are exact, what is behind them is one expression of f32.  Raises Refused."""
+    """The sums are exact, what is after them is one expression of f32.  Raises Refused."""
     node = group.main
     assert node is not None
     desc = convolution(steps, node)
@@ -69,7 +69,7 @@ def convolve_narrow(steps: Steps, group: Group) -> None:
     """Of a narrow type, with sums of f32; the bias stays f32."""
     node = group.main
     assert node is not None
-    desc = convolution(steps, node)
+    desc: Description = deconvolution(steps, node) if node.op == "ConvTranspose" else convolution(steps, node)
     constants, tail = constants_of(steps, node, desc), tail_of(steps, group, reads_bytes=True)
     dtype = steps.factor_type(group.result)
     formats = {
@@ -86,7 +86,7 @@ def convolve_narrow(steps: Steps, group: Group) -> None:
 
 def operand_of(steps: Steps, name: str, desc: Description, attr: Attr) -> Place:
     """The operand in the description's type: what is there in another one is converted into the format that the
-    primitive likes."""
+    primitive prefers."""
     known = [place for place in steps.places.get(name, ()) if place.desc.dtype == desc.src.dtype]
     if known:
         return cheapest(steps, name, known[0], desc, attr)
@@ -94,15 +94,15 @@ def operand_of(steps: Steps, name: str, desc: Description, attr: Attr) -> Place:
 
 
 def in_two_steps(steps: Steps, group: Group) -> None:
-    """Of floats to floats, and what is behind it by itself."""
+    """Of floats to floats, and what is after it by itself."""
     if group.main is None or not group.maps:
-        raise Refused("there is nothing behind it")
+        raise Refused("there is nothing after it")
     convolve_floats(steps, replace(group, maps=(), result=group.x))
     lower_maps(steps, Group(None, group.maps, group.x, group.result, floats=group.floats))
 
 
 def convolve_floats(steps: Steps, group: Group) -> None:
-    """src in the format that the primitive likes best, weights packed once, maps behind it as post-ops."""
+    """src in the format that the primitive prefers, weights packed once, maps after it as post-ops."""
     node = group.main
     assert node is not None
     is_transposed = node.op == "ConvTranspose"
@@ -135,8 +135,13 @@ def scaled(steps: Steps, group: Group, tail: AnyTail) -> tuple[str, dict[str, Pl
     images, channels = steps.shape(name)[:2]
     plain = steps.plain(name)
     vector = Place(plain.buffer, plain.desc.reshape((images * channels,)))
-    mask = SCALES_OF_CHANNELS if images < steps.shape(x)[0] else SCALES_OF_IMAGES
-    return x, {"src_scales": vector}, Attr(tail.post_ops(), scales={"src": mask})
+    attr = Attr(tail.post_ops(), scales={"src": scale_mask(steps.shape(name), steps.shape(x))})
+    return x, {"src_scales": vector}, attr
+
+
+def scale_mask(scales: tuple[int, ...], x: tuple[int, ...]) -> int:
+    """Of scales for each channel of x, the same for all images or not."""
+    return SCALES_OF_CHANNELS if scales[0] < x[0] else SCALES_OF_IMAGES
 
 
 def constants_of(steps: Steps, node: Node, desc: Description) -> dict[str, tuple[str, Array]]:
@@ -171,7 +176,7 @@ def tensors(steps: Steps, node: Node, weights: tuple[int, ...]) -> dict[str, Mem
 
 
 def convolution(steps: Steps, node: Node) -> ConvolutionForward:
-    """Winograd's algorithm where it is expected to be faster; padding behind is what dst needs."""
+    """Winograd's algorithm where it is expected to be faster; padding after is what dst needs."""
     (x, w), result = (steps.shape(name) for name in node.inputs[:2]), steps.shape(node.outputs[0])
     window = window_of(node, x[2:], w[2:])
     return ConvolutionForward(
@@ -188,7 +193,7 @@ def convolution(steps: Steps, node: Node) -> ConvolutionForward:
 
 
 def deconvolution(steps: Steps, node: Node) -> DeconvolutionForward:
-    """Output padding is padding behind below 0."""
+    """Output padding is padding after below 0."""
     (x, w), result = (steps.shape(name) for name in node.inputs[:2]), steps.shape(node.outputs[0])
     window, _ = transposed_window(node, x[2:], w[2:])
     return DeconvolutionForward(

@@ -37,10 +37,10 @@ def lower_maps(steps: Steps, group: Group) -> None:
 
 
 def lower_integers(steps: Steps, group: Group) -> None:
-    """Integers as they lie, and where all is of one tensor with its channels behind the batch: integers with channels
+    """Integers as they lie, and where all is of one tensor with its channels after the batch: integers with channels
     last, which kernels of integers read."""
     dtype, shape, start = stored(steps.value(group.result)), steps.shape(group.result) or (1,), AS_IT_IS
-    if group.x in steps.integers_behind:
+    if group.x in steps.dequantizers:
         found = source_of(steps, group.x)
         scale, zero = found.numbers.scale.reshape(()), found.numbers.zero.reshape(())
         source, start = steps.bytes_of(found.name), Start(scale, -scale * zero)

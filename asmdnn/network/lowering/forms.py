@@ -1,4 +1,4 @@
-"""Sums of scaled values behind a kernel of integers, simplified before a kernel is made of them.
+"""Sums of scaled values after a kernel of integers, simplified before a kernel is made of them.
 
     floats of integers are    scale x - scale zero
     a product of integers is  scale x + bias, scale being that of src times that of each channel's weights

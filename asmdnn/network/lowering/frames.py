@@ -30,7 +30,7 @@ def is_frames(steps: Steps, node: Node, tail: AnyTail) -> bool:
     if x[:2] != (1, 1) or prod(x) != max(x) or tail.tensors or not prod(w) >= LEAST_WEIGHTS:
         return False
     window = window_of(node, x[2:], w[2:])
-    is_plain = not any((*window.before, *window.behind)) and all(d == 1 for d in window.dilations)
+    is_plain = not any((*window.before, *window.after)) and all(d == 1 for d in window.dilations)
     return is_plain and prod(result[2:]) <= MOST_FRAMES
 
 

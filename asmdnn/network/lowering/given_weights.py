@@ -22,7 +22,7 @@ def has_given_weights(steps: Steps, node: Node) -> bool:
 def lower_given(
     steps: Steps, nodes: tuple[Node, ...], label: str, desc: ConvolutionForward | DeconvolutionForward, tail: AnyTail
 ) -> None:
-    """The first of the nodes is the convolution, the others are the maps behind it."""
+    """The first of the nodes is the convolution, the others are the maps after it."""
     if isinstance(desc, DeconvolutionForward) and desc.bias is None:
         lower_adjoint(steps, nodes, label, desc, tail)
         return

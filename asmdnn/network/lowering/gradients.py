@@ -54,7 +54,7 @@ def lower_conv_weights(steps: Steps, group: Group) -> None:
 def window_fields(node: Node, sizes: tuple[int, ...]) -> dict[str, Any]:
     """Of a pooling's description.  Raises Refused."""
     window, _ = pooling(node, sizes)
-    if min((*window.before, *window.behind)) < 0:
+    if min((*window.before, *window.after)) < 0:
         raise Refused("negative padding has no kernel")
     asked = tuple(node.get("pads", ()))[len(sizes) :] or (0,) * len(sizes)
     return {
@@ -62,7 +62,7 @@ def window_fields(node: Node, sizes: tuple[int, ...]) -> dict[str, Any]:
         "strides": window.strides,
         "dilations": tuple(step - 1 for step in window.dilations),
         "padding_l": window.before,
-        "padding_r": asked if node.get("auto_pad", "NOTSET") == "NOTSET" else window.behind,
+        "padding_r": asked if node.get("auto_pad", "NOTSET") == "NOTSET" else window.after,
     }
 
 
@@ -107,19 +107,19 @@ def lower_average_pool(steps: Steps, group: Group) -> None:
     if includes and node.get("ceil_mode", 0):
         raise Refused("means that count padding, but not what ceil_mode adds, have no kernel")
     average: PoolingAlgorithm = "avg_include_padding" if includes else "avg_exclude_padding"
-    behind = steps.place(node.inputs[0])
-    desc = PoolingBackward(average, any_format(image), behind.desc, **window_fields(node, image[2:]))
-    steps.add(group.nodes, group.label, desc, {"diff_dst": behind}, {"diff_src": group.result})
+    after = steps.place(node.inputs[0])
+    desc = PoolingBackward(average, any_format(image), after.desc, **window_fields(node, image[2:]))
+    steps.add(group.nodes, group.label, desc, {"diff_dst": after}, {"diff_src": group.result})
 
 
 def lower_softmax(steps: Steps, group: Group) -> None:
     """Both tensors as the first of them lies."""
     node = node_of(group)
     dst = steps.place(node.inputs[0])
-    behind = steps.place(node.inputs[1], dst.desc)
+    after = steps.place(node.inputs[1], dst.desc)
     alg: SoftmaxAlgorithm = "log" if node.get("log") else "accurate"
-    desc = SoftmaxBackward(alg, dst.desc, behind.desc, any_format(dst.desc.dims), node.get("axis"))
-    steps.add(group.nodes, group.label, desc, {"dst": dst, "diff_dst": behind}, {"diff_src": group.result})
+    desc = SoftmaxBackward(alg, dst.desc, after.desc, any_format(dst.desc.dims), node.get("axis"))
+    steps.add(group.nodes, group.label, desc, {"dst": dst, "diff_dst": after}, {"diff_src": group.result})
 
 
 def lower_layer_norm(steps: Steps, group: Group) -> None:

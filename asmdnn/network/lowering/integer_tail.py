@@ -1,4 +1,4 @@
-"""The maps behind a kernel that reads integers, or whose result is integers, as a post-op."""
+"""The maps after a kernel that reads integers, or whose result is integers, as a post-op."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.lowering.forms import ONE, ZERO, Emit, Reading, ScaledSum, Sealing, read, value_of
 from asmdnn.network.lowering.maps import Adapt, Tail
 from asmdnn.network.operators.activations import CLIP_BY_INPUTS
-from asmdnn.network.quantised.numbers import common_numbers, numbers_behind
+from asmdnn.network.quantised.numbers import common_numbers, quantization_of
 from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE
 from asmdnn.network.steps import Place, Steps
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
@@ -58,7 +58,7 @@ class IntegerTail:
         if data is not None:
             self.forms[name] = ScaledSum((), self.spread(np.asarray(data, np.float64)))
             return self.forms[name]
-        node = self.steps.integers_behind.get(name)
+        node = self.steps.dequantizers.get(name)
         found = common_numbers(self.steps.graph.values, node) if node is not None else None
         self.tensors.append(name)
         term = read(f"t{len(self.tensors) - 1}")
@@ -122,7 +122,7 @@ class IntegerTail:
 
     def converted(self, node: Node) -> ScaledSum:
         """Integers of floats, or floats of integers.  Only the last ones are rounded and saturated by the store."""
-        form, numbers = self.operand(node.inputs[0]), numbers_behind(self.steps.graph.values, node)
+        form, numbers = self.operand(node.inputs[0]), quantization_of(self.steps.graph.values, node)
         scale, zero = (x.reshape(()).astype(np.float64) for x in (numbers.scale, numbers.zero))
         if node.op == DEQUANTIZE:
             return form.plus(-zero).times(scale)
@@ -161,7 +161,7 @@ class IntegerTail:
 
     def place(self, name: str) -> Place:
         """Where a tensor lies, with axes of 1 in front: its integers, if there are some and post-ops read them."""
-        node = self.steps.integers_behind.get(name)
+        node = self.steps.dequantizers.get(name)
         if node is not None and self.reads_bytes and common_numbers(self.steps.graph.values, node) is not None:
             place, name = self.steps.bytes_of(node.inputs[0]), node.inputs[0]
         else:

@@ -9,7 +9,7 @@ from asmdnn.errors import AsmdnnError
 from asmdnn.network.descriptors import STORED
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array
-from asmdnn.network.quantised.numbers import Integers, numbers_behind
+from asmdnn.network.quantised.numbers import Integers, quantization_of
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.types import DataType
@@ -20,7 +20,7 @@ SHIFT = 128  # between uint8 and int8
 
 @dataclass(frozen=True, eq=False)
 class IntegerSource:
-    """name: of the integers behind an operand; floats: the operand's own."""
+    """name: of the integers after an operand; floats: the operand's own."""
 
     name: str
     floats: str
@@ -57,13 +57,13 @@ class SignedWeights:
 def is_product_of_integers(steps: Steps, group: Group) -> bool:
     """Whether the first two operands of the main node are floats of integers."""
     assert group.main is not None
-    return all(name in steps.integers_behind for name in group.main.inputs[:2])
+    return all(name in steps.dequantizers for name in group.main.inputs[:2])
 
 
 def source_of(steps: Steps, floats: str) -> IntegerSource:
     """Raises Refused."""
-    node = steps.integers_behind[floats]
-    numbers = numbers_behind(steps.graph.values, node)
+    node = steps.dequantizers[floats]
+    numbers = quantization_of(steps.graph.values, node)
     if not numbers.is_common:
         raise Refused(f"its operand {floats} has several scales, one for all has a kernel")
     return IntegerSource(node.inputs[0], floats, numbers)
@@ -72,8 +72,8 @@ def source_of(steps: Steps, floats: str) -> IntegerSource:
 def weights_of(steps: Steps, floats: str, axis: int) -> SignedWeights:
     """Constant integers with scales along an axis; with zero points that are all 0, or 128 if they are unsigned.
     Raises Refused."""
-    node = steps.integers_behind[floats]
-    numbers, data = numbers_behind(steps.graph.values, node), steps.value(node.inputs[0]).data
+    node = steps.dequantizers[floats]
+    numbers, data = quantization_of(steps.graph.values, node), steps.value(node.inputs[0]).data
     if data is None:
         raise Refused(f"its operand {node.inputs[0]} is no constant")
     if numbers.scale.size > 1 and numbers.axis != axis:

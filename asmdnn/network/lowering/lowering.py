@@ -15,7 +15,7 @@ class ImageFormats(Enum):
 
     ANY = "it takes what there is"
     BLOCKS = "its kernels read blocks"
-    CHOOSES = "they read blocks, and write the format that they like best or are told"
+    CHOOSES = "they read blocks, and write the format that they prefer or are told"
     PARTS = "parts of tensors keep blocks if they are whole ones"
 
 

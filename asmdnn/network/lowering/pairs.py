@@ -20,23 +20,23 @@ from asmdnn.primitives.shapes.windows import FIELDS
 
 def lower_pair(steps: Steps, group: Group) -> None:
     """One primitive or two.  Raises Refused."""
-    first, second = group.main, group.behind
+    first, second = group.main, group.second
     assert first is not None and second is not None and second.main is not None
-    before, behind = Tail(steps, group.maps, group.x), Tail(steps, second.maps, second.x)
+    before, after = Tail(steps, group.maps, group.x), Tail(steps, second.maps, second.x)
     desc, depthwise = convolution(steps, first), convolution(steps, second.main)
     window = {name: getattr(depthwise, name) for name in FIELDS}
     post_op = Depthwise(depthwise.weights, depthwise.bias, **window)
     at = len(before.post_ops())
-    attr = Attr([*before.post_ops(), post_op, *behind.post_ops()])
+    attr = Attr([*before.post_ops(), post_op, *after.post_ops()])
     if not in_strips(desc, attr, steps.engine):
-        lower_conv(steps, replace(group, behind=None))
+        lower_conv(steps, replace(group, second=None))
         lower_conv(steps, second)
         return
     source = cheapest(steps, first.inputs[0], steps.place(first.inputs[0]), desc, attr)
     desc = desc.with_formats({"src": source.desc})
     own = constants_of(steps, second.main, depthwise)
     constants = constants_of(steps, first, desc) | {f"dw_{name}_{at}": value for name, value in own.items()}
-    places = {f"{name.rpartition('_')[0]}_{at + 1}": place for name, place in behind.places().items()}
+    places = {f"{name.rpartition('_')[0]}_{at + 1}": place for name, place in after.places().items()}
     places = {"src": source, **before.places(), **places}
     steps.add(group.nodes, group.label, desc, places, {"dst": second.result}, constants=constants, attr=attr)
 

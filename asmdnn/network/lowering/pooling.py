@@ -1,4 +1,4 @@
-"""Pooling, with maps behind it as post-ops: of windows, and of whole planes."""
+"""Pooling, with maps after it as post-ops: of windows, and of whole planes."""
 
 from dataclasses import replace
 from math import prod
@@ -35,12 +35,12 @@ def lower_pool(steps: Steps, group: Group) -> None:
         raise Refused("indices of maxima have no kernel here")
     sizes = steps.shape(node.inputs[0])[2:]
     window, _ = pooling(node, sizes)
-    if min((*window.before, *window.behind)) < 0:
+    if min((*window.before, *window.after)) < 0:
         raise Refused("negative padding has no kernel")
     asked = node.get("pads", ())[len(sizes) :] or (0,) * len(sizes)
     average: PoolingAlgorithm = "avg_exclude_padding"
     if node.get("count_include_pad", 0) and any(node.get("pads", ())):
-        if node.op == "AveragePool" and any(b > a for a, b in zip(asked, window.behind, strict=True)):
+        if node.op == "AveragePool" and any(b > a for a, b in zip(asked, window.after, strict=True)):
             raise Refused("means that count padding, but not what ceil_mode adds, have no kernel")
         average = "avg_include_padding"
     source, start = operand(steps, node, average == "avg_include_padding")
@@ -52,7 +52,7 @@ def lower_pool(steps: Steps, group: Group) -> None:
         strides=window.strides,
         dilations=tuple(d - 1 for d in window.dilations),
         padding_l=window.before,
-        padding_r=tuple(asked) if node.get("auto_pad", "NOTSET") == "NOTSET" else window.behind,
+        padding_r=tuple(asked) if node.get("auto_pad", "NOTSET") == "NOTSET" else window.after,
     )
     if desc.src.dtype == desc.dst.dtype == f32 and has_gradient(steps, group):
         add_with_places(steps, group, desc, source)
@@ -63,7 +63,7 @@ def lower_pool(steps: Steps, group: Group) -> None:
 
 
 def has_gradient(steps: Steps, group: Group) -> bool:
-    """Whether a node behind wants to know where the maxima are, and nothing is done to them here."""
+    """Whether a node after wants to know where the maxima are, and nothing is done to them here."""
     node = group.main
     assert node is not None
     return not group.maps and any(
@@ -82,10 +82,10 @@ def add_with_places(steps: Steps, group: Group, desc: PoolingForward, source: Pl
 
 
 def operand(steps: Steps, node: Node, counts_padding: bool) -> tuple[Place, Start]:
-    """Where src lies, and what means of it stand for: those of integers become floats behind the sums, unless 0 is
+    """Where src lies, and what means of it stand for: those of integers become floats after the sums, unless 0 is
     among them that is not their zero point."""
     floats = node.inputs[0]
-    if floats not in steps.integers_behind or node.op not in AVERAGES:
+    if floats not in steps.dequantizers or node.op not in AVERAGES:
         return steps.kept(floats), AS_IT_IS
     source = source_of(steps, floats)
     if counts_padding and source.has_zero:

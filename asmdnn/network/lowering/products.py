@@ -119,7 +119,7 @@ def gemm_of_floats(steps: Steps, group: Group) -> None:
 
 
 def multiply_integers(steps: Steps, group: Group) -> None:
-    """Sums are exact, what is behind them is one expression of f32.  Raises Refused."""
+    """Sums are exact, what is after them is one expression of f32.  Raises Refused."""
     node = group.main
     assert node is not None
     a, b = node.inputs
@@ -127,7 +127,7 @@ def multiply_integers(steps: Steps, group: Group) -> None:
     source = source_of(steps, a)
     if len(left) < 2 or len(right) < 2:
         raise Refused("a vector as an operand has no kernel, a matrix of one row or column has")
-    if len(right) > 2 or not steps.graph.is_constant(steps.integers_behind[b].inputs[0]):
+    if len(right) > 2 or not steps.graph.is_constant(steps.dequantizers[b].inputs[0]):
         multiply_both(steps, group, source, source_of(steps, b))
         return
     rows, dst = (prod(left[:-1]), left[-1]), (prod(left[:-1]), right[1])
@@ -158,7 +158,7 @@ def multiply_both(steps: Steps, group: Group, source: IntegerSource, other: Inte
 
 
 def gemm_of_integers(steps: Steps, group: Group) -> None:
-    """alpha and beta go into what is behind the sums.  Raises Refused."""
+    """alpha and beta go into what is after the sums.  Raises Refused."""
     node = group.main
     assert node is not None
     a, b, *more = node.inputs

@@ -6,6 +6,7 @@ import numpy as np
 
 from asmdnn import recurrent
 from asmdnn.definitions.recurrent.sequences import USUAL_FUNCTIONS
+from asmdnn.errors import Unimplemented
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array, Node
@@ -20,6 +21,9 @@ from asmdnn.network.operators.recurrent import (
 from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
+from asmdnn.types import DataType, f32
+
+VECTORS = ("bias", "weights_peephole")
 
 
 def lower_recurrent(steps: Steps, group: Group) -> None:
@@ -33,31 +37,34 @@ def lower_recurrent(steps: Steps, group: Group) -> None:
     if reason:
         raise Refused(reason)
     weights = weights_of(steps, node, (w, r, b, p))
-    source, size = steps.plain(x), weights["weights_iter"].shape[2]
+    dtype = steps.factor_type(group.result)
+    source, size = steps.plain(x, None if dtype == f32 else dtype), weights["weights_iter"].shape[2]
     if is_batch_first(node):
         source = Place(source.buffer, source.desc.permute_axes((1, 0, 2)))
     t, n, _ = source.desc.dims
-    descs: dict[str, Any] = {name: any_format(array.shape) for name, array in weights.items() if name != "bias"}
-    descs |= {name: row_major(weights[name].shape) for name in ("bias", "weights_peephole") if name in weights}
+    descs = weight_descs(weights, dtype)
     places = {"src_layer": source}
-    places |= {name: state_at(steps, node, h) for name, h in (("src_iter", h0), ("src_iter_c", c0)) if h != NOTHING}
+    states = {"src_iter": (h0, dtype), "src_iter_c": (c0, f32)}
+    places |= {name: state_at(steps, node, *state) for name, state in states.items() if state[0] != NOTHING}
     outputs = (*node.outputs, NOTHING, NOTHING)
     results = {"dst_layer": outputs[0], "dst_iter": outputs[1], "dst_iter_c": outputs[2]}
-    state = row_major((1, directions, n, size))
-    descs |= {name: state for name in ("dst_iter", "dst_iter_c") if results[name]}
+    state = {
+        name: row_major((1, directions, n, size), kept) for name, kept in (("dst_iter", dtype), ("dst_iter_c", f32))
+    }
+    descs |= {name: desc for name, desc in state.items() if results[name]}
     if node.op == "LSTM" and "dst_iter" in descs:
-        descs.setdefault("dst_iter_c", state)
+        descs.setdefault("dst_iter_c", state["dst_iter_c"])
     desc = make(node, {
         **descs, **{name: place.desc for name, place in places.items()},
-        "dst_layer": row_major((t, n, directions * size)),
+        "dst_layer": row_major((t, n, directions * size), dtype),
         "direction": DIRECTIONS[node.get("direction", "forward")], "lengths": lengths_of(steps, lengths, t),
     })  # fmt: skip
     wanted = {name: value for name, value in results.items() if name in (*descs, "dst_layer")}
     constants = {name: (f"{w} {name}", array) for name, array in weights.items()}
     steps.add(group.nodes, group.label, desc, places, wanted, constants)
-    rows = row_major((t, n, directions * size)).reshape((t, n, directions, size))
+    rows = row_major((t, n, directions * size), dtype).reshape((t, n, directions, size))
     seen_as = {outputs[0]: rows if is_batch_first(node) else rows.permute_axes((0, 2, 1, 3))}
-    seen_as |= dict.fromkeys(outputs[1:3], state.reshape((directions, n, size)))
+    seen_as |= {outputs[i]: desc.reshape((directions, n, size)) for i, desc in enumerate(state.values(), 1)}
     for value, as_written in seen_as.items():
         if value:
             (made,) = steps.places[value]
@@ -65,13 +72,40 @@ def lower_recurrent(steps: Steps, group: Group) -> None:
             steps.places[value] = [Place(made.buffer, as_written.permute_axes(tuple(axes)))]
 
 
+def weight_descs(weights: dict[str, Array], dtype: DataType) -> dict[str, Any]:
+    """Matrices of a type, in formats that the primitive chooses; vectors stay f32."""
+    plain = {name: row_major(array.shape) for name, array in weights.items() if name in VECTORS}
+    return {name: any_format(array.shape, dtype) for name, array in weights.items() if name not in VECTORS} | plain
+
+
+def sequences(steps: Steps, node: Node, dtype: DataType) -> Any:
+    """The layer of a type, with rows in the usual order and states of zeros: for what it multiplies.
+
+    Raises Unimplemented for what has no kernel.
+    """
+    try:
+        weights = weights_of(steps, node, (*node.inputs[1:3], *(*node.inputs[3:4], NOTHING)[:1], NOTHING))
+        is_known = not missing_kernel(node) and NOTHING in (*node.inputs[7:8], NOTHING)[:1]
+    except Refused as error:
+        raise Unimplemented(str(error)) from None
+    if not is_known:
+        raise Unimplemented("cells with a kernel of bf16 are the usual ones")
+    t, n, i = steps.shape(node.inputs[0])
+    if is_batch_first(node):
+        t, n = n, t
+    width = len(directions_of(node)) * weights["weights_iter"].shape[2]
+    tensors = {"src_layer": row_major((t, n, i), dtype), "dst_layer": row_major((t, n, width), dtype)}
+    words = {"direction": DIRECTIONS[node.get("direction", "forward")], "lengths": ()}
+    return make(node, {**weight_descs(weights, dtype), **tensors, **words})
+
+
 def is_batch_first(node: Node) -> bool:
     return bool(node.get("layout", 0))
 
 
-def state_at(steps: Steps, node: Node, name: str) -> Place:
+def state_at(steps: Steps, node: Node, name: str, dtype: DataType) -> Place:
     """An initial state as [1, directions, n, h]."""
-    plain = steps.plain(name)
+    plain = steps.plain(name, None if dtype == f32 else dtype)
     if is_batch_first(node):
         n, directions, size = plain.desc.dims
         return Place(plain.buffer, plain.desc.reshape((1, n, directions, size)).permute_axes((0, 2, 1, 3)))

@@ -14,6 +14,7 @@ from asmdnn.primitives.resampling.description import (
     ResamplingAlgorithm,
     ResamplingForward,
 )
+from asmdnn.types import f32
 
 COORDINATES: dict[str, Coordinates] = {
     "half_pixel": "half_pixel",
@@ -32,7 +33,7 @@ NEW_RULES = 11  # the operator set since which coordinates are an attribute
 
 
 def lower_resize(steps: Steps, group: Group) -> None:
-    """Of constant scales or sizes, with maps behind it; in the channels' blocks where there are some."""
+    """Of constant scales or sizes, with maps after it; in the channels' blocks where there are some."""
     node = group.main
     assert node is not None
     x, *names = node.inputs
@@ -52,11 +53,12 @@ def lower_resize(steps: Steps, group: Group) -> None:
     exact = all(abs(f * n - o) < WHOLE for f, n, o in zip(factors, dims, outputs, strict=True))
     if mode == "align_corners" and not exact:
         raise Refused("scales that make no whole sizes have no kernel with align_corners")
-    source, tail = steps.place(x), Tail(steps, group.maps, group.x)
+    dtype, tail = steps.type_of(group.result), Tail(steps, group.maps, group.x)
+    source = steps.place(x) if dtype == f32 else steps.as_type(x, dtype)
     desc = ResamplingForward(
         ALGORITHM[algorithm],
         source.desc,
-        steps.result_format(tuple(outputs)),
+        steps.result_format(tuple(outputs), dtype),
         tuple(factors[2:]),
         COORDINATES[mode],
         ROUNDINGS[rounding],

@@ -44,7 +44,7 @@ def lower_softmax(steps: Steps, group: Group) -> None:
     if len(axes) == 1 or all(dims[axis] == 1 for axis in axes[1:]):
         source, axis = steps.place(node.inputs[0]), axes[0]
     elif group.maps:
-        raise Refused("maps behind a softmax over several axes have no kernel")
+        raise Refused("maps after a softmax over several axes have no kernel")
     else:
         rows = (prod(dims[: axes[0]]), prod(dims[axes[0] :]))
         plain = steps.plain(node.inputs[0])
@@ -105,7 +105,7 @@ def lower_reduction(steps: Steps, group: Group) -> None:
         raise Refused("nothing is reduced")
     source, result = steps.place(x), tuple(1 if i in axes else n for i, n in enumerate(dims))
     if group.maps and not node.get("keepdims", 1):
-        raise Refused("maps behind a reduction that drops axes have no kernel")
+        raise Refused("maps after a reduction that drops axes have no kernel")
     tail = Tail(steps, group.maps, group.x)
     dst = any_format(result) if node.get("keepdims", 1) else row_major(result)
     desc = ReductionForward(REDUCTIONS[node.op], source.desc, dst, POWERS.get(node.op, 2.0))

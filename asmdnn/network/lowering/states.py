@@ -13,7 +13,7 @@ from asmdnn.types import f32
 
 
 def lower_written(steps: Steps, group: Group) -> None:
-    """The same place; joining has it lie in the state, or copies it there, behind all that reads the state before."""
+    """The same place; joining has it lie in the state, or copies it there, after all that reads the state before."""
     node = group.main
     assert node is not None
     source, state = node.inputs[0], node.get("state")

@@ -52,7 +52,7 @@ def lowering_of(group: Group) -> Lowering | None:
 def lower(steps: Steps, group: Group) -> None:
     """Add what computes a group.  Raises Refused with the reason why nothing does."""
     for node in group.floats:
-        steps.integers_behind[node.outputs[0]] = node
+        steps.dequantizers[node.outputs[0]] = node
     if group.main is None:
         lower_maps(steps, group)
         return
@@ -60,6 +60,6 @@ def lower(steps: Steps, group: Group) -> None:
     if lowering is None:
         raise Refused("no primitive computes it")
     try:
-        lower_pair(steps, group) if group.behind else lowering.lower(steps, group)
+        lower_pair(steps, group) if group.second else lowering.lower(steps, group)
     except AsmdnnError as error:  # Unimplemented, with the reasons of all implementations
         raise Refused(str(error)) from None

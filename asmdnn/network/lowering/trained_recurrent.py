@@ -24,7 +24,7 @@ RESULTS = {"lstm": ("dst_layer", "dst_iter", "dst_iter_c"), "": ("dst_layer", "d
 
 
 def lower_forward(steps: Steps, group: Group) -> None:
-    """With the workspace if a gradient reads it; states behind the last step if anybody does."""
+    """With the workspace if a gradient reads it; states after the last step if anybody does."""
     node = node_of(group)
     places = places_of(steps, dict(zip(ARGUMENTS, node.inputs, strict=False)))
     outputs = dict(zip(RESULTS.get(node.get("cell"), RESULTS[""]), node.outputs, strict=False))

@@ -15,7 +15,7 @@ from asmdnn.types import PropKind, s32, u8
 
 
 def lower_channel_norm(steps: Steps, group: Group) -> None:
-    """In the format that is there, with the maps behind it."""
+    """In the format that is there, with the maps after it."""
     node = node_of(group)
     x, (scale, shift) = steps.place(node.inputs[0]), (steps.plain(name) for name in node.inputs[1:])
     vector, tail = row_major(x.desc.dims[1:2]), Tail(steps, group.maps, group.x)

@@ -212,7 +212,7 @@ def lower_concat(steps: Steps, group: Group) -> None:
 
 
 def gathered(steps: Steps, names: Sequence[str], axis: int) -> list[tuple[str, Place]]:
-    """Operands of a concat; pieces that lie behind one another, as those of a split, are one operand."""
+    """Operands of a concat; pieces that lie one after another, as those of a split, are one operand."""
     found = list[tuple[str, Place]]()
     for name in names:
         place = steps.kept(name)
@@ -232,10 +232,10 @@ def joined(one: Place, two: Place, axis: int) -> Place | None:
     dims = tuple(n + m if i == axis else n for i, (n, m) in enumerate(zip(a.dims, b.dims, strict=True)))
     both = MemoryDesc(dims, a.dtype, strides=a.strides, inner_blocks=a.inner_blocks, offset0=a.offset0)
     try:
-        behind = both.submemory(b.dims, tuple(n if i == axis else 0 for i, n in enumerate(a.dims)))
+        after = both.submemory(b.dims, tuple(n if i == axis else 0 for i, n in enumerate(a.dims)))
     except InvalidArguments:  # inside of a block, or of other dims
         return None
-    return Place(one.buffer, both) if behind == b else None
+    return Place(one.buffer, both) if after == b else None
 
 
 def common_format(steps: Steps, names: Sequence[str], result: str, sizes: list[int] | None) -> MemoryDesc:

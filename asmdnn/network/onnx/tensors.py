@@ -109,5 +109,5 @@ def external(tensor: Message, folder: Path | None, size: int, name: str) -> byte
     except OSError as error:
         raise Malformed(f"{name} lies in {location!r}, which cannot be read: {error.strerror}") from None
     if len(data) != size:
-        raise Malformed(f"{name} ends behind the end of {location!r}")
+        raise Malformed(f"{name} ends after the end of {location!r}")
     return data

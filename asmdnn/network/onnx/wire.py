@@ -53,7 +53,7 @@ def wire_fields(data: memoryview) -> Iterator[WireField]:
 
 
 def varint(data: memoryview, at: int) -> tuple[int, int]:
-    """(the number at a position, from 0 to 2**64 - 1; the position behind it).  Raises Malformed."""
+    """(the number at a position, from 0 to 2**64 - 1; the position after it).  Raises Malformed."""
     value = 0
     for i, octet in enumerate(data[at : at + LONGEST_VARINT]):
         value |= (octet & 127) << 7 * i

@@ -1,7 +1,7 @@
 """Attention and rotary embedding, of operator sets 23 and up.
 
 Attention: softmax(softcap(query key^T scale) + bias) value for every head, bias being the mask, minus infinity where
-causal order, a window or the padding of keys hides a key; a row that sees no key is 0.  Row i of a query behind `past`
+causal order, a window or the padding of keys hides a key; a row that sees no key is 0.  Row i of a query after `past`
 keys sees those up to i + past; with nonpad_kv_seqlen the last row sees the last key that is none of padding.
 """
 
@@ -61,9 +61,9 @@ def bias_of(
         missing = keys - added.shape[-1]
         bias = bias + np.pad(added, [*[(0, 0)] * (added.ndim - 1), (0, missing)], constant_values=-np.inf)
     first = np.asarray(past) if lengths is None else lengths.reshape(-1, 1, 1, 1) - rows
-    behind = np.arange(rows)[:, None] + first - np.arange(keys)  # how many keys behind the row's own one
+    distance = np.arange(rows)[:, None] + first - np.arange(keys)  # how far a key lies before the row's own one
     left, right = node.get("left_window_size", -1), 0 if node.get("is_causal", 0) else node.get("right_window_size", -1)
-    for is_limited, hidden in ((left >= 0, behind > left), (right >= 0, -behind > right)):
+    for is_limited, hidden in ((left >= 0, distance > left), (right >= 0, -distance > right)):
         if is_limited:
             bias = bias + np.where(hidden, -np.inf, 0)
     if lengths is not None:

@@ -25,20 +25,20 @@ def labels_of(equation: str, ndims: Sequence[int]) -> tuple[list[Labels], Labels
     dots = sorted((label for label in {*every} if label[0] == "-"), key=int)
     if not arrow:  # what comes once, in order
         return found, [*dots, *sorted(label for label in every if every.count(label) == 1 and label[0] != "-")]
-    front, ellipsis, behind = right.partition("...")
-    result = [*front, *(dots if ellipsis else ()), *behind]
+    front, ellipsis, after = right.partition("...")
+    result = [*front, *(dots if ellipsis else ()), *after]
     if len({*result}) < len(result) or not {*result} <= {*every}:
         raise ValueError(f"labels {right} of the result are not labels of operands, each once")
     return found, result
 
 
 def labels_of_term(term: str, ndim: int) -> Labels:
-    front, ellipsis, behind = term.partition("...")
-    spare = ndim - len(front) - len(behind)
-    letters = front + behind
+    front, ellipsis, after = term.partition("...")
+    spare = ndim - len(front) - len(after)
+    letters = front + after
     if spare < 0 or (spare and not ellipsis) or (letters and not letters.isalpha()):
         raise ValueError(f"labels {term} for {ndim} dims")
-    return [*front, *map(str, range(-spare, 0)), *behind]
+    return [*front, *map(str, range(-spare, 0)), *after]
 
 
 def sizes_of(node: Node, shapes: Sequence[Shape]) -> tuple[Shape, dict[str, int]]:

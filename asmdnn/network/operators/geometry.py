@@ -26,7 +26,7 @@ def check_window(kernel: Sizes, strides: Sizes, dilations: Sizes) -> None:
 
 
 def same_pads(sizes: Sizes, kernel: Sizes, strides: Sizes, dilations: Sizes, upper: bool) -> Sizes:
-    """Padding that makes ceil(size / stride) outputs; what is odd goes behind, or in front."""
+    """Padding that makes ceil(size / stride) outputs; what is odd goes after, or in front."""
     totals = [
         max(0, (-(-n // s) - 1) * s + (k - 1) * d + 1 - n)
         for n, k, s, d in zip(sizes, kernel, strides, dilations, strict=True)

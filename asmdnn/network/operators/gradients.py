@@ -51,8 +51,8 @@ def average_pool(node: Node, d: Array) -> Array:
     if node.get("count_include_pad", 0):  # the padding that was asked for counts, what ceil adds not
         asked = window_of(node, dims[2:], window.kernel)
         counted = np.ones_like(padded(counted, asked))
-        behind = tuple(max(0, b - g) for b, g in zip(window.behind, asked.behind, strict=True))
-        own = replace(window, before=(0,) * len(behind), behind=behind)
+        after = tuple(max(0, b - g) for b, g in zip(window.after, asked.after, strict=True))
+        own = replace(window, before=(0,) * len(after), after=after)
     share, result = d / window_sums(counted, own), np.zeros(prod(dims) + 1, d.dtype)
     places = np.arange(1, prod(dims) + 1).reshape(dims)
     for _, place in taps(places, window):  # place 0 is outside

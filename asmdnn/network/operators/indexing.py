@@ -57,7 +57,7 @@ def nd_types(node: Node, x: Value, indices: Value) -> list[Type]:
         raise ValueError(f"indices of dims {indices.shape} and {batch} batch dims for dims {x.shape}")
     check_integers(indices)
     if not 1 <= last[0] <= len(x.shape) - batch:
-        raise ValueError(f"indices of {last[0]} axes for dims {x.shape} behind {batch}")
+        raise ValueError(f"indices of {last[0]} axes for dims {x.shape} after {batch}")
     return [((*indices.shape[:-1], *x.shape[batch + last[0] :]), x.dtype)]
 
 

@@ -87,7 +87,7 @@ def concat_types(node: Node, *values: Value) -> list[Type]:
         if len(value.shape) != len(first) or any(
             a != b for i, (a, b) in enumerate(zip(value.shape, first, strict=True)) if i != axis
         ):
-            raise ValueError(f"dims {value.shape} do not go behind {first} along axis {axis}")
+            raise ValueError(f"dims {value.shape} do not go after {first} along axis {axis}")
     total = sum(value.shape[axis] for value in values)
     return [((*first[:axis], total, *first[axis + 1 :]), values[0].dtype)]
 
@@ -143,7 +143,7 @@ def tile_types(node: Node, x: Value, repeats: Value) -> list[Type]:
 
 
 def pad_widths(node: Node, ndim: int, pads: Array | None, axes: Array | None) -> list[tuple[int, int]]:
-    """(in front, behind) of every axis; negative ones cut off."""
+    """(in front, after) of every axis; negative ones cut off."""
     given = node.get("pads", ()) if pads is None else ints(pads)
     chosen = range(ndim) if axes is None else axes_of(node, axes, ndim) or ()
     if len(given) != 2 * len(chosen):

@@ -45,12 +45,12 @@ def integer_types(node: Node, x: Value) -> list[Type]:
 
 
 def sums_of_products(node: Node, a: Array, b: Array, zero: Array) -> Array:
-    """(a - zero) b of integers, as floats; ONNX's MatMulInteger behind a Cast."""
+    """(a - zero) b of integers, as floats; ONNX's MatMulInteger after a Cast."""
     return np.asarray((a.astype(np.float64) - zero.reshape(())) @ b.astype(np.float64), np.float32)
 
 
 def sums_of_windows(node: Node, x: Array, w: Array, zero: Array) -> Array:
-    """The convolution of x - zero by w, of integers, as floats; ONNX's ConvInteger behind a Cast."""
+    """The convolution of x - zero by w, of integers, as floats; ONNX's ConvInteger after a Cast."""
     return np.asarray(conv(node, x.astype(np.float64) - zero.reshape(()), w.astype(np.float64)), np.float32)
 
 

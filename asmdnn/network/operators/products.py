@@ -38,7 +38,7 @@ def gemm_types(node: Node, a: Value, b: Value, c: Value | None = None) -> list[T
 
 def guarded(x: Array, window: SlidingWindow) -> Array:
     """x, if numpy may make it with the window's padding.  Raises ValueError."""
-    pairs = zip(x.shape[2:], window.before, window.behind, strict=True)
+    pairs = zip(x.shape[2:], window.before, window.after, strict=True)
     bounded((*x.shape[:2], *(n + max(0, a) + max(0, b) for n, a, b in pairs)))
     return x
 
@@ -75,7 +75,7 @@ def transposed_window(node: Node, sizes: Sizes, kernel: Sizes) -> tuple[SlidingW
     """The window of the convolution that this one undoes, and the sizes of the result."""
     axes = len(sizes)
     if not axes:
-        raise ValueError("a convolution has dims behind batch and channels")
+        raise ValueError("a convolution has dims after batch and channels")
     strides, dilations = (tuple(node.get(name, (1,) * axes)) for name in ("strides", "dilations"))
     more = tuple(node.get("output_padding", (0,) * axes))
     check_window(kernel, strides, dilations)

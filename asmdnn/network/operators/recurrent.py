@@ -18,7 +18,7 @@ from asmdnn.network.operators.definition import Operator, Type, Value
 from asmdnn.types import RNNActivation, RNNDirection
 
 LEAK = 0.01  # of LeakyRelu, unless activation_alpha says another one
-MORE = ("b", "sequence_lens", "initial_h", "initial_c", "p")  # the inputs behind x, w and r
+MORE = ("b", "sequence_lens", "initial_h", "initial_c", "p")  # the inputs after x, w and r
 DIRECTIONS: dict[str, RNNDirection] = {
     "forward": "unidirectional_left2right",
     "reverse": "unidirectional_right2left",

@@ -1,4 +1,4 @@
-"""Resize and Upsample: each axis by itself, from places between elements."""
+"""Resize and Upsample: each axis separately, from places between elements."""
 
 from typing import Any
 

@@ -14,7 +14,7 @@ def triangle(node: Node, x: Array, k: Array | None = None) -> Array:
 
 
 def centre(node: Node, x: Array, sizes: Array) -> Array:
-    """Cut or padded with zeros to sizes, as much on both sides; what is odd goes behind, and is cut in front less."""
+    """Cut or padded with zeros to sizes, as much on both sides; what is odd goes after, and is cut in front less."""
     wanted = sizes_by_axis(node, x.ndim, sizes)
     for axis, size in wanted.items():
         n = x.shape[axis]

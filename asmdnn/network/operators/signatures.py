@@ -1,9 +1,9 @@
 """How many inputs and outputs ONNX's operators have, and which of them a node may leave out.
 
 TABLE is made of the onnx package's schemas by tools/onnx_signatures.py, and tests compare the two; reading a model
-needs no such package.  In front of > stand the inputs, behind it the outputs: x has a name, o has a place and perhaps
+needs no such package.  In front of > stand the inputs, after it the outputs: x has a name, o has a place and perhaps
 no name, ? may be left out, * stands for any number more with names, ~ for any number with names or without.  `11:`
-begins the signature since operator set 11.  Names behind a comma are attributes that became inputs later; they may
+begins the signature since operator set 11.  Names after a comma are attributes that became inputs later; they may
 stay attributes.
 """
 

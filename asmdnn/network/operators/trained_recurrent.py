@@ -2,7 +2,7 @@
 
 Recurrent(x, w, r, b, h0, c0, p): a layer with dims and the order of gates as the primitives have them
 (primitives/recurrent/description.py), its results y [t, n, directions u], the last h and an LSTM's last c
-[1, directions, n, u], and, but for RNN, the workspace of the primitive.  What stands behind r may be left out.
+[1, directions, n, u], and, but for RNN, the workspace of the primitive.  What stands after r may be left out.
 RecurrentGradient(x, w, r, b, h0, c0, p, y, workspace, dy, dh, dc): by each of the first seven that is there, in order.
 """
 
@@ -50,7 +50,7 @@ def layer(node: Node, x: Array, *operands: Array | None) -> tuple[Array, ...]:
 
 
 def workspace(run: ReferenceRun, cell: str) -> Array:
-    """Rows of gates of each direction, then of an LSTM's c; those behind a sequence's end are zeros."""
+    """Rows of gates of each direction, then of an LSTM's c; those after a sequence's end are zeros."""
     gates, states = list[Array](), list[Array]()
     for one in run.passes.values():
         for t, step in sorted(one.steps.items()):
@@ -72,8 +72,8 @@ def layer_types(node: Node, x: Value, w: Value, *more: Value | None) -> list[Typ
 
 def gradients(node: Node, *operands: Array | None) -> tuple[Array, ...]:
     """The workspace and y are not read: the forward pass is computed again."""
-    given, behind = operands[: len(ARGUMENTS)], operands[len(ARGUMENTS) + 2 :]
-    names = zip(("diff_dst_layer", "diff_dst_iter", "diff_dst_iter_c"), behind, strict=False)
+    given, after = operands[: len(ARGUMENTS)], operands[len(ARGUMENTS) + 2 :]
+    names = zip(("diff_dst_layer", "diff_dst_iter", "diff_dst_iter_c"), after, strict=False)
     assert operands[0] is not None, "a layer has an input"
     found = run_of(node, given).gradients({name: x for name, x in names if x is not None})
     return tuple(np.asarray(found[f"diff_{name}"].value, operands[0].dtype) for name in named(given))

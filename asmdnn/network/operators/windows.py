@@ -16,16 +16,16 @@ from asmdnn.network.operators.resizing import resize, resize_types
 
 
 def pooling(node: Node, sizes: tuple[int, ...]) -> tuple[SlidingWindow, tuple[int, ...]]:
-    """The window, with padding behind so that it fits the outputs, and these."""
+    """The window, with padding after so that it fits the outputs, and these."""
     if not sizes:
-        raise ValueError("a pooling has dims behind batch and channels")
+        raise ValueError("a pooling has dims after batch and channels")
     window = window_of(node, sizes, node.get("kernel_shape", ()))
     outputs = window.outputs(sizes, bool(node.get("ceil_mode", 0)))
-    behind = tuple(
+    after = tuple(
         max(b, (o - 1) * s + (k - 1) * d + 1 - n - a)
         for o, n, k, s, d, a, b in zip(outputs, sizes, *window.fields(), strict=True)
     )
-    return replace(window, behind=behind), outputs
+    return replace(window, after=after), outputs
 
 
 def pool_types(node: Node, x: Value) -> list[Type]:
@@ -47,8 +47,8 @@ def average_pool(node: Node, x: Array) -> Array:
     if not node.get("count_include_pad", 0):
         return window_means(guarded(x, window), window, includes_padding=False)[0]
     given = window_of(node, x.shape[2:], window.kernel)  # the padding that was asked for counts, what ceil adds not
-    behind = tuple(max(0, b - g) for b, g in zip(window.behind, given.behind, strict=True))
-    whole = replace(window, before=(0,) * len(behind), behind=behind)
+    after = tuple(max(0, b - g) for b, g in zip(window.after, given.after, strict=True))
+    whole = replace(window, before=(0,) * len(after), after=after)
     return window_means(padded(guarded(x, window), given), whole, includes_padding=False)[0]
 
 

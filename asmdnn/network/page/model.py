@@ -9,7 +9,7 @@ from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.descriptors import layout_of
 from asmdnn.network.steps import NetworkStep
 from asmdnn.planning.phase import Phase, said_of
-from asmdnn.planning.phases import waits
+from asmdnn.planning.phases import barriers_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +55,23 @@ class ArenaBox:
 
 def rows_of(segment: CompiledSegment, seconds: Sequence[float]) -> list[PrimitiveRow]:
     """The primitives of a native segment; seconds: of each, or none."""
-    meets = waits(segment.plan.phases)
+    barriers = barriers_before(segment.plan.phases)
     starts = accumulate((len(step.pd.plan.phases) for step in segment.steps), initial=0)
     return [
-        row_of(number, step, segment.plan.phases, meets, start, seconds[number] if seconds else None)
+        row_of(number, step, segment.plan.phases, barriers, start, seconds[number] if seconds else None)
         for number, (step, start) in enumerate(zip(segment.steps, starts, strict=False))
     ]
 
 
 def row_of(
-    number: int, step: NetworkStep, phases: Sequence[Phase], meets: Sequence[bool], start: int, seconds: float | None
+    number: int, step: NetworkStep, phases: Sequence[Phase], barriers: Sequence[bool], start: int, seconds: float | None
 ) -> PrimitiveRow:
     plan = step.pd.plan
     dst = plan.tensors[plan.outputs[0]]
     written = sum(plan.tensors[name].size_bytes for name in plan.outputs)
     read = sum(desc.size_bytes for name, desc in plan.tensors.items() if name not in plan.outputs)
     numbers = range(start, start + len(plan.phases))
-    own = tuple(phase_row(i, phases[i], meets[i]) for i in numbers)
+    own = tuple(phase_row(i, phases[i], barriers[i]) for i in numbers)
     result = f"{'x'.join(map(str, dst.dims))} {layout_of(dst)}"
     nodes = tuple(map(str, step.nodes))
     cycles, name = plan.cycles, plan.implementation
@@ -90,9 +90,9 @@ def row_of(
     )
 
 
-def phase_row(number: int, phase: Phase, meets: bool) -> PhaseRow:
+def phase_row(number: int, phase: Phase, has_barrier: bool) -> PhaseRow:
     kernels = tuple((kernel.name, calls) for kernel, calls, _ in phase.uses())
-    how = ("all threads meet before it" if meets else "no barrier") + said_of(phase)
+    how = ("after a barrier" if has_barrier else "no barrier") + said_of(phase)
     return PhaseRow(number, how, phase.count, phase.total_cycles, kernels)
 
 
@@ -115,7 +115,7 @@ def boxes_of(segment: CompiledSegment) -> list[ArenaBox]:
 
 
 def moments_of(segment: CompiledSegment) -> list[int]:
-    """For each primitive the time at which its first phase happens, and behind all the end."""
+    """For each primitive the time at which its first phase happens, and after all the end."""
     times = times_of(segment.plan.phases)
     starts = accumulate((len(step.pd.plan.phases) for step in segment.steps), initial=0)
     return [*(times[start] for start in list(starts)[:-1]), times[-1] + 1]

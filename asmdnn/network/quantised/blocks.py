@@ -28,7 +28,7 @@ def with_blocked_products(body: Body) -> Body:
     nodes, constants = list(body.nodes), dict(body.constants)
     for i, node in enumerate(nodes):
         if node.op == "MatMul" and not node.domain and len(node.inputs) == MATRIX:
-            found = BlockedWeights.behind(node.inputs[1], makers, known)
+            found = BlockedWeights.found(node.inputs[1], makers, known)
             if found is not None:
                 operands = {f"{node.outputs[0]}/{name}": x for name, x in found.operands().items()}
                 if not operands.keys() & {*makers, *known, *body.inputs}:
@@ -59,7 +59,7 @@ class BlockedWeights:
         self.points = points + np.float32(shift)
 
     @staticmethod
-    def behind(name: str, makers: Mapping[str, Node], known: Mapping[str, Array]) -> "BlockedWeights | None":
+    def found(name: str, makers: Mapping[str, Node], known: Mapping[str, Array]) -> "BlockedWeights | None":
         """Those of a value; None for other values, and for what kernels or the operator refuse."""
         node, is_turned = makers.get(name), False
         if node is not None and node.op == "Transpose" and not node.domain:

@@ -40,7 +40,7 @@ class Integers:
         return float(self.scale.ravel()[0]), int(self.zero.ravel()[0]), self.dtype.str
 
 
-def numbers_behind(values: Mapping[str, Value], node: Node) -> Integers:
+def quantization_of(values: Mapping[str, Value], node: Node) -> Integers:
     """Raises Refused unless they are constants, of bytes and f32, without blocks."""
     is_made = node.op == DEQUANTIZE
     integers, floats = (values[name] for name in (node.inputs[0], node.outputs[0])[:: 1 if is_made else -1])
@@ -63,7 +63,7 @@ def numbers_behind(values: Mapping[str, Value], node: Node) -> Integers:
 def common_numbers(values: Mapping[str, Value], node: Node) -> Integers | None:
     """Those of a node with one scale for all; None if there is no kernel for it."""
     try:
-        found = numbers_behind(values, node)
+        found = quantization_of(values, node)
     except Refused:
         return None
     return found if found.is_common else None

@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.spelling.heads import ScoreRules, attended, by_heads, by_rows, hidden_behind, summed
+from asmdnn.network.spelling.heads import ScoreRules, attended, by_heads, by_rows, hidden_keys, summed
 from asmdnn.network.spelling.words import FLOAT, Speller
 
 SCORES = 0  # qk_matmul_output_mode
@@ -42,19 +42,19 @@ def masks(w: Speller, mask: str, keys: int) -> list[str]:
 
 
 def places(w: Speller, node: Node, sizes: tuple[int, int], past: int, lengths: str) -> list[str]:
-    """What hides keys by their place: causal order, windows, and padding behind `lengths`."""
+    """What hides keys by their place: causal order, windows, and padding after `lengths`."""
     rows, keys = sizes
     left = node.get("left_window_size", -1)
     right = 0 if node.get("is_causal", 0) else node.get("right_window_size", -1)
     if lengths == NOTHING:
-        hidden = hidden_behind(rows, keys, past, left, right)
+        hidden = hidden_keys(rows, keys, past, left, right)
         return [] if hidden is None else [w.constant(hidden)]
     count = w.reshaped(w.number(lengths), w.shape(lengths)[0], 1, 1, 1)
     number = w.constant(np.arange(keys))
     found = [w.where(w("Less", number, count), 0.0, -np.inf)]
-    behind = w.add(w.constant(np.arange(rows)[:, None] - np.arange(keys) - rows), count)
-    found += [w.where(w("Greater", behind, w.constant(left)), -np.inf, 0.0)] * (left >= 0)
-    found += [w.where(w("Less", behind, w.constant(-right)), -np.inf, 0.0)] * (right >= 0)
+    distance = w.add(w.constant(np.arange(rows)[:, None] - np.arange(keys) - rows), count)
+    found += [w.where(w("Greater", distance, w.constant(left)), -np.inf, 0.0)] * (left >= 0)
+    found += [w.where(w("Less", distance, w.constant(-right)), -np.inf, 0.0)] * (right >= 0)
     return found
 
 

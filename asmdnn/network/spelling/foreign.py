@@ -49,10 +49,8 @@ def check(node: Node, known: ForeignOperator) -> None:
             raise InvalidArguments(f"{node} lacks the attribute {name}, which must be {attribute.kind}")
 
 
-def results_of(
-    folding: Sentences, node: Node, known: ForeignOperator, words: Speller | None = None
-) -> dict[str, str]:
-    """The values behind a node's results, whose nodes are taken in.  words: that name what is made, if the node's own
+def results_of(folding: Sentences, node: Node, known: ForeignOperator, words: Speller | None = None) -> dict[str, str]:
+    """The values after a node's results, whose nodes are taken in.  words: that name what is made, if the node's own
     results are no names for it.  Raises Unimplemented for other types than f32."""
     if not known.of_integers and not is_f32(folding, node):
         types = ", ".join(folding.values[name].dtype.name for name in node.inputs if name != NOTHING)

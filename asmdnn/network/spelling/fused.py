@@ -54,7 +54,7 @@ def matmul(w: Speller, node: Node, a: str, b: str) -> tuple[str, ...]:
 
 
 def turned(w: Speller, x: str, batch: bool, matrix: bool) -> str:
-    """batch: the first axis goes behind those of the batch; matrix: the last two change places, then."""
+    """batch: the first axis goes after those of the batch; matrix: the last two change places, then."""
     ndim = len(w.shape(x))
     order = list(range(ndim))
     if batch and ndim > 2:

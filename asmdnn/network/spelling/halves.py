@@ -13,7 +13,7 @@ from asmdnn.network.spelling.words import Sentences
 
 
 def in_types(folding: Sentences, known: Mapping[str, str], types: Mapping[str, Any]) -> dict[str, str]:
-    """The values behind results, f32 cast to halves among these types."""
+    """The values after results, f32 cast to halves among these types."""
     found = dict[str, str]()
     for name, value in known.items():
         dtype = types.get(name)

@@ -82,14 +82,14 @@ def in_groups(w: Speller, bias: str, groups: int, per_group: int, rows: int) -> 
     return w.reshaped(w.expanded(five, n, own, per_group, rows, keys), n, own, per_group * rows, keys)
 
 
-def hidden_behind(rows: int, keys: int, first: int, left: int, right: int, number: float = -np.inf) -> Array | None:
-    """What hides keys more than `left` before a row's own one, which is i + first, or more than `right` behind it,
+def hidden_keys(rows: int, keys: int, first: int, left: int, right: int, number: float = -np.inf) -> Array | None:
+    """What hides keys more than `left` before a row's own one, which is i + first, or more than `right` after it,
     f32[rows, keys]; below 0 there is no limit, and None if there are neither."""
     if left < 0 and right < 0:
         return None
     bounded((rows, keys))
-    behind = np.arange(rows)[:, None] + first - np.arange(keys)
-    hidden = (behind > left) & (left >= 0) | (-behind > right) & (right >= 0)
+    distance = np.arange(rows)[:, None] + first - np.arange(keys)
+    hidden = (distance > left) & (left >= 0) | (-distance > right) & (right >= 0)
     return np.where(hidden, np.float32(number), np.float32(0))
 
 

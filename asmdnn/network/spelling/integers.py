@@ -91,7 +91,7 @@ def of_one(op: str) -> Spelling:
     def spell(w: Speller, node: Node, *inputs: str) -> Spelt:
         x, sx, zx, sy, zy = inputs
         if node.get("channels_last", 0):
-            raise Unimplemented(f"{node} has its channels last: only channels behind the batch are known")
+            raise Unimplemented(f"{node} has its channels last: only channels after the batch are known")
         kept = {name: value for name, value in node.attributes.items() if name not in ("channels_last", "opset")}
         return integers(w, w(op, floats(w, x, sx, zx), **kept), sy, zy)
 
@@ -101,7 +101,7 @@ def of_one(op: str) -> Spelling:
 def concat(w: Speller, node: Node, scale: str, zero: str, *rest: str) -> Spelt:
     parts = rest[: len(node.inputs) - 2]
     if len(parts) % 3:
-        raise InvalidArguments(f"{node} has {len(parts)} inputs behind its first two, it must have three for each part")
+        raise InvalidArguments(f"{node} has {len(parts)} inputs after its first two, it must have three for each part")
     every = [floats(w, *parts[i : i + 3]) for i in range(0, len(parts), 3)]
     return integers(w, w("Concat", *every, **node.attributes), scale, zero)
 

@@ -7,7 +7,7 @@ Spelt = tuple[str, ...] | None
 
 
 def matmul(w: Speller, node: Node, a: str, b: str) -> Spelt:
-    """Of a vector, which is a row in front and a column behind."""
+    """Of a vector, which is a row in front and a column after."""
     left, right = w.shape(a), w.shape(b)
     if len(left) > 1 and len(right) > 1:
         return None

@@ -95,7 +95,7 @@ def lp_pool(w: Speller, node: Node, x: str) -> Spelt:
     if node.get("ceil_mode", 0):
         return None  # a mean counts less at the end
     how = {"kernel_shape": kernel, "strides": window.strides, "dilations": window.dilations, "count_include_pad": 1}
-    how["pads"] = (*window.before, *window.behind)
+    how["pads"] = (*window.before, *window.after)
     return (root(w, w.mul(w("AveragePool", powers(w, x, p), **how), float(prod(kernel))), p),)
 
 

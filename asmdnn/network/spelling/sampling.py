@@ -91,7 +91,7 @@ def taps_of(w: Speller, image: SampledImage, axis: int, at: str, mode: str) -> l
 
 
 def shares_of(w: Speller, t: str, mode: str) -> list[str]:
-    """The weights of the taps for a place that far (0 to 1) behind the one at 0."""
+    """The weights of the taps for a place that far (0 to 1) after the one at 0."""
     if mode == "nearest":
         return [NOTHING]
     rest = w.sub(w.constant(1.0), t)
@@ -223,8 +223,8 @@ def box_tap(w: Speller, at: str, size: int, step: int) -> SampleTap:
     """Places from -1 to size are those of the image; others weigh nothing."""
     held = w("Clip", at, w.constant(0.0), w.constant(size - 1.0))
     first = w("Floor", held)
-    behind = w.sub(held, first)
-    share = behind if step else w.sub(w.constant(1.0), behind)
+    after = w.sub(held, first)
+    share = after if step else w.sub(w.constant(1.0), after)
     return SampleTap(
         clipped(w, w.add(first, float(step)) if step else first, size),
         w.where(inside(w, at, -1.0, float(size)), share, 0.0),

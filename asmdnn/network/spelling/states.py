@@ -23,7 +23,7 @@ Spelt = tuple[str, ...]
 
 
 def causal_conv(w: Speller, node: Node, x: str, k: str, bias: str, past: str) -> Spelt:
-    """A depthwise convolution behind the last elements of before, and the last ones of now."""
+    """A depthwise convolution after the last elements of before, and the last ones of now."""
     (n, channels, length), taps = w.shape(x), w.shape(k)[-1]
     wide = w.widened(x)
     missing = w.like(wide, np.zeros((n, channels, taps - 1))) if past == NOTHING else w.widened(past)

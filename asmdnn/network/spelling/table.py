@@ -33,7 +33,7 @@ def spellings() -> Mapping[str, Spelling]:
 
 
 def spelt(folding: Sentences, node: Node) -> dict[str, str] | None:
-    """The values behind a node's results, whose nodes are taken in; None for one that stays as it is.
+    """The values after a node's results, whose nodes are taken in; None for one that stays as it is.
 
     What an f32 node of one of these operators means is the same.
     """
@@ -82,7 +82,7 @@ def foreign(node: Node) -> ForeignOperator | None:
 
 
 def spelt_foreign(folding: Sentences, node: Node, known: ForeignOperator) -> dict[str, str]:
-    """The values behind a node's results, whose nodes are taken in.
+    """The values after a node's results, whose nodes are taken in.
 
     Raises InvalidArguments for a node that is none of its operator; Unimplemented.
     """

@@ -12,7 +12,7 @@ from asmdnn.network.operators.attributes import EPSILON, FLOAT, INT, INTS, Attri
 from asmdnn.network.spelling.attention import rotated
 from asmdnn.network.spelling.foreign import ForeignOperator
 from asmdnn.network.spelling.fused import plus
-from asmdnn.network.spelling.heads import ScoreRules, attended, by_heads, by_rows, hidden_behind, summed
+from asmdnn.network.spelling.heads import ScoreRules, attended, by_heads, by_rows, hidden_keys, summed
 from asmdnn.network.spelling.words import Speller
 
 HIDDEN = float(np.finfo(np.float32).min)  # what causal order adds: keys that a mask hides stay the lesser evil
@@ -67,7 +67,7 @@ def finished(w: Speller, node: Node, parts: HeadPart, mask: str, added: str) -> 
     keys = w.shape(parts.key)[2]
     found = [] if mask == NOTHING else [masked(w, node, mask, n, rows, keys)]
     if node.get("unidirectional", 0):
-        hidden = hidden_behind(rows, keys, parts.past, -1, 0, HIDDEN)
+        hidden = hidden_keys(rows, keys, parts.past, -1, 0, HIDDEN)
         found += [] if hidden is None else [w.constant(hidden)]
     found += [] if added == NOTHING else [added]
     scale = node.get("scale", 0.0) or 1 / sqrt(d)

@@ -57,7 +57,7 @@ class QdqSpelling(BodyWriter):
         return self.body()
 
     def store(self, name: str) -> None:
-        """Bytes behind a value that is read as such, and floats of them."""
+        """Bytes after a value that is read as such, and floats of them."""
         if name not in self.roles.stored:
             return
         ends = self.ends(self.numbers[name])

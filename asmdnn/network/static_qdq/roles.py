@@ -1,8 +1,8 @@
 """Which nodes of a body compute with bytes, and which values they are stored in.
 
 Products with constant weights read bytes; so do sums, products of two tensors, means, joins and resizings that have
-bytes before them and a reader of bytes behind, and what moves elements.  Functions of one value belong to the kernel
-that makes it: bytes are what is behind them (conv, hardswish, bytes).  All else computes in f32.
+bytes before them and a reader of bytes after, and what moves elements.  Functions of one value belong to the kernel
+that makes it: bytes are what is after them (conv, hardswish, bytes).  All else computes in f32.
 """
 
 from collections.abc import Collection, Iterator
@@ -126,4 +126,3 @@ class Roles:
             if is_taken:
                 made |= {self.stored_end(node, one) for one in node.outputs if one} & {*wanted}
         return taken
-

@@ -63,7 +63,7 @@ def inferred(node: Node) -> Node:
 
 
 def export_onnx(path: str | PathLike[str], graph: Any, outputs: Mapping[str, str], types: Mapping[str, Any]) -> None:
-    """Write a graph of constants as an ONNX file.  outputs: the value behind each; types: (dims, numpy type) of them.
+    """Write a graph of constants as an ONNX file.  outputs: the value after each; types: (dims, numpy type) of them.
 
     Raises InvalidArguments for a file that cannot be written, and for what no file can have.
     """

@@ -108,7 +108,7 @@ def guarded(graph: Any, loss: str, gradients: Sequence[Symbol]) -> dict[str, Sym
 
 
 def numbers_of(graph: Any, optimizers: Sequence[Optimizer]) -> list[list[Symbol]]:
-    """For each optimizer its numbers, which lie one behind the other in one input."""
+    """For each optimizer its numbers, which lie one after the other in one input."""
     counts = [len(optimizer.numbers(1)) for optimizer in optimizers]
     numbers, found = graph.input(NUMBERS, (sum(counts),)), list[list[Symbol]]()
     for i, count in enumerate(counts):

@@ -23,7 +23,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Int64, Phase, Repeat, View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.rounds import apart
+from asmdnn.planning.rounds import without_barrier
 from asmdnn.planning.steps import StepRecords, group_of, step_of
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr
@@ -124,11 +124,11 @@ class AttentionPlan:
             self.assembly.constants[FUTURE] = self.future()
         for i, (blocks, count) in enumerate(self.blocks()):
             phase = self.phase(blocks, count, packed)
-            self.assembly.add(apart([phase]) if i else [phase])
+            self.assembly.add(without_barrier([phase]) if i else [phase])
         return self.assembly.plan(name, self.tensors, ("dst",))
 
     def blocks(self) -> list[tuple[RowBlock, int]]:
-        """Blocks that differ, and how often each comes: causal ones have no use for keys behind their own rows."""
+        """Blocks that differ, and how often each comes: causal ones have no use for keys after their own rows."""
         if self.desc.causal:
             begins = range(0, self.rows, self.block)
             return [(RowBlock(begin, min(self.block, self.rows - begin), self.seen(begin)), 1) for begin in begins]

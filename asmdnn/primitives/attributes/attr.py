@@ -195,7 +195,7 @@ class Attr:
     scales, zero_points: for each tensor ("src", "weights", "dst"; with several sources "src0", "src1" and so on) a
     mask, whose bit d says that every index of dim d has a value of its own; 0 is one value for all.  The values come
     with the call: `src_scales` is f32[product of those dims], `src_zero_points` s32, and so on.  Results are divided by
-    the scales of dst, behind all post-ops.
+    the scales of dst, after all post-ops.
     groups: for each tensor with scales or zero points how many neighbours along the last two dims share one, such as
     {"weights": (32, 1)} of a matmul's weights: 32 of k, and of mask 3 k / 32 rows of scales for all columns.
     scratchpad_mode: "library", the primitive has a pool of temporary memory, or "user", every call passes it.

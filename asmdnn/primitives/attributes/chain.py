@@ -1,4 +1,4 @@
-"""What follows the sums of a convolution or a product: scales, the bias behind them, post-ops, and the scales of dst.
+"""What follows the sums of a convolution or a product: scales, the bias after them, post-ops, and the scales of dst.
 
     dst = post_ops(src_scales * weights_scales * sums + bias) / dst_scales + dst_zero_points
 
@@ -52,7 +52,7 @@ class Chain:
 
     @property
     def may_split(self) -> bool:
-        """Whether dst may hold partial sums: not if a post-op behind the first one reads what it held before."""
+        """Whether dst may hold partial sums: not if a post-op after the first one reads what it held before."""
         return not any(isinstance(link.op, Sum) for link in self.links[1:])
 
     @property
@@ -114,7 +114,7 @@ def post_ops_of(attr: Attr) -> Chain:
     links = []
     for i, op in enumerate(attr.post_ops):
         if isinstance(op, Depthwise):
-            raise Refused("a depthwise post-op is implemented behind convolutions only, without scales")
+            raise Refused("a depthwise post-op is implemented after convolutions only, without scales")
         links.append(Link(op, tuple(f"{name}_{i}" for name in op.tensors)))
     return Chain(tuple(links))
 

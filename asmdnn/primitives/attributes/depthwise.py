@@ -1,4 +1,4 @@
-"""The depthwise convolution behind a convolution, as a post-op of it."""
+"""The depthwise convolution after a convolution, as a post-op of it."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from asmdnn.primitives.shapes.windows import FIELDS, sizes_of
 
 @dataclass(frozen=True, slots=True)
 class Depthwise:
-    """dst = the depthwise convolution of op, every channel by itself; post-ops behind it work on its result.
+    """dst = the depthwise convolution of op, every channel separately; post-ops after it work on its result.
 
     weights: (channels, 1, 1, [kd, [kh,]] kw); bias: (channels,) or None; both f32, and "any" leaves the format to the
     primitive.  strides, dilations, padding_l, padding_r: as those of ConvolutionForward.  As the chain's number i
@@ -54,5 +54,5 @@ class Depthwise:
     def result_dims(self, dims: tuple[int, ...]) -> tuple[int, ...]:
         """Of the result for an op of these dims; negative where the kernel does not fit."""
         axes = zip(dims[2:], self.kernel, *(getattr(self, name) for name in FIELDS), strict=True)
-        sizes = ((i + before + behind - (k - 1) * (d + 1) - 1) // s + 1 for i, k, s, d, before, behind in axes)
+        sizes = ((i + before + after - (k - 1) * (d + 1) - 1) // s + 1 for i, k, s, d, before, after in axes)
         return (*dims[:2], *sizes)

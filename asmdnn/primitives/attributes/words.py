@@ -1,6 +1,6 @@
 """Attributes as oneDNN's verbose lines and benchdnn write them: `attr-scales:src:0+dst:2 attr-post-ops:sum:0.5`.
 
-    post-op        its word; numbers behind the last that is not the default are left out
+    post-op        its word; numbers after the last that is not the default are left out
     Sum            sum:SCALE:ZERO_POINT
     Eltwise        eltwise_ALG:ALPHA:BETA:SCALE
     Binary         binary_ALG:TYPE:MASK:TAG, bit d of the mask says that dim d is not 1

@@ -37,7 +37,7 @@ Tensors = Mapping[str, MemoryDesc]
 
 
 class GradientSteps:
-    """Element-wise functions and reductions, one behind the other, of tensors by the names of their buffers."""
+    """Element-wise functions and reductions, one after the other, of tensors by the names of their buffers."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine, self.assembly = engine, Assembly(engine.tuning, engine.isa)

@@ -1,4 +1,4 @@
-"""Concatenation: tensors one behind the other along an axis, in any formats and types."""
+"""Concatenation: tensors one after the other along an axis, in any formats and types."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,11 +13,11 @@ from asmdnn.memory.sequences import items
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.rounds import apart
+from asmdnn.planning.rounds import without_barrier
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import in_vectors, scales_of_sources
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.reorder.copies import Inside, in_two_ways
+from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.reorder.schedule import Numbers, reorder_phases
 from asmdnn.primitives.shapes.formats import row_major
 
@@ -44,7 +44,7 @@ def axis_of(axis: Any, ndims: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Concat:
-    """`dst[.., i, ..] = srcs[k][.., i - starts[k], ..]` along `axis`: each source behind the one before.
+    """`dst[.., i, ..] = srcs[k][.., i - starts[k], ..]` along `axis`: each source after the one before.
 
     srcs: dims equal but for the axis, whose sizes add up to dst's; the arguments are src0, src1, ...  Any formats and
     types, each converted as a reorder does it, and multiplied by its scales before, if attributes say so.  Raises
@@ -96,8 +96,8 @@ def inside_of(desc: Concat, attr: Attr, engine: Engine) -> Inside:
         raise Refused("elements of dst overlap")
     assembly = Assembly(engine.tuning, engine.isa)
     target = dst if can_be_cut(dst, desc) else row_major(dst.dims, dst)
-    by = engine.tuning.moves
-    streams, least_bytes = dst.size_bytes >= by.streaming_bytes, by.streamed_row_bytes
+    tuning = engine.tuning.moves
+    streams, least_bytes = dst.size_bytes >= tuning.streaming_bytes, tuning.streamed_row_bytes
     isa = NARROWEST if streams else assembly.isa  # lines that go past the caches are whole lines with any width
     for k, (src, start) in enumerate(zip(desc.srcs, desc.starts, strict=True)):
         if 0 not in src.dims:
@@ -105,14 +105,14 @@ def inside_of(desc: Concat, attr: Attr, engine: Engine) -> Inside:
             buffers, numbers = source_of(f"src{k}", src, dst, scales)
             phases = reorder_phases(src, part, buffers, engine.tuning, numbers, streams, isa=isa)
             phases = [streaming(phase, least_bytes) for phase in phases] if streams else phases
-            assembly.add(apart(phases) if assembly.phases else phases)
+            assembly.add(without_barrier(phases) if assembly.phases else phases)
     tensors = {f"src{k}": src for k, src in enumerate(desc.srcs)} | {"dst": target}
     tensors |= in_vectors(scales)
     whole = assembly.plan(f"{NAME}:{f32_level(engine.isa)}", tensors, ("dst",))
     return Inside(whole, {**tensors, "dst": dst}, engine.tuning, assembly.isa)
 
 
-plans = in_two_ways(NAME, inside_of, f32_level)
+plans = as_passed_or_copied(NAME, inside_of, f32_level)
 
 
 def source_of(

@@ -20,7 +20,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.reorder.copies import Inside, in_two_ways
+from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.primitives.shapes.windows import MAX_SIZE
@@ -35,10 +35,10 @@ VALUE = "value"  # the constant
 @exact
 @dataclass(frozen=True, slots=True, eq=False)
 class Pad:
-    """dst has src in its middle, before[d] elements in front of it and behind[d] behind it along each dim.
+    """dst has src in its middle, before[d] elements in front of it and after[d] after it along each dim.
 
     mode: "constant" fills them with `value`, "edge" repeats the outermost element of src, "reflect" mirrors src without
-    it, as numpy.pad does.  Any format, one type; before and behind are smaller than src's dims in mode reflect.
+    it, as numpy.pad does.  Any format, one type; before and after are smaller than src's dims in mode reflect.
     Raises InvalidArguments.
     """
 
@@ -65,17 +65,17 @@ class Pad:
         bits_of(self.value, self.src.dtype)
 
     def _check_dim(self, dim: int, start: int) -> None:
-        size, behind = self.src.dims[dim], self.behind[dim]
-        if behind < 0:
+        size, after = self.src.dims[dim], self.after[dim]
+        if after < 0:
             raise InvalidArguments(
                 f"dim {dim} of dst is {self.dst.dims[dim]}, with src and before it is {size + start}"
             )
         most = {CONSTANT: MAX_SIZE, EDGE: MAX_SIZE if size else 0, REFLECT: max(0, size - 1)}[self.mode]
-        if max(start, behind) > most:
+        if max(start, after) > most:
             raise InvalidArguments(f"dim {dim} of src is {size}, mode {self.mode} pads it by at most {most}")
 
     @property
-    def behind(self) -> tuple[int, ...]:
+    def after(self) -> tuple[int, ...]:
         sizes = zip(self.dst.dims, self.src.dims, self.before, strict=True)
         return tuple(made - size - start for made, size, start in sizes)
 
@@ -135,12 +135,12 @@ def inside_of(desc: Pad, attr: Attr, engine: Engine) -> Inside:
             made = reorder_phases(source, part, (buffer, "dst"), engine.tuning, isa=assembly.isa)
             found += [one for phase in made for one in mirrored(phase, moves_of(src, dst, pieces))]
     first, *rest = joined(found) or [nothing(2)]
-    assembly.add([first, *(replace(phase, apart=True) for phase in rest)])
+    assembly.add([first, *(replace(phase, independent=True) for phase in rest)])
     whole = assembly.plan(f"{NAME}:{f32_level(engine.isa)}", {"src": src, "dst": dst}, ("dst",))
     return Inside(whole, {"src": desc.src, "dst": desc.dst}, engine.tuning, assembly.isa)
 
 
-plans = in_two_ways(NAME, inside_of, f32_level)
+plans = as_passed_or_copied(NAME, inside_of, f32_level)
 
 
 def replaced(piece: PadPiece) -> PadPiece:
@@ -183,9 +183,9 @@ def plain(desc: MemoryDesc) -> MemoryDesc:
 
 def pieces_of(desc: Pad, dim: int) -> list[PadPiece]:
     """What dst is along a dim."""
-    size, start, behind = desc.src.dims[dim], desc.before[dim], desc.behind[dim]
+    size, start, after = desc.src.dims[dim], desc.before[dim], desc.after[dim]
     found = [PadPiece(start, size, 0, "body")]
-    for first, count, edge in ((0, start, 0), (start + size, behind, size - 1)):
+    for first, count, edge in ((0, start, 0), (start + size, after, size - 1)):
         if desc.mode == REFLECT and count:
             found.append(PadPiece(first, count, 2 * edge - (first - start), "mirrored"))
         elif count:

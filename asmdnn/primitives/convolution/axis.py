@@ -10,7 +10,7 @@ from asmdnn.planning.written import Bools
 
 @dataclass(frozen=True, slots=True)
 class AxisSteps:
-    """first, first + step, ..., numbers below `size`."""
+    """The numbers first, first + step, ... below `size`."""
 
     first: int
     step: int
@@ -22,7 +22,7 @@ class Axis:
     """One spatial axis, in oneDNN's letters: input and output size, kernel positions, stride, dilation (1 is dense
     here), padding before the first element, which is negative where the first window begins inside.
 
-    positions, pixels: of a part of a deconvolution, which kernel positions and pixels of dst these are; else all.
+    positions, pixels: for a part of a deconvolution, its kernel positions and its pixels of dst; otherwise all.
     """
 
     i: int
@@ -36,7 +36,7 @@ class Axis:
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether output x reads input x alone."""
+        """Whether output x reads only input x."""
         return self.k == self.s == 1 and self.p == 0 and self.i == self.o and self.positions is self.pixels is None
 
     @property
@@ -51,12 +51,12 @@ class Axis:
 
     @property
     def step(self) -> float:
-        """Source pixels from a window to that of the next output pixel."""
+        """Source pixels between the windows of neighbouring output pixels."""
         return self.s
 
     @property
     def places(self) -> int:
-        """Pixels of dst behind one another that are reached by different kernel positions, away from edges."""
+        """Pixels of dst one after another that are reached by different kernel positions, away from edges."""
         return 1
 
     def windows(self, at: Int64) -> Int64:
@@ -68,7 +68,7 @@ class Axis:
         return at * self.d
 
     def positions_in(self, at: Int64) -> Int64:
-        """np.clip(at, 0, k), in a fifth of its time."""
+        """np.clip(at, 0, k) in a fifth of the time."""
         inside: Int64 = np.minimum(np.maximum(at, 0), self.k)
         return inside
 

@@ -1,4 +1,4 @@
-"""Every plan of a convolution that planners choose from: to measure how good their choice is."""
+"""Every plan of a convolution from which planners choose, to measure how good their choice is."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

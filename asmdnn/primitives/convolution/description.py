@@ -20,7 +20,7 @@ Desc = TypeVar("Desc", bound="ConvolutionDesc")
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionDesc:
-    """What forward convolutions and deconvolutions have in common."""
+    """The fields and checks that forward convolutions and deconvolutions share."""
 
     src: MemoryDesc
     weights: MemoryDesc
@@ -59,12 +59,12 @@ class ConvolutionDesc:
 
     @property
     def groups(self) -> int:
-        """Of channels; a group of output channels is computed from its group of input channels alone."""
+        """The number of groups; a group of output channels is computed from its group of input channels only."""
         return self.weights.dims[0] if self.has_groups else 1
 
     @property
     def parts(self) -> int:
-        """Into how many convolutions, each with some of the kernel's positions, it is cut."""
+        """The number of convolutions, each with some of the kernel's positions, into which it is cut."""
         return 1
 
     @property
@@ -73,7 +73,7 @@ class ConvolutionDesc:
         return self.weights.dims[2 + self.has_groups :]
 
     def letters(self, name: str, tensor: MemoryDesc) -> str:
-        """What the dims of a tensor are called where its format is printed."""
+        """The letters of a tensor's dims where its format is printed."""
         if name == "weights":
             return weights(tensor.ndims, self.has_groups)
         return activations(tensor.ndims) if name in ("src", "dst") else ""
@@ -150,7 +150,7 @@ class ConvolutionDesc:
             raise InvalidArguments(f"padding_r of {after} is too small, it must be larger than -stride, {-stride}")
 
     def _check_axis(self, axis: int, name: str) -> None:
-        """Raise InvalidArguments unless dst has the size that the others make."""
+        """Raise InvalidArguments unless dst has the size that the other fields give."""
         raise NotImplementedError
 
 
@@ -164,7 +164,7 @@ class ConvolutionForward(ConvolutionDesc):
     (o,) or None; dst: (n, o, [od, [oh,]] ow); every format may be "any".  n and the sizes of axes of src and dst may be
     0: a dst without elements is not written.
     For each axis, outermost first: strides >= 1 (default 1); dilations >= 0, 0 being dense (default); padding_l >= 0
-    and padding_r > -stride, before and behind src (default 0), each as large as you like.  Elements outside src count
+    and padding_r > -stride, before and after src (default 0), each as large as you like.  Elements outside src count
     as zero.  Raises InvalidArguments if sizes do not fit together.
     algorithm: an Algorithm, or "direct", "auto" or "winograd".
     The fields and their limits are oneDNN's (convolution_forward::primitive_desc).

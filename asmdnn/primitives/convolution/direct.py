@@ -47,19 +47,19 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
 
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
-    """The same, for planners that put more around it."""
+    """The same, for planners that use it as a part."""
     return planned_parts(desc, attr, engine, one_part)
 
 
 def one_part(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> list[ConvGeometry]:
-    """All of a convolution."""
+    """The plan of a whole convolution."""
     return [make_geometry(desc, src, dst).flattened()]
 
 
 def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], weights_of_images: bool = False) -> Plan:
     """The plan of `parts` of dst, each a convolution of its own with some of the weights, the largest first.
 
-    weights_of_images: every image has weights of its own, of the format in the plan's tensors, one behind the other.
+    weights_of_images: every image has weights of its own, of the format in the plan's tensors, one after the other.
     """
     types = types_of(desc)
     engine = level_of(types, engine)
@@ -117,21 +117,24 @@ def scaled_dims(desc: ConvolutionDesc) -> Mapping[str, Mapping[int, int]]:
 
 
 def channels_of_dst(desc: ConvolutionDesc) -> MemoryDesc | None:
-    """A dense bias as a tensor that broadcasts to dst."""
+    """A dense bias, viewed as a tensor that broadcasts to dst."""
     ones = (1,) * (desc.dst.ndims - 2)
     return desc.bias and MemoryDesc((1, *desc.bias.dims, *ones), desc.bias.dtype, LETTERS[: desc.dst.ndims])
 
 
 def resolve_activations(desc: Desc, lanes: int) -> Desc:
-    """`any` becomes what kernels read and write best: channels blocked by the vector, few source channels planar; of
-    groups that are no whole vectors, and where a multiply takes several channels, the channels last, padded if few."""
+    """`any` becomes the format that kernels read and write best: channels blocked by the vector, few source channels
+    planar.  Channels are last, and padded if few, where groups are not whole vectors or a multiply takes several
+    channels."""
     src = f"aBx{lanes}b" if desc.src.dims[1] >= TAP_CHANNELS else "abx"
     wanted = {"src": src, "bias": "a", "dst": f"aBx{lanes}b"}
     if desc.groups > 1:
         wanted |= {n: "axb" for n in ("src", "dst") if channels_of_group(desc, n) % lanes}
     if (group := types_of(desc).group) > 1:
         whole = group * -(-desc.src.dims[1] // group)
-        few = desc.groups == 1 and desc.src.dims[1] != whole < TAP_CHANNELS  # a cut step takes longer than a whole one
+        few = (
+            desc.groups == 1 and desc.src.dims[1] != whole < TAP_CHANNELS
+        )  # a partial step takes longer than a whole one
         wanted |= {"src": f"aBx{whole}b" if few else "axb", "dst": "axb"}
     return desc.with_formats(
         {
@@ -165,7 +168,7 @@ def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, typ
 
 
 def check_steps(desc: ConvolutionDesc, src: ImageLayout, types: Types) -> None:
-    """Raise Refused unless the channels that one multiply takes lie side by side in src."""
+    """Raise Refused unless the channels that one multiply takes are contiguous in src."""
     if types.group == 1 or desc.src.dims[1] == 1:
         return
     if not src.is_dense:
@@ -176,7 +179,7 @@ def check_steps(desc: ConvolutionDesc, src: ImageLayout, types: Types) -> None:
 
 
 def check_cut_steps(g: ConvGeometry, width: int, tuning: ConvolutionTuning) -> None:
-    """Raise Refused where all steps are cut, and a copy of src with padding is expected to be faster."""
+    """Raise Refused where all steps are partial, and a copy of src with padding is expected to be faster."""
     if g.groups > 1 or g.steps > 1 or g.ic % g.types.group == 0 or g.ic == 1:
         return
     saved = tuning.cut_step_cycles * g.positions * g.rows * g.width * -(-g.oc // width)
@@ -185,7 +188,7 @@ def check_cut_steps(g: ConvGeometry, width: int, tuning: ConvolutionTuning) -> N
 
 
 def check_groups(desc: ConvolutionDesc, lanes: int) -> None:
-    """Raise Refused unless a tile kernel can address each group of channels by itself."""
+    """Raise Refused unless a tile kernel can address each group of channels separately."""
     if desc.groups > 1:
         check_blocks("src", desc.src, channels_of_group(desc, "src"), 1)
         check_blocks("dst", desc.dst, channels_of_group(desc, "dst"), lanes)
@@ -199,13 +202,13 @@ def check_blocks(name: str, desc: MemoryDesc, channels: int, lanes: int) -> None
 
 
 def channels_of_group(desc: ConvolutionDesc, name: str) -> int:
-    """Of src or dst."""
+    """Raise Refused for channels of src or dst that kernels cannot address."""
     return desc.tensors()[name].dims[1] // desc.groups
 
 
 def panel_widths(desc: ConvolutionDesc, isa: str) -> tuple[int, ...]:
-    """How many vectors a panel may have: those that lie at one constant distance in dst and fill its blocks, and of
-    these the one that the weights are packed in, if they are."""
+    """The numbers of vectors that a panel may have: the vectors lie at one distance in dst and fill its blocks.  Packed
+    weights leave only the number of their own panels."""
     lanes = lanes_of(isa)
     block = desc.dst.inner_blocks[0][1] if desc.dst.inner_blocks else lanes
     widths = (block // lanes,) if block > lanes else tuple(blocks_of(types_of(desc), isa))
@@ -222,9 +225,9 @@ def make_geometry(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> 
     axes = tuple(Axis(*axis) for axis in sizes)
     into, out = (channels_of_group(desc, name) for name in ("src", "dst"))
     types = types_of(desc)
-    if desc.groups == 1 and desc.src.blocks[1] % types.group == 0:  # zeros behind the last channel are multiplied, too
+    if desc.groups == 1 and desc.src.blocks[1] % types.group == 0:  # zeros after the last channel are multiplied, too
         into = types.group * -(-into // types.group)
-    if desc.src.dims[1] == types.group == 1:  # a single channel may be as far from the next one as is convenient
+    if desc.src.dims[1] == types.group == 1:  # the distance of a single channel from the next may be anything
         src = replace(src, channel_bytes=axes[-1].d * src.pixel_bytes)
     stored = desc.dst.padded_dims[1] if desc.groups == 1 else out
     return ConvGeometry(

@@ -1,4 +1,4 @@
-"""Convolution with few input channels: the first layer of a network, whose sums are short, so that calls show."""
+"""Convolution with few input channels: the first layer of a network, whose sums are so short that calls cost much."""
 
 from collections.abc import Iterator
 from dataclasses import fields
@@ -42,7 +42,7 @@ from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
 NAME = "few_inputs"
-AROUND = (("pack", ("weights",)),)  # what is brought into the formats that the kernels like
+AROUND = (("pack", ("weights",)),)  # the tensors that are copied into formats of the kernels
 
 
 def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
@@ -107,7 +107,7 @@ def geometry_of(desc: ConvolutionForward, lanes: int) -> ConvGeometry:
 
 
 def rows_of(g: ConvGeometry, desc: ConvolutionForward, engine: Engine) -> RowKernels:
-    """What all kernels have in common."""
+    """The fields that all kernels share."""
     spec = base_spec(g, desc.tensors(), g.ic, engine.isa)
     common = {field.name: getattr(spec, field.name) for field in fields(spec)}
     common["weights_vector_bytes"] = desc.weights.dtype.size_bytes * desc.weights.strides[desc.has_groups]

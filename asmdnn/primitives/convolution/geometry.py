@@ -1,4 +1,4 @@
-"""A convolution as sizes of axes and strides in bytes: what is left of descriptors once a kernel can address them."""
+"""A convolution as sizes of axes and strides in bytes, the form in which kernels address its tensors."""
 
 from dataclasses import dataclass, replace
 from math import prod
@@ -30,7 +30,7 @@ class ImageLayout:
 
     @property
     def is_dense(self) -> bool:
-        """Whether the channels of a block touch."""
+        """Whether the channels of a block are contiguous."""
         return self.channel_bytes == self.element_bytes
 
     @property
@@ -94,7 +94,7 @@ class ConvGeometry:
     src: ImageLayout
     dst: ImageLayout
     groups: int = 1
-    positions_before: int = 0  # kernel positions that other parts of a deconvolution use before
+    positions_before: int = 0  # kernel positions that earlier parts of a deconvolution use
     weights_image_bytes: int = 0  # from the weights of an image to those of the next one, if each has its own
     types: Types = F32
 
@@ -105,7 +105,7 @@ class ConvGeometry:
 
     @property
     def parts(self) -> int:
-        """Into how many convolutions a deconvolution is cut."""
+        """The number of convolutions into which a deconvolution is cut."""
         return prod(axis.all_pixels.step for axis in self.axes)
 
     @property
@@ -120,8 +120,8 @@ class ConvGeometry:
 
     @property
     def positions_touch(self) -> bool:
-        """Whether behind the last channel at a kernel position the first of the next one in its row comes, in src and
-        in weights."""
+        """Whether, in src and in weights, the last channel at a kernel position is followed by the first channel at the
+        next position of its row."""
         last = self.axes[-1]
         touch = last.d * self.src.pixel_bytes == self.steps * self.src.channel_bytes
         return last.positions is None and touch and self.ic % self.types.group == 0
@@ -143,7 +143,7 @@ class ConvGeometry:
 
     @property
     def places(self) -> int:
-        """Pixels of a row behind one another that are reached by different kernel positions, away from edges."""
+        """Pixels of a row one after another that are reached by different kernel positions, away from edges."""
         return self.axes[-1].places
 
     @property
@@ -152,7 +152,7 @@ class ConvGeometry:
         return prod(axis.all_positions.size for axis in self.axes)
 
     def pixels_of_dst(self, raster: Int64) -> Int64:
-        """The numbers, in raster order of all of dst, of output pixels that are counted in the order of these."""
+        """The raster numbers in all of dst of output pixels that are numbered within this part."""
         found = np.zeros_like(raster)
         for axis, at in zip(self.axes, np.unravel_index(raster, tuple(axis.o for axis in self.axes)), strict=True):
             pixels = axis.all_pixels

@@ -8,7 +8,7 @@ from asmdnn.generators.dot.depthwise import MOST_ROWS
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS
 from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.isa.dot import F32, multiplied
-from asmdnn.isa.vectors import lanes_of
+from asmdnn.isa.vectors import NARROWEST, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
 from asmdnn.memory.tags import LETTERS
@@ -39,8 +39,9 @@ from asmdnn.types import Algorithm, f32, s32
 
 MULTIPLIED = "repeat+depthwise"
 FEW_PIXELS = 8  # of a row, which are multiplied at a time: two units of 4 cycles wait for their own sums
+NARROW_COLUMNS, NARROW_PIXELS = 3, 6  # 7x7 on 28x28 is 0.82x, 5x5 on 64x64 0.98x, 3x3 on 10x10 0.91x, all else faster
 PAIR = 2  # products of bf16 in a lane
-FAR_BYTES = 2**31 - 1  # what a displacement or an immediate operand can say
+FAR_BYTES = 2**31 - 1  # the range of a displacement or an immediate operand
 ONE_ROW = Axis(1, 1, 1, 1, 1, 0)
 
 
@@ -62,6 +63,10 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan `desc` for tensors as they are.  Raises Refused."""
     check_pairs(desc, level_of_rows(types_of(desc), engine).isa)
     check_whole(desc, level_of_rows(types_of(desc), engine))
+    if fills_ymm(desc, engine):  # in the blocks of the level, as layers around it have them
+        image, engine = f"aBx{lanes_of(engine.isa)}b", replace(engine, isa=NARROWEST)
+        either = {"src": desc.src, "dst": desc.dst}
+        desc = desc.with_formats({n: MemoryDesc(d.dims, d.dtype, image) for n, d in either.items() if d.is_any})
     return planned_parts(desc, attr, engine, lambda desc, src, dst: [make_geometry(desc, src, dst)])
 
 
@@ -144,7 +149,7 @@ def first_position(g: ConvGeometry, tensors: Mapping[str, MemoryDesc]) -> int:
 
 
 def check_groups(desc: ConvolutionDesc, lanes: int) -> int:
-    """The channels of a group, in and out.  Raises Refused where several groups do not fill a vector."""
+    """The input and output channels of a group.  Raises Refused where several groups do not fill a vector."""
     into, out = desc.src.dims[1] // desc.groups, desc.dst.dims[1] // desc.groups
     if into != out:
         raise Refused(f"groups have {into} channels in and {out} out, they must be as many")
@@ -156,7 +161,7 @@ def check_groups(desc: ConvolutionDesc, lanes: int) -> int:
 
 
 def check_bytes(desc: ConvolutionDesc, group: int, isa: str) -> None:
-    """Raises Refused unless kernels of rows sum products of bytes, if it is these."""
+    """Raises Refused for bytes, unless kernels of rows can sum their products."""
     types, (rows, columns) = types_of(desc), (1, *desc.kernel)[-2:]
     if types.sums == f32 or (group == 1 and takes_rows(types, (rows, columns), isa)):
         return
@@ -176,12 +181,22 @@ def check_whole(desc: ConvolutionForward, engine: Engine) -> None:
         raise Refused(f"groups of {lanes} channels fill a vector, and tiles of one at a time are faster")
 
 
+def fills_ymm(desc: ConvolutionForward, engine: Engine) -> bool:
+    """Whether a group's channels fill a ymm register, and rows are faster so than two groups at a time: with strides,
+    few columns of the kernel, and pixels enough to hide a multiply's latency."""
+    lanes, group = lanes_of(NARROWEST), channels_of_group(desc, "src")
+    is_whole = group == channels_of_group(desc, "dst") == lanes and desc.src.dims[1] % lanes_of(engine.isa) == 0
+    if not (is_whole and types_of(desc) == F32 and engine.tuning.convolution.narrow_groups):
+        return False
+    return desc.strides[-1] > 1 and desc.kernel[-1] <= NARROW_COLUMNS and desc.dst.dims[-1] >= NARROW_PIXELS
+
+
 def check_pairs(desc: ConvolutionForward, isa: str) -> None:
     """Raises Refused where tiles multiply pairs of bf16 and take no more steps, group by group, or widen less often.
 
     For a vector of dst, at each kernel position, rows multiply every channel of a group; tiles multiply all groups of
     the vector one after the other, two channels at a time.  What is widened rows widen for every few pixels.  On an
-    Emerald Rapids 16 channels of bf16 at 14x14 take rows 445 us, 293 with src as f32, and tiles behind that 219.
+    Emerald Rapids 16 channels of bf16 at 14x14 take rows 445 us, 293 with src as f32, and tiles after that 219.
     """
     group, lanes = channels_of_group(desc, "src"), lanes_of(isa)
     if desc.src.inner_blocks or desc.dst.inner_blocks:
@@ -211,7 +226,7 @@ def weights_desc(weights: MemoryDesc, group: int, lanes: int) -> MemoryDesc:
 
 
 def layout_of(name: str, desc: MemoryDesc, lanes: int) -> ImageLayout:
-    """Raises Refused unless vectors of channels lie side by side."""
+    """Raises Refused unless vectors of channels are contiguous."""
     layout = image_layout(desc)
     if layout is None:
         raise Refused("src and dst must be plain, or blocked once and by channels")
@@ -220,7 +235,7 @@ def layout_of(name: str, desc: MemoryDesc, lanes: int) -> ImageLayout:
     if desc.inner_blocks and layout.block % lanes:
         raise Refused(f"{name} {format_of(desc)} has blocks of {layout.block} channels, a vector has {lanes}")
     if desc.padded_dims[1] >= desc.dims[1] + lanes:
-        raise Refused(f"{name} {format_of(desc)} has vectors of padding alone behind its {desc.dims[1]} channels")
+        raise Refused(f"{name} {format_of(desc)} has vectors of padding alone after its {desc.dims[1]} channels")
     return layout
 
 
@@ -239,7 +254,7 @@ def vectors_together(desc: ConvolutionDesc, lanes: int) -> int:
 
 
 def reach_bytes(g: ConvGeometry) -> int:
-    """How far a kernel moves at once, from the end of a row back to the next one."""
+    """The largest distance that a kernel advances at once, from the end of a row to the next one."""
     deep, down, across = g.axes
     columns = across.o * across.s + across.k * across.d + across.p
     src = max(down.s, down.k * down.d) * g.src.axis_bytes[1] + columns * g.src.pixel_bytes

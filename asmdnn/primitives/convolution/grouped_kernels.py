@@ -1,4 +1,4 @@
-"""What kernels of rows have in common for a convolution: which kind of them takes it, and the distances."""
+"""The fields that all row kernels of a convolution share: the kind of kernel, and distances in memory."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -17,7 +17,7 @@ from asmdnn.primitives.convolution.starts import ZERO_POINTS
 
 
 def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, isa: str) -> GroupedRows:
-    """What all kernels have in common; bands, segments and channels follow."""
+    """The fields that all kernels share, without bands, segments and channels."""
     weights, (plane, row, position) = tensors["weights"], position_steps(tensors)
     spatial = tensors["dst"].ndims - 2
     (deep, down, across), src, dst = g.axes, g.src, g.dst

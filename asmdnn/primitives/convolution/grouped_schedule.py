@@ -13,7 +13,7 @@ from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, records_of, views
-from asmdnn.planning.rounds import Loop, apart, in_loops
+from asmdnn.planning.rounds import Loop, in_loops, without_barrier
 from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
@@ -39,7 +39,7 @@ class VectorRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RowKernels:
-    """What kernels of rows have in common.
+    """The row kernels of a convolution.
 
     spec: bands, segments, channels and what is done with sums follow.  vectors: of channels a call, where tensors have
     them side by side.  sources: of every vector of dst's channels the first channel of src that it reads.  in_turn:
@@ -99,12 +99,12 @@ def schedule_rows(
             all_calls, all_records = all_calls[order], all_records[order]
         cycles = all_calls[:, 5].astype(np.int32)
         some_phases = in_loops(tuple(specs.numbers), arguments, all_records, cycles, loops, tuning.phases)
-        phases += apart(some_phases) if phases else some_phases
+        phases += without_barrier(some_phases) if phases else some_phases
     return phases, constants
 
 
 def loops_of(g: ConvGeometry, piece: ChunkRounds, operands: Mapping[str, TileOperand]) -> list[Loop]:
-    """Over images, and over the rounds of a piece of rows: how far every argument moves."""
+    """The loops over images and over the rounds of a piece of rows, with the distance that every argument advances."""
     down = piece.rows * g.axes[1].s * g.src.axis_bytes[1], piece.rows * g.dst.axis_bytes[1]
     layouts = {name: place.layout for name, place in operands.items()}
     images = {"src": g.src.image_bytes, "dst": g.dst.image_bytes}
@@ -116,11 +116,11 @@ def loops_of(g: ConvGeometry, piece: ChunkRounds, operands: Mapping[str, TileOpe
 
 
 def pieces_of(g: ConvGeometry, of: RowKernels, engine: Engine) -> list[ChunkRounds]:
-    """All rows of an image, in chunks of as many as a record is to have."""
-    by = engine.tuning.convolution
+    """All rows of an image, in chunks for one record each."""
+    tuning = engine.tuning.convolution
     records = -(-g.oc // (lanes_of(engine.isa) * of.vectors)) * g.axes[0].o  # of a chunk of rows
-    size = by.grouped_cycles / (pixel_cycles(g, of, engine) * of.vectors * g.width)
-    return row_pieces(g.axes[1], max(1, int(size)), by.written_out // records, of.spec.together)
+    size = tuning.grouped_cycles / (pixel_cycles(g, of, engine) * of.vectors * g.width)
+    return row_pieces(g.axes[1], max(1, int(size)), tuning.written_out // records, of.spec.together)
 
 
 def pixel_cycles(g: ConvGeometry, of: RowKernels, engine: Engine) -> float:
@@ -195,7 +195,7 @@ def shaped(
 def vectors_abreast(spec: GroupedRows, g: ConvGeometry, vectors: int, most: int, engine: Engine) -> int:
     """Of `vectors` side by side, those that are computed at a time, of as many fewer pixels.
 
-    An image that comes from behind L2 comes in longer runs.  Measured on Zen 3, 3x3, 1, 2 and 4 vectors abreast: 128
+    An image that comes from beyond L2 comes in longer runs.  Measured on Zen 3, 3x3, 1, 2 and 4 vectors abreast: 128
     channels at 147x147 3.2, 2.9 and 1.1 ms; 32 at 224x224 0.53, 0.34 and 0.34 ms; 728 at 38x38 0.31 ms each; but 5x5,
     with room for two pixels of four vectors, 192 channels at 95x95, stride 2, 0.44, 0.61 and 0.72 ms.
     """

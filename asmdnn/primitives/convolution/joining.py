@@ -24,7 +24,7 @@ def joined(plans: Sequence[Plan]) -> Plan:
 
 
 def taps_moved(phase: Phase, start_bytes: int) -> Phase:
-    """The phase with its tap lists further behind in the constant."""
+    """The phase, with its tap lists at a later place in the constant."""
     records = phase.records.copy()
     records[:, 1 + TAPS] += start_bytes
     return replace(phase, records=records)

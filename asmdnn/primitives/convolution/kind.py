@@ -1,6 +1,14 @@
 """Convolution, as a kind of primitive."""
 
-from asmdnn.primitives.convolution import direct, few, few_inputs, grouped, pointwise, pointwise_tiles, reordered
+from asmdnn.primitives.convolution import (
+    direct,
+    few_inputs,
+    few_outputs,
+    grouped,
+    pointwise,
+    pointwise_tiles,
+    reordered,
+)
 from asmdnn.primitives.convolution.candidates import candidates
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward
 from asmdnn.primitives.convolution.pairs import plan as pairs
@@ -31,7 +39,7 @@ def words(desc: ConvolutionForward) -> Words:
 
 
 BETWEEN = (reordered.plan_widened, reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
-DIRECT = (grouped.plans, few_inputs.plans, few.plans, direct.plan, *BETWEEN)
+DIRECT = (grouped.plans, few_inputs.plans, few_outputs.plans, direct.plan, *BETWEEN)
 SINGLE = with_widening(
     *with_roundings(
         winograd.unless_demanded(pointwise_tiles.plans),

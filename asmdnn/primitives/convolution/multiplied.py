@@ -1,4 +1,4 @@
-"""What a convolution multiplies: the types of its tensors, and the ISA level whose code does it."""
+"""The types that a convolution multiplies, and the ISA level of the code that does it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,7 +15,7 @@ from asmdnn.types import DataType, f32, s8, s32, u8
 
 
 def types_of(desc: ConvolutionDesc) -> Types:
-    """What is multiplied, and summed as what."""
+    """The types of factors and sums."""
     return summed(desc.src.dtype, desc.weights.dtype)
 
 
@@ -35,8 +35,8 @@ def level_of(types: Types, engine: Engine) -> Engine:
 
 
 def level_of_rows(types: Types, engine: Engine) -> Engine:
-    """The engine with the level whose code is the best for kernels that bring both factors into registers by
-    themselves: what a level does not multiply is f32 there.  Raises Refused if none of its levels has these types."""
+    """The engine with the best level for kernels that load both factors into registers, where they are widened to f32
+    if the level does not multiply them.  Raises Refused if none of its levels has these types."""
     try:
         found = multiplied(types.src, types.weights, engine.isa)
         return replace(engine, isa=dot_level(found, engine.isa))
@@ -53,7 +53,7 @@ def is_widened(types: Types, engine: Engine) -> bool:
 
 
 def check_stored(tensors: Mapping[str, MemoryDesc]) -> None:
-    """Raises Refused unless kernels store, or read beside their sums, the types of all that is there."""
+    """Raises Refused unless kernels can store, or read beside their sums, the types of all tensors."""
     for name, tensor in tensors.items():
         if name not in ("src", "weights") and tensor.dtype not in RESULTS:
             raise Refused(f"{name} is {tensor.dtype}, it must be one of {', '.join(map(str, RESULTS))}")

@@ -1,4 +1,4 @@
-"""What tiles, panels, groups, images and pieces of an image add to the offsets of a convolution's records."""
+"""The offsets in a convolution's records: those of tiles, panels, groups, images and pieces of an image."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.tiles import Tiles
 
-OF_WEIGHTS = ("weights", "ahead")  # what moves with the weights of an image
+OF_WEIGHTS = ("weights", "ahead")  # the arguments that advance with the weights of an image
 Steps = tuple[int, ...]  # bytes of every argument
 
 
@@ -34,34 +34,34 @@ class ConvPanels:
 class Offsets:
     """Of a geometry's tensors, and of the operands of post-ops by their arguments' names.
 
-    bias_channels: from what the sums of a group of channels start with to that of the next one.  apart: the names of
-    the arguments that point to the vectors of dst behind the first one, `vector_bytes` each behind the one before.
+    bias_channels: the distance of the start values of neighbouring groups of channels.  vectors: the names of the
+    arguments that point to the vectors of dst after the first one, at distances of `vector_bytes`.
     """
 
     g: ConvGeometry
     operands: Mapping[str, TileOperand]
     bias_channels: int
-    apart: tuple[str, ...] = ()
+    vectors: tuple[str, ...] = ()
     vector_bytes: int = 0
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        return (*ARGUMENTS, *self.operands, *self.apart)
+        return (*ARGUMENTS, *self.operands, *self.vectors)
 
     @property
     def of_dst(self) -> tuple[str, ...]:
-        """What moves with dst."""
-        return ("dst", *self.apart)
+        """The arguments that advance with dst."""
+        return ("dst", *self.vectors)
 
     def image_steps(self) -> Steps:
-        """How far every argument moves from an image to the next one."""
+        """The distance that every argument advances from an image to the next one."""
         moves = {"src": self.g.src.image_bytes, **dict.fromkeys(self.of_dst, self.g.dst.image_bytes)}
         moves |= dict.fromkeys(OF_WEIGHTS, self.g.weights_image_bytes)
         moves |= {name: place.layout.image_bytes for name, place in self.operands.items()}
         return tuple(moves.get(name, 0) for name in self.arguments)
 
     def steps_along(self, axis: int, outputs: int) -> Steps:
-        """How far every argument moves with so many outputs along an axis."""
+        """The distance that every argument advances with so many outputs along an axis."""
         g = self.g
         pixels = outputs * prod(inner.o for inner in g.axes[axis + 1 :])
         moves = {
@@ -85,9 +85,9 @@ class Offsets:
         return records_of(self.arguments, columns)
 
     def of_panels(self, panels: ConvPanels) -> Int64:
-        """int64[panels, 1 + arguments]: what a panel adds to its tiles' offsets.
+        """int64[panels, 1 + arguments]: the offsets of each panel.
 
-        Ahead of each panel lies the next one; of the last, the first one's next range of channels.
+        Each prefetches the next one; the last one prefetches the first panel's next range of channels.
         """
         number = np.arange(panels.count)
         channels, is_last = panels.width * number, number == panels.count - 1
@@ -101,7 +101,7 @@ class Offsets:
         return records_of(self.arguments, columns)
 
     def of_groups(self, group_bytes: int) -> Int64:
-        """int64[groups, 1 + arguments]: what a group of channels adds to all offsets; it has `group_bytes` of
+        """int64[groups, 1 + arguments]: the offsets of each group of channels; it has `group_bytes` of
         weights."""
         g, number = self.g, np.arange(self.g.groups)
         first = g.ic * number

@@ -30,7 +30,7 @@ class TileOperand:
         return offsets.ravel()
 
     def of_channels(self, channels: Int64) -> Int64:
-        """What each channel that a call begins with adds to them."""
+        """The offsets of the channels with which calls begin."""
         if self.operand.element:
             return np.zeros(len(channels), np.int64)
         return np.array([self.layout.channel(int(c)) for c in channels], np.int64)
@@ -51,7 +51,7 @@ def tile_operands(
 
 
 def readable(desc: MemoryDesc, dst: MemoryDesc, group: int, width: int, lanes: int) -> MemoryDesc:
-    """`desc`, or what to copy it to so that tiles can address it: dense, with all pixels if it has more than one.
+    """`desc`, or the format of a copy that tiles can address: dense, with all pixels if it has more than one.
 
     Panels of `width` channels begin at the first channel of every group of dst, which has `group`.
     """

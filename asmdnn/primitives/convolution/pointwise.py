@@ -2,7 +2,7 @@
 
     dst[n, pixel, o] = bias[o] + sum over c of src[n, pixel, c] * weights[c, o]
 
-Weights are read as they lie, or packed if that pays; channels that lie apart are a transpose, which products know.
+Weights are read in place, or packed if that pays.  Strided channels are a transpose, which products support.
 """
 
 from collections.abc import Mapping
@@ -22,9 +22,10 @@ from asmdnn.primitives.convolution.direct import channels_of_dst, scaled_dims
 from asmdnn.primitives.convolution.multiplied import check_f32, level_of_rows, types_of
 from asmdnn.primitives.convolution.operands import broadcast_layout
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.products.matrices import Matrix, row_of
 from asmdnn.primitives.products.plan import Job, best
-from asmdnn.primitives.products.product import Matrix, Product, row_of
-from asmdnn.primitives.products.target import Ending, target_of
+from asmdnn.primitives.products.product import Product
+from asmdnn.primitives.products.target import Epilogue, target_of
 
 PLAIN = {"src": "axb", "weights": "abx", "bias": "a", "dst": "axb"}  # what `any` becomes
 
@@ -51,7 +52,7 @@ def job_of(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Job:
     if chain.adds_bias:
         p = replace(p, bias=None)
     tensors = {**desc.tensors(), **chain.arguments(others)}
-    return Job(Assembly(engine.tuning, engine.isa), p, target_of(engine, Ending(chain)), tensors, tensors)
+    return Job(Assembly(engine.tuning, engine.isa), p, target_of(engine, Epilogue(chain)), tensors, tensors)
 
 
 def check_pointwise(desc: ConvolutionForward) -> None:
@@ -87,7 +88,7 @@ def product_of(desc: ConvolutionForward, others: Mapping[str, MemoryDesc]) -> Pr
         weights=Matrix("weights", size * weights.offset0, (0,), sides[1], sides[0], weights.dtype),
         dst=dst,
         bias=replace(row_of("bias", bias), batch_bytes=(0,)) if bias else None,
-        others=tuple(operands),
+        post_op_operands=tuple(operands),
     )
 
 

@@ -1,5 +1,5 @@
 """Direct convolution between reorders, for formats that its kernels do not read: channels that lie far apart, plain
-weights.  Each implementation brings some of the tensors into the formats that direct convolution likes best."""
+weights.  Each implementation brings some of the tensors into the formats that direct convolution prefers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.types import f32
 
 WIDENED = (("widen", ("src",)),)  # what is brought into another type
-BETWEEN_REORDERS = (  # what is brought into the formats that the kernels like, best first
+BETWEEN_REORDERS = (  # what is brought into the formats that the kernels prefer, best first
     ("reorder", ("src", "dst")),
     ("pack", ("weights",)),
     ("pack+reorder", ("weights", "src", "dst")),

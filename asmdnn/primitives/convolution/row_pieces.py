@@ -42,12 +42,12 @@ def row_pieces(axis: Axis, size: int, most: int, unit: int = 1) -> list[ChunkRou
     pieces, edges, begin = list[ChunkRounds](), list[tuple[int, int]](), 0
     for rows, times in runs:
         first = min(times, max(0, -(-(low - begin) // rows)))
-        behind = max(first, min(times, (high - begin) // rows))
-        starts = [begin + i * rows for i in (*range(first), *range(behind, times))]
+        after = max(first, min(times, (high - begin) // rows))
+        starts = [begin + i * rows for i in (*range(first), *range(after, times))]
         edges += [(start, start + rows) for start in starts]
-        if behind > first:
+        if after > first:
             inner = begin + first * rows
-            pieces.append(ChunkRounds(cut_rows(axis, [(inner, inner + rows)]), behind - first, rows))
+            pieces.append(ChunkRounds(cut_rows(axis, [(inner, inner + rows)]), after - first, rows))
         begin += rows * times
     return [*pieces, ChunkRounds(cut_rows(axis, edges))] if edges else pieces
 

@@ -19,11 +19,11 @@ def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
     for size, times in runs_of(axis.o, pixels):
         step, extent = size * axis.s, extent_of(axis, size)
         begin = x * axis.s - axis.p
-        inside = min(times, max(0, -(begin // step)))  # from here on, to `behind`, all columns are inside the image
-        behind = max(inside, min(times, (axis.i - extent - begin) // step + 1))
-        for i in (*range(inside), *range(inside, behind)[:1], *range(behind, times)):
+        inside = min(times, max(0, -(begin // step)))  # from here on, to `after`, all columns are inside the image
+        inside_end = max(inside, min(times, (axis.i - extent - begin) // step + 1))
+        for i in (*range(inside), *range(inside, inside_end)[:1], *range(inside_end, times)):
             segment = segment_at(axis, x + i * size, size)
-            found.append(replace(segment, times=behind - inside if inside <= i < behind else 1))
+            found.append(replace(segment, times=inside_end - inside if inside <= i < inside_end else 1))
         x += size * times
     return together(found)
 
@@ -78,5 +78,5 @@ def is_inside(axis: Axis, segment: Segment) -> bool:
 
 
 def extent_of(axis: Axis, size: int) -> int:
-    """Columns from the first one that a segment's first pixel has to behind the last one."""
+    """Columns from the first one that a segment's first pixel has to after the last one."""
     return (size - 1) * axis.s + (axis.k - 1) * axis.d + 1

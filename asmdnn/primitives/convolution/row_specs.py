@@ -1,4 +1,4 @@
-"""Kernels of rows as a phase numbers them, and the words that they read, one behind another."""
+"""Kernels of rows as a phase numbers them, and the words that they read, one after another."""
 
 from collections.abc import Mapping
 

@@ -74,7 +74,7 @@ def without_scales(attr: Attr) -> Attr:
 
 
 def with_scales(planner: Planner[Desc]) -> Planner[Desc]:
-    """What the planner answers; where channels of src have scales, its plans behind what multiplies src."""
+    """What the planner answers; where channels of src have scales, its plans after what multiplies src."""
 
     @wraps(planner)
     def ask(desc: Desc, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:

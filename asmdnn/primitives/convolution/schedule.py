@@ -67,14 +67,14 @@ def schedule_tiles(
     width, tuning = tiling.vectors * lanes_of(engine.isa), engine.tuning
     operands, dst = ends.operands, tensors["dst"].dtype
     places = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
-    of_vectors, bias_channels = vectors_apart(g, tiling, engine), ends.starts.group_columns if ends.starts else g.oc
+    of_vectors, bias_channels = vector_pointers(g, tiling, engine), ends.starts.group_columns if ends.starts else g.oc
     offsets = Offsets(g, places, bias_channels, of_vectors, g.dst.channel(lanes_of(engine.isa)))
     row_bytes = g.types.weights_bytes * width
     ranges = choose_depths(g, row_bytes, engine.l2_bytes, tuning) if ends.may_split(g, dst) else [(0, g.steps)]
     panels = panels_of(g, width, ranges[0])
-    each, by = panels.count * g.groups, tuning.convolution
-    cut = cut_image(g, tiling, by.written_out // each, by.round_records // each)
-    images, rounds = rounds_of_cut(g, cut, panels.count, by)
+    each, conv_tuning = panels.count * g.groups, tuning.convolution
+    cut = cut_image(g, tiling, conv_tuning.written_out // each, conv_tuning.round_records // each)
+    images, rounds = rounds_of_cut(g, cut, panels.count, conv_tuning)
     tiles = make_tiles(g, cut.first, cut.size)
     taps = taps_of_ranges(g, tiles.patterns, ranges)
     tap_lists, starts = make_tap_lists(g, taps, row_bytes)
@@ -101,12 +101,12 @@ def schedule_tiles(
             for d, depth in enumerate(depths):
                 records, cycles = alike[id(tables[d])]
                 of_depth = layout.of_depth(records, starts[d], depth.begin)
-                apart = bool(phases) and d == 0
-                phases.append(phase_of(of_depth, cycles, continues=d > 0, apart=apart, repeats=again))
+                independent = bool(phases) and d == 0
+                phases.append(phase_of(of_depth, cycles, continues=d > 0, independent=independent, repeats=again))
     return Plan(name, flushing(phases), tensors, {"taps": tap_lists}, {}, ("dst",))
 
 
-def vectors_apart(g: ConvGeometry, tiling: Tiling, engine: Engine) -> tuple[str, ...]:
+def vector_pointers(g: ConvGeometry, tiling: Tiling, engine: Engine) -> tuple[str, ...]:
     """The arguments for vectors of dst, none where they touch: else how far they lie apart depends on the image, which
     kernels are not to know."""
     lanes = lanes_of(engine.isa)

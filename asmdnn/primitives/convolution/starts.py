@@ -81,7 +81,7 @@ class Starts:
         return s32.size_bytes * self.g.groups * self.group_columns
 
     def of_pixels(self, g: ConvGeometry, pattern: Pattern) -> tuple[int, ...]:
-        """How far behind the first row the start of each pixel of a tile lies; g: what the tile is of, a part."""
+        """How far after the first row the start of each pixel of a tile lies; g: what the tile is of, a part."""
         met: list[set[int]] = [set() for _ in pattern.src_pixel_bytes]
         packed = [axis.all_positions for axis in g.axes]
         for pixels, positions in pattern.positions:
@@ -92,7 +92,7 @@ class Starts:
         return tuple(self.sets.setdefault(tuple(sorted(each)), len(self.sets)) * self.row_bytes for each in met)
 
     def planned(self, plan: Plan, group_bytes: int, tuning: PhaseTuning) -> Plan:
-        """`plan`, whose kernels start from these, behind what makes them; group_bytes: of the weights of a group."""
+        """`plan`, whose kernels start from these, after what makes them; group_bytes: of the weights of a group."""
         taps, lists = self.taps(), self.lists()
         constants = {ONES: np.array([EIGHT_ONES]), POSITIONS: np.concatenate(taps), SETS: np.concatenate(lists)}
         scratch = {SUMS: self.g.packed_positions * self.row_bytes, STARTS: len(self.sets) * self.row_bytes}
@@ -181,5 +181,5 @@ class Starts:
 
 
 def begins(lists: Sequence[Int64]) -> Int64:
-    """Where each begins when they lie one behind the other, in bytes."""
+    """Where each begins when they lie one after the other, in bytes."""
     return np.cumsum([0, *(each.nbytes for each in lists[:-1])])

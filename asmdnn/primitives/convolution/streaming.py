@@ -11,7 +11,7 @@ def is_streaming(
     desc: MemoryDesc, dst: ImageLayout, channels: int, lanes: int, chain: Chain, tuning: ConvolutionTuning
 ) -> bool:
     """Whether dst is so large, is not read, and kernels that take `channels` at a time write neighbouring pixels one
-    behind the other.  64 bytes here and there are 1.1 times slower past the caches than through them."""
+    after the other.  64 bytes here and there are 1.1 times slower past the caches than through them."""
     return is_far(desc, chain, tuning) and in_runs(dst, channels, lanes)
 
 
@@ -21,7 +21,7 @@ def is_far(desc: MemoryDesc, chain: Chain, tuning: ConvolutionTuning) -> bool:
 
 
 def in_runs(dst: ImageLayout, channels: int, lanes: int) -> bool:
-    """Whether kernels that take `channels` at a time write neighbouring pixels one behind the other."""
+    """Whether kernels that take `channels` at a time write neighbouring pixels one after the other."""
     size = dst.element_bytes
     runs = dst.is_dense and dst.pixel_bytes == size * dst.block <= size * channels
     return runs and dst.block % lanes == 0 and dst.block_bytes % (size * lanes) == 0

@@ -103,7 +103,7 @@ def taps_of_ranges(g: ConvGeometry, patterns: Sequence[Pattern], ranges: Sequenc
 def runs_of_positions(g: ConvGeometry, positions: Sequence[Position]) -> list[tuple[int, tuple[Position, ...]]]:
     """(length, first ones) of runs of kernel positions that one tap takes.
 
-    Where a pixel has few channels, and behind the last of a position comes the first of the next one in its row, in src
+    Where a pixel has few channels, and after the last of a position comes the first of the next one in its row, in src
     and in weights, several positions are as one with more channels: a tap of one channel is hardly more than its loop.
     """
     if 2 * g.steps > TAP_CHANNELS or not g.positions_touch:
@@ -148,9 +148,9 @@ class TapLists:
     starts: Int64
     channel: Int64
 
-    def moved(self, by: Int64) -> Int64:
+    def moved(self, offsets: Int64) -> Int64:
         """The same for channels so many bytes further in src and weights."""
-        words: Int64 = self.words + np.array((0, *by))[self.kinds]
+        words: Int64 = self.words + np.array((0, *offsets))[self.kinds]
         return words
 
 

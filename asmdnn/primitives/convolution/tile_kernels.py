@@ -108,23 +108,23 @@ class TileKernels:
         )
 
     def result(self, depth: Depth) -> DataType | None:
-        """What a tile stores, where that is not its sums, which partial sums are, nor f32 behind post-ops."""
+        """What a tile stores, where that is not its sums, which partial sums are, nor f32 after post-ops."""
         plain = f32 if depth.post_ops else self.g.types.sums
         return self.types.dst if depth.end == self.steps and self.types.dst != plain else None
 
     def src_ahead(self, pattern: Pattern) -> int:
-        """How far behind a tile the source lies that is worth to be prefetched with it: where channels are in blocks, a
+        """How far after a tile the source lies that is worth to be prefetched with it: where channels are in blocks, a
         tile reads a few lines here and there, of which the CPU makes no stream.
 
         It is that of the next tile; with strides that of the tile below, as a row's end is followed by unused rows.
         """
-        g, by = self.g, self.engine.tuning.convolution
+        g, tuning = self.g, self.engine.tuning.convolution
         few = g.src.block == self.lanes < self.steps
         if not few or g.src.pixel_bytes != g.src.element_bytes * g.src.block:
             return 0
         src_bytes = g.mb * g.src.image_bytes
         if all(axis.is_pointwise for axis in g.axes):
-            return len(pattern.src_pixel_bytes) * g.src.pixel_bytes if src_bytes > by.src_ahead_bytes else 0
-        if len(g.axes) < 2 or not all(axis.is_sampled for axis in g.axes) or src_bytes <= by.strided_ahead_bytes:
+            return len(pattern.src_pixel_bytes) * g.src.pixel_bytes if src_bytes > tuning.src_ahead_bytes else 0
+        if len(g.axes) < 2 or not all(axis.is_sampled for axis in g.axes) or src_bytes <= tuning.strided_ahead_bytes:
             return 0
         return g.axes[-2].s * g.src.axis_bytes[-2]

@@ -69,7 +69,7 @@ def make_tiles(g: ConvGeometry, first: Int64, size: Int64) -> Tiles:
 
 
 def rows_alike(g: ConvGeometry, row: Int64, together: int) -> Int64:
-    """For each of these rows of output a number, the same for those that, with as many behind them as are taken
+    """For each of these rows of output a number, the same for those that, with as many after them as are taken
     `together`, reach the same kernel positions and read src at the same distances."""
     rows, number = np.unique(row, return_inverse=True)
     window = np.minimum(rows[:, None] + np.arange(together), g.rows - 1)

@@ -62,7 +62,7 @@ class ImageModel:
     """Expected cycles of an image, whatever its tiling; what tilings have in common is found once."""
 
     def __init__(self, g: ConvGeometry, lanes: int, tuning: Tuning) -> None:
-        self.g, self.lanes, self.by = g, lanes, tuning.convolution
+        self.g, self.lanes, self.conv_tuning = g, lanes, tuning.convolution
         self.steps, self.depth = g.steps, g.steps * g.positions
         self.pixels, self.vectors = (g.rows, g.width), -(-g.oc_stored // lanes)
         self.streamed = tuning.phases
@@ -75,11 +75,11 @@ class ImageModel:
         panels, last = divmod(self.vectors, t.vectors)
         strips, rest = divmod(rows, t.strip_rows)
         panel_bytes = self.g.types.weights_bytes * self.depth * t.vectors * self.lanes
-        streamed = self.near if panel_bytes <= self.by.near_panel_bytes else self.streamed
+        streamed = self.near if panel_bytes <= self.conv_tuning.near_panel_bytes else self.streamed
         total = 0.0
         for times, height in ((strips, t.strip_rows), (1, rest)):
             for pixels, tiles in runs_of(height * width, t.pixels):
-                stream = self.by.source_stream_cycles * self.source_bytes(pixels) / STREAM_BYTES
+                stream = self.conv_tuning.source_stream_cycles * self.source_bytes(pixels) / STREAM_BYTES
                 each = streamed.call_cycles + stream
                 for count, vectors in ((panels, t.vectors), (bool(last), last)):
                     multiplied = self.depth * step_cycles(pixels, vectors, self.lanes, streamed)

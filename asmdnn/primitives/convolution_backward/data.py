@@ -2,7 +2,7 @@
 
 The adjoint's source is diff_dst, its result diff_src, and its weights are these with input and output channels
 exchanged, which is a matter of names, not of elements: `permute_axes`.  A deconvolution reads kernel positions from
-behind by itself.  Convolutions have two further ways: those that read one pixel are convolutions of diff_dst, whose
+after by itself.  Convolutions have two further ways: those that read one pixel are convolutions of diff_dst, whose
 panels come in the better order; and 3x3 ones of stride 1 are Winograd convolutions of diff_dst with turned weights.
 """
 

@@ -38,9 +38,9 @@ from asmdnn.primitives.convolution_backward.weights_units import (
     segments,
 )
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.products.matrices import dense_matrix
 from asmdnn.primitives.products.partial import PARTIAL, sum_of_rows
 from asmdnn.primitives.products.plan import multiply
-from asmdnn.primitives.products.product import dense_matrix
 from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32

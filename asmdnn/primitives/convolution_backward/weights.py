@@ -30,9 +30,9 @@ from asmdnn.primitives.convolution_backward.weights_tiles import TAPS, Tables, j
 from asmdnn.primitives.convolution_backward.weights_units import GradientPanels
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation, plan_of
+from asmdnn.primitives.products.matrices import dense_matrix
 from asmdnn.primitives.products.partial import PARTIAL, sum_of_rows
 from asmdnn.primitives.products.plan import multiply
-from asmdnn.primitives.products.product import dense_matrix
 from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.reduction import reduction
 from asmdnn.primitives.reduction.description import ReductionForward
@@ -85,7 +85,7 @@ def renamed(plan: Plan, names: Mapping[str, str]) -> Plan:
 
 
 def with_bias(desc: BackwardWeights, plan: Plan, engine: Engine) -> Plan:
-    """The plan, and the sums of diff_dst over images and pixels behind it."""
+    """The plan, and the sums of diff_dst over images and pixels after it."""
     if desc.diff_bias is None:
         return plan
     diff_dst = plan.tensors["diff_dst"]

@@ -9,7 +9,7 @@ pixels.  Which pixels a kernel position reaches inside src is in the tap lists: 
 
 A *chunk* is as many pixels as L1 holds the source and diff_dst of; a *unit* is some rows of a panel: of a block of
 input channels, or of few channels at all positions of the last axis.  It has all chunks of an image, or of some small
-ones, one behind the other; the next images go on with what these have left, as phases that continue one another.
+ones, one after the other; the next images go on with what these have left, as phases that continue one another.
 """
 
 from collections.abc import Iterator
@@ -75,7 +75,7 @@ class TilesJob:
     """What is computed: a geometry and its panels.
 
     rows: of a tile, at most.  images: of a phase.  pixels: of a chunk, in one image.  ranges: of chunks, [begin, end),
-    whose sums are computed apart from those of the others, one set of weights behind the other.
+    whose sums are computed apart from those of the others, one set of weights after the other.
     """
 
     g: ConvGeometry
@@ -190,7 +190,7 @@ Tile = tuple[int, Int64, int]  # kernel, offsets, cycles
 def of_unit(
     job: TilesJob, tables: Tables, unit: RowUnit, chunk: PixelChunk, accumulate: bool, vectors: int
 ) -> Iterator[Tile]:
-    """A unit's rows of so many vectors; and zeros in what a panel has behind them."""
+    """A unit's rows of so many vectors; and zeros in what a panel has after them."""
     spec, place = tile(job, tables, unit, chunk, vectors)
     pixels = job.images * len(chunk.rows) * (chunk.end - chunk.begin)
     cost = CALL_CYCLES + vectors * (len(unit.rows) + pixels * len(unit.rows) // 2)
@@ -198,8 +198,8 @@ def of_unit(
     missing, lanes = job.panels.vectors - vectors, job.panels.lanes
     if missing:
         zeros = replace(spec, vectors=missing, channels=missing * lanes, groups=(), accumulate=accumulate)
-        behind = np.array((0, 0, 0, f32.size_bytes * vectors * lanes, 0, 0))
-        yield tables.kernel(zeros), place + behind, CALL_CYCLES
+        skipped_bytes = np.array((0, 0, 0, f32.size_bytes * vectors * lanes, 0, 0))
+        yield tables.kernel(zeros), place + skipped_bytes, CALL_CYCLES
 
 
 def tile(job: TilesJob, tables: Tables, unit: RowUnit, chunk: PixelChunk, vectors: int) -> tuple[ConvTileSpec, Int64]:

@@ -81,7 +81,7 @@ def units_of(g: ConvGeometry, panels: GradientPanels, most: int) -> list[RowUnit
 
 
 def row_blocks(g: ConvGeometry, panels: GradientPanels, most: int) -> Iterator[list[tuple[int, int]]]:
-    """(channel, position of the last axis) of the rows of tiles, which lie behind one another in a panel."""
+    """(channel, position of the last axis) of the rows of tiles, which lie one after another in a panel."""
     last = range(g.axes[-1].k)
     if g.ic <= FEW_CHANNELS:
         every = [(c, s) for s in last for c in range(g.ic)]

@@ -1,1 +1,1 @@
-"""What every primitive is made of: engine, description, kind, implementations in order, descriptor, primitive, pack."""
+"""The parts of every primitive: engine, description, kind, implementation list, descriptor, primitive, pack."""

@@ -12,7 +12,7 @@ from asmdnn.planning.plan import Plan
 
 
 class PaddingError(AsmdnnError):
-    """A primitive left something else than zeros in the padding of a result; a defect of asmdnn."""
+    """A primitive did not leave zeros in the padding of a result: a defect of asmdnn."""
 
 
 def is_checking() -> bool:

@@ -8,7 +8,7 @@ from asmdnn.memory import MemoryDesc
 
 
 class Description(Protocol):
-    """A frozen dataclass, validated when it is made; its fields that are MemoryDescs are the tensors as asked for."""
+    """A frozen dataclass, validated when it is made; its MemoryDesc fields are the tensors as requested."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
@@ -16,7 +16,7 @@ class Description(Protocol):
 
 
 def every_tensor(desc: Description) -> Iterator[tuple[str, MemoryDesc]]:
-    """By name, those of lists of sources, too."""
+    """By name, with those in lists of sources."""
     for name in desc.__dataclass_fields__:
         value = getattr(desc, name)
         several = value if isinstance(value, tuple) else (value,)
@@ -24,6 +24,6 @@ def every_tensor(desc: Description) -> Iterator[tuple[str, MemoryDesc]]:
 
 
 def asked(desc: Description) -> dict[str, MemoryDesc]:
-    """The tensors of a description, formats as asked for."""
+    """The tensors of a description, in the formats requested."""
     names = desc.__dataclass_fields__
     return {name: value for name in names if isinstance(value := getattr(desc, name), MemoryDesc)}

@@ -1,4 +1,4 @@
-"""Primitive descriptors: a description that an implementation has taken, which only plans."""
+"""Primitive descriptors: a description with the plan of the implementation that takes it."""
 
 from functools import partial
 from typing import Any
@@ -24,7 +24,7 @@ from asmdnn.types import u8
 
 
 class PrimitiveDesc:
-    """A description that an implementation has taken: formats resolved, kernels and schedule known, nothing generated.
+    """A description and its plan: formats resolved, kernels and schedule known, nothing generated.
 
     Queries carry oneDNN's names.  The descriptors of absent arguments are None.
     """
@@ -39,7 +39,7 @@ class PrimitiveDesc:
         choice: Choice | None = None,
     ) -> None:
         self.desc, self.attr, self.engine, self.plan, self.refusals = desc, attr, engine, plan, refusals
-        self.choice = choice  # of `asmdnn tune`, if the plan is from there
+        self.choice = choice  # of `asmdnn tune`, if it stored the plan
 
     @property
     def implementation(self) -> str:
@@ -110,11 +110,11 @@ class PrimitiveDesc:
 
     @property
     def schedule_bytes(self) -> int:
-        """Bytes of the plan, which equal requests share: records, their costs, constants; code comes to this."""
+        """Bytes of the plan, which equal requests share: records, their costs, constants; not their code."""
         return self.plan.nbytes
 
     def formats(self) -> dict[str, str]:
-        """The tensors of the plan as they are printed, in the letters of what they are: "f32 64x3x7x7 oihw"."""
+        """The tensors of the plan as they are printed, with the letters of their dims: "f32 64x3x7x7 oihw"."""
         letters = partial(kind_of(self.desc).letters, self.desc)
         return {name: words_of(tensor, letters(name, tensor)) for name, tensor in self.plan.tensors.items()}
 
@@ -148,7 +148,7 @@ def primitive_desc(desc: Description, attr: Attr = NO_ATTR, engine: Engine | Non
     if listening := verbose.listening():
         introduce()
     try:
-        planned = plans.get((planners, desc, attr, engine))  # what was planned was checked
+        planned = plans.get((planners, desc, attr, engine))  # a stored plan has passed it
         if planned is None:
             check_formats(desc)
             check_any_batch(desc, attr)
@@ -193,15 +193,15 @@ def check_request(
 
 
 def check_any_batch(desc: Description, attr: Attr) -> None:
-    """Raise Unimplemented if bits are to be those of any batch, and the kind has no plans for that."""
+    """Raise Unimplemented for deterministic="batch" where the kind has no plans for it."""
     reason = kind_of(desc).any_batch(desc, attr) if attr.deterministic == BATCH else ""
     if reason:
         raise Unimplemented(reason)
 
 
 def check_formats(desc: Description) -> None:
-    """Raise InvalidArguments for tensors in formats that hold other things than elements, where the kind does not take
-    them."""
+    """Raise InvalidArguments for tensors whose format holds more than plain elements, where the kind does not take
+    it."""
     kind = kind_of(desc)
     for name, tensor in every_tensor(desc):
         if tensor.dtype.in_a_byte > 1 and name not in kind.packed:

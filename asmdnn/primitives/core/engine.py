@@ -83,7 +83,7 @@ def in_one_order(tuning: "Tuning") -> "Tuning":
 
 
 EngineKey = tuple[object, ...]
-_defaults: dict[EngineKey, Engine] = {}  # a few: one for each machine, cap and thread count that was met
+_defaults: dict[EngineKey, Engine] = {}  # few: one for each machine, cap and thread count that was used
 
 
 def engine_key(engine: Engine | None) -> EngineKey:
@@ -114,7 +114,7 @@ def engine_asking(engine: Engine | None, deterministic: Literal[False, True, "ba
 
 
 def forget_engines() -> None:
-    """The default engines are made anew when they are needed: their tuning may be another one now."""
+    """Forget the default engines, whose tuning may have changed; they are made again when needed."""
     _defaults.clear()
 
 

@@ -1,4 +1,4 @@
-"""What a list of implementations answers: a plan, or a refusal with its reason."""
+"""Implementation lists: each implementation answers a request with a plan, or a refusal with its reason."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,8 +27,8 @@ from asmdnn.primitives.core.uses import check_uses
 from asmdnn.runtime.caches import Cache
 
 PLANS_LIMIT_BYTES = 64 << 20
-OBJECTS_BYTES = 8_000  # what Python keeps of a plan and its request beside the schedule, about
-ANY_MACHINE = ""  # in the place of a name: what is packed for a machine serves others, if there is nothing better
+OBJECTS_BYTES = 8_000  # Python objects of a plan and its request, about, beside the schedule
+ANY_MACHINE = ""  # instead of a name: a plan that is packed for one machine serves others that have none of their own
 PLAN_PACKAGES = ("generators", "isa", "memory", "planning", "primitives")  # whose sources decide a plan
 
 Desc = TypeVar("Desc", bound=Description)
@@ -40,7 +40,8 @@ Planner = Callable[[Desc, Attr, Engine], Answer | Iterator[Answer]]  # an implem
 def implementation(
     name: str, level: Callable[[str], str]
 ) -> Callable[[Callable[[Desc, Attr, Engine], Plan]], Callable[[Desc, Attr, Engine], Answer]]:
-    """Makes an implementation of that name of a planner that raises Refused where it does not take a description.
+    """A decorator: turns a planner, which raises Refused for a description that it does not take, into an
+    implementation.
 
     level: the ISA level of its kernels, from the engine's.
     """
@@ -58,14 +59,15 @@ def implementation(
     return of
 
 
-def by_ways(
+def implementations_of(
     request_of: Callable[[Desc, Attr, Engine], Request],
-    ways: Mapping[str, Callable[[Request], Plan]],
+    implementations: Mapping[str, Callable[[Request], Plan]],
     level: Callable[[str], str],
 ) -> Callable[[Desc, Attr, Engine], Iterator[Answer]]:
-    """A planner that lists several implementations by name, best first: what each says to one request.
+    """A planner with several implementations by name, best first, which all answer the same request.
 
-    request_of, and every way, raise Refused: what the request refuses, all ways do.  level: as for `implementation`.
+    request_of and the implementations raise Refused; if request_of does, all of them refuse.  level: as for
+    `implementation`.
     """
 
     @wraps(request_of)
@@ -74,11 +76,11 @@ def by_ways(
         try:
             request = request_of(desc, attr, engine)
         except Refused as reason:
-            yield from (Refusal(f"{name}:{isa}", str(reason)) for name in ways)
+            yield from (Refusal(f"{name}:{isa}", str(reason)) for name in implementations)
             return
-        for name, way in ways.items():
+        for name, plan in implementations.items():
             try:
-                yield way(request)
+                yield plan(request)
             except Refused as reason:
                 yield Refusal(f"{name}:{isa}", str(reason))
 
@@ -86,7 +88,7 @@ def by_ways(
 
 
 class PlannedAnswer:
-    """What the implementation list answered, or a measurement chose."""
+    """The plan that the implementation list gave, or that a measurement chose."""
 
     __slots__ = ("choice", "kept_bytes", "plan", "refusals", "used")
 
@@ -99,7 +101,7 @@ plans: Cache[tuple[tuple[Planner[Any], ...], Any, Attr, Engine], PlannedAnswer] 
 
 
 def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> Iterator[Answer]:
-    """What each implementation says, best first, lazily."""
+    """The answer of each implementation, best first, computed when asked for."""
     engine = engine_for(attr, engine)
     for planner in planners:
         answer = planner(desc, attr, engine)
@@ -108,7 +110,7 @@ def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: E
 
 
 def plan_of(planners: Sequence[Planner[Desc]], desc: Desc, engine: Engine) -> Plan:
-    """The first plan, for planners that put more around it.  Raises Refused with every reason if there is none."""
+    """The first plan, for planners that use it as a part.  Raises Refused with every reason if there is none."""
     answers = list[Answer]()
     for answer in try_all(planners, desc, NO_ATTR, engine):
         if isinstance(answer, Plan):
@@ -118,8 +120,8 @@ def plan_of(planners: Sequence[Planner[Desc]], desc: Desc, engine: Engine) -> Pl
 
 
 def checked(plan: Plan, desc: Description, attr: Attr) -> Plan:
-    """A planner's plan as everyone gets it: one that uses all that it was asked for, with subnormal numbers flushed or
-    kept, if the attributes say which.  Raises PlanError for one that leaves something out."""
+    """A planner's plan, checked to use everything requested, with subnormal numbers flushed or kept as the attributes
+    say.  Raises PlanError if it leaves something out."""
     check_uses(plan, desc, attr)
     return plan if attr.denormals is None else replace(plan, phases=flushing(plan.phases, attr.denormals == "flush"))
 
@@ -135,13 +137,13 @@ def first_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engi
 
 
 def has_stored_plans() -> bool:
-    """Whether plans of packs, or of measurements, may come before what planners say."""
+    """Whether stored plans, of packs or measurements, may take precedence over those of planners."""
     return bool(packs.loaded()) or has_any()
 
 
 @within_memory
 def _find_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine) -> PlannedAnswer:
-    """As first_plan; a plan of a loaded pack comes before one that was tuned, and that before all planners."""
+    """As first_plan: a plan of a loaded pack takes precedence over a tuned one, and that over the planners."""
     if packs.loaded() and (stored := packs.find_plan(plan_keys(planners, desc, attr, engine))):
         return PlannedAnswer(*_unpacked(*stored))
     if has_any() and (found := tuned.find(plan_key(planners, desc, attr, engine.isa, engine.machine), engine)):
@@ -156,7 +158,7 @@ def _find_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engi
 
 
 def reasons_of(refusals: Sequence[Refusal]) -> str:
-    """Every reason once, behind all implementations that give it."""
+    """Every reason once, after the names of all implementations that give it."""
     names: dict[str, list[str]] = {}
     for refusal in refusals:
         names.setdefault(refusal.reason, []).append(refusal.implementation)
@@ -164,8 +166,8 @@ def reasons_of(refusals: Sequence[Refusal]) -> str:
 
 
 def plan_keys(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> list[str]:
-    """What a plan is looked for under: as it is packed for this engine, for any machine, and so for the levels below
-    that have the same vectors, the best first."""
+    """The keys under which a plan is looked for, best first: those of this engine, then of any machine; each also for
+    lower levels with vectors of the same width."""
     wanted = isa_of(engine.isa)
     below = [isa for isa in LEVELS if isa.features < wanted.features and isa.vector_bytes == wanted.vector_bytes]
     isas = (wanted, *reversed(below))
@@ -174,7 +176,8 @@ def plan_keys(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine:
 
 
 def plan_key(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, isa: str, machine: str) -> str:
-    """What a plan is packed under: a sha256 of the request, without threads and L2, and of the planners' sources."""
+    """The key under which a plan is packed: a sha256 of the request, without threads and L2, and of the planners'
+    sources."""
     names = ", ".join(f"{planner.__module__}.{planner.__qualname__}" for planner in planners)
     text = "\n".join((names, repr(desc), repr(attr), isa, machine, plan_digest()))
     return hashlib.sha256(text.encode()).hexdigest()
@@ -182,7 +185,7 @@ def plan_key(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, isa: str
 
 @cache
 def plan_digest() -> str:
-    """sha256 of the Python sources that decide plans and their form, read once a process that uses packs."""
+    """sha256 of the Python sources that decide plans and their form; read once, in processes that use packs."""
     package = Path(__file__).resolve().parents[2]
     return digest_of(path for name in PLAN_PACKAGES for path in (package / name).rglob("*.py"))
 

@@ -1,4 +1,4 @@
-"""A kind of primitive as one value: its description, what implements it, and what verbose lines say of it.
+"""A kind of primitive as one value: its description, its implementations, and the words of verbose lines.
 
 Every folder of primitives has a kind.py with its KINDS; registry.py collects them.
 """
@@ -17,8 +17,11 @@ from asmdnn.primitives.core.implementation import Planner
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """primitive, prop_kind: oneDNN's names; auxiliary: its column; problem: benchdnn's string; bias_mask: the dims of a
-    product's bias."""
+    """The words of a verbose line.
+
+    primitive, prop_kind: oneDNN's names; auxiliary: its column; problem: benchdnn's string; bias_mask: the dims of a
+    product's bias.
+    """
 
     primitive: str
     auxiliary: str
@@ -31,7 +34,7 @@ Letters = Callable[[Any, str, MemoryDesc], str]
 
 
 def no_letters(*_: object) -> str:
-    """Formats print as the alias tells."""
+    """No letters of its own: formats print with the default ones."""
     return ""
 
 
@@ -42,13 +45,16 @@ Guard = Callable[[Any, Mapping[str, Memory]], None]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """description: the class; planners: its implementations, best first; words: of a description, for verbose lines.
-    candidates: all plans that planners choose from, and what is special about each; for measurements.
+    """A kind of primitive.
+
+    description: the class; planners: its implementations, best first; words: of a description, for verbose lines.
+    candidates: all plans that planners choose from, each with its label; for measurements.
     transformed: the tensors whose format may be one that transforms elements.  summed: those that may have sums of
-    columns behind them.  packed: those whose elements may share a byte.  guard: of a description and the
+    columns after them.  packed: those whose elements may share a byte.  guard: of a description and the
     memories of a call, before each: raises InvalidArguments for data that are refused, such as indices out of range.
     any_batch: of a description and attributes, why there are no plans for deterministic="batch", "" if there are.
-    letters: of a description, a tensor's name and desc, what its dims are called where its format is printed."""
+    letters: of a description, a tensor's name and desc, the letters of its dims where its format is printed.
+    """
 
     description: type[Any]
     planners: tuple[Planner[Any], ...]

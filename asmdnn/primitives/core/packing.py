@@ -104,7 +104,7 @@ def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts:
 
 
 def versions() -> dict[str, str]:
-    """What must be equal in the process that makes a pack and the one that uses it."""
+    """What must be the same where a pack is made and where it is used."""
     return {
         "asmdnn": __version__,
         "PeachPy": PEACHPY_VERSION,
@@ -116,14 +116,14 @@ def versions() -> dict[str, str]:
 def _path(path: str | PathLike[str]) -> Path:
     try:
         return Path(path).absolute()
-    except Exception:  # whatever the caller's object does
+    except Exception:  # the caller's object may raise anything
         raise InvalidArguments(f"path must be the path of a pack, not {shown(path)}") from None
 
 
 def _descs(descs: Iterable[PrimitiveDesc]) -> list[PrimitiveDesc]:
     try:
         given = list(items(descs))
-    except Exception:  # whatever the caller's object does when it is iterated over
+    except Exception:  # the caller's object may raise anything when it is iterated over
         raise InvalidArguments(f"descs must be a list of PrimitiveDesc, not {shown(descs)}") from None
     for pd in given:
         if not isinstance(pd, PrimitiveDesc):

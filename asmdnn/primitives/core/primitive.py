@@ -1,4 +1,4 @@
-"""Primitives, which own kernels and execute."""
+"""Primitives: they own kernels and execute them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -27,7 +27,7 @@ class Primitive:
     With scratchpad_mode="library" a call takes its scratchpad from a pool of the process (runtime/scratch.py) and gives
     it back, so that concurrent calls cost memory, never a race.  With "user" every call passes `scratchpad`, which no
     other call may use at the same time.
-    With ASMDNN_CHECK=1 in the environment, what checking.py says is checked.
+    With ASMDNN_CHECK=1 in the environment, checks are made as checking.py describes.
     Raises Unimplemented if this machine, or a cap on the ISA, cannot execute the engine's level, OutOfMemory.
     """
 
@@ -106,7 +106,7 @@ class Primitive:
 
     @property
     def program(self) -> ExecutablePlan | ReportedProgram:
-        """What runs: for calls on addresses that the caller has checked."""
+        """The execution, for calls on addresses that the caller has checked."""
         return ReportedProgram(self._program, self._report) if self._report else self._program
 
     def _check_scratchpad(self, scratchpad: Memory | None, addresses: Mapping[str, int]) -> int | None:

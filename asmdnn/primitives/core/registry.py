@@ -1,7 +1,7 @@
 """All kinds of primitives: a new one is its folder, with a kind.py that has its KINDS, and its name here.
 
-The planners of a folder are imported when the first of its primitives is asked for: all of them would take `import
-asmdnn` half as long again.
+The planners of a folder are imported when the first of its primitives is asked for: importing all of them would make
+`import asmdnn` take half as long again.
 """
 
 from functools import cache, lru_cache
@@ -65,7 +65,7 @@ def kind_described_by(description: type) -> Kind | None:
 
 
 def kind_of(desc: object) -> Kind:
-    """The kind that `desc` describes a primitive of, or InvalidArguments."""
+    """The kind of primitive that `desc` describes.  Raises InvalidArguments if there is none."""
     kind = kind_described_by(type(desc))  # type: ignore[arg-type]  # mypy asks how `desc` is hashed, not its class
     if kind is None:
         names = ", ".join(sorted(description.__name__ for description in kinds()))

@@ -1,4 +1,4 @@
-"""What verbose lines say of a primitive: the columns of oneDNN's template, with the problem as benchdnn writes it.
+"""Verbose lines about primitives: the columns of oneDNN's template, with the problem as benchdnn writes it.
 
     operation, engine, primitive, implementation, prop_kind, memory descriptors, attributes, auxiliary, problem, ms
 
@@ -52,7 +52,7 @@ def report_creation(pd: Any, counts: CacheCounts, ms: float) -> None:
 
 
 def call_report(pd: Any) -> Callable[[float], None]:
-    """What a call has to be told in the end: its milliseconds.  Everything else is put together now."""
+    """A function that reports a call, given its milliseconds.  The rest of the line is put together now."""
     columns = _columns("exec", pd.desc, pd.attr, pd.implementation, pd.plan.tensors)
     return partial(_report_call, columns)
 
@@ -74,7 +74,7 @@ def _report_call(columns: Sequence[str], ms: float) -> None:
 def _columns(
     operation: str, desc: Any, attr: Attr, implementation: str, tensors: Mapping[str, MemoryDesc], more: str = ""
 ) -> tuple[str, ...]:
-    """Everything of a line but its last column."""
+    """A line without its last column."""
     words = kind_of(desc).words(desc)
     data = getattr(desc, "data", None)  # of a backward pass: its argument is called src or dst
     mds = [_md(name, tensor, getattr(desc, name, data)) for name, tensor in tensors.items()]

@@ -29,8 +29,9 @@ from asmdnn.primitives.core.engine import Engine
 @exact
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """What was measured: `name` of the fastest plan, `default` of the planners' choice, how many times as long that
-    took, with how many threads; problem: in the words of the bench; sources: the digest of those that decide plans."""
+    """The result of a measurement: the `name` of the fastest plan, that of the planners' choice (`default`), how many
+    times as long that took, and with how many threads; problem: as the bench writes it; sources: a digest of those that
+    decide plans."""
 
     problem: str
     name: str
@@ -90,7 +91,7 @@ def remove(keys: Sequence[str]) -> int:
 
 
 def choices() -> Iterator[tuple[str, Choice | None]]:
-    """(key, what it says) of every intact file; None for one that only another version can read.
+    """(key, content) of every intact file; None for one that only another version can read.
 
     Decoding builds only classes that are imported already: the caller has imported all kinds of primitives.
     """
@@ -125,5 +126,5 @@ def _choice_of(facts: Any) -> Choice:
 
 @cache
 def _warn(message: str) -> None:
-    """Once a process."""
+    """Computed once a process."""
     warnings.warn(message, RuntimeWarning, stacklevel=6)

@@ -1,13 +1,13 @@
-"""What a plan must use: the tensors, the types and the attributes that it was asked for.
+"""Checks that a plan uses everything requested: tensors, types and attributes.
 
-A planner that forgets post-ops, scales, zero points or the type of a result makes a plan that runs and gives wrong
-numbers.  Every implementation's plan passes here (implementation.py), so that such a plan is an error and no answer:
+A planner that forgets post-ops, scales, zero points or the type of a result would make a plan that runs and gives wrong
+numbers.  Every plan of an implementation is checked here (implementation.py), so that such a plan is an error:
 
 - tensors have the types asked for, but for weights that are transformed or that attributes allow to be rounded, and
   those of attributes are arguments of the plan;
 - kernels have a place for them in their frames;
-- post-ops stand in kernels, in the order of the chain, and all kernels of a phase that can have some have the same,
-  but where one kernel goes on with what another one has written.
+- post-ops stand in kernels, in the order of the chain; all kernels of a phase that can have some have the same ones,
+  except where one kernel continues what another one has written.
 """
 
 from collections.abc import Hashable, Iterator
@@ -29,14 +29,14 @@ from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.core.description import Description, asked
 from asmdnn.types import f32
 
-NO_SUM = Sum(0.0)  # of which a reorder makes nothing
+NO_SUM = Sum(0.0)  # a reorder with such scales does nothing
 ANYWHERE = Operand(0, 0, 0, False)
 CHAIN = tuple[PostOp, ...]
 Form = tuple[object, ...]  # of a post-op: its class and its numbers, wherever its tensors lie
 
 
 def check_uses(plan: Plan, desc: Description, attr: Attr) -> None:
-    """Raise PlanError for what the plan was asked for and does not use."""
+    """Raise PlanError for anything requested that the plan does not use."""
     for name, tensor in asked(desc).items():
         held = plan.tensors.get(name, tensor)
         if held.dtype != tensor.dtype and held.holds_elements and not may_round(name, tensor, attr):
@@ -57,25 +57,25 @@ def check_uses(plan: Plan, desc: Description, attr: Attr) -> None:
 
 
 def may_round(name: str, tensor: MemoryDesc, attr: Attr) -> bool:
-    """Whether weights may be packed as another type than asked for."""
+    """Whether weights may be packed as another type than requested."""
     return name == "weights" and tensor.is_any and tensor.dtype == f32 and attr.fpmath_mode != "strict"
 
 
 def run_time_names(attr: Attr) -> Iterator[str]:
-    """The arguments that attributes bring."""
+    """The arguments that belong to attributes."""
     yield from attr.tensors()
     yield from (f"{name}_scales" for name, _ in attr.scales)
     yield from (f"{name}_zero_points" for name, _ in attr.zero_points)
 
 
 def places_of(phase: Phase) -> set[str]:
-    """The buffers that its kernels have a place for in their frames."""
+    """The buffers to which the kernels of a phase have pointers in their frames."""
     longest = max((len(spec.frame) for spec in phase.kernels), default=0)
     return {view.buffer for view in phase.arguments[:longest]}
 
 
 def check_chain(plan: Plan, attr: Attr) -> None:
-    """Raise PlanError unless the post-ops stand in the kernels, one behind the other."""
+    """Raise PlanError unless the post-ops stand in the kernels, one after the other."""
     ops = [op for op in attr.post_ops if not isinstance(op, Depthwise) and op != NO_SUM]
     wanted = [form_of(op.on_registers(*[ANYWHERE] * len(op.tensors))) for op in ops]
     reached = 0
@@ -135,6 +135,6 @@ def form_of(op: PostOp) -> Form:
 
 def reject(plan: Plan, what: str) -> None:
     with importing():
-        from asmdnn.planning.coverage import PlanError  # nobody needs it otherwise
+        from asmdnn.planning.coverage import PlanError  # only this check needs it
 
     raise PlanError(f"the plan {plan.implementation} {what}: this is a defect of asmdnn, please report it")

@@ -28,7 +28,7 @@ def multiplies_pairs_slowly(engine: Engine) -> bool:
 
 
 def fast_pairs(dtypes: Iterable[DataType], engine: Engine) -> Types | None:
-    """What a product of these types multiplies in pairs; None unless all are bf16, the level does and is fast at it."""
+    """The types that a product multiplies in pairs; None unless all are bf16 and the level multiplies pairs fast."""
     takes = {*dtypes} == {BF16.src} and bool(levels_of(BF16, engine.isa)) and not multiplies_pairs_slowly(engine)
     return BF16 if takes else None
 
@@ -50,7 +50,7 @@ def with_widening(*planners: Planner[Any], channels: int = -1, packs_blocks: boo
     """The planners, and in front of them one that asks them for a level which widens bf16, where that is faster.
 
     channels: the dim of dst that weights' columns are; one or two rows in the others wait for weights, not multiplies.
-    packs_blocks: whether they pack plain weights a block at a time, as no kernel does that widens them: from behind L2
+    packs_blocks: whether they pack plain weights a block at a time, as no kernel does that widens them: from beyond L2
     they would be read where they lie, 16 rows times 1024x4096 in 7.4 ms instead of 2.2 on an Emerald Rapids.
     """
 

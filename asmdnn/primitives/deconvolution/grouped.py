@@ -13,7 +13,7 @@ from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.reordered import plans_between_reorders
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.deconvolution.parts import part_of
-from asmdnn.primitives.elementwise.behind import separate_post_ops
+from asmdnn.primitives.elementwise.separate_post_ops import separate_post_ops
 from asmdnn.types import f32
 
 
@@ -27,7 +27,7 @@ def parts_of(desc: DeconvolutionForward, src: ImageLayout, dst: ImageLayout) -> 
 
 
 def planned(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Plan:
-    """Plan `desc` for tensors as they are.  Post-ops that read pixels are a pass behind parts of several strides, whose
+    """Plan `desc` for tensors as they are.  Post-ops that read pixels are a pass after parts of several strides, whose
     pixels lie apart.  Raises Refused."""
     chain = post_ops_of(attr)
     reads_pixels = any(max(tensor.dims[2:]) > 1 for link in chain.links for tensor in link.op.tensors.values())

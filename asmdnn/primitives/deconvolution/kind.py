@@ -6,7 +6,7 @@ from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
 from asmdnn.primitives.core.any_batch import of_f32
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.core.widening import with_widening
-from asmdnn.primitives.deconvolution import direct, few, grouped
+from asmdnn.primitives.deconvolution import direct, few_outputs, grouped
 from asmdnn.primitives.deconvolution.candidates import candidates
 from asmdnn.primitives.deconvolution.parts import parts_of
 from asmdnn.primitives.reorder.fpmath import with_roundings
@@ -17,7 +17,8 @@ def words(desc: DeconvolutionForward) -> Words:
 
 
 PLANNERS = with_widening(
-    *with_roundings(scaling_weights(parts_of), *map(with_scales, (grouped.plans, few.plans, direct.plans))), channels=1
+    *with_roundings(scaling_weights(parts_of), *map(with_scales, (grouped.plans, few_outputs.plans, direct.plans))),
+    channels=1,
 )
 KINDS = (
     Kind(

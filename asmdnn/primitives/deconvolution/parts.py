@@ -2,7 +2,7 @@
 
 Along an axis dst[y] is the sum over kernel positions r for which i = (y + p - r*d) / s is a whole number.  For the
 pixels y = m*s + a these are always the same positions, a progression with the step s / gcd(s, d), and i is m plus a
-number of each.  So every s-th pixel of dst is a convolution of stride 1 with a part of the kernel, from behind; no
+number of each.  So every s-th pixel of dst is a convolution of stride 1 with a part of the kernel, from the end; no
 product with an inserted zero is computed, and each pixel is stored once.  A 2x2 kernel with stride 2 becomes four 1x1.
 """
 

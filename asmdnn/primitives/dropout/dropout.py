@@ -15,7 +15,7 @@ from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.reorder.copies import Inside, in_two_ways
+from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
 from asmdnn.types import f32, s32, u8
 
@@ -84,7 +84,7 @@ def inside_of(desc: Dropout, attr: Attr, engine: Engine) -> Inside:
     return Inside(whole, passed, engine.tuning, engine.isa)
 
 
-plans = in_two_ways(NAME, inside_of, f32_level)
+plans = as_passed_or_copied(NAME, inside_of, f32_level)
 
 
 def phase_of(starts: Int64, tensors: Mapping[str, MemoryDesc], isa: str, tuning: DropoutTuning) -> Phase:

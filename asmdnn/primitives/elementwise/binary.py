@@ -92,7 +92,7 @@ def plan(desc: BinaryForward, attr: Attr, engine: Engine) -> Plan:
 
 @lru_cache
 def scaled(alg: str, of: tuple[str, ...]) -> Program:
-    """alg(src0, src1), each multiplied by its scale if it is one of these; the scales come behind src1."""
+    """alg(src0, src1), each multiplied by its scale if it is one of these; the scales come after src1."""
     build = Builder(2 + len(of))
     factors = dict(zip(of, build.inputs[2:], strict=True))
     x, y = (

@@ -13,7 +13,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.gather.description import Gather
-from asmdnn.primitives.reorder.copies import Inside, in_two_ways
+from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import row_major
 
 NAME = "gather"
@@ -38,7 +38,7 @@ def inside_of(desc: Gather, attr: Attr, engine: Engine) -> Inside:
     return Inside(whole, passed, engine.tuning, engine.isa)
 
 
-plans = in_two_ways(NAME, inside_of, lambda _: NARROWEST)
+plans = as_passed_or_copied(NAME, inside_of, lambda _: NARROWEST)
 
 
 def calls_of(desc: Gather, tensors: dict[str, MemoryDesc], engine: Engine) -> Iterator[Call]:

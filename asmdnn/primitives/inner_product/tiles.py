@@ -30,10 +30,11 @@ from asmdnn.primitives.inner_product.inner_product import (
 )
 from asmdnn.primitives.products.blocks import panel_columns
 from asmdnn.primitives.products.matmul_tiles import WeightsPanels, check_tensors, is_panels, plain
+from asmdnn.primitives.products.matrices import Matrix, Panels, matrix_of, panels_of, row_of
 from asmdnn.primitives.products.partial import sum_of_rows
 from asmdnn.primitives.products.plan import Job, answers, multiply
-from asmdnn.primitives.products.product import Matrix, Panels, Product, matrix_of, panels_of, row_of
-from asmdnn.primitives.products.target import Ending, target_of
+from asmdnn.primitives.products.product import Product
+from asmdnn.primitives.products.target import Epilogue, target_of
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.primitives.shapes.formats import row_major
 
@@ -59,7 +60,7 @@ def forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Job:
     check_tensors(passed.tensors(), ("dst",))
     others = chain.operands(passed.dst)
     check_tensors(others)
-    assembly, target = Assembly(engine.tuning, engine.isa), target_of(engine, Ending(chain))
+    assembly, target = Assembly(engine.tuning, engine.isa), target_of(engine, Epilogue(chain))
     src, weights = aligned(assembly, {"src": desc.src, "weights": desc.weights}, target.lanes, panels="weights")
     bias = None
     if desc.bias is not None and not chain.adds_bias:
@@ -98,10 +99,10 @@ def backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) ->
     factors = matrix_of("diff_dst", desc.diff_dst), panels or others[0].rows()
     p = Product((), mb, diff_src.size, oc, *factors, diff_src.rows())
 
-    def behind(assembly: Assembly) -> None:
+    def add_after(assembly: Assembly) -> None:
         copy_back(assembly, diff_src, desc.diff_src, "diff_src")
 
-    return Job(assembly, p, target, desc.tensors(), passed.tensors(), ("diff_src",), behind=behind)
+    return Job(assembly, p, target, desc.tensors(), passed.tensors(), ("diff_src",), add_after=add_after)
 
 
 def plan_backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
@@ -124,13 +125,13 @@ def backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engi
     diff_dst = matrix_of("diff_dst", desc.diff_dst)
     p = Product(batch=(), m=oc, n=src.size, k=mb, src=diff_dst.transposed, weights=src.rows(), dst=diff_weights.rows())
 
-    def behind(assembly: Assembly) -> None:
+    def add_after(assembly: Assembly) -> None:
         copy_back(assembly, diff_weights, desc.diff_weights, "diff_weights")
         if desc.diff_bias is not None:
             bias = row_of("diff_bias", desc.diff_bias)
             multiply(assembly, sum_of_rows(assembly, diff_dst, mb, oc, bias), target)
 
-    return Job(assembly, p, target, desc.tensors(), passed.tensors(), outputs, behind=behind)
+    return Job(assembly, p, target, desc.tensors(), passed.tensors(), outputs, add_after=add_after)
 
 
 def check_backward(attr: Attr) -> None:
@@ -168,7 +169,7 @@ def weights_like(src: MemoryDesc, weights: MemoryDesc, panel: int) -> MemoryDesc
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """A tensor whose dims behind the first are one of `size` elements, `step` elements apart."""
+    """A tensor whose dims after the first are one of `size` elements, `step` elements apart."""
 
     buffer: str
     desc: MemoryDesc

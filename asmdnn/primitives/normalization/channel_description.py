@@ -24,7 +24,7 @@ class BatchNormForward:
 
     src and dst: (n, c) and any further dims, the same, in any formats, `any` too; in place if they have one format.
     scale, shift: (c,), or None.  mean, variance: (c,), or None; they are written, or read with `use_global_stats`; the
-    variance is that of all elements of a channel (not of one less).  fuse: "norm_relu", relu behind it, or
+    variance is that of all elements of a channel (not of one less).  fuse: "norm_relu", relu after it, or
     "norm_add_relu", src_1, a tensor as src, added and then relu.  workspace, in training with relu: u8 of src's dims in
     dst's format, which becomes 1 where relu passes its argument on, else 0.  Post-ops follow.  Source: oneDNN's batch
     normalization.  Raises InvalidArguments.

@@ -115,10 +115,10 @@ class ChannelPlan:
             self.take_fusion(desc)
         self.assembly = Assembly(engine.tuning, engine.isa)
         optional = {name: getattr(desc, name) for name in (*STATISTICS, "scale", "shift")}
-        # Of vectors any format is a plain one; elements that lie apart, or are not f32, are copied, in front or behind.
+        # Of vectors any format is a plain one; elements that lie apart, or are not f32, are copied, before or after.
         passed = {name: row_major(t.dims, t) if t.is_any else t for name, t in optional.items() if t is not None}
         self.given = {name: of_type(row_major(t.dims, t), f32) for name, t in passed.items()}
-        self.apart = {name: t for name, t in passed.items() if t != self.given[name]}
+        self.copied_tensors = {name: t for name, t in passed.items() if t != self.given[name]}
 
     def take_fusion(self, desc: BatchNormForward) -> None:
         self.fuse = desc.fuse
@@ -134,15 +134,15 @@ class ChannelPlan:
             raise Refused("scales and zero points are not implemented")
         passed = {"src": self.src, "dst": self.dst, **self.added, **self.given}
         passed |= post_ops_of(self.attr).operands(self.dst)
-        check_tensors(passed | self.apart, "dst", FLOAT_NAMES)
+        check_tensors(passed | self.copied_tensors, "dst", FLOAT_NAMES)
         passed |= self.mask
         written = () if self.desc.use_global_stats else tuple(name for name in STATISTICS if name in self.given)
         outputs = ("dst", *written, *self.mask)
         for name in written:
-            if name in self.apart and self.apart[name].may_overlap:
+            if name in self.copied_tensors and self.copied_tensors[name].may_overlap:
                 raise Refused(f"elements of {name} overlap")
         if 0 in self.dst.dims:
-            return self.assembly.plan(self.name, passed | self.apart, outputs)
+            return self.assembly.plan(self.name, passed | self.copied_tensors, outputs)
         if not self.desc.use_global_stats:
             self.add_statistics()
         self.add_factor()
@@ -150,11 +150,13 @@ class ChannelPlan:
         self.assembly.add_plan(apply, {"mean of channel": View(self.mean_of_channel)})
         tensors = {**apply.tensors, **passed}
         del tensors["mean of channel"], tensors[FACTOR]
-        is_copied = apply.implementation.startswith(WORD) and not self.apart  # then the reorders outside say so
+        is_copied = (
+            apply.implementation.startswith(WORD) and not self.copied_tensors
+        )  # then the reorders outside say so
         name = f"{WORD}+{self.name}" if is_copied else self.name
         in_place = tuple(name for name in apply.in_place if name == "src")
         dense = self.assembly.plan(name, tensors, outputs, in_place)
-        return between_reorders(dense, tensors | self.apart, self.engine.tuning, isa=self.isa)
+        return between_reorders(dense, tensors | self.copied_tensors, self.engine.tuning, isa=self.isa)
 
     @property
     def per_group(self) -> int:

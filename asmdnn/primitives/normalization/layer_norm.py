@@ -17,7 +17,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, phases_of, types_of
 from asmdnn.primitives.normalization.affine import affine
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
-from asmdnn.primitives.reorder.copies import Inside, in_two_ways
+from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import dense_like, like, of_type, row_major
 from asmdnn.primitives.shapes.nests import Calls, Nest, as_row_of, nest_of, row_calls, with_last, without_last
 from asmdnn.types import FLOAT_NAMES, f32
@@ -77,7 +77,7 @@ def inside_of(desc: LayerNormForward, attr: Attr, engine: Engine) -> Inside:
     )
 
 
-plans = in_two_ways("layer_norm", inside_of, f32_level)
+plans = as_passed_or_copied("layer_norm", inside_of, f32_level)
 
 
 def rows_of(tensors: Mapping[str, MemoryDesc], dst: MemoryDesc) -> Nest | None:

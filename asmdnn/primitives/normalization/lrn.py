@@ -18,7 +18,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import check_tensors, phases_of
 from asmdnn.primitives.normalization.lrn_description import LRNForward
 from asmdnn.primitives.normalization.lrn_layout import LrnLayout, layout_of, runs_of, taps_of
-from asmdnn.primitives.reorder.copies import Inside, in_two_ways
+from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
 from asmdnn.primitives.shapes.nests import Nest, row_calls
 from asmdnn.types import FLOAT_NAMES, f32
@@ -55,7 +55,7 @@ def inside_of(desc: LRNForward, attr: Attr, engine: Engine) -> Inside:
     return Inside(Plan(name, phases, tensors, {}, {}, outputs), passed, tuning, isa)
 
 
-plans = in_two_ways(NAME, inside_of, f32_level)
+plans = as_passed_or_copied(NAME, inside_of, f32_level)
 
 
 def same_places(a: MemoryDesc, b: MemoryDesc) -> bool:

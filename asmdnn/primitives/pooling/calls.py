@@ -9,7 +9,7 @@ import numpy as np
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.pooling.window import PixelLoop
 from asmdnn.planning.phase import Int64, Phase, views
-from asmdnn.planning.rounds import apart, in_loops
+from asmdnn.planning.rounds import in_loops, without_barrier
 from asmdnn.planning.tuning import PhaseTuning
 
 Loops = tuple[tuple[PixelLoop, int], ...]  # with what the number of the first position grows by in a step
@@ -55,7 +55,7 @@ def phases_of(
             moves = {"src": loop[1], "dst": loop[2], "indices": loop[2], "carried": loop[1], "first": step}
             loops.append((loop.times, tuple(moves[name] for name in arguments)))
         made = in_loops(kernels, views(arguments), records, cycles, loops, tuning)
-        phases += apart(made) if phases else made
+        phases += without_barrier(made) if phases else made
         first = np.append(first, numbers)
     return phases, {"first": first} if "first" in arguments else {}
 

@@ -41,7 +41,7 @@ class PoolingForward:
     alg: "max", "avg_include_padding" (the padding counts as zeros), "avg_exclude_padding" (only src counts).
     src, dst: (n, c, [d, [h,]] w), any formats; kernel: positions for each axis, outermost first; strides >= 1 (default
     1), dilations >= 0 (0 is dense, the default), padding_l and padding_r >= 0 (default 0).  Sizes of dst are those of
-    whole windows in the padded src, or one more for a last window that ends behind it (ceil mode): what is behind the
+    whole windows in the padded src, or one more for a last window that ends after it (ceil mode): what is after the
     padding counts for nothing.  A window in padding alone has the mean 0, and -infinity, or the least integer, as its
     largest number.  indices: s32 of dst's dims, for max: where the first maximum of each window is, as the
     number of its element in the plane, row by row, as torch counts.

@@ -200,7 +200,7 @@ def row_calls(maker: PoolKernels) -> Iterator[PoolCall]:
 
 class RowPart(NamedTuple):
     """A stretch of a row: the first column that is read, the first result, a spec without loops; and so many such
-    stretches behind one another."""
+    stretches one after another."""
 
     column: int
     result: int
@@ -215,8 +215,8 @@ def row_parts(maker: PoolKernels, row: Row) -> Iterator[RowPart]:
     extent = (columns - 1) * dilation + 1
     most = max(lanes_of(maker.isa), (BUFFER_BYTES // 8 // F32_BYTES - extent) // stride)
     inside = -(-padding // (most * stride))
-    behind = max(inside, min(made // most, (size + padding - extent - (most - 1) * stride) // (most * stride) + 1))
-    for part in (*range(inside), *range(inside, behind)[:1], *range(behind, -(-made // most))):
+    inside_end = max(inside, min(made // most, (size + padding - extent - (most - 1) * stride) // (most * stride) + 1))
+    for part in (*range(inside), *range(inside, inside_end)[:1], *range(inside_end, -(-made // most))):
         first = part * most
         results = min(most, made - first)
         begin = first * stride - padding
@@ -236,7 +236,7 @@ def row_parts(maker: PoolKernels, row: Row) -> Iterator[RowPart]:
             divisors=divisors,
             chain=maker.chain,
         )
-        yield RowPart(left, first, spec, behind - inside if inside <= part < behind else 1)
+        yield RowPart(left, first, spec, inside_end - inside if inside <= part < inside_end else 1)
 
 
 def row_calls_of(

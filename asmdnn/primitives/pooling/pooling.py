@@ -1,4 +1,4 @@
-"""The plans of a pooling, one for each strategy that takes it: its kernels, reorders around them, post-ops behind."""
+"""The plans of a pooling, one for each strategy that takes it: its kernels, reorders around them, post-ops after."""
 
 from dataclasses import replace
 from functools import partial
@@ -6,8 +6,8 @@ from functools import partial
 from asmdnn.isa.vectors import f32_level
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
-from asmdnn.primitives.core.implementation import by_ways
-from asmdnn.primitives.elementwise.behind import separate_post_ops
+from asmdnn.primitives.core.implementation import implementations_of
+from asmdnn.primitives.elementwise.separate_post_ops import separate_post_ops
 from asmdnn.primitives.pooling.request import PoolRequest, request_of
 from asmdnn.primitives.pooling.strategies import STRATEGIES, PoolStrategy
 from asmdnn.primitives.reorder.copies import between_reorders
@@ -30,7 +30,13 @@ def planned(strategy: PoolStrategy, request: PoolRequest) -> Plan:
         made = replace(made, tensors=request.tensors)
     reads = ("dst",) if request.reads_dst else ()
     plan = between_reorders(made, request.tensors, tuning, reads, isa=isa)
-    return separate_post_ops(NAME, plan, request.passed, request.behind, request.engine) if request.behind else plan
+    return (
+        separate_post_ops(NAME, plan, request.passed, request.separate_attr, request.engine)
+        if request.separate_attr
+        else plan
+    )
 
 
-plans = by_ways(request_of, {strategy.name: partial(planned, strategy) for strategy in STRATEGIES}, f32_level)
+plans = implementations_of(
+    request_of, {strategy.name: partial(planned, strategy) for strategy in STRATEGIES}, f32_level
+)

@@ -23,7 +23,7 @@ from asmdnn.types import f32
 class PoolRequest:
     """tensors: src, dst and perhaps indices, as windows are reduced from and into them.  chain: on registers.
 
-    passed: all tensors, as a caller passes them.  behind: the post-ops of a pass of its own, in front of which dst is
+    passed: all tensors, as a caller passes them.  separate_attr: the post-ops of a separate pass, before which dst is
     f32; None where there is none.
     """
 
@@ -32,7 +32,7 @@ class PoolRequest:
     chain: tuple[PostOp, ...]
     reads_dst: bool
     passed: Mapping[str, MemoryDesc]
-    behind: Attr | None
+    separate_attr: Attr | None
     engine: Engine
 
     @property
@@ -45,7 +45,7 @@ class PoolRequest:
 
     @property
     def has_post_ops(self) -> bool:
-        return bool(self.chain or self.behind)
+        return bool(self.chain or self.separate_attr)
 
     @property
     def is_empty(self) -> bool:
@@ -71,7 +71,7 @@ def request_of(desc: Pooling, attr: Attr, engine: Engine) -> PoolRequest:
             raise Refused(f"elements of {name} overlap")
     chain = post_ops_of(attr)
     passed = tensors | chain.operands(dst)
-    # A pass of its own reads tensors, leaves padding zero, converts, and stands behind kernels that have no post-ops.
+    # A pass of its own reads tensors, leaves padding zero, converts, and stands after kernels that have no post-ops.
     on_registers = not chain.names and desc.indices is None and dst.padded_dims == dst.dims and dst.dtype == f32
     if not attr.post_ops or on_registers:
         return PoolRequest(
@@ -80,7 +80,7 @@ def request_of(desc: Pooling, attr: Attr, engine: Engine) -> PoolRequest:
             chain=chain.on_registers({}),
             reads_dst=attr.reads_dst(),
             passed=passed,
-            behind=None,
+            separate_attr=None,
             engine=engine,
         )
     return PoolRequest(
@@ -89,7 +89,7 @@ def request_of(desc: Pooling, attr: Attr, engine: Engine) -> PoolRequest:
         chain=(),
         reads_dst=False,
         passed=passed,
-        behind=attr,
+        separate_attr=attr,
         engine=engine,
     )
 

@@ -104,10 +104,10 @@ def long_rows(request: PoolRequest) -> Tensors:
     Beside half-empty vectors reorders within L2 cost less.  On Emerald Rapids with AVX-512 a maximum of 832x7x7 runs
     1.7x faster with dense channels, a mean of 1280x8x8 1.76x; with AVX2 a maximum of 256x4x4 2.7x.
     """
-    tensors, row, by = dense_rows(request), request.windows.row, request.engine.tuning.pooling
+    tensors, row, tuning = dense_rows(request), request.windows.row, request.engine.tuning.pooling
     src, dst = (tensors[name] for name in PLAIN)
-    near = by.short_rows_share * (src.size_bytes + dst.size_bytes) <= request.engine.l2_bytes
-    if row is None or not near or src.dims[1] < by.short_rows_channels:
+    near = tuning.short_rows_share * (src.size_bytes + dst.size_bytes) <= request.engine.l2_bytes
+    if row is None or not near or src.dims[1] < tuning.short_rows_channels:
         return tensors
     if row.columns > 1 and row.stride == 1 and 2 * row.results <= lanes_of(request.isa):
         raise Refused("rows fill half of a vector at most, and reorders stay in L2")

@@ -77,7 +77,7 @@ def plan(desc: PoolingBackward, engine: Engine) -> Plan:
                 name: View(name.split()[0]) for name in part.tensors if name.split()[0] in ("diff_dst", "indices")
             }
             phases = [phase.on({**renamed, **places}) for phase in part.phases]
-            assembly.add([replace(phase, apart=phase.apart or i > 0) for phase in phases])
+            assembly.add([replace(phase, independent=phase.independent or i > 0) for phase in phases])
     plan = assembly.plan(f"{NAME}:{isa}", own, ("diff_src",))
     passed = {name: tensor for name, tensor in given.items() if not tensor.is_any}
     return between_reorders(plan, passed, engine.tuning, isa=engine.isa)

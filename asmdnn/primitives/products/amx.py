@@ -1,6 +1,6 @@
-"""Products by tiles of AMX: what a call takes, how many rows and panels it has, and which products are worth it.
+"""Products by tiles of AMX: the cost of a call, its rows and panels, and the products for which they pay.
 
-The model is that of the prototype in docs/low-precision.md: products of tiles one behind the other, the end of a block,
+The model is that of the prototype in docs/low-precision.md: products of tiles one after another, the end of a block,
 and the configuration, which each call has once.
 """
 
@@ -13,45 +13,46 @@ from asmdnn.planning.cuts import balanced, runs_of
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.blocks import Block, expected_cycles, panel_columns
+from asmdnn.primitives.products.matrices import Panels
 from asmdnn.primitives.products.prepare import MAX_OFFSET
-from asmdnn.primitives.products.product import Panels, Product
+from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
 
-FULL_CYCLES, LEAST_CYCLES = 15.6, 9.0  # of a product of 16 rows, and of few
-CYCLES_OF_ROWS = (4.0, 0.725)  # of a product in between: so much, and for each row
+FULL_CYCLES, LEAST_CYCLES = 15.6, 9.0  # of a tile product with 16 rows, and with few
+CYCLES_OF_ROWS = (4.0, 0.725)  # of a tile product in between: a constant, and a summand for each row
 TILES_OF_BLOCK = BLOCK_TILES * BLOCK_TILES
 
 
-def call_cycles(rows: int, columns: int, groups: int, by: ProductTuning) -> float:
+def call_cycles(rows: int, columns: int, groups: int, tuning: ProductTuning) -> float:
     """Expected cycles of a call, of so many rows and columns of dst and groups of k."""
     tiles_of_rows, tiles = -(-rows // TILE_ROWS), -(-rows // TILE_ROWS) * -(-columns // TILE_COLUMNS)
     base, slope = CYCLES_OF_ROWS
     share = max(LEAST_CYCLES, base + slope * -(-rows // tiles_of_rows)) / FULL_CYCLES
-    of_tile = -(-groups // TILE_GROUPS) * by.amx_step_cycles * share + by.amx_end_cycles
-    return by.amx_call_cycles + tiles * of_tile / TILES_OF_BLOCK
+    of_tile = -(-groups // TILE_GROUPS) * tuning.amx_step_cycles * share + tuning.amx_end_cycles
+    return tuning.amx_call_cycles + tiles * of_tile / TILES_OF_BLOCK
 
 
 def tile_block(p: Product, target: Target) -> Block:
-    """Rows whose src stays in half of L2, and as many panels as it takes for the configuration not to count."""
+    """Rows whose src fits half of L2, and so many panels that configuring the tiles costs next to nothing."""
     columns = p.weights.columns if isinstance(p.weights, Panels) else panel_columns(p.n, target.lanes)
     row_bytes = p.k * p.src.element_bytes
     return _block((p.m, p.n, p.k), columns, target.l2_bytes // 2 // row_bytes, target.products)
 
 
 @lru_cache(maxsize=1024)
-def _block(sizes: tuple[int, int, int], columns: int, near_rows: int, by: ProductTuning) -> Block:
+def _block(sizes: tuple[int, int, int], columns: int, near_rows: int, tuning: ProductTuning) -> Block:
     m, n, k = sizes
     most = min(MOST_ROWS, max(BLOCK_TILES * TILE_ROWS, near_rows // TILE_ROWS * TILE_ROWS))
     rows, panels = max(balanced(m, most)), -(-n // columns)
-    of_panel = call_cycles(rows, columns, k, by) - by.amx_call_cycles
-    wanted = max(1, min(panels, round(by.amx_call_share * by.amx_call_cycles / of_panel)))
+    of_panel = call_cycles(rows, columns, k, tuning) - tuning.amx_call_cycles
+    wanted = max(1, min(panels, round(tuning.amx_call_share * tuning.amx_call_cycles / of_panel)))
     together = -(-panels // -(-panels // wanted))
     vectors = columns // TILE_COLUMNS
     return Block(rows, together * vectors, vectors)
 
 
 def total_cycles(p: Product, target: Target) -> float:
-    """Of one matrix of the batch."""
+    """The expected cycles of one matrix of the batch."""
     block = tile_block(p, target)
     width = block.vectors * target.lanes
     groups, rest = divmod(p.n, width)
@@ -64,15 +65,15 @@ def total_cycles(p: Product, target: Target) -> float:
 
 def check_amx(p: Product, target: Target) -> None:
     """Raise Refused for few rows, and for what vectors are expected to multiply in less time."""
-    by = target.products
-    if p.m < by.amx_rows:
-        raise Refused(f"{p.m} rows are left to vectors: tiles take {by.amx_rows} or more")
+    tuning = target.products
+    if p.m < tuning.amx_rows:
+        raise Refused(f"{p.m} rows are left to vectors: tiles take {tuning.amx_rows} or more")
     if not p.k:
-        raise Refused("there is nothing to add up")
+        raise Refused("there are no steps of k")
     if max(MOST_ROWS * max(p.src.row_bytes, p.dst.row_bytes), TILE_GROUPS * p.weights.row_bytes) > MAX_OFFSET:
         raise Refused("the rows of a call are more than 2 GiB apart")
     vectors = expected_cycles(p, target.of_vectors(dot_level(p.types, target.isa)))
     if p.types == BF16:
-        vectors *= by.bf16_cycles
+        vectors *= tuning.bf16_cycles
     if (tiles := total_cycles(p, target)) >= vectors:
         raise Refused(f"{tiles:.0f} cycles are expected, {vectors:.0f} of vectors")

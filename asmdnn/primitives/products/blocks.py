@@ -1,4 +1,4 @@
-"""The register block of a matrix product, and what its weights are worth; from an explicit cost model.
+"""The register block of a matrix product, and whether packing its weights pays; from an explicit cost model.
 
 The model of one step of depth is that of planning/cost.py.  Blocks of one row are wide: each weight is used once, so
 several streams of them are read at a time, and there are enough accumulators to hide the latency of a multiply.
@@ -14,17 +14,18 @@ from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import runs_of
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.tuning import PhaseTuning
-from asmdnn.primitives.products.product import Matrix, Panels, Product
+from asmdnn.primitives.products.matrices import Matrix, Panels
+from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
 from asmdnn.types import f32
 
-PANEL_VECTORS = 2  # of weights that this library packs
+PANEL_VECTORS = 2  # of panels that this library packs
 DEPTH_STEP = 8  # ranges of k are multiples of it, as kernels unroll so many steps
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """rows x vectors accumulators; `panel_vectors` of a row of weights lie together."""
+    """rows x vectors accumulators; `panel_vectors` vectors of a row of weights are contiguous."""
 
     rows: int
     vectors: int
@@ -42,7 +43,7 @@ def choose_block(p: Product, target: Target) -> Block:
 
 
 def expected_cycles(p: Product, target: Target) -> float:
-    """Of one matrix of the batch by that block."""
+    """The expected cycles of one matrix of the batch with that block."""
     return best_block(p, target)[1]
 
 
@@ -60,15 +61,15 @@ def fastest_block(
     isa: str,
     panels: tuple[int, bool],
     phases: PhaseTuning,
-    by: ProductTuning,
+    tuning: ProductTuning,
 ) -> tuple[Block, float]:
-    """Of m, n, k: that of the least expected cycles of one matrix of the batch, and these.
+    """For (m, n, k), the block with the fewest expected cycles for one matrix of the batch, and those cycles.
 
     panels: vectors of those that tiles read (0: none), and whether the tiles pack them.
     """
     (m, n, k), (panel, packs), lanes = sizes, panels, lanes_of(isa)
-    least = 1  # vectors; of plain weights behind L2 a line at least, which else comes twice: 7 rows times 1024x1024
-    if k * n > by.far_elements:  # take 1.25 times as long by 12x1
+    least = 1  # vectors; a whole line of plain weights beyond L2, else it is loaded twice: 7 rows times 1024x1024
+    if k * n > tuning.far_elements:  # take 1.25 times as long by 12x1
         least = min(-(-n // lanes), -(-LINE_BYTES // vector_bytes(isa)))
 
     def cycles(b: Block) -> float:
@@ -77,8 +78,8 @@ def fastest_block(
         for rows, times in runs_of(m, b.rows):
             for count, vectors in ((groups, b.vectors),) * bool(groups) + ((1, last),) * bool(last):
                 step = step_cycles(rows, vectors, lanes, phases)
-                if m > b.rows:  # weights come from L2 again
-                    step = max(step, by.reread_cycles * vectors * lanes / 8)
+                if m > b.rows:  # weights are read from L2 again
+                    step = max(step, tuning.reread_cycles * vectors * lanes / 8)
                 total += times * count * (k * step + phases.call_cycles)
         return total
 
@@ -92,29 +93,29 @@ def fastest_block(
 
 
 def choose_splits(p: Product, target: Target) -> int:
-    """In how many parts the sum over k is cut so that there is work for more threads; 1 if there is enough."""
-    block, by = choose_block(p, target), target.products
+    """Into how many parts the sum over k is cut to have work for more threads; 1 if there is enough."""
+    block, tuning = choose_block(p, target), target.products
     tiles = -(-p.m // block.rows) * -(-p.n // (block.vectors * target.lanes))
     cycles = p.k * target.step_cycles(min(p.m, block.rows), block.vectors) * tiles
-    if p.types.sums != f32 or p.batch or tiles >= by.few_tiles or cycles < by.split_cycles:
+    if p.types.sums != f32 or p.batch or tiles >= tuning.few_tiles or cycles < tuning.split_cycles:
         return 1
-    return max(1, min(-(-by.few_tiles // tiles), p.k // by.least_split))
+    return max(1, min(-(-tuning.few_tiles // tiles), p.k // tuning.least_split))
 
 
-def columns_are_apart(p: Product) -> bool:
-    """Whether no kernel reads a vector of a row of weights as they lie."""
+def weights_need_packing(p: Product) -> bool:
+    """Whether no kernel can load a vector of weights in place: they are grouped along k, or columns are strided."""
     if not isinstance(p.weights, Matrix):
         return False
     return p.types.group > 1 or (not p.weights.is_dense and p.n > 1)
 
 
 def reads_weights_often(p: Product, b: Block, tuning: ProductTuning) -> bool:
-    """Whether so many tiles of rows read plain weights that a copy in panels pays; few rows share no sets of L1."""
+    """Whether plain weights are read by so many tiles of rows that a copy in panels pays."""
     if isinstance(p.weights, Panels) or p.k <= DEPTH_STEP or p.k * p.n <= tuning.pack_elements:
         return False
     return -(-p.m // b.rows) >= tuning.pack_tiles.of(p.weights.row_bytes)
 
 
 def shares_weights(p: Product) -> bool:
-    """Whether several matrices of the batch have the same weights, which one of them alone may pack."""
+    """Whether several matrices of the batch have the same weights, which only one of them may pack."""
     return any(size > 1 and not step for size, step in zip(p.batch, p.weights.batch_bytes, strict=True))

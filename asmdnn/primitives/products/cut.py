@@ -1,6 +1,6 @@
-"""First stage of a product: it is cut into ranges of k and tiles.  What they do, in which order, what they prefetch.
+"""First stage of planning a product: ranges of k, tiles, their order, and what they prefetch.
 
-The kernels of a cut are those of tile_calls.py; where each call finds its operands stands in records.py.
+tile_calls.py chooses the kernels of a cut; records.py computes the addresses of each call.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,14 +13,15 @@ from asmdnn.planning.depths import make_depths
 from asmdnn.planning.order import TileOrder, choose_order
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.primitives.products.blocks import DEPTH_STEP, Block
-from asmdnn.primitives.products.product import Matrix, Panels, Product
+from asmdnn.primitives.products.matrices import Matrix, Panels
+from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
 
 
 @dataclass(frozen=True, slots=True)
 class DepthStep:
-    """What the calls of one range of k do.  skipped: steps of k that lie before its views; steps that differ in nothing
-    else have equal records."""
+    """What the calls of one range of k do.  skipped: steps of k before the start of its views; ranges that differ only
+    in this have equal records."""
 
     begin: int
     end: int
@@ -34,17 +35,17 @@ class DepthStep:
 
     @property
     def from_views(self) -> "DepthStep":
-        """The same, whose views begin where it does."""
+        """The same range with offsets from its own start: views begin there."""
         return replace(self, begin=0, end=self.end - self.begin, skipped=self.begin)
 
 
 @dataclass(frozen=True, slots=True)
 class Prefetch:
-    """What tiles bring into caches.
+    """What tiles prefetch.
 
-    lines: of the next panel for every 8 steps of k, so that the tiles of a chunk bring all of it.  row_bytes: not of a
-    panel but of the next block of plain weights, whose rows are so far apart.  stream_bytes: how far ahead of their use
-    weights are brought that no tile before has.
+    lines: cache lines of the next panel for every 8 steps of k; together the tiles of a chunk prefetch all of it.
+    row_bytes: nonzero if it is the next block of plain weights instead, whose rows are so far apart.  stream_bytes: the
+    distance of prefetches of the tile's own weights, where no earlier tile has brought them into the cache.
     """
 
     lines: int = 0
@@ -54,9 +55,11 @@ class Prefetch:
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """steps: ranges of k, in order.  sizes: of the tiles of rows.  groups: of columns, each `width` wide but for the
-    last.  at_once, chunk: groups and tiles of rows that are computed before the next ones.  items: how many matrices of
-    the innermost batch dim each call takes; empty: one by one."""
+    """A product cut into tiles.
+
+    steps: ranges of k, in order.  sizes: rows of each tile.  groups: groups of columns, each `width` wide except the
+    last.  at_once, chunk: how many groups and how many tiles of rows are computed before the next ones.  items: how
+    many matrices of the innermost batch dim each call computes; empty: one."""
 
     p: Product
     block: Block
@@ -76,40 +79,40 @@ class Cut:
 
     @property
     def panel_bytes(self) -> int:
-        """From a panel of weights to the next one; of plain weights, the bytes of its columns."""
+        """The distance of panels of weights; for plain weights, the bytes of a panel's columns."""
         x = self.p.weights
         vectors = self.block.panel_vectors
         return x.panel_bytes if isinstance(x, Panels) else x.element_bytes * vectors * self.target.lanes
 
     @property
     def group_bytes(self) -> int:
-        """From a group's weights to those of the next."""
+        """The distance of the weights of neighbouring groups."""
         return self.panel_bytes * (self.block.vectors // self.block.panel_vectors)
 
     @property
     def row_bytes(self) -> int:
-        """Of a group's row of weights."""
+        """The size of one row of a group's weights."""
         return self.p.weights.element_bytes * self.width
 
 
 def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, int]]) -> Cut:
-    """A product that is summed over these ranges of k, in tiles of a block."""
-    x, by, (_, depth), width = p.weights, target.products, ranges[0], block.vectors * target.lanes
+    """Cut a product into tiles of a block, summed over these ranges of k."""
+    x, tuning, (_, depth), width = p.weights, target.products, ranges[0], block.vectors * target.lanes
     sizes, groups = balanced(p.m, block.rows), -(-p.n // width)
-    if by.weights_share * x.element_bytes * depth * p.n <= target.l2_bytes:
-        # Weights stay whatever the order; what counts is to write dst along its rows.
+    if tuning.weights_share * x.element_bytes * depth * p.n <= target.l2_bytes:
+        # Weights stay in L2 in any order, so dst is written along its rows.
         order = TileOrder(groups, len(sizes))
     else:
         read = (p.src.element_bytes * p.m * depth, x.element_bytes * depth * width)
         order = choose_order(*read, groups, len(sizes), target.l2_bytes, target.tuning.phases)
     chunk, items = -(-len(sizes) // order.chunks), [1] * (p.batch[-1] if p.batch else 0)
-    if len(ranges) == 1 and p.batch and not p.others and not target.tiled:
+    if len(ranges) == 1 and p.batch and not p.post_op_operands and not target.tiled:
         cycles = p.k * target.step_cycles(sizes[0], min(block.vectors, -(-p.n // target.lanes)))
-        items = choose_items(p, len(sizes) * groups, cycles, by)
+        items = choose_items(p, len(sizes) * groups, cycles, tuning)
     next_panel = groups > 1 and set(items) <= {1} and chunk <= target.tuning.phases.tiles_to_hide
     in_panels = isinstance(x, Panels) and block.vectors == block.panel_vectors
     lines = lines_a_step(x.element_bytes * width, chunk) if next_panel and in_panels else 0
-    prefetch = Prefetch()  # of tiles: they take whole panels from L2, and prefetches into L1 made them slower
+    prefetch = Prefetch()  # none for AMX: its tiles read whole panels from L2, and prefetches into L1 made them slower
     if not target.tiled:
         prefetch = Prefetch(lines, stream_bytes=stream_bytes(p, block, target, sizes == [1]))
     steps = tuple(steps_of(p, ranges, target))
@@ -117,7 +120,7 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
         p=p,
         block=block,
         target=target,
-        steps=tuple(step.from_views for step in steps) if len(steps) > by.many_ranges else steps,
+        steps=tuple(step.from_views for step in steps) if len(steps) > tuning.many_ranges else steps,
         sizes=sizes,
         groups=groups,
         at_once=order.panels_at_once,
@@ -128,39 +131,39 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
 
 
 def choose_ranges(p: Product, b: Block, target: Target) -> list[tuple[int, int]]:
-    """Ranges of k that are summed at a time: the rows of a panel that fill its share of L2.
+    """Ranges of k, so long that the rows of a panel fill its share of L2.
 
-    Convolutions take a smaller one; here rows of dst lie apart, and partial sums cost more.  A single tile of rows
-    reads its panel once, so it takes all of k.
+    The share is larger than in convolutions, as partial sums cost more: rows of dst are strided.  A single tile of rows
+    reads its panel once, so it takes all of k at once.
     """
-    by = target.products
+    tuning = target.products
     if p.packed:
         return [(0, p.k)]
-    if prefetches_columns(p, b, by):
-        return depths_of(p.k, by.columns_depth // DEPTH_STEP, by)
+    if prefetches_columns(p, b, tuning):
+        return depths_of(p.k, tuning.columns_depth // DEPTH_STEP, tuning)
     if p.m <= b.rows:
         return [(0, p.k)]
     if isinstance(p.weights, Matrix) and not p.packed:
-        return depths_of(p.k, by.plain_depth.of(p.weights.row_bytes) // DEPTH_STEP, by)
+        return depths_of(p.k, tuning.plain_depth.of(p.weights.row_bytes) // DEPTH_STEP, tuning)
     row_bytes = p.weights.element_bytes * target.lanes * b.vectors
-    rows = max(target.l2_bytes // by.panel_share // row_bytes, target.tuning.phases.least_depth)
-    return depths_of(p.k, rows // DEPTH_STEP, by)
+    rows = max(target.l2_bytes // tuning.panel_share // row_bytes, target.tuning.phases.least_depth)
+    return depths_of(p.k, rows // DEPTH_STEP, tuning)
 
 
 def prefetches_columns(p: Product, b: Block, tuning: ProductTuning) -> bool:
-    """Whether plain weights are read a few columns at a time, from rows that lie in many pages, and from behind L2."""
+    """Whether plain weights are read a few columns at a time, from rows in many pages, and do not fit L2."""
     is_plain = isinstance(p.weights, Matrix) and not p.packed and p.weights.is_dense
     few = b.rows > 2 and p.m <= tuning.few_row_tiles * b.rows
     return is_plain and few and p.k * p.n > tuning.far_elements
 
 
 def depths_of(k: int, most_steps: int, tuning: ProductTuning) -> list[tuple[int, int]]:
-    """[0, k) in nearly equal ranges of at most `most_steps` DEPTH_STEPs, of more where they would be too many."""
+    """[0, k) in nearly equal ranges of at most `most_steps` DEPTH_STEPs, longer ones if there would be too many."""
     return ranges_of(k, max(most_steps, -(-k // (DEPTH_STEP * tuning.most_ranges))), DEPTH_STEP)
 
 
 def choose_items(p: Product, tiles: int, cycles: float, tuning: ProductTuning) -> list[int]:
-    """How many matrices of the innermost batch dim the calls take, in turn, if one of its tiles takes `cycles`."""
+    """How many matrices of the innermost batch dim each call computes, if one tile takes `cycles`."""
     if not p.batch:
         return []
     size = p.batch[-1]
@@ -174,35 +177,35 @@ def choose_items(p: Product, tiles: int, cycles: float, tuning: ProductTuning) -
 
 def steps_of(p: Product, ranges: Sequence[tuple[int, int]], target: Target) -> Iterator[DepthStep]:
     """The first range starts from the bias (or beta * dst), later ones from dst, post-ops run in the last."""
-    ending = target.ending
-    for depth in make_depths(ranges, p.bias is not None, ending.on_registers(p.others, target.lanes)):
+    epilogue = target.epilogue
+    for depth in make_depths(ranges, p.bias is not None, epilogue.on_registers(p.post_op_operands, target.lanes)):
         first = depth.begin == 0
         yield DepthStep(
             begin=depth.begin,
             end=depth.end,
             missing=p.missing if depth.end == p.k else 0,
             bias=depth.bias,
-            accumulate=depth.accumulate or (first and ending.beta == "one"),
-            scaled=ending.scaled,
-            beta=first and ending.beta == "any",
+            accumulate=depth.accumulate or (first and epilogue.beta == "one"),
+            scaled=epilogue.scaled,
+            beta=first and epilogue.beta == "any",
             post_ops=depth.post_ops,
         )
 
 
 def lines_a_step(row_bytes: int, tiles: int) -> int:
-    """Cache lines that each of so many tiles prefetches for 8 steps of k, if rows of weights have so many bytes."""
+    """Cache lines that each of `tiles` tiles prefetches for 8 steps of k, of rows of `row_bytes`."""
     lines = -(-row_bytes // LINE_BYTES)
     return -(-DEPTH_STEP * lines // tiles)
 
 
 def stream_bytes(p: Product, block: Block, target: Target, one_row: bool) -> int:
-    """How far ahead of their use weights are prefetched that no tile before has brought."""
-    by = target.products
+    """The distance in bytes at which a tile prefetches its own weights, where no earlier tile has brought them."""
+    tuning = target.products
     if isinstance(p.weights, Panels):
-        far = p.k * p.n * p.weights.element_bytes >= by.memory_weights_bytes
-        ahead = by.memory_stream_bytes if far else by.stream_bytes
+        far = p.k * p.n * p.weights.element_bytes >= tuning.memory_weights_bytes
+        ahead = tuning.memory_stream_bytes if far else tuning.stream_bytes
         return ahead if one_row and block.vectors > block.panel_vectors else 0
-    if prefetches_columns(p, block, by):  # of the same rows: in pages in use
+    if prefetches_columns(p, block, tuning):  # further columns of the same rows, whose pages are in the TLB
         return max(LINE_BYTES, p.weights.element_bytes * block.vectors * target.lanes)
-    ahead = by.stream_rows * p.weights.row_bytes
-    return ahead if p.k * p.n >= by.few_weights and ahead <= by.most_stream_bytes else 0
+    ahead = tuning.stream_rows * p.weights.row_bytes
+    return ahead if p.k * p.n >= tuning.few_weights and ahead <= tuning.most_stream_bytes else 0

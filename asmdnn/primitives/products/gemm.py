@@ -14,10 +14,11 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products.blocks import panel_columns
 from asmdnn.primitives.products.matmul_tiles import WeightsPanels, check_tensors, is_panels, plain
+from asmdnn.primitives.products.matrices import matrix_of, panels_of, panels_tag
 from asmdnn.primitives.products.plan import Job, answers
 from asmdnn.primitives.products.prepare import ALIAS_BYTES
-from asmdnn.primitives.products.product import Product, matrix_of, panels_of, panels_tag
-from asmdnn.primitives.products.target import Ending, target_of
+from asmdnn.primitives.products.product import Product
+from asmdnn.primitives.products.target import Epilogue, target_of
 from asmdnn.types import f32
 
 BETAS = ("zero", "one", "any")
@@ -88,12 +89,12 @@ def job_of(desc: Gemm, attr: Attr, engine: Engine) -> Job:
     (m, n), k = desc.c.dims, desc.a.dims[1]
     a, c = (matrix_of(tensor, d) for tensor, d in (("a", desc.a), ("c", desc.c)))
     p = Product(batch=(), m=m, n=n, k=k, src=a, weights=panels_of("b", desc.b) or matrix_of("b", desc.b), dst=c)
-    ending = Ending(scaled=desc.scaled, beta=desc.beta)
-    reads = ("c",) * ending.reads_dst
+    epilogue = Epilogue(scaled=desc.scaled, beta=desc.beta)
+    reads = ("c",) * epilogue.reads_dst
     return Job(
         assembly=Assembly(engine.tuning, engine.isa),
         product=p,
-        target=target_of(engine, ending),
+        target=target_of(engine, epilogue),
         tensors=desc.tensors(),
         passed=passed.tensors(),
         outputs=("c",),

@@ -21,12 +21,13 @@ from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products.blocks import panel_columns
 from asmdnn.primitives.products.matmul import MatMul
+from asmdnn.primitives.products.matrices import Matrix, Panels, matrix_of, panels_of, panels_tag
 from asmdnn.primitives.products.plan import Job, answers, refusals
 from asmdnn.primitives.products.prepare import MAX_OFFSET, TILE_ROWS
-from asmdnn.primitives.products.product import Matrix, Panels, Product, matrix_of, panels_of, panels_tag
+from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.starts import ZERO_POINT, add_start
 from asmdnn.primitives.products.strategies import TILE_STRATEGIES
-from asmdnn.primitives.products.target import Ending, target_of
+from asmdnn.primitives.products.target import Epilogue, target_of
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.types import f32, s8, s32
 
@@ -86,9 +87,9 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types, tiled: bool =
     others = post_ops.operands(passed.dst, RESULTS)
     read = {operand: plain(tensor) for operand, tensor in others.items()}
     p = product_of(replace(desc, bias=None) if post_ops.adds_bias else desc, types)
-    p = replace(p, others=tuple(matrix_of(*other) for other in read.items()))
+    p = replace(p, post_op_operands=tuple(matrix_of(*other) for other in read.items()))
     tensors, as_passed = desc.tensors() | post_ops.arguments(read), passed.tensors() | post_ops.arguments(others)
-    target, assembly = target_of(engine, Ending(post_ops), types, tiled), Assembly(engine.tuning, engine.isa)
+    target, assembly = target_of(engine, Epilogue(post_ops), types, tiled), Assembly(engine.tuning, engine.isa)
     if types.sums == s32:
         few = 1 if is_panels(desc.weights, tiles) else FEW_ROWS
         has_sums = has_zero_point or isinstance(desc.weights, SummedDesc)
@@ -123,7 +124,7 @@ def resolve(desc: MatMul, tiles: WeightsPanels, has_zero_point: bool = False) ->
 
 
 def check_overlap(tensors: Mapping[str, MemoryDesc], outputs: Container[str]) -> None:
-    """Raise Refused for outputs whose elements are not apart."""
+    """Raise Refused for outputs whose elements overlap."""
     for name, tensor in tensors.items():
         if name in outputs and tensor.may_overlap:
             raise Refused(f"elements of {name} overlap")
@@ -138,16 +139,16 @@ def check_tensors(tensors: Mapping[str, MemoryDesc], outputs: Container[str] = (
 
 
 def unreadable(desc: MatMul, tiles: WeightsPanels) -> dict[str, MemoryDesc]:
-    """The tensors that tiles do not address, for which they get copies: in any format."""
-    apart = {
+    """The tensors that tiles cannot address, with format `any`: tiles get copies of them."""
+    copied = {
         name: MemoryDesc(tensor.dims, tensor.dtype, "any")
         for name, tensor in desc.tensors().items()
         if plain(tensor) != tensor and not (name == "weights" and is_panels(tensor, tiles))
     }
     src, types = desc.src, tiles.types
     if src.dtype != types.src or (types.group > 1 and src.dims[-1] > 1 and src.strides[-1] != 1):
-        apart["src"] = MemoryDesc(src.dims, types.src, "any")
-    return apart
+        copied["src"] = MemoryDesc(src.dims, types.src, "any")
+    return copied
 
 
 def plain(desc: MemoryDesc) -> MemoryDesc:

@@ -17,7 +17,8 @@ from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.product_tuning import L1_SETS_BYTES
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.products.product import Panels, Product
+from asmdnn.primitives.products.matrices import Panels
+from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 from asmdnn.primitives.products.target import Target
 
@@ -27,39 +28,39 @@ STORE_STEPS = 4  # of k, that are done while a vector of dst is stored
 
 def check_outer(p: Product, target: Target) -> None:
     """Raise Refused unless the kernel takes it, and pays: columns for a step of it, and enough work for a call."""
-    x, chunk, by = p.weights, CHUNK * target.lanes, target.products
-    most = by.streamed_depth if is_streaming(p, target) else by.outer_depth
+    x, chunk, tuning = p.weights, CHUNK * target.lanes, target.products
+    most = tuning.streamed_depth if is_streaming(p, target) else tuning.outer_depth
     if not 0 < p.k <= most:
         raise Refused(f"there are {p.k} steps of k, outer products are for 1 to {most}")
     if not dot_class(p.types, target.isa).reads_memory:
         raise Refused(f"weights of {p.types} would be widened for every row of dst")
     if not (p.sums_fit and (p.bias is None or p.bias.dtype == p.types.sums)):
         raise Refused(f"outer products leave sums of {p.types} as they are, dst is {p.dst.dtype}")
-    if p.others or not target.ending.is_plain:
+    if p.post_op_operands or not target.epilogue.is_plain:
         raise Refused("outer products have neither post-ops nor scales")
     panels_join = isinstance(x, Panels) and chunk % x.columns == 0 and x.panel_bytes == p.k * x.row_bytes
     if not (panels_join if isinstance(x, Panels) else x.is_dense and p.types.group == 1):
-        raise Refused("columns of weights lie apart")
+        raise Refused("columns of weights are not contiguous")
     if p.n < chunk:
         raise Refused(f"dst has {p.n} columns, a step of outer products {chunk}")
-    if p.batch and p.m * row_cycles(p, p.n, target.lanes) < by.small_tile_cycles:
+    if p.batch and p.m * row_cycles(p, p.n, target.lanes) < tuning.small_tile_cycles:
         raise Refused("matrices of the batch are so small that they share calls of tiles")
 
 
 def weights_alias(p: Product, target: Target) -> bool:
     """Whether more rows of weights share a set of L1 than it holds."""
-    by = target.products
-    if isinstance(p.weights, Panels) or p.m <= by.few_rows:
+    tuning = target.products
+    if isinstance(p.weights, Panels) or p.m <= tuning.few_rows:
         return False
     widest = p.weights.element_bytes * column_blocks(p, target)[0]
-    return p.k * max(gcd(p.weights.row_bytes, L1_SETS_BYTES), widest) > by.set_lines * L1_SETS_BYTES
+    return p.k * max(gcd(p.weights.row_bytes, L1_SETS_BYTES), widest) > tuning.set_lines * L1_SETS_BYTES
 
 
 def src_aliases(p: Product, target: Target) -> bool:
     """Whether more elements of a row of src do."""
-    by = target.products
-    is_apart = p.src.column_bytes > L1_SETS_BYTES // L1_WAYS and p.m > by.few_rows
-    return is_apart and p.k * gcd(p.src.column_bytes, L1_SETS_BYTES) > by.set_lines * L1_SETS_BYTES
+    tuning = target.products
+    is_strided = p.src.column_bytes > L1_SETS_BYTES // L1_WAYS and p.m > tuning.few_rows
+    return is_strided and p.k * gcd(p.src.column_bytes, L1_SETS_BYTES) > tuning.set_lines * L1_SETS_BYTES
 
 
 def column_blocks(p: Product, target: Target) -> list[int]:
@@ -72,11 +73,11 @@ def column_blocks(p: Product, target: Target) -> list[int]:
 
 def outer_phases(p: Product, target: Target) -> list[Phase]:
     """Kernels and records; rows of blocks, from left to right."""
-    by = target.products
+    tuning = target.products
     widths, streaming = column_blocks(p, target), is_streaming(p, target)
-    height = max(1, by.outer_cycles // row_cycles(p, widths[0], target.lanes))
+    height = max(1, tuning.outer_cycles // row_cycles(p, widths[0], target.lanes))
     phases: list[Phase] = []
-    for piece in pieces_of(p, (height, p.n), by.many_blocks // len(widths), by.round_records):
+    for piece in pieces_of(p, (height, p.n), tuning.many_blocks // len(widths), tuning.round_records):
         made = outer_phase(piece.product, widths, height, target, streaming)
         phases += in_rounds([made], piece, ARGUMENTS, is_first=not phases)
     return phases

@@ -23,56 +23,57 @@ from asmdnn.primitives.products.blocks import (
     DEPTH_STEP,
     PANEL_VECTORS,
     choose_block,
-    columns_are_apart,
     panel_columns,
+    weights_need_packing,
 )
 from asmdnn.primitives.products.cut import Cut, DepthStep, Prefetch, depths_of, lines_a_step, steps_of, stream_bytes
+from asmdnn.primitives.products.matrices import Matrix, Panels
 from asmdnn.primitives.products.prepare import with_near_src
-from asmdnn.primitives.products.product import Matrix, Panels, Product
+from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.records import Laid, group_rows, tile_records, views_of
 from asmdnn.primitives.products.rounds import ProductPiece, in_rounds
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.products.tile_calls import tile_calls
 
 BLOCK = "packed block"
-MOST_PANELS = 2  # so many times larger than others may a block be that has all of k
+MOST_PANELS = 2  # so many times larger may a block be if it has all of k
 
 
 def check_blocks(p: Product, target: Target) -> None:
-    """Raise Refused unless some tiles of rows, but not very many, read plain weights from behind L2."""
-    by, x = target.products, p.weights
+    """Raise Refused unless some tiles of rows, but not very many, read plain weights that do not fit L2."""
+    tuning, x = target.products, p.weights
     if isinstance(x, Panels):
         raise Refused("weights are in panels already")
     if p.types.weights_bytes != GROUP_BYTES:
-        raise Refused(f"a thread packs what is multiplied as it lies in panels, {x.dtype} is widened")
+        raise Refused(f"a thread packs what is multiplied as stored in panels, {x.dtype} is widened")
     if p.batch or not x.is_dense:
         raise Refused("weights are no single matrix of dense rows")
-    tiles, most = by.block_tiles.of(x.row_bytes), by.block_rows.of(x.row_bytes)
-    least = max((tiles - 1) * blocks_of(p.types, target.isa)[PANEL_VECTORS] + 1, by.block_least_rows)
-    if columns_are_apart(p):  # tiles cannot read them where they lie
+    tiles, most = tuning.block_tiles.of(x.row_bytes), tuning.block_rows.of(x.row_bytes)
+    least = max((tiles - 1) * blocks_of(p.types, target.isa)[PANEL_VECTORS] + 1, tuning.block_least_rows)
+    if weights_need_packing(p):  # tiles cannot read them in place
         least = 1
     if not least <= p.m <= most:
         raise Refused(f"there are {p.m} rows of src, blocks of such weights pay for {least} to {most}")
-    columns = by.few_tiles * panel_columns(p.n, target.lanes)
-    if p.n < columns or (p.k * p.n <= by.far_elements and not columns_are_apart(p)):
+    columns = tuning.few_tiles * panel_columns(p.n, target.lanes)
+    if p.n < columns or (p.k * p.n <= tuning.far_elements and not weights_need_packing(p)):
         raise Refused(f"weights of {p.k} x {p.n} stay in L2, or have fewer than {columns} columns for threads to share")
-    most = MOST_PANELS * by.block_depth * by.block_columns // panel_columns(p.n, target.lanes)
+    most = MOST_PANELS * tuning.block_depth * tuning.block_columns // panel_columns(p.n, target.lanes)
     if not holds_sums(p, target) and p.k > most:
         raise Refused("dst cannot hold partial sums: a post-op reads it, or its type is not theirs")
 
 
 def holds_sums(p: Product, target: Target) -> bool:
-    """Whether ranges of k may meet in dst."""
-    return target.ending.may_split and p.sums_fit
+    """Whether dst may hold the partial sums of ranges of k."""
+    return target.epilogue.may_split and p.sums_fit
 
 
 def add_blocks(assembly: Assembly, p: Product, target: Target) -> None:
     """The phases of a product with plain weights."""
-    p, by = with_near_src(assembly, p), target.products
+    p, tuning = with_near_src(assembly, p), target.products
     width = panel_columns(p.n, target.lanes)
-    ranges = depths_of(p.k, by.block_depth // DEPTH_STEP, by) if holds_sums(p, target) else [(0, p.k)]
-    size = by.block_columns * by.block_depth // max(by.block_depth, ranges[0][1])
-    panels = max(1, min(size // width, -(-p.n // width) // by.few_tiles))
+    ranges = depths_of(p.k, tuning.block_depth // DEPTH_STEP, tuning) if holds_sums(p, target) else [(0, p.k)]
+    size = tuning.block_columns * tuning.block_depth // max(tuning.block_depth, ranges[0][1])
+    panels = max(1, min(size // width, -(-p.n // width) // tuning.few_tiles))
     row_bytes = p.types.weights_bytes * width
     panel_bytes = row_bytes * ranges[0][1] + LINE_BYTES  # neighbours share no set of L1
     buffer, dtype = assembly.room(BLOCK, panels * panel_bytes), p.weights.dtype
@@ -95,7 +96,7 @@ def add_blocks(assembly: Assembly, p: Product, target: Target) -> None:
 
 
 def pieces_along(p: Product, columns: int) -> Iterator[ProductPiece]:
-    """The product in pieces of so many columns, and what is left; each round begins at the start of its block."""
+    """The product in pieces of so many columns, and the rest; each round begins at the start of its block."""
     times, rest = divmod(p.n, columns)
     yield ProductPiece(p.columns(0, columns), ((times, p.distances(1, columns) | {"weights": 0}),))
     if rest:

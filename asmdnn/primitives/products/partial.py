@@ -1,6 +1,6 @@
-"""Products whose sums come together in a second phase: partial sums in scratch, then their sum.
+"""Products in two phases: partial sums in scratch, then their sum.
 
-They are added as a product with ones, in their order, so that bias and post-ops follow as behind every product, and
+They are added as a product with ones, in their order, so that bias and post-ops follow as after every product, and
 results do not depend on the threads.
 """
 
@@ -20,12 +20,13 @@ from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.phases import merged
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.products.blocks import DEPTH_STEP, columns_are_apart
+from asmdnn.primitives.products.blocks import DEPTH_STEP, weights_need_packing
 from asmdnn.primitives.products.cut import depths_of
-from asmdnn.primitives.products.product import SUM_BYTES, Matrix, Panels, Product, dense_matrix
+from asmdnn.primitives.products.matrices import Matrix, Panels, dense_matrix
+from asmdnn.primitives.products.product import SUM_BYTES, Product
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 from asmdnn.primitives.products.schedule import schedule
-from asmdnn.primitives.products.target import NO_ENDING, Target
+from asmdnn.primitives.products.target import NO_EPILOGUE, Target
 from asmdnn.types import DataType, f32, s32
 
 PARTIAL = "partial sums"
@@ -49,7 +50,7 @@ def split(assembly: Assembly, p: Product, target: Target, splits: int) -> None:
         part = Product(
             batch=(count,), m=p.m, n=p.n, k=k, src=src, weights=weights, dst=dst, types=p.types, missing=missing
         )
-        parts += schedule(part, replace(target, ending=NO_ENDING), one_range=True)
+        parts += schedule(part, replace(target, epilogue=NO_EPILOGUE), one_range=True)
         at += count
     assembly.add([merged(parts)], "split_k")
     add_partial_sums(assembly, p, target, len(ranges), partial)
@@ -57,10 +58,10 @@ def split(assembly: Assembly, p: Product, target: Target, splits: int) -> None:
 
 def rows_of_weights(assembly: Assembly, p: Product, target: Target) -> None:
     """A few rows times row-major weights: ranges of whole rows, as partial sums, then their sum."""
-    by = target.products
-    widths = balanced(p.n, by.vector_near // p.m)
-    parts = by.few_tiles if p.m == 1 else -(-by.few_tiles // len(widths))
-    ranges = depths_of(p.k, max(by.vector_rows // DEPTH_STEP, -(-p.k // DEPTH_STEP // parts)), by)
+    tuning = target.products
+    widths = balanced(p.n, tuning.vector_near // p.m)
+    parts = tuning.few_tiles if p.m == 1 else -(-tuning.few_tiles // len(widths))
+    ranges = depths_of(p.k, max(tuning.vector_rows // DEPTH_STEP, -(-p.k // DEPTH_STEP // parts)), tuning)
     specs: dict[KernelSpec, int] = {}
     records, cycles = [], []
     for i, (begin, end) in enumerate(ranges):
@@ -100,12 +101,12 @@ def rows_spec(p: Product, columns: int, target: Target) -> KernelSpec:
 
 
 def dots(assembly: Assembly, p: Product, target: Target) -> None:
-    """Rows of src times a vector: what every lane sums, then the sum of the lanes."""
-    sums, by = dense_matrix(PARTIAL, target.lanes, dtype=p.types.sums), target.products
+    """Rows of src times a vector: a partial sum in every lane, then the sum over lanes."""
+    sums, tuning = dense_matrix(PARTIAL, target.lanes, dtype=p.types.sums), target.products
     sums = replace(sums, buffer=assembly.room(PARTIAL, p.m * sums.row_bytes))
-    most = max(STRIP, by.dot_elements // p.depth)
+    most = max(STRIP, tuning.dot_elements // p.depth)
     phases: list[Phase] = []
-    for piece in pieces_of(replace(p, dst=sums), (most, 1), by.many_dots, by.round_records):
+    for piece in pieces_of(replace(p, dst=sums), (most, 1), tuning.many_dots, tuning.round_records):
         made = dots_phase(piece.product, most, target)
         phases += in_rounds([made], piece, OPERANDS, is_first=not phases)
     assembly.add(phases, "dots")
@@ -115,7 +116,7 @@ def dots(assembly: Assembly, p: Product, target: Target) -> None:
 
 
 def dots_phase(p: Product, most: int, target: Target) -> Phase:
-    """What every lane sums of at most `most` rows a record."""
+    """The partial sums of lanes, at most `most` rows a record."""
     specs: dict[DotsSpec, int] = {}
     records, cycles, at = [], [], 0
     for rows in balanced(p.m, most):
@@ -148,7 +149,7 @@ def add_partial_sums(assembly: Assembly, p: Product, target: Target, count: int,
     def row_by_row(x: Matrix) -> Matrix:
         return replace(x, batch_bytes=(x.row_bytes,), row_bytes=0)
 
-    bias, others = p.bias and row_by_row(p.bias), tuple(map(row_by_row, p.others))
+    bias, post_op_operands = p.bias and row_by_row(p.bias), tuple(map(row_by_row, p.post_op_operands))
     total = Product(
         batch=(p.m,),
         m=1,
@@ -159,7 +160,7 @@ def add_partial_sums(assembly: Assembly, p: Product, target: Target, count: int,
         dst=row_by_row(p.dst),
         bias=bias,
         packed=None,
-        others=others,
+        post_op_operands=post_op_operands,
         types=OF_SUMS[dtype],
     )
     assembly.add(schedule(total.folded(), target, one_range=True))
@@ -179,14 +180,14 @@ def sum_of_rows(assembly: Assembly, x: Matrix, rows: int, columns: int, dst: Mat
 
 def check_rows(p: Product, target: Target) -> None:
     """Raise Refused unless it is a few rows of dst times many row-major weights."""
-    by = target.products
-    if p.m > by.few_vectors or p.batch:
-        raise Refused(f"dst is more than {by.few_vectors} rows")
+    tuning = target.products
+    if p.m > tuning.few_vectors or p.batch:
+        raise Refused(f"dst is more than {tuning.few_vectors} rows")
     if isinstance(p.weights, Panels) or not p.weights.is_dense:
         raise Refused("rows of weights are not dense")
-    if p.m > 1 and p.k * p.n <= by.far_elements and not columns_are_apart(p):
+    if p.m > 1 and p.k * p.n <= tuning.far_elements and not weights_need_packing(p):
         raise Refused(f"weights of {p.k} x {p.n} stay in L2, where tiles read them")
-    rows, columns = by.vector_rows, by.vector_columns
+    rows, columns = tuning.vector_rows, tuning.vector_columns
     if p.depth < rows or p.n < columns:
         raise Refused(f"weights are {p.depth} rows of {p.n}, this is for {rows} of {columns} or more")
     check_unshifted(p, target)
@@ -195,17 +196,17 @@ def check_rows(p: Product, target: Target) -> None:
 
 
 def check_unshifted(p: Product, target: Target) -> None:
-    """Sums of kernels that shift src would start from sums of columns, which are what reading weights costs."""
+    """Refuse kernels that shift src: their sums start from sums of columns, which cost as much as the product."""
     if dot_class(p.types, target.isa).shift:
         raise Refused(f"src is shifted for {p.types}, and weights would be read for the sums of columns, too")
 
 
 def as_dots(p: Product, target: Target) -> Product:
-    """The product, or its transpose, as many rows of src, each a stream, times one vector.  Raises Refused."""
+    """The product, or its transpose, as rows of src, each read as a stream, times one vector.  Raises Refused."""
     if isinstance(p.weights, Matrix) and reads_dots(turned := p.transposed(p.weights), target):
         check_unshifted(p, target)
         return turned
-    # The matrix is what a dot calls weights.
+    # Here the matrix is src; a dot takes it as its weights.
     if not (reads_dots(p, target) and p.types.src == p.types.weights and p.types.sums == f32):
         rows, depth = target.products.dot_rows, target.products.dot_depth
         raise Refused(f"it is no matrix of {rows} or more dense rows of at least {depth} times a dense vector")
@@ -213,6 +214,6 @@ def as_dots(p: Product, target: Target) -> Product:
 
 
 def reads_dots(p: Product, target: Target) -> bool:
-    x, by = p.weights, target.products
+    x, tuning = p.weights, target.products
     vector = isinstance(x, Matrix) and x.dense_down and p.n == 1 and not p.batch
-    return vector and p.src.is_dense and p.depth >= by.dot_depth and p.m >= by.dot_rows
+    return vector and p.src.is_dense and p.depth >= tuning.dot_depth and p.m >= tuning.dot_rows

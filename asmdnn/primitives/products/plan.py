@@ -11,7 +11,7 @@ from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly, nothing
 from asmdnn.planning.phase import flushing
-from asmdnn.planning.phases import gives_way
+from asmdnn.planning.phases import may_be_overwritten
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.products.prepare import prepare
@@ -21,15 +21,15 @@ from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.reorder.copies import between_reorders
 
 
-def unchanged(assembly: Assembly) -> None:
+def nothing_after(assembly: Assembly) -> None:
     """Nothing follows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A product between what stands before and behind it.
+    """A product, with what comes before and after it.
 
-    assembly: with the phases before.  behind: adds those that follow the product.  tensors, outputs: of the plan.
+    assembly: with the phases before.  add_after: adds those that follow the product.  tensors, outputs: of the plan.
     passed: the same tensors as a caller passes them; reads: the outputs whose former values count.
     """
 
@@ -40,7 +40,7 @@ class Job:
     passed: Mapping[str, MemoryDesc]
     outputs: tuple[str, ...] = ("dst",)
     reads: tuple[str, ...] = ()
-    behind: Callable[[Assembly], None] = unchanged
+    add_after: Callable[[Assembly], None] = nothing_after
 
 
 def refusals(isa: str, reason: str, strategies: Sequence[Strategy] = STRATEGIES) -> Iterator[Refusal]:
@@ -51,7 +51,7 @@ def refusals(isa: str, reason: str, strategies: Sequence[Strategy] = STRATEGIES)
 def answers(
     job_of: Callable[[], Job], isa: str, strategies: Sequence[Strategy] = STRATEGIES
 ) -> Iterator[Plan | Refusal]:
-    """What every strategy says to a job, best first; one answer for all to a product without elements."""
+    """The plan or refusal of every strategy, best first; a single plan for a product without elements."""
     try:
         job = job_of()
         before = job.assembly.branch()
@@ -84,7 +84,7 @@ def best(job: Job) -> Plan:
 
 def finished(job: Job, assembly: Assembly) -> Plan:
     """The plan, with what follows the product."""
-    job.behind(assembly)
+    job.add_after(assembly)
     if not assembly.phases:
         assembly.add([nothing(len(ARGUMENTS))])
     assembly.phases = list(flushing(assembly.phases))
@@ -93,16 +93,16 @@ def finished(job: Job, assembly: Assembly) -> Plan:
 
 
 def overwritten(job: Job, assembly: Assembly) -> tuple[str, ...]:
-    """The operands of post-ops that may be dst's memory: not behind partial sums in dst, which were written earlier."""
-    (dst, *others), names = job.outputs, job.target.ending.chain.names
+    """The operands of post-ops that may share dst's memory: none where dst holds partial sums before they are read."""
+    (dst, *others), names = job.outputs, job.target.epilogue.chain.names
     if others:
         return ()
     alike = [name for name in names if job.tensors.get(name) == job.tensors[dst]]
-    return tuple(name for name in alike if gives_way(assembly.phases, name, dst))
+    return tuple(name for name in alike if may_be_overwritten(assembly.phases, name, dst))
 
 
 def multiply(assembly: Assembly, p: Product, target: Target) -> None:
-    """Add a product in the way that comes first of those that take it."""
+    """Add a product by the first strategy that takes it."""
     prepared = prepare(assembly, p, target)
     if prepared.product:
         first_strategy(prepared.product, target).add(assembly, prepared.product, target)

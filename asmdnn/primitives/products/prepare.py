@@ -1,4 +1,4 @@
-"""What a product needs before any strategy: a dst whose columns are dense, and operands beside it whose columns are."""
+"""Before any strategy: a dst with dense columns, and a bias and operands of post-ops with dense columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,8 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.product_tuning import L1_SETS_BYTES, ProductTuning
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.products.product import Matrix, Panels, Product, matrices_desc
+from asmdnn.primitives.products.matrices import Matrix, Panels, matrices_desc
+from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 
@@ -21,33 +22,33 @@ ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A product for strategies, None if dst is empty; and what brings its result into the caller's format."""
+    """A product for strategies, None if dst is empty; after: the reorders of its result into the caller's format."""
 
     product: Product | None
-    behind: tuple[Reordering, ...] = ()
+    after: tuple[Reordering, ...] = ()
 
     def finish(self, assembly: Assembly) -> None:
-        for step in self.behind:
+        for step in self.after:
             add_reorder(assembly, step, "unpack_dst")
 
 
 def prepare(assembly: Assembly, p: Product, target: Target) -> Prepared:
-    """Add what has to stand before a product.  Raises Refused if tiles cannot reach its elements."""
+    """Add the phases that must run before a product.  Raises Refused if tiles cannot address its elements."""
     check_reach(p)
     if min(p.m, p.n, *p.batch) == 0:
         return Prepared(None)
-    p, behind = p.folded(), tuple[Reordering, ...]()
+    p, after = p.folded(), tuple[Reordering, ...]()
     if not p.dst.is_dense and p.n > 1:
-        rows_are_dense = p.dst.dense_down and all(x.row_bytes == 0 or x.dense_down for x in p.others)
+        rows_are_dense = p.dst.dense_down and all(x.row_bytes == 0 or x.dense_down for x in p.post_op_operands)
         if rows_are_dense and isinstance(p.weights, Matrix) and not p.batch and p.types == F32:
             assembly.add((), "swap")
             p = p.transposed(p.weights)
         else:
             dst, into, back = dense_dst(assembly, p)
-            if target.ending.reads_dst:
+            if target.epilogue.reads_dst:
                 add_reorder(assembly, into, "pack_dst")
-            p, behind = replace(p, dst=dst), (back,)
-    return Prepared(with_dense_operands(assembly, p), behind)
+            p, after = replace(p, dst=dst), (back,)
+    return Prepared(with_dense_operands(assembly, p), after)
 
 
 def check_reach(p: Product) -> None:
@@ -72,21 +73,21 @@ def dense_dst(assembly: Assembly, p: Product) -> tuple[Matrix, Reordering, Reord
 
 
 def with_dense_operands(assembly: Assembly, p: Product) -> Product:
-    """The product with copies of bias and operands whose columns lie apart."""
-    if p.bias is not None and p.bias.is_apart:
+    """The product with dense copies of bias and operands whose columns are strided."""
+    if p.bias is not None and p.bias.is_strided:
         p = replace(p, bias=dense_copy(assembly, p, p.bias, p.n, ("bias", "pack_bias")))
-    apart = [x.is_apart for x in p.others]
-    if not any(apart):
+    strided = [x.is_strided for x in p.post_op_operands]
+    if not any(strided):
         return p
     dense = [
         dense_copy(assembly, p, x, p.n, (x.buffer, "pack_operands")) if a else x
-        for x, a in zip(p.others, apart, strict=True)
+        for x, a in zip(p.post_op_operands, strided, strict=True)
     ]
-    return replace(p, others=tuple(dense))
+    return replace(p, post_op_operands=tuple(dense))
 
 
 def with_near_src(assembly: Assembly, p: Product) -> Product:
-    """The product with a copy of src, where reading that in place costs more."""
+    """The product with a copy of src, where reading it in place costs more."""
     if not src_needs_pack(p, assembly.tuning.products):
         return p
     group, x = p.src.group, p.src
@@ -96,13 +97,13 @@ def with_near_src(assembly: Assembly, p: Product) -> Product:
 
 
 def src_needs_pack(p: Product, tuning: ProductTuning) -> bool:
-    """Whether reading src in place costs more than a copy: its elements of a row lie apart, and it is read often, or
-    all rows of a tile share the sets of L1, and it is read more often still."""
-    apart = p.src.is_apart and p.k > tuning.apart_depth and p.n >= tuning.apart_columns
+    """Whether reading src in place costs more than a copy: the elements of a row are strided and read often, or all
+    rows of a tile share the sets of L1 and are read more often still."""
+    strided = p.src.is_strided and p.k > tuning.strided_depth and p.n >= tuning.strided_columns
     alias = p.src.is_dense and p.src.row_bytes > 0 and p.src.row_bytes % L1_SETS_BYTES == 0
     size = p.src.element_bytes * p.m * p.k * prod(p.batch)
     often = p.m >= tuning.alias_rows and p.n >= tuning.alias_columns
-    return apart or (alias and often and size <= tuning.alias_copy_bytes)
+    return strided or (alias and often and size <= tuning.alias_copy_bytes)
 
 
 def dense_copy(assembly: Assembly, p: Product, x: Matrix, columns: int, names: tuple[str, str]) -> Matrix:

@@ -1,6 +1,6 @@
-"""Third stage of a product: where each call finds its operands, in the order that reads least.
+"""Third stage of planning a product: the records of its calls, in the order that reads least.
 
-A record is the sum of what its tile of rows, its group of columns and its matrix of the batch add.
+A record is the sum of the offsets of its tile of rows, its group of columns and its matrix of the batch.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ Laid = tuple[Int64, npt.NDArray[np.int32]]  # records and their cycles
 
 
 def phases_of(cut: Cut, kernels: tuple[KernelSpec, ...], calls: TileCalls) -> Iterator[Phase]:
-    """A phase for each range of k.  Equal ranges share their records: only their views lie further."""
+    """A phase for each range of k.  Equal ranges share their records and differ in their views."""
     groups, made = group_rows(cut), dict[DepthStep, Laid]()
     for i, step in enumerate(cut.steps):
         if step not in made:
@@ -31,15 +31,15 @@ def phases_of(cut: Cut, kernels: tuple[KernelSpec, ...], calls: TileCalls) -> It
 
 
 def views_of(p: Product, target: Target, skipped: int = 0) -> tuple[View, ...]:
-    """What the arguments point into, behind so many steps of k."""
+    """The views of the arguments, which start after `skipped` steps of k."""
     names = {name: x.buffer for name, x in p.operands().items()}
-    names |= {"ahead": names["weights"]} | ({"scale": "scale"} if target.ending.scaled else {})
+    names |= {"ahead": names["weights"]} | ({"scale": "scale"} if target.epilogue.scaled else {})
     moves = p.distances(len(p.batch) + 2, skipped)
     return tuple(View(names[name], moves.get(name, 0)) if name in names else NOTHING for name in p.arguments)
 
 
 def tile_records(cut: Cut, step: DepthStep, groups: Int64, calls: TileCalls) -> Laid:
-    """All records of a range of k: matrix after matrix, or runs of `items` of them."""
+    """All records of a range of k, matrix after matrix, or `items` matrices a record."""
     rows, base = tile_rows(cut, step), dict[int, Laid]()
     pattern = max(cut.sizes) - np.array(cut.sizes, np.int64)  # sizes differ by at most one
     for items in sorted(set(cut.items or [1])):
@@ -57,7 +57,8 @@ def tile_records(cut: Cut, step: DepthStep, groups: Int64, calls: TileCalls) -> 
 
 
 def of_batch(cut: Cut, base: dict[int, Laid]) -> Laid:
-    """The records of calls of so many matrices, for every matrix of the batch at which such a call starts."""
+    """The records for all matrices of the batch.  base: for each number of matrices in a call, the records of the
+    first."""
     matrices = matrix_rows(cut)
     width = matrices.shape[1]
     starts, runs = np.concatenate(([0], np.cumsum(cut.items)))[:-1], []
@@ -70,7 +71,7 @@ def of_batch(cut: Cut, base: dict[int, Laid]) -> Laid:
 
 
 def matrix_rows(cut: Cut) -> Int64:
-    """int64[batch, 1 + arguments]: what each matrix adds to the records."""
+    """int64[batch, 1 + arguments]: the offsets of each matrix."""
     p = cut.p
     grid = np.zeros((1, 1 + len(p.arguments)), np.int64)
     for axis, size in enumerate(p.batch):
@@ -80,7 +81,7 @@ def matrix_rows(cut: Cut) -> Int64:
 
 
 def tile_rows(cut: Cut, step: DepthStep) -> Int64:
-    """int64[tiles, 1 + arguments]: what each tile of rows adds."""
+    """int64[tiles, 1 + arguments]: the offsets of each tile of rows."""
     p = cut.p
     first = np.cumsum(cut.sizes, dtype=np.int64) - cut.sizes
     weights = p.weights.start_bytes + step.begin * p.weights.row_bytes
@@ -94,13 +95,13 @@ def tile_rows(cut: Cut, step: DepthStep) -> Int64:
         columns["bias"] = p.bias.start_bytes + first * p.bias.row_bytes
     if p.packed is not None:
         columns["packed"] = p.packed.start_bytes + step.begin * p.packed.row_bytes
-    for name, x in zip(p.other_names, p.others, strict=True):
+    for name, x in zip(p.post_op_names, p.post_op_operands, strict=True):
         columns[name] = x.start_bytes + first * x.row_bytes
     return records_of(p.arguments, columns)
 
 
 def group_rows(cut: Cut) -> Int64:
-    """int64[groups, 1 + arguments]: what each group of columns adds; the next one is prefetched."""
+    """int64[groups, 1 + arguments]: the offsets of each group of columns; it prefetches the next one."""
     p, number = cut.p, np.arange(cut.groups)
     columns = {
         "weights": number * cut.group_bytes,
@@ -111,13 +112,13 @@ def group_rows(cut: Cut) -> Int64:
         columns["bias"] = number * cut.width * p.bias.column_bytes
     if p.packed is not None:
         columns["packed"] = number * p.packed.panel_bytes
-    for name, x in zip(p.other_names, p.others, strict=True):
+    for name, x in zip(p.post_op_names, p.post_op_operands, strict=True):
         columns[name] = number * cut.width * x.column_bytes
     return records_of(p.arguments, columns)
 
 
 def prefetched_shares(cut: Cut, depth: int) -> Int64:
-    """int64[tiles]: where in what is prefetched the share of each tile begins."""
+    """int64[tiles]: where the share of each tile begins in the panel that is prefetched."""
     tiles, lines, row_bytes = np.arange(len(cut.sizes)), cut.prefetch.lines * (depth // 8), cut.prefetch.row_bytes
     if not row_bytes or not lines:
         return tiles % cut.chunk * (lines * LINE_BYTES)

@@ -1,7 +1,7 @@
-"""Products of many tiles as few records that come again and again: pieces of rows, columns or matrices of the batch.
+"""Products of many tiles as few records that are repeated: pieces of rows, columns or matrices of the batch.
 
-Planning takes time and memory by the records that are written out.  A round has enough of them to make the packing of
-caches that it repeats as good as none.
+Planning takes time and memory in proportion to the records that are written out.  A round has so many of them that
+what it loads into caches again costs next to nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,8 @@ from asmdnn.primitives.products.product import Product
 
 @dataclass(frozen=True, slots=True)
 class ProductPiece:
-    """A product, and what stands for it: `times` it, each argument steps[name] bytes further; outermost loop first."""
+    """A product that is repeated: each loop runs it `times`, every argument steps[name] bytes further; outermost
+    first."""
 
     product: Product
     loops: tuple[tuple[int, dict[str, int]], ...] = ()
@@ -42,7 +43,7 @@ def pieces_of(p: Product, tile: tuple[int, int], most: int, together: int) -> li
 
 
 def in_rounds(phases: Iterable[Phase], piece: ProductPiece, arguments: Sequence[str], is_first: bool) -> list[Phase]:
-    """The phases of a piece, again and again; behind other pieces they are apart from them."""
+    """The phases of a piece, repeated; after the first piece they need no barrier."""
     repeats = tuple(Repeat(times, tuple(step.get(name, 0) for name in arguments)) for times, step in piece.loops)
     made = [replace(phase, repeats=repeats) for phase in phases] if repeats else list(phases)
-    return made if is_first else [replace(made[0], apart=True), *made[1:]]
+    return made if is_first else [replace(made[0], independent=True), *made[1:]]

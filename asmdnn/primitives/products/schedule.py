@@ -17,12 +17,12 @@ from asmdnn.primitives.products.tile_calls import tile_calls
 
 def schedule(p: Product, target: Target, one_range: bool = False) -> list[Phase]:
     """A phase for each range of k; each continues the one before.  dst's columns are dense."""
-    ending, by = target.ending, target.products
+    epilogue, tuning = target.epilogue, target.products
     block = tile_block(p, target) if target.tiled else choose_block(p, target)
-    whole = one_range or target.tiled or not ending.may_split or not p.sums_fit
+    whole = one_range or target.tiled or not epilogue.may_split or not p.sums_fit
     ranges = [(0, p.k)] if whole else choose_ranges(p, block, target)
     phases: list[Phase] = []
-    for piece in pieces_of(p, (block.rows, block.vectors * target.lanes), by.written_out, by.round_records):
+    for piece in pieces_of(p, (block.rows, block.vectors * target.lanes), tuning.written_out, tuning.round_records):
         tiles, specs = cut(piece.product, block, target, ranges), dict[KernelSpec, int]()
         calls = tile_calls(tiles, specs)
         phases += in_rounds(phases_of(tiles, tuple(specs), calls), piece, p.arguments, is_first=not phases)

@@ -1,4 +1,4 @@
-"""What the sums of a product of bytes start from, where its kernels shift src or src has a zero point.
+"""The start values of the sums of a product of bytes, where its kernels shift src or src has a zero point.
 
 start[.., n] = -(shift + zero_point) * sum over k of weights[.., k, n]
 """
@@ -11,20 +11,21 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SHIFT, SummedDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Phase, View, records_of
-from asmdnn.primitives.products.product import Matrix
+from asmdnn.primitives.products.matrices import Matrix
 from asmdnn.types import s32
 
 ZERO_POINT = "src_zero_points"
 
 
 def add_start(assembly: Assembly, weights: MemoryDesc, isa: str, shift: int, has_zero_point: bool) -> Matrix | None:
-    """The phases that compute it from the tensor "weights", and where it is; None if sums start from zero.
+    """Adds the phases that compute them from the tensor "weights"; returns where they are, None if sums start from
+    zero.
 
-    isa: the level of the product's kernels.  Sums that lie behind the weights are what it is without a zero point.
-    """
+    isa: the level of the product's kernels.  Column sums that are packed with the weights are these values without a
+    zero point."""
     if not (shift or has_zero_point):
         return None
-    with importing():  # the kernels of compensations, which products of floats do without
+    with importing():  # the kernels of compensations, which products of floats do not need
         from asmdnn.primitives.reorder.compensation import add_compensation, but_depth, compensation_desc
 
     mask = but_depth(weights.ndims)
@@ -49,7 +50,7 @@ def add_start(assembly: Assembly, weights: MemoryDesc, isa: str, shift: int, has
 
 
 def vectors(buffer: str, sums: MemoryDesc, start_bytes: int = 0) -> Matrix:
-    """Rows that all rows of a product meet."""
+    """A row that is added to all rows of a product."""
     size = s32.size_bytes
     *steps, column = (size * stride if n > 1 else 0 for stride, n in zip(sums.strides, sums.dims, strict=True))
     return Matrix(buffer, start_bytes, tuple(steps), 0, column, s32)

@@ -1,4 +1,4 @@
-"""The ways to compute a product, best first: each says whether it takes one, and if it does, adds its phases."""
+"""The strategies for products, best first: each accepts a product or refuses it, and adds the phases of one."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -12,16 +12,17 @@ from asmdnn.primitives.products.amx import check_amx
 from asmdnn.primitives.products.blocks import (
     choose_block,
     choose_splits,
-    columns_are_apart,
     panel_columns,
     reads_weights_often,
     shares_weights,
+    weights_need_packing,
 )
+from asmdnn.primitives.products.matrices import Matrix, Panels, matrices_desc, panels_of, panels_tag
 from asmdnn.primitives.products.outer import check_outer, outer_phases, src_aliases, weights_alias
 from asmdnn.primitives.products.packed_blocks import add_blocks, check_blocks
 from asmdnn.primitives.products.partial import as_dots, check_rows, dots, rows_of_weights, split
 from asmdnn.primitives.products.prepare import dense_copy, with_near_src
-from asmdnn.primitives.products.product import Matrix, Panels, Product, matrices_desc, panels_of, panels_tag
+from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.schedule import schedule
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
@@ -29,7 +30,7 @@ from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """check: raises Refused unless it takes the product.  add: its phases, for a product that it takes."""
+    """check: raises Refused for a product that it does not take.  add: adds the phases of one that it takes."""
 
     name: str
     check: Callable[[Product, Target], None]
@@ -46,7 +47,7 @@ def add_dots(assembly: Assembly, p: Product, target: Target) -> None:
 
 
 def add_outer(assembly: Assembly, p: Product, target: Target) -> None:
-    """A product of few steps of depth, dst row after row."""
+    """A product with few steps of k, dst row by row."""
     if src_aliases(p, target):
         p = replace(p, src=dense_copy(assembly, p, p.src, p.k, ("src", "pack_src")))
     if weights_alias(p, target):
@@ -60,26 +61,26 @@ def check_vector(p: Product, target: Target) -> None:
 
 
 def add_rows(assembly: Assembly, p: Product, target: Target) -> None:
-    """A vector times row-major weights, of which each is used once."""
+    """A vector times row-major weights, each of which is used once."""
     rows_of_weights(assembly, with_near_src(assembly, p), target)
 
 
 def check_packing_tiles(p: Product, target: Target) -> None:
-    """Few tiles of rows read weights where they lie; and what one record packs another one must not."""
+    """Raise Refused where few tiles read weights in place, and where several records would pack the same weights."""
     check_worth_packing(p, target)
     if p.types != F32:
         raise Refused(f"tiles pack weights of f32 only, these are {p.weights.dtype}")
-    if columns_are_apart(p):
-        raise Refused("columns of weights lie apart, tiles pack rows only")
+    if weights_need_packing(p):
+        raise Refused("columns of weights are not contiguous, tiles pack rows only")
     if shares_weights(p) or (isinstance(p.weights, Matrix) and not p.weights.is_dense):
-        raise Refused("matrices of the batch share weights, which one of them alone may pack")
+        raise Refused("matrices of the batch share weights, which only one of them may pack")
 
 
 def check_worth_packing(p: Product, target: Target) -> None:
     if isinstance(p.weights, Panels):
         raise Refused("weights are in panels already")
     block = choose_block(p, target)
-    if not columns_are_apart(p) and not reads_weights_often(p, block, target.products):
+    if not weights_need_packing(p) and not reads_weights_often(p, block, target.products):
         tiles = -(-p.m // block.rows)
         raise Refused(f"{p.k} x {p.n} weights, read by {tiles} tiles of rows, are not worth packing")
 
@@ -98,13 +99,13 @@ def add_packing_tiles(assembly: Assembly, p: Product, target: Target) -> None:
 
 
 def check_split(p: Product, target: Target) -> None:
-    """Threads have work if there are many tiles, or none of them is long."""
+    """Raise Refused where there are enough tiles for all threads, or they are too short to be split."""
     if choose_splits(p, target) == 1:
-        raise Refused("there are tiles enough for many threads, or they are so short that a second phase costs more")
+        raise Refused("there are enough tiles for many threads, or they are so short that a second phase costs more")
 
 
 def add_split(assembly: Assembly, p: Product, target: Target) -> None:
-    """Sums over ranges of k, then their sum."""
+    """Partial sums over ranges of k, then their sum."""
     p, splits = with_near_src(assembly, p), choose_splits(p, target)
     if not is_packed_before(p, target):
         split(assembly, p, target, splits)
@@ -114,8 +115,8 @@ def add_split(assembly: Assembly, p: Product, target: Target) -> None:
 
 
 def is_packed_before(p: Product, target: Target) -> bool:
-    """Whether weights are packed by a phase of its own, because tiles cannot read or must not pack them."""
-    if columns_are_apart(p):
+    """Whether a separate phase packs the weights, because tiles cannot read them or must not pack them."""
+    if weights_need_packing(p):
         return True
     if isinstance(p.weights, Panels) or (p.weights.is_dense and not shares_weights(p)):
         return False
@@ -123,7 +124,7 @@ def is_packed_before(p: Product, target: Target) -> bool:
 
 
 def add_packed(assembly: Assembly, p: Product, target: Target) -> None:
-    """Weights packed by a phase of its own, a group of columns at a time."""
+    """A separate phase packs the weights, a group of columns at a time."""
     p = with_near_src(assembly, p)
     for part, columns in groups(assembly, p, target, at_once=bool(p.batch)):
         part = packed(assembly, part, columns)
@@ -131,22 +132,22 @@ def add_packed(assembly: Assembly, p: Product, target: Target) -> None:
 
 
 def check_tiles(p: Product, target: Target) -> None:
-    if columns_are_apart(p):
-        raise Refused("columns of weights lie apart, tiles read vectors of them")
+    if weights_need_packing(p):
+        raise Refused("columns of weights are not contiguous, tiles read vectors of them")
 
 
 def add_tiles(assembly: Assembly, p: Product, target: Target) -> None:
-    """Weights as they lie."""
+    """Tiles read the weights in place."""
     assembly.add(schedule(with_near_src(assembly, p), target), "tiles")
 
 
 def groups(assembly: Assembly, p: Product, target: Target, at_once: bool) -> Iterator[tuple[Product, Panels]]:
-    """The product in groups of columns, and where in scratch each group's weights are to be packed."""
-    x, by, width = p.weights, target.products, panel_columns(p.n, target.lanes)
+    """The product in groups of columns, and the scratch into which each group's weights are packed."""
+    x, tuning, width = p.weights, target.products, panel_columns(p.n, target.lanes)
     assert isinstance(x, Matrix)
     panels, panel_bytes = -(-p.n // width), x.element_bytes * p.depth * width
-    few = p.m <= by.few_row_tiles * choose_block(p, target).rows
-    group = by.group_l2 * (1 + few) * target.l2_bytes
+    few = p.m <= tuning.few_row_tiles * choose_block(p, target).rows
+    group = tuning.group_l2 * (1 + few) * target.l2_bytes
     most = panels if at_once else max(1, group // max(panel_bytes, 1))
     begin = 0
     for size in balanced(panels, most):
@@ -161,7 +162,7 @@ def groups(assembly: Assembly, p: Product, target: Target, at_once: bool) -> Ite
 
 
 def packed(assembly: Assembly, p: Product, panels: Panels) -> Product:
-    """The product with its weights packed by a phase of its own."""
+    """The product, with its weights packed by a separate phase."""
     assert isinstance(p.weights, Matrix)
     source = matrices_desc(p.weights, p.batch, p.depth, p.n)
     desc = MemoryDesc(source.dims, source.dtype, panels_tag(source.ndims, panels.columns, p.types.group))
@@ -170,7 +171,7 @@ def packed(assembly: Assembly, p: Product, panels: Panels) -> Product:
 
 
 def add_amx(assembly: Assembly, p: Product, target: Target) -> None:
-    """Tiles of AMX, whose weights are in panels, or are packed before."""
+    """Tiles of AMX, on weights that are in panels or are packed before."""
     assembly.add((), "amx")
     (add_tiles if isinstance(p.weights, Panels) else add_packed)(assembly, p, target)
 

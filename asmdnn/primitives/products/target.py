@@ -1,4 +1,4 @@
-"""What a product is planned for: the level, the cache, and what happens to the sums in the end."""
+"""What a product is planned for: the ISA level, the cache, and the epilogue of its sums."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -13,12 +13,12 @@ from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.chain import NO_CHAIN, Chain
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.products.product import Matrix
+from asmdnn.primitives.products.matrices import Matrix
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """What happens to the sums: a chain, or the scales of gemm (`beta`: as a Gemm has it)."""
+class Epilogue:
+    """What is done to the sums before they are stored: post-ops, or the scales of gemm (`beta`: as in Gemm)."""
 
     chain: Chain = NO_CHAIN
     scaled: bool = False
@@ -27,7 +27,7 @@ class Ending:
     @property
     def is_plain(self) -> bool:
         """Whether the sums are the result."""
-        return self == NO_ENDING
+        return self == NO_EPILOGUE
 
     @property
     def may_split(self) -> bool:
@@ -38,16 +38,16 @@ class Ending:
     def reads_dst(self) -> bool:
         return self.beta != "zero" or self.chain.reads_dst
 
-    def on_registers(self, others: Sequence[Matrix], lanes: int) -> tuple[PostOp, ...]:
-        """The post-ops on registers, whose operands lie as `others` says: columns dense, or one for all."""
+    def on_registers(self, matrices: Sequence[Matrix], lanes: int) -> tuple[PostOp, ...]:
+        """The post-ops on registers, whose operands are `matrices`: columns dense, or one for all."""
         operands = [
             Operand(number, x.row_bytes, x.element_bytes * lanes if x.column_bytes else 0, not x.column_bytes)
-            for number, x in enumerate(others, len(ARGUMENTS))
+            for number, x in enumerate(matrices, len(ARGUMENTS))
         ]
         return self.chain.on_registers(dict(zip(self.chain.names, operands, strict=True)))
 
 
-NO_ENDING = Ending()
+NO_EPILOGUE = Epilogue()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Target:
     isa: str
     l2_bytes: int
     tuning: Tuning
-    ending: Ending = NO_ENDING
+    epilogue: Epilogue = NO_EPILOGUE
     tiled: bool = False
     lanes: int = field(init=False)
     products: ProductTuning = field(init=False, compare=False, repr=False)
@@ -80,7 +80,7 @@ class Target:
         return step_cycles(rows, vectors, self.lanes, self.tuning.phases)
 
 
-def target_of(engine: Engine, ending: Ending = NO_ENDING, types: Types = F32, tiled: bool = False) -> Target:
+def target_of(engine: Engine, epilogue: Epilogue = NO_EPILOGUE, types: Types = F32, tiled: bool = False) -> Target:
     """What an engine's products are planned for.  tiled: by tiles, which its level has."""
     isa = (tile_level(types, engine.isa) if tiled else None) or dot_level(types, engine.isa)
-    return Target(isa, engine.l2_bytes, engine.tuning, ending, tiled)
+    return Target(isa, engine.l2_bytes, engine.tuning, epilogue, tiled)

@@ -1,4 +1,4 @@
-"""Second stage of a product: the kernels of its tiles, and what their calls cost.
+"""Second stage of planning a product: the kernels of its tiles, and the expected cost of their calls.
 
 There is a kernel for each size of tiles, width of groups, range of k and number of matrices.
 """
@@ -14,16 +14,16 @@ from asmdnn.generators.dot.matmul_shape import Bias, Items, MatmulTile
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.products.amx import call_cycles
 from asmdnn.primitives.products.cut import Cut, DepthStep
-from asmdnn.primitives.products.product import Panels
+from asmdnn.primitives.products.matrices import Panels
 from asmdnn.types import f32
 
-# Of a range of k and a number of matrices, int64[groups, sizes]: numbers of kernels, and the cycles of a call.
+# For a range of k and a number of matrices: the kernel numbers and the cycles of a call, both int64[groups, sizes].
 TileCalls = Mapping[tuple[DepthStep, int], tuple[Int64, Int64]]
 ONE_ITEM = Items(1, 0, 0, 0, 0)
 
 
 def tile_calls(cut: Cut, specs: dict[KernelSpec, int]) -> TileCalls:
-    """The calls of all ranges of k.  specs: the table of kernels, to which new ones are added."""
+    """The calls of all ranges of k.  specs: the table of kernels, extended by new ones."""
     counts = sorted(set(cut.items or [1]))
     return {(step, items): calls_of(cut, step, items, specs) for step in dict.fromkeys(cut.steps) for items in counts}
 
@@ -57,7 +57,9 @@ def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> A
         columns=columns,
         depth=(step.end - step.begin) * p.types.group - step.missing,
         src_row_bytes=p.src.row_bytes if rows > 1 else 0,
-        src_depth_bytes=p.src.element_bytes if cut.target.tiled else p.src.column_bytes,  # of one group none
+        src_depth_bytes=p.src.element_bytes
+        if cut.target.tiled
+        else p.src.column_bytes,  # src has none where k is one group
         weights_row_bytes=p.weights.row_bytes,
         panel_vectors=block.panel_vectors,
         panel_bytes=cut.panel_bytes if block.vectors > block.panel_vectors else 0,
@@ -75,13 +77,15 @@ def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> A
         items=item_steps(cut, items, bias is not None),
         types=p.types,
         dst=None if p.dst.dtype == f32 == p.types.sums else p.dst.dtype,
-        operand_types=tuple(x.dtype for x in p.others) if any(x.dtype != f32 for x in p.others) else (),
+        operand_types=tuple(x.dtype for x in p.post_op_operands)
+        if any(x.dtype != f32 for x in p.post_op_operands)
+        else (),
     )
     return AmxTileSpec(shape) if cut.target.tiled else MatmulTileSpec(shape)
 
 
 def item_steps(cut: Cut, items: int, bias: bool) -> Items:
-    """How far the operands of the next matrix of a call lie."""
+    """The distances between the matrices of one call."""
     p = cut.p
     if items == 1:
         return ONE_ITEM

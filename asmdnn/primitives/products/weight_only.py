@@ -48,7 +48,7 @@ def plan(desc: MatMul, attr: Attr, engine: Engine) -> Plan:
     """Plan a product.  Raises Refused, and InvalidArguments for groups that do not fit."""
     numbers = numbers_of(desc, attr)
     check_accumulation(attr, f32)
-    chain, isa = chain_behind(desc, attr), f32_level(engine.isa)
+    chain, isa = bias_and_post_ops(desc, attr), f32_level(engine.isa)
     (m, k), n = desc.src.dims, desc.dst.dims[1]
     bits, columns = WEIGHTS[desc.weights.dtype], panel_columns(lanes_of(isa))
     panels = MemoryDesc((k // numbers.group, n), f32, f"Ba{columns}b")
@@ -168,7 +168,7 @@ def whole_group(k: int) -> int:
     return found[-1]
 
 
-def chain_behind(desc: MatMul, attr: Attr) -> Chain:
+def bias_and_post_ops(desc: MatMul, attr: Attr) -> Chain:
     """The bias, then post-ops.  Raises Refused."""
     links = post_ops_of(attr).links
     if desc.bias is not None:

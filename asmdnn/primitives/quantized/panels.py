@@ -32,7 +32,7 @@ CALL_CYCLES = 60  # about
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Some rows from one on, `times` such tiles one behind the other; and likewise the columns of panels."""
+    """Some rows from one on, `times` such tiles one after the other; and likewise the columns of panels."""
 
     first: int
     size: int

@@ -7,7 +7,7 @@ hands them on to the step before.  With X and H the inputs and the states before
     diff_weights_layer = X^T sums    diff_weights_iter = H^T sums    diff_bias = 1^T sums    diff_src = sums W^T
 
 Of a linear-before-reset GRU, H^T and weights_iter take `iterated` for `sums`; a GRU's candidate has (r h) for h.
-Rows behind the end of a padded sequence are zeros in all of them.
+Rows after the end of a padded sequence are zeros in all of them.
 """
 
 from asmdnn.isa.vectors import lanes_of
@@ -24,7 +24,7 @@ from asmdnn.primitives.recurrent.backward_description import DIFF, RecurrentBack
 from asmdnn.primitives.recurrent.backward_layer import BackwardLayer
 from asmdnn.primitives.recurrent.backward_sums import add_sums_over_steps
 from asmdnn.primitives.recurrent.planner import f32_dot_level
-from asmdnn.primitives.reorder.copies import Inside, in_two_ways
+from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.types import f32
 
 PACKED = ("weights_layer", "weights_iter", "weights_projection")
@@ -44,7 +44,7 @@ def inside_of(desc: RecurrentBackward, attr: Attr, engine: Engine) -> Inside:
     return Inside(planned(BackwardContext(desc, formats, engine)), passed, engine.tuning, engine.isa)
 
 
-plans = in_two_ways("recurrent", inside_of, f32_dot_level)
+plans = as_passed_or_copied("recurrent", inside_of, f32_dot_level)
 
 
 def kernel_format(name: str, tensor: MemoryDesc, engine: Engine) -> MemoryDesc:

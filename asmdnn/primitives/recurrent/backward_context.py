@@ -35,7 +35,7 @@ class BackwardContext:
         return self.rooms.all_steps(f"gradient of layer {number % 2}", self.sizes.dst)
 
     def states(self, number: int, direction: int) -> BufferRows:
-        """h behind every step."""
+        """h after every step."""
         s = self.sizes
         if self.desc.direction == "bidirectional_sum":
             return self.rooms.kept("direction", number, direction)
@@ -49,7 +49,7 @@ class BackwardContext:
         return self.rooms.kept("layer", number, 0)
 
     def sources(self, number: int) -> BufferRows:
-        """What a layer reads; behind the end of a sequence there are zeros, whatever src_layer has there."""
+        """What a layer reads; after the end of a sequence there are zeros, whatever src_layer has there."""
         if number:
             return self.outputs(number - 1)
         source = self.time.layer("src_layer", self.tensors["src_layer"])

@@ -1,6 +1,6 @@
 """The descriptions of recurrent layers, backward, validated at once: gradients of everything that a layer reads.
 
-Arguments are those of the forward pass and, behind diff_, gradients of the same dims; see description.py for both.
+Arguments are those of the forward pass and, after diff_, gradients of the same dims; see description.py for both.
 
 | argument | what it is |
 |---|---|

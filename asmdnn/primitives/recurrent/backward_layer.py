@@ -184,5 +184,5 @@ class StepRows:
         added = placed[BESIDE].row_bytes if beside else None
         phases = context.products.phases(Key(self.piece.count, weights, start, depth, ends, added))
         places = {name: place.view for name, place in placed.items()}
-        turned = self.piece.number % 2 == 1  # the panels that the step behind has read last are still in L2
+        turned = self.piece.number % 2 == 1  # the panels that the step after has read last are still in L2
         context.assembly.add([replace(phase.on(places), backwards=turned) for phase in phases])

@@ -7,13 +7,14 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Phase
 from asmdnn.primitives.attributes.attr import Sum
 from asmdnn.primitives.attributes.chain import Chain, Link
+from asmdnn.primitives.products.matrices import Panels
 from asmdnn.primitives.products.plan import multiply
-from asmdnn.primitives.products.product import Panels, Product
-from asmdnn.primitives.products.target import Ending, Target
+from asmdnn.primitives.products.product import Product
+from asmdnn.primitives.products.target import Epilogue, Target
 from asmdnn.primitives.recurrent.rows import BufferRows
 
 ROWS, RESULT, BESIDE = "rows of step", "result of step", "beside result"
-ADDS = Ending(Chain((Link(Sum(1.0)),)))  # to what dst holds
+ADDS = Epilogue(Chain((Link(Sum(1.0)),)))  # to what dst holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class StepProducts:
 
 
 def panels_from(name: str, desc: MemoryDesc, start: int) -> Panels:
-    """Panels of the third dim: every row has one element of each of the dims behind it."""
+    """Panels of the third dim: every row has one element of each of the dims after it."""
     width = desc.inner_blocks[0][1]
     return Panels(
         buffer=name,
@@ -74,4 +75,4 @@ def panels_from(name: str, desc: MemoryDesc, start: int) -> Panels:
 
 
 def adding(target: Target) -> Target:
-    return replace(target, ending=ADDS)
+    return replace(target, epilogue=ADDS)

@@ -1,4 +1,4 @@
-"""What is summed over all steps at once, behind the steps of a layer in one direction: gradients of weights and bias,
+"""What is summed over all steps at once, after the steps of a layer in one direction: gradients of weights and bias,
 and that of the layer's input."""
 
 import numpy as np
@@ -6,9 +6,10 @@ import numpy as np
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.planning.phase import NOTHING, Phase, View
 from asmdnn.primitives.elementwise.schedule import ZERO_ISA
+from asmdnn.primitives.products.matrices import Matrix
 from asmdnn.primitives.products.partial import sum_of_rows
 from asmdnn.primitives.products.plan import multiply
-from asmdnn.primitives.products.product import Matrix, Product
+from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.recurrent.backward_description import GRUBackward, LBRGRUBackward
 from asmdnn.primitives.recurrent.backward_layer import BackwardLayer
 from asmdnn.primitives.recurrent.backward_products import adding, panels_from
@@ -23,7 +24,7 @@ def add_sums_over_steps(layer: BackwardLayer, of_source: BufferRows) -> None:
 
 
 class SumsOverSteps:
-    """Products whose depth is all rows, step behind step."""
+    """Products whose depth is all rows, step after step."""
 
     def __init__(self, layer: BackwardLayer) -> None:
         self.layer, self.context, self.sizes = layer, layer.context, layer.sizes
@@ -67,7 +68,7 @@ class SumsOverSteps:
         multiply(self.assembly, product, self.target)
 
     def before(self) -> BufferRows:
-        """A copy of the states before every step: those behind another one, and the first ones."""
+        """A copy of the states before every step: those after another one, and the first ones."""
         s, layer = self.sizes, self.layer
         rows = self.context.rooms.all_steps("states before steps", s.state)
         if not self.context.time.is_even:

@@ -57,7 +57,7 @@ def add_starts(assembly: Assembly, tensors: Mapping[str, MemoryDesc], packed: Me
 
 
 def words_of(array: NDArray[Any]) -> Int64:
-    """The bytes of an array as words of a constant, with zeros behind."""
+    """The bytes of an array as words of a constant, with zeros after."""
     data = array.tobytes()
     return np.frombuffer(data + bytes(-len(data) % WORD_BYTES), np.int64)
 

@@ -20,7 +20,7 @@ function:
 | weights_peephole, weights_projection | L, D, 3, DHC; L, D, DHC, DIC | of an LSTM, or None; the latter likewise |
 | bias       | L, D, G, DHC        | or None; LBR GRU: 4 rows |
 | dst_layer  | T, N, DLC           | DLC is DIC, of bidirectional_concat 2 DIC; with several layers it is SLC, too |
-| dst_iter, dst_iter_c | L, D, N, DIC; L, D, N, DHC | the states behind the last step, or None |
+| dst_iter, dst_iter_c | L, D, N, DIC; L, D, N, DHC | the states after the last step, or None |
 
 `lengths` gives every sequence its own number of steps.  With a src_layer of three dims it is padded: steps past a
 sequence's end leave its state as it was, and are zeros in dst_layer.  With two dims the sequences are concatenated step

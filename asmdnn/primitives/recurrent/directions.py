@@ -1,4 +1,4 @@
-"""The steps of both directions of a layer in turn: one meeting of the threads for a step of each."""
+"""The steps of both directions of a layer in turn: one barrier for a step of each."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,13 +10,13 @@ Stage = tuple[Turn, Phase]  # of a step
 
 
 def in_turn(one: Sequence[Stage], other: Sequence[Stage]) -> Iterator[Phase]:
-    """Stage by stage, of one direction and of the other, which waits for nobody: it has nothing to do with the stage in
-    front of it, unless both have come to neighbouring steps, whose rows of the output lie side by side.  Stages that
-    one thread runs alone stay behind one another."""
+    """Stage by stage, of one direction and of the other, which needs no barrier: it is independent of the stage before
+    it, unless both have come to neighbouring steps, whose rows of the output lie side by side.  Stages that one thread
+    runs alone stay in their order."""
     for (turn, phase), (other_turn, other_phase) in zip(one, other, strict=True):
         yield phase
-        meets = phase.alone or other_phase.alone or are_near(turn, other_turn)
-        yield other_phase if meets else replace(other_phase, apart=True)
+        has_barrier = phase.alone or other_phase.alone or are_near(turn, other_turn)
+        yield other_phase if has_barrier else replace(other_phase, independent=True)
 
 
 def are_near(one: Turn, other: Turn) -> bool:

@@ -1,7 +1,7 @@
 """What the products of a recurrent layer multiply, by the types of its tensors.
 
 Weights of bf16 and f16 are widened as they are loaded, and rows are f32 inside: tensors of other types become that in
-front, results are rounded once, behind.  Pairs of bf16 are multiplied where the level has VDPBF16PS and the CPU class
+front, results are rounded once, after.  Pairs of bf16 are multiplied where the level has VDPBF16PS and the CPU class
 is not slow at it; then a step hands on h as bf16.  Weights of s8 are multiplied by rows of u8.
 """
 

@@ -71,7 +71,7 @@ def row_tag(tensor: MemoryDesc) -> str:
 
 
 def takes(name: str, tensor: MemoryDesc, dtype: DataType) -> bool:
-    """Whether kernels can take a tensor of rows: dense, near one another, and of dst_layer step behind step."""
+    """Whether kernels can take a tensor of rows: dense, near one another, and of dst_layer step after step."""
     if tensor.dtype != dtype or tensor.inner_blocks or (tensor.strides[-1] != 1 and tensor.dims[-1] > 1):
         return False
     if FURTHEST_ROWS * max(tensor.strides_bytes) > MAX_OFFSET:

@@ -8,7 +8,8 @@ from asmdnn.isa.dot import U8S8, Types
 from asmdnn.isa.vectors import vector_bytes
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import View
-from asmdnn.primitives.products.product import Matrix, Panels, Product
+from asmdnn.primitives.products.matrices import Matrix, Panels
+from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.recurrent.bytes import SCALES, STARTS
 from asmdnn.primitives.recurrent.description import LSTMForward, RecurrentForward
@@ -25,7 +26,7 @@ class Layer:
     """A layer and direction; `number` and `direction` are its indices in states and weights.
 
     tensors: as the kernels take them.  types: what is multiplied.  backwards: from right to left.  x: its input, of
-    `channels`.  h: its output, of which a step reads what the step before has written.  c: an LSTM's c behind every
+    `channels`.  h: its output, of which a step reads what the step before has written.  c: an LSTM's c after every
     step, in one place for all steps where it is updated in place.  fields: what else cells write, by name.
     """
 

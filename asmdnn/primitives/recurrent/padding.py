@@ -1,4 +1,4 @@
-"""Rows behind the ends of padded sequences: zeros, so that products over all rows count them as nothing."""
+"""Rows after the ends of padded sequences: zeros, so that products over all rows count them as nothing."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ VECTOR_BYTES = 32
 
 
 def add_zeros(assembly: Assembly, time: Time, rows: BufferRows, columns: int) -> None:
-    """Zeros in the steps behind the end of each sequence; nothing where all have all steps."""
+    """Zeros in the steps after the end of each sequence; nothing where all have all steps."""
     if not time.is_padded:
         return
     behind = [(step, runs_of([n <= step for n in time.lengths])) for step in range(time.sizes.steps)]

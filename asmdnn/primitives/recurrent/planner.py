@@ -31,7 +31,7 @@ from asmdnn.primitives.recurrent.rooms import Rooms
 from asmdnn.primitives.recurrent.rows import BufferRows, Time, state_rows
 from asmdnn.primitives.recurrent.steps import CellField, StagePhases, vectors_of
 from asmdnn.primitives.recurrent.workspace import regions_of, workspace_desc
-from asmdnn.primitives.reorder.copies import Inside, Reordering, add_reorder, in_two_ways
+from asmdnn.primitives.reorder.copies import Inside, Reordering, add_reorder, as_passed_or_copied
 from asmdnn.types import DataType, f32, s32
 
 
@@ -59,15 +59,13 @@ def inside_of(desc: RecurrentForward, attr: Attr, engine: Engine) -> Inside:
     return Inside(plan, passed, engine.tuning, engine.isa)
 
 
-plans = in_two_ways("recurrent", inside_of, f32_dot_level)
+plans = as_passed_or_copied("recurrent", inside_of, f32_dot_level)
 
 
 class Planner:
     """A plan as it comes together."""
 
-    def __init__(
-        self, desc: RecurrentForward, tensors: dict[str, MemoryDesc], engine: Engine, types: Types
-    ) -> None:
+    def __init__(self, desc: RecurrentForward, tensors: dict[str, MemoryDesc], engine: Engine, types: Types) -> None:
         self.desc, self.tensors, self.engine, self.types = desc, tensors, engine, types
         self.target = target_of(engine, types=types)
         self.sizes = s = desc.sizes
@@ -167,8 +165,8 @@ class Planner:
         )
 
     def add_directions(self, layers: Sequence[Layer]) -> None:
-        """A layer in one direction, or in both at the same time, so that threads meet half as often.  One thread alone
-        meets nobody, and has the weights of one direction in its caches if it takes them one after the other."""
+        """A layer in one direction, or in both at the same time, with half as many barriers.  One thread alone needs
+        none, and has the weights of one direction in its caches if it takes them one after the other."""
         for layer in layers:
             gates = layer.gates.rows
             self.assembly.scratch[gates.buffer] = self.sizes.rows * gates.row_bytes
@@ -233,7 +231,7 @@ class Planner:
         return self.rooms.one_step(name, channels, dtype)
 
     def keep_final(self, layer: Layer, name: str, rows: BufferRows) -> None:
-        """Copy the state behind the last step of every sequence, unless it is there."""
+        """Copy the state after the last step of every sequence, unless it is there."""
         final = self.tensors.get(name)
         if final is None or rows.buffer == name:
             return
@@ -244,7 +242,7 @@ class Planner:
                 add_reorder(self.assembly, Reordering(rows.buffer, src, name, dst))
 
     def add_sum(self, outs: Sequence[BufferRows], out: BufferRows) -> None:
-        """The sum of both directions; of steps behind a sequence's end that of zeros."""
+        """The sum of both directions; of steps after a sequence's end that of zeros."""
         dims = self.tensors["dst_layer"].dims
         dense = MemoryDesc(dims, self.types.src, LETTERS[: len(dims)])
         is_last = out.buffer == "dst_layer"

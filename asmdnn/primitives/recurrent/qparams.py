@@ -7,7 +7,7 @@
 
 Sums are of products of bytes, and exact; gates, cells and c are f32, and h is rounded to a byte by every step, as a
 GRU's s(r) h is.  A shift is a whole number of u8, the zero point.  c, bias and peephole are f32; layers and h are u8,
-or f32, which is made such bytes in front, and of such bytes behind.
+or f32, which is made such bytes in front, and of such bytes after.
 """
 
 import math

@@ -6,7 +6,7 @@ from itertools import accumulate, groupby, pairwise
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import View
-from asmdnn.primitives.products.product import Matrix
+from asmdnn.primitives.products.matrices import Matrix
 from asmdnn.primitives.recurrent.sizes import Sizes
 from asmdnn.types import DataType, f32
 
@@ -93,7 +93,7 @@ class Time:
 
     @property
     def is_padded(self) -> bool:
-        """Whether there are rows behind the end of a sequence."""
+        """Whether there are rows after the end of a sequence."""
         return not self.is_even and not self.sizes.concatenated
 
     def dense(self, buffer: str, columns: int, start_bytes: int = 0, dtype: DataType = f32) -> BufferRows:

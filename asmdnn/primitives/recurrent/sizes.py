@@ -69,7 +69,7 @@ def check_lengths(lengths: object, src_layer: object) -> None:
 
 
 def check_concatenated(lengths: tuple[int, ...], rows: int) -> None:
-    """Raise InvalidArguments unless sequences lie behind one another, the longest first."""
+    """Raise InvalidArguments unless sequences lie one after another, the longest first."""
     if not lengths:
         raise InvalidArguments("lengths is empty, a src_layer of two dims needs the length of every sequence")
     for i, (before, after) in enumerate(pairwise(lengths), 1):
@@ -85,7 +85,7 @@ def check_concatenated(lengths: tuple[int, ...], rows: int) -> None:
 def sizes_of(
     tensors: Mapping[str, MemoryDesc], gates: int, direction: str, lengths: tuple[int, ...], keeps_width: bool
 ) -> Sizes:
-    """keeps_width: the state behind a step is as wide as the one before, as it always is with several steps.  Raises
+    """keeps_width: the state after a step is as wide as the one before, as it always is with several steps.  Raises
     InvalidArguments for tensors of other numbers of dims, or of gates."""
     concatenated = tensors["src_layer"].ndims == 2
     for name, desc in tensors.items():

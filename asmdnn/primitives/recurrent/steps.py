@@ -52,9 +52,7 @@ class CellField:
     pair_bytes: int = 0
 
     def operand(self, name: str) -> CellOperand:
-        return CellOperand(
-            name, self.rows.row_bytes, self.part_bytes, self.vector_bytes, self.whole, self.rows.dtype
-        )
+        return CellOperand(name, self.rows.row_bytes, self.part_bytes, self.vector_bytes, self.whole, self.rows.dtype)
 
     @property
     def pair(self) -> int:
@@ -69,7 +67,7 @@ def vectors_of(rows: BufferRows, lanes: int, part: int = 0) -> CellField:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A product and the cell behind it.  units: of a row; depth 0: there is no product.  pairs: of each operand, from a
+    """A product and the cell after it.  units: of a row; depth 0: there is no product.  pairs: of each operand, from a
     pair of vectors to the next."""
 
     isa: str

@@ -1,9 +1,9 @@
-"""What forward training leaves for the backward pass: matrices of all rows, behind one another in one f32 vector.
+"""What forward training leaves for the backward pass: matrices of all rows, one after another in one f32 vector.
 
 | region | of | rows of | what it is |
 |---|---|---|---|
 | gates       | every layer and direction | parts x DHC | the gates as the cell has used them, see below |
-| c           | every layer and direction | DHC | an LSTM's c behind every step |
+| c           | every layer and direction | DHC | an LSTM's c after every step |
 | unprojected | every layer and direction | DHC | h in front of weights_projection |
 | direction   | every layer and direction | DIC | h, where dst_layer is the sum of both directions |
 | layer       | every layer but the last  | DLC | what is the input of the next layer |

@@ -17,7 +17,7 @@ from asmdnn.planning.tuning import ReductionTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import by_ways
+from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.elementwise.schedule import ZERO_ISA, check_tensors, phases_of
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.shapes.formats import like, of_type
@@ -140,7 +140,7 @@ def of_axis(
     desc: CumulativeSum, isa: str, along: str, where: tuple[Box, tuple[Loop, ...]], loops: tuple[Loop, Loop]
 ) -> Calls[KernelSpec]:
     """The calls for a loop over rows and one along them: sums, which without the element itself lie one step further,
-    behind zeros."""
+    after zeros."""
     (box, outer), (rows, row) = where, loops
     axis = row if along == "rows" else rows
     src_row_bytes, dst_row_bytes = rows.strides_bytes(f32)
@@ -182,4 +182,6 @@ def cost(spec: KernelSpec, tuning: ReductionTuning) -> int:
     return tuning.call_cycles + spec.rows * (tuning.row_cycles + tuning.sum_cycles * vectors)
 
 
-plans = by_ways(request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{ROWS}": along_copied_rows}, f32_level)
+plans = implementations_of(
+    request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{ROWS}": along_copied_rows}, f32_level
+)

@@ -1,4 +1,4 @@
-"""The plan of a reduction: one tree, or two for the logarithm of a sum of exponentials; post-ops behind it."""
+"""The plan of a reduction: one tree, or two for the logarithm of a sum of exponentials; post-ops after it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -22,7 +22,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import ReductionTuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import by_ways
+from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
 from asmdnn.primitives.reduction.description import NORM, ReductionForward
 from asmdnn.primitives.reduction.source import Chunk, ReductionSource, TreeKernels, source_of
@@ -86,11 +86,12 @@ def typed(spec: ReduceSpec, kind: str) -> TypedReduceSpec:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReductionRequest:
-    """What is asked of a reduction.  passed: src and dst as a caller passes them; behind: the post-ops, if any."""
+    """What is asked of a reduction.  passed: src and dst as a caller passes them; separate_attr: the post-ops, if
+    any."""
 
     desc: ReductionForward
     passed: Mapping[str, MemoryDesc]
-    behind: Attr | None
+    separate_attr: Attr | None
     engine: Engine
 
     @property
@@ -113,16 +114,16 @@ class ReductionRequest:
         engine, assembly = self.engine, Assembly(self.engine.tuning, self.engine.isa)
         add_reduction(assembly, self.desc, self.isa, source, prod(own.dims))
         inner = assembly.plan(f"{way}:{self.isa}", {"src": src, "dst": own}, ("dst",))
-        if self.behind is None:
+        if self.separate_attr is None:
             return between_reorders(inner, self.passed, engine.tuning, isa=engine.isa)
         made = dense_like(self.passed["src"], self.dst)
         first = between_reorders(inner, {**self.passed, "dst": made}, engine.tuning, isa=engine.isa)
-        return self.with_post_ops(first, made, self.behind)
+        return self.with_post_ops(first, made, self.separate_attr)
 
-    def with_post_ops(self, reduction: Plan, made: MemoryDesc, behind: Attr) -> Plan:
+    def with_post_ops(self, reduction: Plan, made: MemoryDesc, separate_attr: Attr) -> Plan:
         """The reduction into scratch, and the chain on its result."""
         same, dst = EltwiseOp("linear", 1.0, 0.0, 1.0), self.passed["dst"]
-        chain = schedule(Request(NAME, ("src", made), ("dst", dst), {}, lambda _: same), behind, self.engine)
+        chain = schedule(Request(NAME, ("src", made), ("dst", dst), {}, lambda _: same), separate_attr, self.engine)
         assembly = Assembly(self.engine.tuning, self.engine.isa)
         assembly.scratch[RESULT] = made.size_bytes
         assembly.add_plan(reduction, {"dst": View(RESULT)})
@@ -222,4 +223,6 @@ def log_and_most() -> Program:
     return build.finish(log(build, x) + most)
 
 
-plans = by_ways(request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{PLAIN}": of_plain_copy}, f32_level)
+plans = implementations_of(
+    request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{PLAIN}": of_plain_copy}, f32_level
+)

@@ -30,7 +30,7 @@ from asmdnn.planning.loops import Box, Loop, cut_loop
 from asmdnn.planning.move_tuning import MoveTuning
 from asmdnn.types import f32
 
-WAY_BYTES = 4096  # of a way of L1, in all CPUs: lines so far apart meet in a set
+WAY_BYTES = 4096  # of a way of L1, in all CPUs: lines so far apart share a set
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 SCALE, SCALE_BYTES = 2, f32.size_bytes  # the tensor of scales
 WORD_BYTES = 4
@@ -52,7 +52,7 @@ class Shape:
     rows: Loop
     columns: Loop
     inner: Loop = SINGLE
-    zeros: int = 0  # rows of zeros behind
+    zeros: int = 0  # rows of zeros after
     groups: Loop = SINGLE  # of columns, which go on in src from the end of a row, but not in dst
 
     @property
@@ -86,7 +86,7 @@ class Blocks:
         others = [x for x in box.loops if x is not inner]
         if not box.padding and (inner is SINGLE or (self.conversion.is_copy and inner.extent * dst in UNITS)):
             columns = next((x for x in others if x.src == inner.extent * src), SINGLE)
-            single = Loop(1, (0, inner.extent * dst)) if zeros else SINGLE  # one row, and zeros behind it
+            single = Loop(1, (0, inner.extent * dst)) if zeros else SINGLE  # one row, and zeros after it
             rows = next((x for x in others if x.dst == inner.extent * dst), single)
             if rows is not SINGLE and columns is not SINGLE and rows is not columns:
                 groups = self.groups([x for x in others if x is not rows], columns) if not zeros else SINGLE
@@ -104,7 +104,7 @@ class Blocks:
         return Shape(False, rows, inner)
 
     def groups(self, loops: list[Loop], columns: Loop) -> Loop:
-        """The loop that goes on in src behind the end of a short row, such as of 3x3 weights; not of bytes."""
+        """The loop that goes on in src after the end of a short row, such as of 3x3 weights; not of bytes."""
         row = columns.extent * columns.src
         if not self.conversion.is_copy or columns.src < WORD_BYTES or row >= LINE_BYTES:
             return SINGLE
@@ -116,47 +116,48 @@ class Blocks:
 
     def limits(self, shape: Shape) -> dict[str, int]:
         """The most steps of the loops inside a kernel."""
-        (src, dst), by = self.sizes, self.tuning
+        (src, dst), tuning = self.sizes, self.tuning
         if not shape.transposes:
-            columns = min(shape.columns.extent, by.row_bytes // max(src, dst))
+            columns = min(shape.columns.extent, tuning.row_bytes // max(src, dst))
             columns = min(columns, MAX_OFFSET // max(shape.columns.src, shape.columns.dst, 1))
             row_bytes = columns * max(src, dst)
             # Rows that share lines of dst with other records are long runs of src; the lines wait in L2.  Streaming
             # stores end with a fence, which should be rare.
-            most = by.record_bytes if shape.rows.dst <= row_bytes and not self.streams else by.strided_bytes
+            most = tuning.record_bytes if shape.rows.dst <= row_bytes and not self.streams else tuning.strided_bytes
             return {"columns": columns, "rows": max(2, most // max(row_bytes, min(LINE_BYTES, shape.rows.dst)))}
         unit = max(src, dst) * shape.inner.extent
-        across = across_of(unit, by.least_across) if self.conversion.is_copy else by.convert_rows
-        along = whole_vectors(max(across, by.record_bytes // (min(across, shape.columns.extent) * unit)))
+        across = across_of(unit, tuning.least_across) if self.conversion.is_copy else tuning.convert_rows
+        along = whole_vectors(max(across, tuning.record_bytes // (min(across, shape.columns.extent) * unit)))
         if shape.columns.extent <= across:
             return {"columns": across, "rows": along, "groups": most_groups(shape.columns.extent * unit)}
         if self.is_whole(shape, unit):
             across = shape.rows.extent  # dst is written in order
         elif self.is_far(shape, across):
-            return {"columns": across, "rows": by.page_lines * across}  # a few lines of each page while it is at hand
-        return {"columns": whole_vectors(max(1, by.record_bytes // (across * unit))), "rows": across}
+            rows = tuning.page_lines * across  # a few lines of each page while it is at hand
+            return {"columns": across, "rows": rows}
+        return {"columns": whole_vectors(max(1, tuning.record_bytes // (across * unit))), "rows": across}
 
     def is_whole(self, shape: Shape, unit: int) -> bool:
         """Whether a transpose writes whole rows of dst: short ones that follow one another.  Copies that stay in the
         caches are faster by lines, and so is what reads more rows than L1 holds lines of."""
-        by, row = self.tuning, (shape.rows.extent + shape.zeros) * unit
+        tuning, row = self.tuning, (shape.rows.extent + shape.zeros) * unit
         by_lines = self.conversion.is_copy and unit >= WORD_BYTES and not self.streams
-        most = by.near_row_bytes if by_lines else by.most_row_bytes
-        return row == shape.columns.dst and row <= most and not self.meet(shape.rows.extent, shape.rows.src)
+        most = tuning.near_row_bytes if by_lines else tuning.most_row_bytes
+        return row == shape.columns.dst and row <= most and not self.conflict(shape.rows.extent, shape.rows.src)
 
     def is_far(self, shape: Shape, across: int) -> bool:
         """Whether rows of dst are so far apart that only some lines of each are written at a time: a page; or less, if
-        lines of dst meet in L1, and those of src that are read with them do not.  A line that is written half at a time
-        and is lost in between costs more than lines of src, which are read once."""
-        by, step = self.tuning, shape.columns.dst
+        lines of dst conflict in L1, and those of src that are read with them do not.  A line that is written half at a
+        time and is lost in between costs more than lines of src, which are read once."""
+        tuning, step = self.tuning, shape.columns.dst
         written = across * shape.inner.extent * self.sizes[1]
-        meets = step >= by.meeting_bytes and self.meet(shape.columns.extent, step)
+        conflicts = step >= tuning.conflict_bytes and self.conflict(shape.columns.extent, step)
         if 2 * written == LINE_BYTES:
-            return step >= by.page_bytes or meets
-        apart = written >= LINE_BYTES and not self.meet(by.page_lines * across, shape.rows.src)
-        return step >= by.page_bytes or (meets and apart)
+            return step >= tuning.page_bytes or conflicts
+        stays = written >= LINE_BYTES and not self.conflict(tuning.page_lines * across, shape.rows.src)
+        return step >= tuning.page_bytes or (conflicts and stays)
 
-    def meet(self, lines: int, step: int) -> bool:
+    def conflict(self, lines: int, step: int) -> bool:
         """Whether so many lines, `step` bytes apart, are more than the sets of L1 hold that they fall into."""
         return lines * gcd(step, WAY_BYTES) > self.tuning.set_lines * WAY_BYTES
 
@@ -181,8 +182,8 @@ class Blocks:
             spec = TransposeSpec(NARROWEST, unit, *extents, rows.src, columns.dst, zero_rows=shape.zeros)
             if shape.groups.extent > 1:
                 spec = replace(spec, group=columns.extent, group_bytes=shape.groups.dst)
-            # Lines of dst wait half written meanwhile: 1.5x slower with 512 channels, where they meet, too.
-            by_lines = self.meet(rows.extent, rows.src) and not self.meet(2 * spec.across, columns.dst)
+            # Lines of dst wait half written meanwhile: 1.5x slower with 512 channels, where they conflict, too.
+            by_lines = self.conflict(rows.extent, rows.src) and not self.conflict(2 * spec.across, columns.dst)
             found = self.cheapest(replace(spec, least_across=self.tuning.least_across))
             return replace(found, by_lines=by_lines and not found.streaming)
         if columns is SINGLE:

@@ -74,7 +74,7 @@ def add_compensation(
 
 
 def add_sums(assembly: Assembly, weights: SummedDesc, name: str = "dst") -> None:
-    """What computes the sums that lie behind weights, which are there."""
+    """What computes the sums that lie after weights, which are there."""
     elements = View(name, 0, weights.storage.size_bytes)
     for begin, factor in zip(weights.begins, (FACTOR, 1), strict=True):
         add_compensation(assembly, weights.storage, weights.mask, (elements, View(name, begin)), factor)

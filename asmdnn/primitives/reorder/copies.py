@@ -1,6 +1,6 @@
 """A plan between reorders: for formats that its kernels do not address, and for dims that they do not repeat.
 
-A phase in front copies such a tensor into scratch in the format that the plan reads, and one behind brings results
+A phase in front copies such a tensor into scratch in the format that the plan reads, and one after brings results
 into the caller's format.
 """
 
@@ -18,7 +18,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import Answer, Desc, by_ways
+from asmdnn.primitives.core.implementation import Answer, Desc, implementations_of
 from asmdnn.primitives.shapes.formats import row_major
 
 WORD = "reorder"  # in the implementation's name
@@ -93,11 +93,11 @@ class Inside:
     reads: tuple[str, ...] = ()
 
 
-def in_two_ways(
+def as_passed_or_copied(
     name: str, inside_of: Callable[[Desc, Attr, Engine], Inside], level: Callable[[str], str]
 ) -> Callable[[Desc, Attr, Engine], Iterator[Answer]]:
     """A planner that lists two implementations: of tensors as they are passed, and between reorders."""
-    return by_ways(inside_of, {name: as_passed, f"{WORD}+{name}": copied}, level)
+    return implementations_of(inside_of, {name: as_passed, f"{WORD}+{name}": copied}, level)
 
 
 def as_passed(inside: Inside) -> Plan:
@@ -118,7 +118,7 @@ def copied(inside: Inside) -> Plan:
 
 def in_place(plan: Plan, copies: Container[str], tensors: Mapping[str, MemoryDesc]) -> tuple[str, ...]:
     """The inputs that may be the memory of an output.  What is copied in front is not read once outputs are written;
-    and if all outputs are copied back, behind everything else, no input is."""
+    and if all outputs are copied back, after everything else, no input is."""
     inputs = [name for name in tensors if name not in plan.outputs]
     copied = [name in copies for name in plan.outputs]
     if all(copied):

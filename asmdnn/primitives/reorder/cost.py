@@ -1,9 +1,10 @@
 """What a call of a reorder's kernel is expected to take.
 
-    cycles = call + bytes / near + runs * run + meeting * meet + elements * conversion (+ bytes / far + runs * far run)
+    cycles = call + bytes / near + runs * run + conflicts * lost + elements * conversion (+ bytes / far + runs * far
+    run)
 
 Bytes are those of src and dst.  A run is what is dense: a row of src, or what a transpose writes of a row of dst; each
-begins with a miss, and ends with a rest.  Runs of a line or less that meet in few sets of L1 lose their lines.  The
+begins with a miss, and ends with a rest.  Runs of a line or less that fall into few sets of L1 lose their lines.  The
 terms in brackets are of tensors that together come from memory.  Numbers fit 254 reorders of Zen 3
 (docs/cost-model.md).
 """
@@ -18,7 +19,7 @@ from asmdnn.primitives.reorder.blocks import Blocks, Shape
 
 
 class DenseRuns(NamedTuple):
-    """So many runs of so many bytes, each `step` bytes behind the one before."""
+    """So many runs of so many bytes, each `step` bytes after the one before."""
 
     size_bytes: int
     number: int
@@ -41,15 +42,15 @@ class Cost:
     far: bool
 
     def cycles(self, box: Box, shape: Shape) -> int:
-        by, sides = self.blocks.tuning, self.runs(box, shape)
+        tuning, sides = self.blocks.tuning, self.runs(box, shape)
         size, count = sum(side.total_bytes for side in sides), sum(side.number for side in sides)
-        found = by.call_cycles + size / by.near_bytes_per_cycle + count * by.run_cycles
-        found += sum(side.number for side in sides if self.meet(side)) * by.meeting_cycles
+        found = tuning.call_cycles + size / tuning.near_bytes_per_cycle + count * tuning.run_cycles
+        found += sum(side.number for side in sides if self.conflict(side)) * tuning.conflict_cycles
         if not self.blocks.conversion.is_copy:
             by_steps = element_of(self.blocks.conversion.dst).rounds_by_steps
-            found += shape.elements * (by.round_cycles if by_steps else by.convert_cycles)
+            found += shape.elements * (tuning.round_cycles if by_steps else tuning.convert_cycles)
         if self.far:
-            found += size / by.far_bytes_per_cycle + count * by.far_run_cycles
+            found += size / tuning.far_bytes_per_cycle + count * tuning.far_run_cycles
         return int(found)
 
     def runs(self, box: Box, shape: Shape) -> list[DenseRuns]:
@@ -63,9 +64,9 @@ class Cost:
             written = DenseRuns(columns.extent * within_a_line(columns.dst) or dst, rows.extent, rows.dst)
         return [side.joined() for side in ([written] if box.padding else [read, written])]
 
-    def meet(self, side: DenseRuns) -> bool:
-        apart = side.size_bytes <= LINE_BYTES and side.step >= self.blocks.tuning.meeting_bytes
-        return apart and self.blocks.meet(side.number, side.step)
+    def conflict(self, side: DenseRuns) -> bool:
+        is_split = side.size_bytes <= LINE_BYTES and side.step >= self.blocks.tuning.conflict_bytes
+        return is_split and self.blocks.conflict(side.number, side.step)
 
 
 def within_a_line(step: int) -> int:

@@ -119,7 +119,7 @@ def check(rounding: RoundedFactors, desc: Any, engine: Engine) -> None:
 
 
 def check_few_rows(rounding: RoundedFactors, desc: Any, engine: Engine) -> None:
-    """Raise Refused unless few rows meet weights that are packed once and lie behind L2."""
+    """Raise Refused unless few rows meet weights that are packed once and lie beyond L2."""
     if not desc.weights.is_any:
         raise Refused("weights are rounded where their format is any, else every call would read all of them")
     rows, most = prod(desc.dst.dims[:-1]), engine.tuning.products.half_weights_rows
@@ -130,7 +130,7 @@ def check_few_rows(rounding: RoundedFactors, desc: Any, engine: Engine) -> None:
 
 
 def as_passed(plan: Plan, desc: Any, engine: Engine) -> Plan:
-    """The plan behind what rounds tensors that are passed as f32: src, and weights whose format is not left open."""
+    """The plan after what rounds tensors that are passed as f32: src, and weights whose format is not left open."""
     passed: dict[str, MemoryDesc] = {}
     for name in ("src", "weights"):
         given, own = desc.tensors()[name], plan.tensors[name]

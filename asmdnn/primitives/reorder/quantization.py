@@ -20,7 +20,7 @@ from asmdnn.primitives.reorder.schedule import Numbers, reorder_phases
 from asmdnn.types import F32_BYTES, f32, s32
 
 SCALES = "scales"  # of src, divided by those of dst
-MOST_SCALES = 1 << 28  # offsets of scales, and of factors behind them, are 32 bits in code
+MOST_SCALES = 1 << 28  # offsets of scales, and of factors after them, are 32 bits in code
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def add_quantized(assembly: Assembly, src: MemoryDesc, dst: MemoryDesc, quantiza
 
 
 def buffers_of(quantization: Quantization) -> tuple[str, ...]:
-    """The buffer behind every argument of the kernels; just src and dst if that is all they use."""
+    """The buffer after every argument of the kernels; just src and dst if that is all they use."""
     conversion = quantization.conversion
     used = (
         SCALES if quantization.quotient else "src_scales" if "src_scales" in quantization.tensors else "",

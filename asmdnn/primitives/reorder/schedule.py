@@ -56,7 +56,7 @@ def with_zeros(maker: Blocks, found: list[Box]) -> list[tuple[Box, int]]:
     """The boxes, and how many steps of padding the transpose takes that writes the same rows of dst, so that lines are
     written once.
 
-    That is padding behind all rows of a transpose, over the same other loops, and short enough to be unrolled.
+    That is padding after all rows of a transpose, over the same other loops, and short enough to be unrolled.
     """
     taken: set[int] = set()
     result = []
@@ -79,7 +79,7 @@ def with_zeros(maker: Blocks, found: list[Box]) -> list[tuple[Box, int]]:
 
 
 def others_of(box: Box, shape: Shape) -> list[Loop]:
-    """The loops that padding behind the rows shares with them."""
+    """The loops that padding after the rows shares with them."""
     return [x for x in box.loops if x is not shape.rows and x is not shape.inner]
 
 

@@ -69,7 +69,7 @@ def transform_phase(desc: WinogradDesc, buffers: tuple[str, str], tuning: Tuning
     most = tuning.winograd.weights_vectors
     first = np.arange(0, vectors, most)
     sizes, kernel = np.unique(np.minimum(most, vectors - first), return_inverse=True)
-    # Turned taps are read from behind, beginning with the last one.
+    # Turned taps are read from the end, beginning with the last one.
     step, begin = (-tap_bytes, (TAPS**2 - 1) * tap_bytes) if desc.turned else (tap_bytes, 0)
     specs = tuple(
         WeightsTransformSpec(NARROWEST, desc.m, int(size), step, frequency_bytes, desc.dtype) for size in sizes

@@ -12,7 +12,7 @@ from asmdnn.generators.functions.resample_typed import TypedResampleSpec
 from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.planning.phase import Int64, Phase, View
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.rounds import Loop, apart, in_loops, written_out
+from asmdnn.planning.rounds import Loop, in_loops, without_barrier, written_out
 from asmdnn.planning.tuning import PhaseTuning
 from asmdnn.primitives.pooling.schedule import MAX_OFFSET, Planes
 from asmdnn.primitives.resampling.taps import ResampleRun, ResampleTap, ResampleTaps, pattern, runs_of
@@ -60,7 +60,7 @@ class DenseChannels:
                 in_loops(kernels, arguments, *in_order_of_dst(records, cycles), loops, tuning)
                 for records, cycles, loops in pieces
             ]
-            return [*made[0], *(phase for some in made[1:] for phase in apart(some))]
+            return [*made[0], *(phase for some in made[1:] for phase in without_barrier(some))]
         everything = [written_out(records, loops) for records, _, loops in pieces]
         costs = [np.resize(cycles, len(all_of)) for all_of, (_, cycles, _) in zip(everything, pieces, strict=True)]
         return [Phase(kernels, arguments, *in_order_of_dst(np.concatenate(everything), np.concatenate(costs)))]

@@ -20,8 +20,8 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.convolution.geometry import image_layout
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import by_ways
-from asmdnn.primitives.elementwise.behind import separate_post_ops
+from asmdnn.primitives.core.implementation import implementations_of
+from asmdnn.primitives.elementwise.separate_post_ops import separate_post_ops
 from asmdnn.primitives.pooling.formats import channels_are_dense, format_like, rows_are_dense
 from asmdnn.primitives.pooling.schedule import planes_of
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
@@ -41,14 +41,14 @@ class ResampleRequest:
     """What is asked of a resampling.
 
     passed: all tensors as a caller passes them.  tensors: src and dst as they are resampled, dst as f32 in front of a
-    pass of its own for post-ops, which `behind` are; chain: those on registers.
+    pass of its own for post-ops, which `separate_attr` has; chain: those on registers.
     """
 
     desc: ResamplingForward
     passed: Mapping[str, MemoryDesc]
     tensors: Mapping[str, MemoryDesc]
     chain: tuple[PostOp, ...]
-    behind: Attr | None
+    separate_attr: Attr | None
     engine: Engine
 
     @property
@@ -60,9 +60,11 @@ class ResampleRequest:
         return {name: of_type(tensor, f32) for name, tensor in self.tensors.items()}
 
     def finished(self, made: Plan) -> Plan:
-        """Between reorders, and with the post-ops behind."""
+        """Between reorders, and with the post-ops after."""
         plan = between_reorders(made, self.tensors, self.engine.tuning, isa=self.engine.isa)
-        return separate_post_ops(NAME, plan, self.passed, self.behind, self.engine) if self.behind else plan
+        return (
+            separate_post_ops(NAME, plan, self.passed, self.separate_attr, self.engine) if self.separate_attr else plan
+        )
 
 
 def request_of(desc: ResamplingForward, attr: Attr, engine: Engine) -> ResampleRequest:
@@ -84,7 +86,7 @@ def request_of(desc: ResamplingForward, attr: Attr, engine: Engine) -> ResampleR
 def words(request: ResampleRequest) -> Plan:
     """Nearest elements of any one type where channels are dense, moved whole in words."""
     src, dst = request.tensors["src"], request.tensors["dst"]
-    if request.desc.alg != "nearest" or request.chain or request.behind:
+    if request.desc.alg != "nearest" or request.chain or request.separate_attr:
         raise Refused("it moves nearest elements, without post-ops")
     if src.dtype != dst.dtype or src.dtype == f32:
         raise Refused("src and dst are f32, or of two types")
@@ -194,6 +196,6 @@ def words_of(weights: Numbers) -> Int64:
     return np.pad(flat, (0, flat.size % 2)).view(np.int64)
 
 
-plans = by_ways(
+plans = implementations_of(
     request_of, {"words": words, "channels": channels, "rows": rows, f"{WORD}+channels": copied_channels}, f32_level
 )

@@ -35,7 +35,7 @@ def units_of(axis: ShuffledAxis, lanes: int, pixels: int) -> list[Unit]:
 
 
 def unit_of(axis: ShuffledAxis, start: int, pixels: int) -> Unit:
-    """The unit of dst that begins at an element, of pixels behind one another."""
+    """The unit of dst that begins at an element, of pixels one after another."""
     tile, size = tile_of(axis, [start]), axis.unit_bytes
     (origins,) = tile.lanes
     sources = []

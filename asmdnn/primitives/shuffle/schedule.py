@@ -27,7 +27,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import digits, merge, pieces_of
 from asmdnn.planning.move_tuning import MoveTuning
 from asmdnn.planning.phase import Int64, Phase, views
-from asmdnn.planning.rounds import apart, in_loops
+from asmdnn.planning.rounds import in_loops, without_barrier
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.shuffle.permutes import permute_kernels
 from asmdnn.primitives.shuffle.streaming import fills_lines, streaming_rows, with_streaming
@@ -117,7 +117,7 @@ def in_rounds(desc: MemoryDesc, dim: int, rows: int, tuning: Tuning, isa: str) -
                 loops = [*around, (times, (together * step,) * len(ARGUMENTS))]
                 one = out.phase()
                 made = in_loops(one.kernels, one.arguments, one.records, one.cycles, loops, tuning.phases)
-                phases += apart(made) if phases else made
+                phases += without_barrier(made) if phases else made
     return phases
 
 
@@ -177,14 +177,14 @@ def add_pixels(out: Records, kernels: Placed, start: int, count: int, step: int)
 def cheapest(out: Records, axis: ShuffledAxis, units: Placed, vectors: Placed, step: int) -> Placed:
     """The kernels that take fewest instructions for a pixel: by units of 16 bytes, or by permuted vectors, which may
     not fit; those that stream go first where they are to."""
-    by = replace(out.tuning, wide_cost=out.tuning.wide_shuffle_cost)
+    tuning = replace(out.tuning, wide_cost=out.tuning.wide_shuffle_cost)
     wide = [(replace(spec, isa=f32_level(out.isa)), src, dst) for spec, src, dst in units]
-    shares = (1.0, 1.0, 1.0 if axis.is_dense else by.blocked_permute_cost)
+    shares = (1.0, 1.0, 1.0 if axis.is_dense else tuning.blocked_permute_cost)
 
     def cost(choice: tuple[Placed, float]) -> tuple[bool, float]:
         kernels, share = choice
         cached = out.streaming and not all(fills_lines(spec) for spec, _, _ in kernels)
-        costs = (cost_of(spec, by) / (spec.pixels_together * pixels_of(spec, step)) for spec, _, _ in kernels)
+        costs = (cost_of(spec, tuning) / (spec.pixels_together * pixels_of(spec, step)) for spec, _, _ in kernels)
         return cached, share * sum(costs)
 
     return min((each for each in zip((units, wide, vectors), shares, strict=True) if each[0]), key=cost)[0]
@@ -203,8 +203,8 @@ def pixels_of(spec: ShuffleSpec | PermuteSpec, step: int) -> int:
     return spec.pixel_bytes // step if isinstance(spec, PermuteSpec) and step else 1
 
 
-def unit_kernels(axis: ShuffledAxis, step: int, by: MoveTuning) -> list[tuple[ShuffleSpec, int, int]]:
-    tiles = tiles_of(axis, by)
+def unit_kernels(axis: ShuffledAxis, step: int, tuning: MoveTuning) -> list[tuple[ShuffleSpec, int, int]]:
+    tiles = tiles_of(axis, tuning)
     together = len(tiles) if axis.is_dense else max(1, axis.run_bytes // axis.unit_bytes)
     return [kernel_of(axis, step, tiles[i : i + together]) for i in range(0, len(tiles), together)]
 
@@ -219,14 +219,14 @@ def kernel_of(axis: ShuffledAxis, step: int, tiles: list[Tile]) -> tuple[Shuffle
 
 def by_rows(out: Records, axis: ShuffledAxis, runs: Runs) -> None:
     """One record for some rows at equal distances, which run along the longer side of the matrix."""
-    size, by = axis.element_bytes, out.tuning
-    for start, count in chunks(runs, size, by.row_bytes // size):
+    size, tuning = axis.element_bytes, out.tuning
+    for start, count in chunks(runs, size, tuning.row_bytes // size):
         row_bytes = count * size
-        for first, rows, dst_step in stretches(axis, max(1, by.record_bytes // row_bytes)):
+        for first, rows, dst_step in stretches(axis, max(1, tuning.record_bytes // row_bytes)):
             origin = axis.origin(first)
             src_step = axis.origin(first + dst_step) - origin if rows > 1 else 0
             step = axis.offsets[first + dst_step] - axis.offsets[first] if rows > 1 else 0
-            spec = RowsSpec(NARROWEST, rows, row_bytes, src_step, step, unrolled_bytes=by.unrolled_bytes)
+            spec = RowsSpec(NARROWEST, rows, row_bytes, src_step, step, unrolled_bytes=tuning.unrolled_bytes)
             out.add(spec, start + origin, start + axis.offsets[first], rows * row_bytes)
 
 

@@ -23,7 +23,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.reorder.copies import Inside, in_two_ways
+from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like
 from asmdnn.primitives.shuffle.schedule import schedule
 from asmdnn.types import PropKind
@@ -101,4 +101,4 @@ def inside_of(desc: Shuffle, attr: Attr, engine: Engine) -> Inside:
     return Inside(plan, {"src": desc.src}, engine.tuning, engine.isa)
 
 
-plans = in_two_ways("shuffle", inside_of, f32_level)
+plans = as_passed_or_copied("shuffle", inside_of, f32_level)

@@ -50,9 +50,9 @@ class ShuffledAxis:
         return self.offsets[column * self.rows + row]
 
 
-def tiles_of(axis: ShuffledAxis, by: MoveTuning) -> list[Tile]:
+def tiles_of(axis: ShuffledAxis, tuning: MoveTuning) -> list[Tile]:
     """Tiles that together write all of the axis, padding included."""
-    groups = dst_rows(axis) if goes_by_rows(axis, by) else dst_in_order(axis, by.few_shuffle_rows)
+    groups = dst_rows(axis) if goes_by_rows(axis, tuning) else dst_in_order(axis, tuning.few_shuffle_rows)
     if not axis.is_dense:
         done = set(chain.from_iterable(groups))
         rest = [c for c in range(0, len(axis.offsets), axis.lanes) if c not in done]
@@ -60,7 +60,7 @@ def tiles_of(axis: ShuffledAxis, by: MoveTuning) -> list[Tile]:
     return [tile_of(axis, starts) for starts in groups]
 
 
-def goes_by_rows(axis: ShuffledAxis, by: MoveTuning) -> bool:
+def goes_by_rows(axis: ShuffledAxis, tuning: MoveTuning) -> bool:
     """Whether units are taken from within rows of dst: they are long, and units may start where rows do.
 
     Units that do not divide a row overlap, so the row must be long enough.  With 8 rows and more, elements of 1 or 2
@@ -69,7 +69,7 @@ def goes_by_rows(axis: ShuffledAxis, by: MoveTuning) -> bool:
     if axis.columns % axis.lanes == 0:
         return True
     unpacked = axis.element_bytes < DWORD_BYTES and axis.rows >= MOST_UNITS
-    units = by.row_units if not unpacked else 1 if axis.rows > MOST_UNITS else by.unpacked_row_units
+    units = tuning.row_units if not unpacked else 1 if axis.rows > MOST_UNITS else tuning.unpacked_row_units
     return axis.is_dense and axis.columns >= units * axis.lanes
 
 

@@ -18,7 +18,7 @@ from asmdnn.planning.tuning import SoftmaxTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, scaled_post_ops
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import by_ways
+from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, phases_of, types_of
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.shapes.formats import dense_like, like, of_type
@@ -182,4 +182,6 @@ def cost(spec: Spec, tuning: SoftmaxTuning) -> int:
     return tuning.call_cycles + spec.rows * row
 
 
-plans = by_ways(request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{ROWS}": along_copied_rows}, f32_level)
+plans = implementations_of(
+    request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{ROWS}": along_copied_rows}, f32_level
+)

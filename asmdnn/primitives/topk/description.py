@@ -21,7 +21,7 @@ class TopKForward:
     axis; values: of src's types and dst's dims, or None for none; any formats.  With k = 1 it is arg-max or arg-min.
     Of equal numbers that with the lowest index comes first, and 0 and -0 are equal, values then 0.  select_last, for
     k = 1: the highest index instead.  NaN comes before every number, as in numpy's and torch's argmax and argmin; with
-    nan_last behind all, as in torch.topk of the smallest.
+    nan_last after all, as in torch.topk of the smallest.
     Source: ONNX's TopK, ArgMax and ArgMin.  Raises InvalidArguments.
     """
 

@@ -16,7 +16,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import TopKTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import by_ways
+from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.elementwise.schedule import phases_of
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.shapes.formats import of_type, row_major
@@ -197,4 +197,6 @@ def cost(spec: TopKSpec, tuning: TopKTuning) -> int:
     return tuning.call_cycles + spec.rows * vectors * each + ends
 
 
-plans = by_ways(request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{ROWS}": along_copied_rows}, f32_level)
+plans = implementations_of(
+    request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{ROWS}": along_copied_rows}, f32_level
+)

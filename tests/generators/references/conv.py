@@ -86,9 +86,9 @@ def make_taps(spec: ConvTileSpec, random: np.random.Generator) -> Taps:
 
 
 def zero_padding(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
-    """Zeros in the lanes behind the last channel: of every weights row, and of dst where it has room for them.
+    """Zeros in the lanes after the last channel: of every weights row, and of dst where it has room for them.
 
-    And behind the last input channel, where weights hold several side by side.
+    And after the last input channel, where weights hold several side by side.
     """
     lanes, together, size = LANES[spec.isa], spec.types.group, spec.types.weights.size_bytes
     padding = spec.vectors * lanes - spec.channels
@@ -104,11 +104,11 @@ def zero_padding(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
 
 
 def padding_of_dst(spec: ConvTileSpec) -> list[tuple[str, int]]:
-    """Where dst has elements for lanes behind the last channel: an argument, and bytes from its pointer."""
+    """Where dst has elements for lanes after the last channel: an argument, and bytes from its pointer."""
     lanes = LANES[spec.isa]
-    behind = range(spec.channels, spec.vectors * lanes if spec.whole_vectors else spec.channels)
+    padding = range(spec.channels, spec.vectors * lanes if spec.whole_vectors else spec.channels)
     size = spec.dst_type.size_bytes
-    places = [(dst_of(spec, c // lanes), spec.place_in_dst(c // lanes)[1] + size * (c % lanes)) for c in behind]
+    places = [(dst_of(spec, c // lanes), spec.place_in_dst(c // lanes)[1] + size * (c % lanes)) for c in padding]
     pixels = range(len(spec.src_pixel_bytes))
     return [(name, p * spec.dst_pixel_bytes + at) for p in pixels for name, at in places]
 
@@ -116,7 +116,7 @@ def padding_of_dst(spec: ConvTileSpec) -> list[tuple[str, int]]:
 def conv_tile(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
     """dst[p, o] = post_ops(bias[o] + sum over taps t, channels c of src[p, t.src + c] * weights[t.weights + c, o]).
 
-    Where dst has room for all lanes, those behind the last channel become zero.
+    Where dst has room for all lanes, those after the last channel become zero.
     """
     lanes, together = LANES[spec.isa], spec.types.group  # so many channels lie side by side for each output channel
     sums, shift = start(spec, lanes, memory), dot_class(spec.types, spec.isa).shift

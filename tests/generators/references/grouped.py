@@ -63,7 +63,7 @@ def is_shifted(spec: GroupedRows) -> bool:
 
 
 def clear_padding(spec: GroupedRows, memory: Memory) -> None:
-    """Zeros in the weights' lanes behind the last channel."""
+    """Zeros in the weights' lanes after the last channel."""
     lanes = LANES[spec.isa]
     kernel_rows = range(max(band.first + band.count for band in spec.bands))
     for d, r in product(range(spec.planes), kernel_rows):

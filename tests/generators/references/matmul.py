@@ -56,7 +56,7 @@ def matmul_case(
 
 
 def matmul_memory(spec: Product, frame: tuple[str, ...], random: np.random.Generator, integers: bool) -> Memory:
-    """Data for every argument; weights have zeros behind the columns if they are padded, and behind the depth."""
+    """Data for every argument; weights have zeros after the columns if they are padded, and after the depth."""
     kinds = kinds_of(spec) if isinstance(spec, MatmulTile) else kinds_of_sums(spec)
     memory = {name: elements(random, integers, *kinds.get(name, ())) for name in frame}
     if isinstance(spec, MatmulTile | OuterSpec):
@@ -152,7 +152,7 @@ def dots(spec: DotsSpec, memory: Memory) -> None:
 
 
 def pack_case(spec: PackSpec, random: np.random.Generator, integers: bool) -> Case:
-    """weights[p, k, c] = ahead[k, p * panel + c], and 0 behind the columns of the last vector."""
+    """weights[p, k, c] = ahead[k, p * panel + c], and 0 after the columns of the last vector."""
     memory = {name: elements(random, integers, spec.types.weights) for name in spec.frame}
     lanes, group = LANES[spec.isa], spec.types.group
     for step in range(-(-spec.depth // group)):

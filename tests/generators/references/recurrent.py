@@ -66,7 +66,7 @@ class Tile:
         return x.name, at, self.lanes if x.whole else self.units
 
     def read(self, name: str, part: int = 0) -> Near:
-        """An operand; zeros behind the units of one that is not whole."""
+        """An operand; zeros after the units of one that is not whole."""
         _, at, count = self.place((name, part))
         found = np.zeros((2, self.lanes))
         found[:, :count] = self.memory[name].load(at, count), self.bounds[name].load(at, count)

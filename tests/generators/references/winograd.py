@@ -104,13 +104,13 @@ def kinds_of(spec: Spec) -> dict[str, DataType]:
 
 
 def padding_of_dst(spec: ProductsTransformSpec) -> list[int]:
-    """Where dst has elements for lanes behind the last channel."""
+    """Where dst has elements for lanes after the last channel."""
     lanes, size = LANES[spec.isa], spec.dst_type.size_bytes
-    behind = range(spec.channels, -(-spec.channels // lanes) * lanes if spec.whole_vectors else spec.channels)
+    padding = range(spec.channels, -(-spec.channels // lanes) * lanes if spec.whole_vectors else spec.channels)
     return [
         y * spec.row_bytes + x * spec.pixel_bytes + c // lanes * spec.vector_bytes + size * (c % lanes)
         for y, x in spec.pixels
-        for c in behind
+        for c in padding
     ]
 
 

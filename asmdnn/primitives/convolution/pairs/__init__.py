@@ -1,1 +1,1 @@
-"""A convolution and the depthwise one behind it as one plan."""
+"""A convolution and the depthwise one after it as one plan."""

@@ -1,7 +1,7 @@
 """How many rows a strip has, and whether strips are faster than one convolution after the other, in expected cycles.
 
 Both multiply the same, but for the rows at the edges of strips, which are computed again for every strip.  What differs
-is how far tensors travel: the middle one goes behind L2 and comes back unless it fits, of strips only where a strip of
+is how far tensors travel: the middle one goes beyond L2 and comes back unless it fits, of strips only where a strip of
 it does not fit; src comes again for every panel of channels where a strip of it does not stay in L2 meanwhile.
 """
 
@@ -53,7 +53,7 @@ def phases_cycles(pair: Pair, plans: tuple[Plan, Plan], engine: Engine) -> float
 
 
 def may_gain(pair: Pair, engine: Engine) -> bool:
-    """Whether strips may cost less, whatever the plans are: they save nothing but ways behind L2, of what does not fit,
+    """Whether strips may cost less, whatever the plans are: they save nothing but ways beyond L2, of what does not fit,
     if they compute no fewer rows."""
     middle, src_rows = FLOAT_BYTES * prod(pair.second.src.dims), pair.second.src.dims[ROWS]
     every = (strips_of(pair.second, rows) for rows in heights(pair.second.dst.dims[ROWS]))
@@ -62,7 +62,7 @@ def may_gain(pair: Pair, engine: Engine) -> bool:
 
 
 def far_cycles(read: int, spilled: int, engine: Engine) -> float:
-    """For so many bytes of src, and of the middle, from behind L2."""
+    """For so many bytes of src, and of the middle, from beyond L2."""
     tuning = engine.tuning.pairs
     return (read * tuning.source_kib_cycles + spilled * tuning.middle_kib_cycles) / KIB
 

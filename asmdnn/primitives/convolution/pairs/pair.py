@@ -1,4 +1,4 @@
-"""A convolution with a depthwise post-op as two convolutions, each with the post-ops behind it."""
+"""A convolution with a depthwise post-op as two convolutions, each with the post-ops after it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ def pair_of(desc: ConvolutionForward, attr: Attr) -> Pair:
         raise Refused("two depthwise post-ops in a chain are not implemented")
     if attr.quantizes:
         raise Refused("scales and zero points with a depthwise post-op are not implemented")
-    before, op, behind = attr.post_ops[: at[0]], attr.post_ops[at[0]], attr.post_ops[at[0] + 1 :]
+    before, op, after = attr.post_ops[: at[0]], attr.post_ops[at[0]], attr.post_ops[at[0] + 1 :]
     assert isinstance(op, Depthwise)
     if any(isinstance(x, Sum) for x in before):
         raise Refused("a sum in front of a depthwise post-op would add to a tensor that no caller has")
@@ -55,9 +55,9 @@ def pair_of(desc: ConvolutionForward, attr: Attr) -> Pair:
     )
     first = replace(desc, dst=MemoryDesc(desc.dst.dims, f32, "any"))
     names = {"weights": f"dw_weights_{at[0]}", "bias": f"dw_bias_{at[0]}"}
-    for i, x in enumerate(behind):
+    for i, x in enumerate(after):
         names |= {f"{name}_{i}": f"{name}_{at[0] + 1 + i}" for name in x.tensors}
-    return Pair(first, replaced(attr, before), second, replaced(attr, behind), names)
+    return Pair(first, replaced(attr, before), second, replaced(attr, after), names)
 
 
 def replaced(attr: Attr, post_ops: tuple[AnyPostOp, ...]) -> Attr:

@@ -56,7 +56,7 @@ def strips_of(second: ConvolutionForward, rows: int) -> list[Strip]:
 
 
 def runs_of(strips: list[Strip]) -> Iterator[list[Strip]]:
-    """Strips of one shape behind one another."""
+    """Strips of one shape one after another."""
     cuts = [0, *(i for i, (a, b) in enumerate(pairwise(strips), 1) if a.shape != b.shape), len(strips)]
     yield from (strips[begin:end] for begin, end in pairwise(cuts))
 
@@ -99,7 +99,7 @@ class Parts:
         return MemoryDesc(dims, f32, strides=desc.strides, inner_blocks=desc.inner_blocks)
 
     def start(self, name: str, at: StripPlace) -> int:
-        """In bytes; of what is no tensor 0.  Where the next one would begin may be behind the end."""
+        """In bytes; of what is no tensor 0.  Where the next one would begin may be after the end."""
         desc = self.tensors.get(name)
         if desc is None:
             return 0

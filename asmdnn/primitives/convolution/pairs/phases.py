@@ -41,7 +41,7 @@ def best(planners: Sequence[Planner[ConvolutionForward]], desc: ConvolutionForwa
 
 
 def add_second(assembly: Assembly, plan: Plan, names: Mapping[str, str]) -> None:
-    """The plan behind the first one's, with its own scratch and constants under names of their own."""
+    """The plan after the first one's, with its own scratch and constants under names of their own."""
     own = {name: f"{name} of the second" for name in (*plan.scratch_bytes, *plan.constants)}
     places = {**own, **names, "src": MIDDLE}
     assembly.add([phase.on({name: View(place) for name, place in places.items()}) for phase in plan.phases])

@@ -1,4 +1,4 @@
-"""A 1x1 convolution and the depthwise one behind it by strips: what is between them stays in L2.
+"""A 1x1 convolution and the depthwise one after it by strips: what is between them stays in L2.
 
 A strip is some rows of dst; for it and a panel of channels, one group of records computes the rows of the first
 convolution that its windows have into scratch of the thread's own, and then the second one.  Rows at the edge of a
@@ -19,7 +19,7 @@ from asmdnn.planning.phase import Int64, Phase, Repeat, flushing
 from asmdnn.planning.phases import merged
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.rounds import apart
+from asmdnn.planning.rounds import without_barrier
 from asmdnn.planning.steps import StepRecords, group_of, step_of, widened
 from asmdnn.primitives.convolution import direct, grouped
 from asmdnn.primitives.convolution.pairs.pair import MIDDLE
@@ -38,7 +38,7 @@ def planned_strips(parts: Parts, engine: Engine, panel: int, rows: int) -> Plan:
     phases = list(strips.phases(strips_of(parts.pair.second, rows)))
     if sum(phase.count for phase in phases) <= engine.tuning.convolution.written_out:
         phases = [together(phases)]
-    phases = [phases[0], *(phase for each in phases[1:] for phase in apart([each]))]
+    phases = [phases[0], *(phase for each in phases[1:] for phase in without_barrier([each]))]
     constants = {name: np.concatenate(data) for name, data in strips.constants.items()}
     scratch = {MIDDLE: strips.middle_bytes}
     name = f"{NAME}:{engine.isa}"

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from asmdnn.generators.dot.few_shape import MOST_OUTPUTS
+from asmdnn.generators.dot.few_outputs_shape import MOST_OUTPUTS
 from asmdnn.generators.winograd.forms import FORMS
 from asmdnn.isa.dot import F32
 from asmdnn.isa.vectors import lanes_of
@@ -11,7 +11,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.machine import machine_of
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.convolution import few
+from asmdnn.primitives.convolution import few_outputs
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.winograd.cost import cycles_of, direct_cycles, packing_cycles
 from asmdnn.primitives.convolution.winograd.cut import Form, WinogradCut, candidates, rows_of
@@ -42,9 +42,9 @@ def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: E
     if algorithm == Algorithm.convolution_auto and not isinstance(weights, WinogradDesc):
         other = direct_cycles(g, isa, tuning)
         if g.oc <= MOST_OUTPUTS and g.groups == 1:
-            tiles = few.choose_tiles(g, lanes, tuning.convolution.strip_pixels)
-            direct = tuning.convolution.few_direct_share * few.direct_cycles([g], engine)
-            other = g.mb * min(direct, few.expected_cycles(g, tiles, engine))
+            tiles = few_outputs.choose_tiles(g, lanes, tuning.convolution.strip_pixels)
+            direct = tuning.convolution.few_direct_share * few_outputs.direct_cycles([g], engine)
+            other = g.mb * min(direct, few_outputs.expected_cycles(g, tiles, engine))
         if other <= cost[best]:
             raise Refused(f"{best} is expected to take {cost[best]:.0f} cycles, direct convolution {other:.0f}")
     return best

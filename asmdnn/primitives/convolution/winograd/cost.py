@@ -19,7 +19,7 @@ KIB = 1024
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Bytes that come from behind L2, or go there.
+    """Bytes that come from beyond L2, or go there.
 
     weights: once a block of tiles.  unheld: of them, what L3 does not hold from call to call.  ends: src and dst.
     spilled: of what is between the steps of a block, what does not fit into its share of L2; near: into that of L1.

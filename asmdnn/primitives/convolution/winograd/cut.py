@@ -55,7 +55,7 @@ class CutSizes:
     source_vectors, result_vectors: of their channels in src and dst.  panels: of the output channels of one group.
 
     Channels of groups lie side by side, though no whole vectors: then the products of one are whole vectors that reach
-    into the next one's place, which are computed behind them.
+    into the next one's place, which are computed after them.
 
     Tiles lie `rows` together, each run with all its frequencies: a register block, or all of a fused block, in whole
     register blocks.  So the distance of frequencies, which kernels contain, hardly depends on how many tiles there are.

@@ -198,7 +198,7 @@ def moves_of_images(job: WinogradJob) -> tuple[int, ...]:
 
 
 def repeats_of_groups(job: WinogradJob) -> tuple[Repeat, ...]:
-    """What computes some groups, for all: the next ones lie behind them."""
+    """What computes some groups, for all: the next ones lie after them."""
     g, cut, sizes = job.g, job.cut, job.sizes
     if cut.groups == g.groups:
         return ()

@@ -139,7 +139,7 @@ def interleaved(parts: list[Records]) -> Records:
 
 
 def product(job: WinogradJob, rows: int, times: int, vectors: int, lines: int) -> MatmulTileSpec:
-    """`times` register blocks of `rows` tiles, behind one another, by a panel."""
+    """`times` register blocks of `rows` tiles, one after another, by a panel."""
     sizes = job.sizes
     source_step, products_step = sizes.steps(rows)
     tile = MatmulTile(

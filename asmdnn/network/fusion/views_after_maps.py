@@ -1,4 +1,4 @@
-"""Views between a kernel and the maps behind it change places with the maps, which the kernel then computes.
+"""Views between a kernel and the maps after it change places with the maps, which the kernel then computes.
 
     f(view(x), constants)  =  view(f(x, constants'))
 
@@ -19,12 +19,12 @@ OPSET = 13
 
 
 def sunk(graph: StaticGraph) -> StaticGraph:
-    """The graph with views behind such maps."""
+    """The graph with views after such maps."""
     return Sinking(graph).graph()
 
 
 class Sinking:
-    """inside: for a value behind a view, the value in front of it, and the view."""
+    """inside: for a value after a view, the value in front of it, and the view."""
 
     def __init__(self, graph: StaticGraph) -> None:
         self.source, self.values = graph, dict(graph.values)
@@ -96,9 +96,9 @@ class Sinking:
         return made
 
     def through(self, data: Array, view: Node) -> Array:
-        before, behind = self.shape(view.inputs[0]), self.shape(view.outputs[0])
-        data = data.reshape((1,) * (len(behind) - data.ndim) + data.shape)
+        before, after = self.shape(view.inputs[0]), self.shape(view.outputs[0])
+        data = data.reshape((1,) * (len(after) - data.ndim) + data.shape)
         if view.op == "Transpose":
-            return data.transpose(np.argsort(permutation(view, len(behind))))
-        sizes = iter(n for n, whole in zip(data.shape, behind, strict=True) if whole != 1)
+            return data.transpose(np.argsort(permutation(view, len(after))))
+        sizes = iter(n for n, whole in zip(data.shape, after, strict=True) if whole != 1)
         return data.reshape([next(sizes) if whole != 1 else 1 for whole in before])

@@ -1,4 +1,4 @@
-"""Arguments and blocks of tiles of few output channels, for planners and generators; see few.py."""
+"""Arguments and blocks of tiles of few output channels, for planners and generators; see few_outputs.py."""
 
 from asmdnn.isa.vectors import VECTORS
 

@@ -8,8 +8,8 @@ from math import prod
 import numpy as np
 
 from asmdnn.generators.dot.conv_shape import TapGroup
-from asmdnn.generators.dot.few import FewTileSpec
-from asmdnn.generators.dot.few_shape import ARGUMENTS, most_at_once
+from asmdnn.generators.dot.few_outputs import FewTileSpec
+from asmdnn.generators.dot.few_outputs_shape import ARGUMENTS, most_at_once
 from asmdnn.generators.functions.postops import Operand
 from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.vectors import lanes_of
@@ -75,7 +75,7 @@ def scheduled(
 
 
 def spec_of(g: ConvGeometry, pattern: Pattern, taps: Sequence[ConvTaps], isa: str) -> FewTileSpec:
-    """The kernel of a pattern's tiles, but for its end."""
+    """The kernel of a pattern's tiles, without its epilogue."""
     lanes = lanes_of(isa)
     return FewTileSpec(
         isa=isa,
@@ -89,7 +89,7 @@ def spec_of(g: ConvGeometry, pattern: Pattern, taps: Sequence[ConvTaps], isa: st
 
 
 def places_of(tensors: Mapping[str, MemoryDesc], dst: MemoryDesc) -> dict[str, TileOperand]:
-    """What a tile's post-ops read: for every output a vector of pixels, or an element for all."""
+    """The operands of a tile's post-ops: for every output a vector of pixels, or one element for all."""
     found = {}
     for argument, (name, desc) in enumerate(tensors.items(), len(ARGUMENTS)):
         layout = broadcast_layout(desc, dst.dims[2:])
@@ -100,7 +100,7 @@ def places_of(tensors: Mapping[str, MemoryDesc], dst: MemoryDesc) -> dict[str, T
 
 
 def taps_of(g: ConvGeometry, pattern: Pattern, whole: int, isa: str) -> list[ConvTaps]:
-    """The groups of a pattern's kernel; of src there is room, zero padding, for `whole` channels."""
+    """The tap groups of a pattern's kernel; src has `whole` channels with its zero padding."""
     lanes = lanes_of(isa)
     channels = g.ic if whole % lanes else -(-g.ic // lanes) * lanes
     sizes: dict[int, list[int]] = {}
@@ -125,7 +125,7 @@ def runs_of_channels(channels: int, lanes: int, src: ImageLayout) -> list[tuple[
 
 
 def tap_list(offsets: TapOffsets, groups: Sequence[ConvTaps]) -> Int64:
-    """As kernels walk it."""
+    """The tap list, as kernels walk it."""
     parts = [(np.array((taps.count,)), offsets.of(taps)) for taps in groups]
     return np.concatenate([np.zeros(0, np.int64), *(part for both in parts for part in both)])
 
@@ -146,9 +146,9 @@ def cycles_of(g: ConvGeometry, pattern: Pattern, engine: Engine) -> float:
 def streamed_cycles(g: ConvGeometry, pixels: int, tuning: Tuning) -> float:
     """Of so many pixels: all weights, and of src the next columns of every row, if the kernel reaches several; each
     unless L1 holds it from pixel to pixel, or from row to row."""
-    by, last, rows = tuning.convolution, g.axes[-1], prod(axis.positions_of_pixel for axis in g.axes[:-1])
+    conv_tuning, last, rows = tuning.convolution, g.axes[-1], prod(axis.positions_of_pixel for axis in g.axes[:-1])
     pixel_bytes = g.steps * GROUP_BYTES
     weights_bytes, column_bytes = pixel_bytes * g.oc * g.positions_of_pixel, pixel_bytes * rows
-    weights = weights_bytes if weights_bytes > by.near_panel_bytes else 0
-    src = column_bytes * pixels * last.step if rows > 1 and column_bytes * last.i > by.near_panel_bytes else 0
-    return (by.few_weights_stream_cycles * weights + by.few_src_stream_cycles * src) / STREAM_BYTES
+    weights = weights_bytes if weights_bytes > conv_tuning.near_panel_bytes else 0
+    src = column_bytes * pixels * last.step if rows > 1 and column_bytes * last.i > conv_tuning.near_panel_bytes else 0
+    return (conv_tuning.few_weights_stream_cycles * weights + conv_tuning.few_src_stream_cycles * src) / STREAM_BYTES

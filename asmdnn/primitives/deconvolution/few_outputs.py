@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from asmdnn.generators.dot.few_shape import MOST_OUTPUTS
+from asmdnn.generators.dot.few_outputs_shape import MOST_OUTPUTS
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import DeconvolutionForward
-from asmdnn.primitives.convolution.few import AROUND, NAME, planned_as
+from asmdnn.primitives.convolution.few_outputs import AROUND, NAME, planned_as
 from asmdnn.primitives.convolution.reordered import plans_between_reorders
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.deconvolution.parts import parts_of, whole

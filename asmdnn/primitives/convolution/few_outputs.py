@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from asmdnn.generators.dot.few_shape import MOST_OUTPUTS
+from asmdnn.generators.dot.few_outputs_shape import MOST_OUTPUTS
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
@@ -26,7 +26,7 @@ from asmdnn.primitives.convolution.direct import (
     one_part,
     scaled_dims,
 )
-from asmdnn.primitives.convolution.few_schedule import TAP_VECTORS, cycles_of, scheduled
+from asmdnn.primitives.convolution.few_outputs_schedule import TAP_VECTORS, cycles_of, scheduled
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.grouped import check_types
 from asmdnn.primitives.convolution.multiplied import check_f32, level_of_rows, types_of
@@ -39,8 +39,8 @@ from asmdnn.primitives.convolution.tiling import ImageModel, choose_tiling, stri
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import between_reorders
 
-NAME = "few"
-AROUND = (  # what is brought into the formats that the kernels like, best first
+NAME = "few_outputs"
+AROUND = (  # the tensors that are copied into formats of the kernels, best first
     ("reorder", ("dst",)),
     ("pack", ("weights",)),
     ("pack+reorder", ("weights", "dst")),
@@ -68,7 +68,7 @@ def planned_as(
     parts: Parts[Desc],
 ) -> Plan:
     """The same of a convolution or a deconvolution; `parts` are the direct convolutions that it is compared with."""
-    level_of_rows(types_of(desc), engine)  # what nothing multiplies is refused for that
+    level_of_rows(types_of(desc), engine)  # types that no kernel multiplies are refused by name
     check_f32(desc.tensors())
     engine = replace(engine, isa=dot_level(F32, engine.isa))
     lanes = lanes_of(engine.isa)
@@ -130,7 +130,7 @@ def choose_tiles(g: ConvGeometry, lanes: int, most_pixels: int) -> Tiles:
 
 
 def readable(desc: MemoryDesc, dst: MemoryDesc) -> MemoryDesc:
-    """`desc`, or what to copy it to so that tiles can address it: dense pixels, or one for all."""
+    """`desc`, or the format of a copy that tiles can address: dense pixels, or one element for all."""
     layout = broadcast_layout(desc, dst.dims[2:])
     if layout is not None and not desc.inner_blocks and layout.rows_touch(dst.dims[2:]):
         near = MOST_OUTPUTS * layout.channel_bytes <= NEAR_BYTES

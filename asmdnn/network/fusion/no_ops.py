@@ -1,4 +1,4 @@
-"""Moves that move nothing are left out: a slice of everything, a reshape to the same dims, padding by nothing.
+"""Moves without an effect are left out: a slice of everything, a reshape to the same dims, padding by nothing.
 
 Exporters write them where dims were open.  Whoever reads the result reads the operand; the same bits.
 """
@@ -12,7 +12,7 @@ from asmdnn.network.static import StaticGraph, needed
 SAME_IF_DIMS = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Expand", "Tile"}
 
 
-def without_idle(graph: StaticGraph) -> StaticGraph:
+def without_no_ops(graph: StaticGraph) -> StaticGraph:
     """The graph without such nodes."""
     known, nodes = dict[str, str](), list[Node]()
     for node in graph.nodes:

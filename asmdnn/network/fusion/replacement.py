@@ -1,4 +1,4 @@
-"""One node spelt with others, which keep its result's name."""
+"""Several nodes in the place of one, whose result keeps its name."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,8 +13,8 @@ from asmdnn.network.static import StaticGraph
 OPSET = 13
 
 
-class Spelling:
-    """Nodes in the place of `node`, in order; values: of the graph, to which theirs are added."""
+class Replacement:
+    """The nodes that replace `node`, in order; values: of the graph, to which theirs are added."""
 
     def __init__(self, values: dict[str, Value], node: Node) -> None:
         self.values, self.node, self.nodes = values, node, list[Node]()
@@ -52,12 +52,12 @@ class Spelling:
         return self.then(op, (x, self.constant(np.array(dims, np.int64))), dims, is_last)
 
 
-def respelt(graph: StaticGraph, spell: Callable[[Spelling], None]) -> StaticGraph:
-    """The graph with each node in other words, if `spell` has any."""
+def with_replaced_nodes(graph: StaticGraph, replace_node: Callable[[Replacement], None]) -> StaticGraph:
+    """The graph with the nodes that `replace_node` gives for each, the node itself where it gives none."""
     values, nodes = dict(graph.values), list[Node]()
     for node in graph.nodes:
-        spelling = Spelling(values, node)
+        new = Replacement(values, node)
         if not node.domain:
-            spell(spelling)
-        nodes += spelling.nodes or [node]
+            replace_node(new)
+        nodes += new.nodes or [node]
     return StaticGraph(graph.inputs, graph.outputs, tuple(nodes), values)

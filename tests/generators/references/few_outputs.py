@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from asmdnn.generators.dot.few import FewTileSpec
+from asmdnn.generators.dot.few_outputs import FewTileSpec
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, SumOp
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
@@ -54,7 +54,7 @@ def make_taps(spec: FewTileSpec, random: np.random.Generator) -> Taps:
 
 
 def clear_padding(spec: FewTileSpec, taps: Taps, memory: Memory) -> None:
-    """Zeros in the weights' lanes behind the last channel."""
+    """Zeros in the weights' lanes after the last channel."""
     lanes = LANES[spec.isa]
     for group, offsets in zip(spec.groups, taps, strict=True):
         full, rest = divmod(group.channels, lanes)

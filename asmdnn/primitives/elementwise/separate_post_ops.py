@@ -1,4 +1,4 @@
-"""Post-ops as a pass of their own behind a primitive whose kernels cannot apply them to registers."""
+"""Post-ops as a pass of their own after a primitive whose kernels cannot apply them to registers."""
 
 from collections.abc import Mapping
 

@@ -2,7 +2,7 @@
 
     dst[l, i, t] = src[l, p(i), t]
 
-Let l run over the axes in front along which the indices are the same, t over those behind; what is between is one axis,
+Let l run over the axes in front along which the indices are the same, t over those after; what is between is one axis,
 in which every element of the result has a place p(i) that is known.  So the scores of relative positions, which depend
 on query and key alone, are taken of all heads alike.  Moves only: the same bits.
 """
@@ -12,35 +12,35 @@ from math import prod
 import numpy as np
 
 from asmdnn.network.arrays import Array
-from asmdnn.network.fusion.spelling import Spelling, respelt
+from asmdnn.network.fusion.replacement import Replacement, with_replaced_nodes
 from asmdnn.network.operators.definition import Shape, normal
 from asmdnn.network.static import StaticGraph
 
 
 def taken(graph: StaticGraph) -> StaticGraph:
     """The graph without GatherElements of f32 by constant indices."""
-    return respelt(graph, spell)
+    return with_replaced_nodes(graph, replace_node)
 
 
-def spell(spelling: Spelling) -> None:
-    node = spelling.node
+def replace_node(new: Replacement) -> None:
+    node = new.node
     if node.op != "GatherElements":
         return
     x, indices = node.inputs
-    data, dims = spelling.values[indices].data, spelling.dims(x)
-    if data is None or not data.size or spelling.values[x].dtype != np.float32:
+    data, dims = new.values[indices].data, new.dims(x)
+    if data is None or not data.size or new.values[x].dtype != np.float32:
         return
     axis = normal(node.get("axis", 0), len(dims))
     numbers = np.where(data < 0, data + dims[axis], data)
     if numbers.min() < 0 or numbers.max() >= dims[axis]:
         return  # refused where it is lowered
-    front, behind = alike(numbers, dims, range(axis)), alike(numbers, dims, range(len(dims) - 1, axis, -1))
-    inner = slice(front, len(dims) - behind)
-    outer, row = prod(dims[:front]), prod(dims[len(dims) - behind :])
-    places = places_in(numbers[(0,) * front][(..., *(0,) * behind)], dims[inner], axis - front)
-    flat = spelling.shaped("Reshape", x, (outer, prod(dims[inner]), row))
-    rows = spelling.then("Gather", (flat, spelling.constant(places)), (outer, places.size, row), axis=1)
-    spelling.shaped("Reshape", rows, data.shape, is_last=True)
+    front, after = alike(numbers, dims, range(axis)), alike(numbers, dims, range(len(dims) - 1, axis, -1))
+    inner = slice(front, len(dims) - after)
+    outer, row = prod(dims[:front]), prod(dims[len(dims) - after :])
+    places = places_in(numbers[(0,) * front][(..., *(0,) * after)], dims[inner], axis - front)
+    flat = new.shaped("Reshape", x, (outer, prod(dims[inner]), row))
+    rows = new.then("Gather", (flat, new.constant(places)), (outer, places.size, row), axis=1)
+    new.shaped("Reshape", rows, data.shape, is_last=True)
 
 
 def alike(numbers: Array, dims: Shape, axes: range) -> int:

@@ -6,8 +6,8 @@ from typing import Any
 
 from asmdnn.corpus.conv import LANES, RELU, SUM_HALF, of_levels
 from asmdnn.generators.dot.conv_shape import TapGroup
-from asmdnn.generators.dot.few import FewTileSpec
-from asmdnn.generators.dot.few_shape import MOST_OUTPUTS
+from asmdnn.generators.dot.few_outputs import FewTileSpec
+from asmdnn.generators.dot.few_outputs_shape import MOST_OUTPUTS
 from asmdnn.generators.functions.postops import BinaryOp, Operand
 
 
@@ -62,4 +62,4 @@ def ends(isa: str) -> Iterator[FewTileSpec]:
         yield tile(isa, size, 1, post_ops=(RELU,))
 
 
-FAMILIES = of_levels("few", outputs=outputs, pixels=pixels, groups=groups, ends=ends)
+FAMILIES = of_levels("few_outputs", outputs=outputs, pixels=pixels, groups=groups, ends=ends)

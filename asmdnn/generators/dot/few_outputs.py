@@ -4,8 +4,8 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32[...]                    | pixel p's source starts src_pixel_bytes[p] behind the pointer |
-| weights | f32[vectors, outputs, lanes] | for each tap, vectors at weights_vector_bytes; zero behind the last channel |
+| src     | f32[...]                    | pixel p's source starts src_pixel_bytes[p] after the pointer |
+| weights | f32[vectors, outputs, lanes] | for each tap, vectors at weights_vector_bytes; zero after the last channel |
 | bias    | f32[outputs]                | |
 | dst     | f32[outputs, pixels]        | outputs at dst_output_bytes; only written, unless a sum reads it |
 | taps    | int64[...]                  | for each group a count, then (src, weights) byte offsets, one pair a tap |
@@ -22,7 +22,7 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import TapGroup
 from asmdnn.generators.dot.epilogue import TileEpilogue
-from asmdnn.generators.dot.few_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, most_at_once
+from asmdnn.generators.dot.few_outputs_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, most_at_once
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Register, mem
@@ -66,7 +66,7 @@ class FewTileSpec:
     def name(self) -> str:
         words = [f"{self.pixels}x{self.outputs}"]
         words += ["bias"] * self.bias + [*words_of(self.post_ops), checksum(self)]
-        return f"few_f32_{'_'.join(words)}__{self.isa}"
+        return f"few_outputs_f32_{'_'.join(words)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -144,7 +144,7 @@ class FewCode:
             asm.TEST(left, left)
             asm.JZ(nothing)
             with asm.loop(left, name):
-                if reached:  # else on behind its taps
+                if reached:  # else on after its taps
                     asm.MOV(src, mem(taps))
                     asm.MOV(weights, mem(taps, 8))
                 asm.ADD(taps, 16)
