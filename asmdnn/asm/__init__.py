@@ -21,7 +21,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from asmdnn.asm.builder import FunctionBuilder
-from asmdnn.asm.function import CFunction, function
+from asmdnn.asm.decorator import function
+from asmdnn.asm.function import CFunction
 from asmdnn.asm.timing import Timing, bench
 from asmdnn.isa.assembler import (
     Label,

@@ -20,6 +20,7 @@ INSTEAD: Final[Mapping[str, str]] = {
     "POP": "local(), since rsp stays where it is",
     "ENTER": "local(), since rsp stays where it is",
     "LEAVE": "local(), since rsp stays where it is",
+    **dict.fromkeys(("PUSHF", "PUSHFW", "PUSHFQ", "POPF", "POPFW", "POPFQ"), "SETcc, since rsp stays where it is"),
 }
 
 
@@ -28,14 +29,22 @@ class FunctionBuilder(Structure):
 
     Every instruction is a method of the Intel manual's name: `f.ADD(x, 32)`, `f.VADDPS(dst, a, mem(x))`.
     isa: the ISA level, such as "avx2".  gp, masks, tiles: register files; `f.gp.take("purpose")` hands out a register.
+    frame_pointer: rbp is not for the body, as it points to the caller's.
     Callee-saved registers are saved whether taken or named.  A wrong operand raises at the line that wrote it.
     """
 
-    def __init__(self, prototype: Prototype, level: FunctionLevel, calls: Mapping[str, CallTarget]) -> None:
+    def __init__(
+        self,
+        prototype: Prototype,
+        level: FunctionLevel,
+        calls: Mapping[str, CallTarget],
+        *,
+        frame_pointer: bool = False,
+    ) -> None:
         self.isa = level.name
         self.prototype = prototype
         self._calls = calls
-        self.asm = FunctionAssembler(prototype)
+        self.asm = FunctionAssembler(prototype, frame_pointer=frame_pointer)
         self.gp, self.masks, self.tiles = self.asm.gp, self.asm.masks, self.asm.tiles
         self._vector = vector_of(level.base, self.asm)
 

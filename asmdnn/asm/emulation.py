@@ -6,15 +6,16 @@ Arrays lie alone in an address space: an access beyond what `reads` and `writes`
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from asmdnn.asm.converters import Converters
 from asmdnn.asm.footprint import Reach, Reaches
 from asmdnn.asm.machine import MachineCode
-from asmdnn.asm.prototype import CArgument, CType, Prototype
-from asmdnn.emulator import EmulationFault, Emulator, MemoryRegion, PassedArguments, ReturnRegisters
+from asmdnn.asm.prototype import INTEGER_REGISTERS, CArgument, CType, Prototype
+from asmdnn.emulator import EmulationFault, Emulator, MemoryRegion, Observer, PassedArguments, ReturnRegisters
+from asmdnn.isa.operands import register
 from asmdnn.jit.native import ffi
 
 CODE: Final = 0x7F00_0000_0000
@@ -37,8 +38,19 @@ class EmulatedCall:
     features: frozenset[str]
 
 
+class CallObserver(Observer, Protocol):
+    """Is told what is passed, too: registers by name, and of each array the one that points to it."""
+
+    def begin(self, emulator: Emulator, passed: Mapping[str, bytes], pointers: Mapping[str, str]) -> None: ...
+
+
 def emulate(
-    prototype: Prototype, machine: MachineCode, extents: Reaches, given: Sequence[Any], most_instructions: int
+    prototype: Prototype,
+    machine: MachineCode,
+    extents: Reaches,
+    given: Sequence[Any],
+    most_instructions: int,
+    observer: CallObserver | None = None,
 ) -> EmulatedCall:
     """Raises EmulationFault for an access outside what is stated, for what breaks the ABI, and for an instruction that
     the emulator does not know; InvalidArguments as a call does."""
@@ -50,8 +62,10 @@ def emulate(
         if argument.type.is_pointer
     ]
     places = {region.name: region.address for region in regions}
-    emulator = Emulator(regions, record=True, max_instructions=most_instructions)
+    emulator = Emulator(regions, record=True, max_instructions=most_instructions, observer=observer)
     passed = _passed(prototype, [places.get(a.name, value) for a, value in zip(prototype.arguments, made, strict=True)])
+    if observer is not None:
+        observer.begin(emulator, *_entry(prototype, passed))
     left = emulator.call_function(machine.code.data, CODE, passed)
     footprints = emulator.footprints or {}
     touched = {name: (int(f.read.sum()), int(f.written.sum())) for name, f in footprints.items() if name in places}
@@ -89,6 +103,15 @@ def _passed(prototype: Prototype, values: Sequence[Any]) -> PassedArguments:
         else:
             integers.append(word)
     return PassedArguments(tuple(integers), tuple(floats), tuple(stack))
+
+
+def _entry(prototype: Prototype, passed: PassedArguments) -> tuple[dict[str, bytes], dict[str, str]]:
+    """Registers that arguments are in, and which of them points to which array."""
+    integers = zip(INTEGER_REGISTERS, passed.integers, strict=False)
+    held = {str(register("r64", n)): value.to_bytes(8, "little") for n, value in integers}
+    held |= {f"v{n}": low for n, low in enumerate(passed.floats)}
+    pointers = {a.name: str(a.register) for a in prototype.arguments if a.type.is_pointer and not a.on_stack}
+    return held, pointers
 
 
 def _result(ctype: CType, left: ReturnRegisters, regions: Sequence[MemoryRegion]) -> Any:

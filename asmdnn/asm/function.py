@@ -1,16 +1,15 @@
-"""`@asm.function(...)`: a Python function that writes instructions becomes one that runs them."""
+"""A function in machine code: what can be asked of it, and calls."""
 
 import functools
-import inspect
 import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from asmdnn.asm.calls import CallTarget, call_target, raise_pending
-from asmdnn.asm.footprint import Reaches, extents_of
-from asmdnn.asm.levels import FunctionLevel, best_of, levels_of
+from asmdnn.asm.calls import CallTarget, raise_pending
+from asmdnn.asm.footprint import Reaches
+from asmdnn.asm.levels import FunctionLevel, best_of
 from asmdnn.asm.machine import Body, MachineCode, written
-from asmdnn.asm.prototype import Prototype, parse_prototype
+from asmdnn.asm.prototype import Prototype
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.code import Line
 from asmdnn.jit.native import ffi
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from asmdnn.asm.emulation import EmulatedCall
     from asmdnn.asm.proof import FunctionProof
     from asmdnn.asm.timing import Timing
-
+    from asmdnn.asm.trace import Trace
 
 class CFunction:
     """A function in machine code: call it with arrays and numbers, or `raw` with addresses.
@@ -31,6 +30,7 @@ class CFunction:
     `f(x, y, n)` checks every argument: arrays have the pointer's type, are contiguous, as long as `reads` and `writes`
     say, and writable where that is said.  A pointer of which nothing is stated is refused: use `raw`.
     `f.raw(px, py, n)` is the cffi function itself.  Both release the GIL while the code runs.
+    frame_pointer: rbp points to the caller's rbp while the code runs.
     The function exists once for each level, made when it is first asked for; it lives as long as this object.
     """
 
@@ -41,10 +41,12 @@ class CFunction:
         levels: tuple[FunctionLevel, ...],
         calls: Mapping[str, CallTarget],
         extents: Reaches,
+        *,
+        frame_pointer: bool = False,
     ) -> None:
         self._body, self._levels, self._calls = body, levels, calls
         self._prototype = prototype
-        self._extents = extents
+        self._extents, self._frame_pointer = extents, frame_pointer
         self._made: dict[str, MachineCode] = {}
         self._lock = threading.RLock()
         functools.update_wrapper(self, body)
@@ -72,7 +74,9 @@ class CFunction:
         """The code, written by the body once."""
         with self._lock:
             if self._level.name not in self._made:
-                self._made[self._level.name] = written(self._body, self._prototype, self._level, self._calls)
+                self._made[self._level.name] = written(
+                    self._body, self._prototype, self._level, self._calls, frame_pointer=self._frame_pointer
+                )
             return self._made[self._level.name]
 
     def at(self, isa: str) -> "CFunction":
@@ -81,7 +85,8 @@ class CFunction:
         if not found:
             names = ", ".join(level.name for level in self._levels)
             raise InvalidArguments(f"at({isa!r}): {self._prototype.name} is for {names}.")
-        other = CFunction(self._body, self._prototype, (found[0],), self._calls, self._extents)
+        shared, fp = (self._body, self._prototype, (found[0],), self._calls, self._extents), self._frame_pointer
+        other = CFunction(*shared, frame_pointer=fp)
         other._made, other._lock = self._made, self._lock
         return other
 
@@ -101,6 +106,12 @@ class CFunction:
         found = self._machine.code.listing
         assert found is not None
         return found
+
+    def explain(self) -> str:
+        """The listing as text: offset, instruction, who wrote it, and what it does in words of registers' purposes."""
+        return "\n".join(
+            f"{line.offset:4x}  {line.text:38} {line.source:16} {line.detail.effect}".rstrip() for line in self.listing
+        )
 
     @functools.cached_property
     def address(self) -> int:
@@ -164,15 +175,29 @@ class CFunction:
         breaks the ABI, for an instruction that the emulator does not know, after most_instructions; Unimplemented where
         iced-x86 is missing, and for a function that calls others.
         """
-        from asmdnn.proof.decoder import require_decoder
-
-        require_decoder("emulate")
-        if self._calls:
-            raise Unimplemented(f"emulate of {self._prototype.name!r}: it calls others, which are no emulated code.")
         from asmdnn.asm.emulation import emulate
 
-        machine = (self.at(isa) if isa else self)._machine
+        machine = self._emulated("emulate", isa)
         return emulate(self._prototype, machine, self._extents, arguments, most_instructions)
+
+    def trace(self, *arguments: Any, isa: str = "", most_steps: int = 5000) -> "Trace":
+        """As `emulate`, and what each instruction did; `.page("t.html")` writes a page that plays the steps.
+
+        Raises EmulationFault after most_steps, too: give a call with less to do.
+        """
+        from asmdnn.asm.trace import record
+
+        machine = self._emulated("trace", isa)
+        return record(self._prototype, machine, self._extents, arguments, most_steps)
+
+    def _emulated(self, what: str, isa: str) -> MachineCode:
+        """The code at a level, if it can be emulated."""
+        from asmdnn.proof.decoder import require_decoder
+
+        require_decoder(what)
+        if self._calls:
+            raise Unimplemented(f"{what} of {self._prototype.name!r}: it calls others, which are no emulated code.")
+        return (self.at(isa) if isa else self)._machine
 
     def bench(self, *arguments: Any) -> "Timing":
         """How long a call with these arguments takes, in ns and in ticks; the calls are made in machine code."""
@@ -194,37 +219,3 @@ class CFunction:
 
     def __repr__(self) -> str:
         return f"<asm.function {self.prototype!r} for {', '.join(level.name for level in self._levels)}>"
-
-
-def function(
-    prototype: str,
-    isa: str | tuple[str, ...] = "avx2",
-    *,
-    reads: Mapping[str, object] | None = None,
-    writes: Mapping[str, object] | None = None,
-    calls: Mapping[str, object] | None = None,
-) -> Callable[[Body], CFunction]:
-    """Decorates `def body(f, x, y, n)`, which writes the instructions of `prototype` to the builder `f`.
-
-    prototype: C, "float dot(const float *x, const float *y, size_t n)"; integers, pointers, float, double.
-    isa: the levels that the body is written for, such as ("avx2", "avx512_core+popcnt"); the best one at hand runs.
-    reads, writes: by pointer argument the bytes after it that are touched, as an expression of the integer arguments:
-    {"x": "4*n"}.  Calls with arrays check them.
-    calls: by name what the body may call: a C type for a function of libc or libm, or (type, address or callable).
-
-    Raises InvalidArguments for a prototype, level or footprint that cannot be; the body runs at the first use.
-    """
-    parsed = parse_prototype(prototype)
-    levels = levels_of(isa, parsed.name)
-    extents = extents_of(parsed, reads or {}, "reads"), extents_of(parsed, writes or {}, "writes")
-    targets = {name: call_target(name, stated) for name, stated in (calls or {}).items()}
-
-    def decorate(body: Body) -> CFunction:
-        names = ["f", *(argument.name for argument in parsed.arguments)]
-        try:
-            inspect.signature(body).bind(*names)
-        except TypeError:
-            raise InvalidArguments(f"the body of {parsed.name!r} must take ({', '.join(names)}).") from None
-        return CFunction(body, parsed, levels, targets, extents)
-
-    return decorate

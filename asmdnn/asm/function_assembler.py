@@ -11,16 +11,20 @@ from asmdnn.isa.layout import Jump, Piece
 from asmdnn.isa.registers import CALLEE_SAVED, CALLER_SAVED, RegisterFile
 
 _RDI: Final = 7
+_RBP: Final = register("r64", 5)
+_CHANGE_RBX: Final = ("CPUID", "LOCK_CMPXCHG8B", "LOCK_CMPXCHG16B", "CMPXCHG8B", "CMPXCHG16B")  # without naming it
+_RBX: Final = 3
 _LEAVES: Final = ("JMP", "RET", "UD2")
 
 
 class FunctionAssembler(Assembler):
     """As Assembler, for `prototype`: `arguments` are 64-bit and vector registers that hold them, by name."""
 
-    def __init__(self, prototype: Prototype) -> None:
+    def __init__(self, prototype: Prototype, *, frame_pointer: bool = False) -> None:
         super().__init__(prototype.name, listing=True)
         self.prototype = prototype
-        numbers = (*CALLER_SAVED, _RDI, *CALLEE_SAVED)
+        self._frame_pointer = frame_pointer
+        numbers = [n for n in (*CALLER_SAVED, _RDI, *CALLEE_SAVED) if not (frame_pointer and n == _RBP.id)]
         self.gp = RegisterFile("general-purpose registers", (register("r64", n) for n in numbers))
         self._named: set[int] = set()  # callee-saved registers that an instruction names
         self._late: list[tuple[str, Register, int]] = []  # loads of what the caller left on the stack
@@ -80,7 +84,11 @@ class FunctionAssembler(Assembler):
                 if isinstance(operand, Register) and operand.kind in ("r64", "r32", "r16", "r8"):
                     if operand.id == rsp.id:
                         raise InvalidArguments(f"{mnemonic} names {operand}: take local memory by local() instead.")
+                    if self._frame_pointer and operand.id == _RBP.id:
+                        raise InvalidArguments(f"{mnemonic} names {operand}, the frame pointer of {self.name!r}.")
                     self._named.add(operand.id)
+            if mnemonic in _CHANGE_RBX:
+                self._named.add(_RBX)
             emit(*operands)
             self._last = mnemonic
 
@@ -89,12 +97,15 @@ class FunctionAssembler(Assembler):
 
     def _saved(self) -> list[Register]:
         """Those taken, and those that code names without taking them."""
-        taken = {reg.id for reg in self.gp.ever_taken}
-        return [register("r64", n) for n in CALLEE_SAVED if n in taken | self._named]
+        used = {reg.id for reg in self.gp.ever_taken} | self._named
+        first = [_RBP] if self._frame_pointer else []
+        return first + [register("r64", n) for n in CALLEE_SAVED if n in used]
 
     def _arrivals(self, depth_bytes: int) -> list[tuple[Any, ...]]:
         above = depth_bytes + WORD_BYTES  # the return address
-        return [(load, reg, mem(rsp, above + WORD_BYTES * word)) for load, reg, word in self._late]
+        saved_rbp = mem(rsp, depth_bytes - WORD_BYTES)
+        chain: list[tuple[Any, ...]] = [("LEA", _RBP, saved_rbp)] if self._frame_pointer else []
+        return chain + [(load, reg, mem(rsp, above + WORD_BYTES * word)) for load, reg, word in self._late]
 
     def _check_end(self) -> None:
         """The last instruction leaves, and no label stands after it."""
@@ -107,8 +118,10 @@ class FunctionAssembler(Assembler):
             leaves = item in self._returns or (isinstance(item, Piece) and bool(item.data) and self._last in _LEAVES)
         trailing = [label for label in self._labels if label.piece > last and self._is_target(label)]
         if trailing or not leaves:
-            where = f"label {trailing[0].name!r} stands" if trailing else "code runs"
-            raise InvalidArguments(f"{where} after the last instruction of {self.name!r}: end the function by ret().")
+            what = f"label {trailing[0].name!r} stands" if trailing else "code runs"
+            notes = item.notes if isinstance(item, Piece) else [item.note]
+            where = f" ({notes[-1].source})" if notes else ""
+            raise InvalidArguments(f"{what} after the last instruction of {self.name!r}{where}: end it by ret().")
 
     def _is_empty(self, piece: Piece) -> bool:
         return not piece.data and piece not in self._returns

@@ -11,7 +11,7 @@ from asmdnn.isa.cpu import EXTENSIONS, cpu_extensions, cpu_features
 from asmdnn.isa.levels import Isa, isa_of
 
 # Every CPU of the lowest level has these; they are no level's own, since no kernel uses them.
-IMPLIED: Final = frozenset(("sse3", "ssse3", "sse4_1", "sse4_2", "tsc"))
+IMPLIED: Final = frozenset(("sse3", "ssse3", "sse4_1", "sse4_2", "tsc", "cpuid"))
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,8 @@ def check_features(name: str, level: FunctionLevel, code: Code) -> None:
         missing = sorted(fact.features - level.isa.features) if fact else []
         if missing:
             what = f"{line.text} ({line.source}) of {name!r} needs {', '.join(missing)}"
+            if missing[0] not in EXTENSIONS:
+                raise InvalidArguments(f"{what}, which no function can ask for: they have {', '.join(EXTENSIONS)}.")
             raise InvalidArguments(f'{what}, which {level.name} lacks: ask for it, isa="{level.name}+{missing[0]}".')
 
 

@@ -9,6 +9,7 @@ from asmdnn.asm.levels import FunctionLevel, check_features
 from asmdnn.asm.prototype import Prototype
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.code import Code
+from asmdnn.jit.frames import announce_frames
 from asmdnn.jit.kernels import Fetched, LoadedKernel, mapped
 
 Body = Callable[..., None]
@@ -31,12 +32,20 @@ class MachineCode:
                     what = f"{self.prototype.name} at {self.level.name} needs {missing}"
                     raise Unimplemented(f"{what}, which this CPU lacks: prove it, or read its listing.")
                 (self._loaded,) = mapped([Fetched(self.prototype.name, self.code.data, "generated")])
+                announce_frames(self.code.data, self._loaded.address, self._loaded.keep_alive)
             return self._loaded
 
 
-def written(body: Body, prototype: Prototype, level: FunctionLevel, calls: Mapping[str, CallTarget]) -> MachineCode:
+def written(
+    body: Body,
+    prototype: Prototype,
+    level: FunctionLevel,
+    calls: Mapping[str, CallTarget],
+    *,
+    frame_pointer: bool = False,
+) -> MachineCode:
     """The code that `body` writes.  Raises what it raises, and InvalidArguments for code that cannot be right."""
-    builder = FunctionBuilder(prototype, level, calls)
+    builder = FunctionBuilder(prototype, level, calls, frame_pointer=frame_pointer)
     body(builder, *builder.arguments())
     code = builder.asm.finish()
     check_features(prototype.name, level, code)

@@ -11,7 +11,10 @@ operands.  iced-x86, which is optional, decodes.
 
 from asmdnn.emulator.machine import Emulator, PassedArguments, ReturnRegisters
 from asmdnn.emulator.memory import EmulationFault, MemoryRegion, TouchedBytes
+from asmdnn.emulator.observing import Observer
 from asmdnn.emulator.semantics import known_instructions
 
-__all__ = ["EmulationFault", "Emulator", "MemoryRegion", "PassedArguments", "ReturnRegisters", "TouchedBytes",
-           "known_instructions"]  # fmt: skip
+__all__ = [
+    "EmulationFault", "Emulator", "MemoryRegion", "Observer", "PassedArguments", "ReturnRegisters", "TouchedBytes",
+    "known_instructions",
+]  # fmt: skip

@@ -11,6 +11,7 @@ from iced_x86 import CpuidFeature, Decoder, FlowControl, Instruction, Mnemonic
 from asmdnn.emulator.control import RETURN_ADDRESS, RETURNED, Callback
 from asmdnn.emulator.cpu import RSP, Cpu
 from asmdnn.emulator.memory import Array, EmulationFault, MemoryRegion, TouchedBytes
+from asmdnn.emulator.observing import Observer, observed
 from asmdnn.emulator.operands import Operands, Step, Unsupported
 from asmdnn.emulator.semantics import SEMANTICS
 
@@ -147,17 +148,18 @@ class Emulator:
     `callbacks` maps addresses to functions (rdi, rsi, rdx, rcx, r8, r9) -> rax or None.  With `record`, `footprints`
     collects the bytes touched of every region, and of "stack", over all calls.  `features` are the CPUID features
     (`needed_features`) of the blocks that were entered; `instructions` counts what has been executed.
+    observer: is told of every instruction.
     """
 
     def __init__(self, regions: Sequence[MemoryRegion | tuple[str, int, Array, bool, bool]], *,
                  callbacks: Mapping[int, Callback] | None = None, record: bool = False,
-                 max_instructions: int = 50_000_000) -> None:  # fmt: skip
+                 max_instructions: int = 50_000_000, observer: Observer | None = None) -> None:  # fmt: skip
         self.regions = tuple(MemoryRegion(*region) for region in regions)
         names = [region.name for region in self.regions]
         if len({*names, "stack", "code"}) != len(names) + 2:
             raise ValueError(f"region names must be distinct, and not 'stack' or 'code': {names}")
         self.callbacks = dict(callbacks or {})
-        self.max_instructions = max_instructions
+        self.max_instructions, self.observer = max_instructions, observer
         sizes = {region.name: region.array.size for region in self.regions} | {"stack": STACK_BYTES}
         self.footprints: dict[str, TouchedBytes] | None = None
         if record:
@@ -211,7 +213,8 @@ class Emulator:
                 left -= len(block.instructions)
                 if left < 0:
                     raise EmulationFault(f"has not returned after {self.max_instructions} instructions")
-                steps = iter(block.steps)
+                watched = self.observer and observed(block.instructions, block.steps, program.cpu, self.observer)
+                steps = iter(watched or block.steps)
                 for step in steps:
                     following = step()
                 self.features |= block.features

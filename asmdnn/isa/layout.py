@@ -103,10 +103,11 @@ def lay_out(items: Sequence[Item], pool: Pool, listed: bool) -> Code:
 
 
 def _check_bound(items: Sequence[Item], pool: Pool) -> None:
-    jumps = [item.target for item in items if isinstance(item, Jump)]
-    for target in (*jumps, *(target for table in pool.tables for target in table.targets)):
+    jumps = [(item.target, item.note.source) for item in items if isinstance(item, Jump)]
+    for target, source in (*jumps, *((target, "") for table in pool.tables for target in table.targets)):
         if target.piece < 0:
-            raise InvalidArguments(f"label {target.name!r} is jumped to but never bound: call bind() on it")
+            where = f" ({source})" if source else ""
+            raise InvalidArguments(f"label {target.name!r} is jumped to{where} but never bound: call bind() on it")
 
 
 def _offsets(items: Sequence[Item]) -> list[int]:

@@ -205,6 +205,20 @@ def test_callee_saved_registers_are_saved_whether_taken_or_named() -> None:
     named.prove()
 
 
+def test_what_changes_rbx_without_naming_it() -> None:
+    @asm.function("uint64_t most(void)")
+    def most(f: Any) -> None:
+        f.gp.claim(asm.register("r64", 1), "ecx"), f.gp.claim(asm.register("r64", 2), "edx")
+        rax = f.gp.claim(asm.register("r64", 0), "leaf")
+        f.XOR(low32(rax), low32(rax))
+        f.CPUID()
+        f.ret(rax)
+
+    assert most() >= 1
+    assert most.listing[0].text == "push rbx"
+    most.prove()
+
+
 def test_calls() -> None:
     seen: list[tuple[float, int]] = []
 
