@@ -34,7 +34,7 @@ CARRIERS = MOVES | {"Concat", "AveragePool", "GlobalAveragePool", f"{OWN}.Channe
 RESIZES = {"Resize", "Upsample"}  # to the nearest elements; what is between them is computed in f32
 # What keeps the type of its operands, beside maps.
 NORMS = {"LayerNormalization", "RMSNormalization"}
-# Sums of integers that are floats behind their scales.
+# Sums of integers that are floats after their scales.
 SUMS = {f"{OWN}.MatMulInteger"}
 
 
