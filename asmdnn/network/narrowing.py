@@ -19,6 +19,7 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.fusion.scaling import operands_of
 from asmdnn.network.graph import NOTHING, Model, Node
 from asmdnn.network.narrow_costs import RECURRENT, Costs
+from asmdnn.network.narrow_training import rounded_products
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.quantised.weights import MOVES
 from asmdnn.network.static import StaticGraph
@@ -59,6 +60,8 @@ def narrowed(
     allowed = precision.word in ("bf16", "fast") and bool(levels_of(BF16, engine.isa))
     if not allowed:
         return tuple(groups), AS_DECLARED
+    if precision.trains:
+        return tuple(groups), rounded_products(graph, groups, engine)
     narrowing = Narrowing(graph, groups, engine, precision)
     return narrowing.groups, narrowing.storage()
 
