@@ -124,7 +124,7 @@ class GraphRun:
     """A graph for inputs of fixed shapes, with weights as they are now."""
 
     def __init__(self, module: Any, arguments: Sequence[Any], weights: Sequence[int], options: CompileOptions) -> None:
-        exported = export_of(module, tuple(arguments))
+        exported = export_of(module, tuple(arguments), in_parts=False)
         signature = exported.graph_signature
         own = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
         own |= signature.inputs_to_lifted_tensor_constants

@@ -66,6 +66,16 @@ for _name, _onnx in BINARY.items():
         RULES[f"{_name}.{_overload}"] = _binary(_onnx)
 
 
+@rule("celu.default")
+def _celu(c: Rewriter, x: Traced, alpha: float = 1.0) -> Any:
+    return c.apply("Celu", x, alpha=float(alpha))
+
+
+@rule("log_sigmoid.default")
+def _log_sigmoid(c: Rewriter, x: Traced) -> Any:
+    return c.apply("Neg", c.apply("Softplus", c.apply("Neg", x)))
+
+
 @rule("rsub.Scalar", "rsub.Tensor")
 def _rsub(c: Rewriter, a: Any, b: Any, alpha: Any = 1) -> Any:
     if alpha != 1:

@@ -12,6 +12,7 @@ from asmdnn.aten.translation import Translation, is_supported, name_of, rules
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.network.network import Network
 
+MOST_ROUNDS: Final = 4  # of definitions in operators that have definitions
 CHECKS: Final = ("_assert_tensor_metadata.default",)  # of what shapes and types say already
 
 
@@ -102,13 +103,18 @@ def torch_or_refusal() -> Any:
     return torch
 
 
-def export_of(module: Any, example_inputs: tuple[Any, ...]) -> Any:
-    """torch's graph of ATen operators, without writes in place, layers kept whole.  Raises Unimplemented."""
+def export_of(module: Any, example_inputs: tuple[Any, ...], in_parts: bool = True) -> Any:
+    """torch's graph of ATen operators, without writes in place, layers kept whole.  Raises Unimplemented.
+
+    Operators without a translation are what torch makes them of; without in_parts only if that leaves none of them.
+    """
     import torch
 
     with torch.no_grad():
         try:
             exported = torch.export.export(module, example_inputs, strict=False).run_decompositions({})
+            made = decomposed(exported)
+            exported = made if in_parts or not unknown_in(made.graph) else exported
         except Exception as error:  # of many classes, none of them public
             reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
             raise Unimplemented(f"torch.export cannot trace the module: {reason}") from error
@@ -116,6 +122,26 @@ def export_of(module: Any, example_inputs: tuple[Any, ...]) -> Any:
         if name_of(node.target) in CHECKS and not node.users:
             exported.graph.erase_node(node)
     return exported
+
+
+def decomposed(exported: Any) -> Any:
+    """With torch's own definitions of the operators that have no translation, as far as there are some."""
+    import torch
+
+    for _ in range(MOST_ROUNDS):
+        unknown = unknown_in(exported.graph)
+        known = torch.export.default_decompositions() if unknown else {}
+        table = {target: known[target] for target in unknown if target in known}
+        if not table:
+            break
+        exported = exported.run_decompositions(table)
+    return exported
+
+
+def unknown_in(graph: Any) -> set[Any]:
+    """Operators that no rule translates."""
+    calls = (node.target for node in graph.nodes if node.op == "call_function" and node.all_input_nodes)
+    return {target for target in calls if target is not operator.getitem and name_of(target) not in rules()}
 
 
 def translated(

@@ -150,6 +150,19 @@ def _flip(c: Rewriter, x: Traced, dims: Sequence[int]) -> Any:
     return c.apply("Slice", x, *(np.array(n, np.int64) for n in (starts, ends, axes, [-1] * len(axes))))
 
 
+@rule("roll.default")
+def _roll(c: Rewriter, x: Traced, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
+    """Without dims of the elements in a row."""
+    found = x.symbol if dims else c.reshape(x, [-1])
+    sizes = [x.shape[axis_of(dim, x.rank)] for dim in dims] or [int(np.prod(x.shape))]
+    for shift, axis, size in zip(shifts, [axis_of(dim, x.rank) for dim in dims] or [0], sizes, strict=True):
+        if size and shift % size:
+            parts = np.array([size - shift % size, shift % size], np.int64)
+            front, behind = c.apply("Split", found, parts, axis=axis, results=2)
+            found = c.apply("Concat", behind, front, axis=axis)
+    return found if dims else c.reshape(found, x.shape)
+
+
 @rule("tril.default", "triu.default")
 def _triangle(c: Rewriter, x: Traced, diagonal: int = 0) -> Any:
     return c.apply("Trilu", x, np.array(diagonal, np.int64), upper=int(c.name.startswith("triu")))

@@ -30,6 +30,12 @@ def source_places(n: int, outputs: int, factor: float, coordinates: str) -> Doub
     return np.asarray(COORDINATES[coordinates](np.arange(outputs, dtype=np.float64), n, outputs, factor))
 
 
+def crop_places(n: int, outputs: int, start: float, end: float) -> Doubles:
+    """Where outputs lie that cover a part of an axis of n, as shares of it from its first to its last element."""
+    shares = np.linspace(start, end, outputs) if outputs > 1 else np.array([(start + end) / 2])
+    return np.asarray(shares[:outputs] * (n - 1))
+
+
 def nearest(places: Doubles, n: int, rounding: str) -> Taps:
     return np.clip(ROUNDINGS[rounding](places), 0, n - 1).astype(np.int64)[None], np.ones((1, len(places)))
 
@@ -40,12 +46,30 @@ def linear(places: Doubles, n: int) -> Taps:
     return np.clip(np.stack((low, low + 1)), 0, n - 1).astype(np.int64), np.stack((1 - (places - low), places - low))
 
 
+def keys(d: Doubles, a: float) -> Doubles:
+    """Keys' polynomials of distances up to 2."""
+    near, far = (a + 2) * d**3 - (a + 3) * d**2 + 1, a * (d**3 - 5 * d**2 + 8 * d - 4)
+    return np.asarray(np.where(d <= 1, near, np.where(d < 2, far, 0)))
+
+
 def cubic(places: Doubles, n: int, a: float = KEYS, exclude_outside: bool = False) -> Taps:
     """Of four neighbours, weighted by Keys' polynomials; those outside repeat the ends, or have no weight."""
     indices = np.floor(places) + np.arange(-1, 3)[:, None]
-    d = np.abs(places - indices)
-    near, far = (a + 2) * d**3 - (a + 3) * d**2 + 1, a * (d**3 - 5 * d**2 + 8 * d - 4)
-    weights = np.where(d <= 1, near, far)
+    return inside(indices, keys(np.abs(places - indices), a), n, exclude_outside)
+
+
+def smoothed(places: Doubles, n: int, factor: float, a: float | None = None, exclude_outside: bool = False) -> Taps:
+    """Of as many neighbours as an output stands for where it is smaller than x: the weights of `linear`, or with `a` of
+    `cubic`, stretched by 1 / factor, their sum being 1."""
+    share, reach = min(factor, 1.0), 1 if a is None else 2
+    most = int(np.ceil(reach / share))
+    indices = np.floor(places) + np.arange(1 - most, most + 1)[:, None]
+    d = np.abs(places - indices) * share
+    weights = np.maximum(1 - d, 0) if a is None else keys(d, a)
+    return inside(indices, weights / weights.sum(0), n, exclude_outside)
+
+
+def inside(indices: Array, weights: Doubles, n: int, exclude_outside: bool) -> Taps:
     if exclude_outside:
         weights = np.where((indices >= 0) & (indices < n), weights, 0)
         weights = weights / weights.sum(0)

@@ -33,6 +33,8 @@ CARRIERS = MOVES | {"Concat", "AveragePool", "GlobalAveragePool", f"{OWN}.Channe
 RESIZES = {"Resize", "Upsample"}  # to the nearest elements; what is between them is computed in f32
 # What keeps the type of its operands, beside maps.
 NORMS = {"LayerNormalization", "RMSNormalization"}
+# Sums of integers that are floats behind their scales.
+SUMS = {f"{OWN}.MatMulInteger"}
 
 
 def names_of(model: Model) -> set[str]:
@@ -136,7 +138,7 @@ class Narrowing:
         """Whether what makes a value may store it so."""
         group = self.makers[name]
         is_free = name not in self.graph.outputs.values() and name not in self.kept and self.is_f32(name)
-        makes = name in self.products or self.is_carrier(group) or key_of(group) in NORMS
+        makes = name in self.products or self.is_carrier(group) or key_of(group) in NORMS | SUMS
         return is_free and makes and not group.has_integers and len(self.graph.shape(name)) > 0
 
     def gains(self, group: Group) -> bool:

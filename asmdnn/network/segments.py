@@ -15,6 +15,7 @@ from asmdnn.network.fusion.depth import unfolded
 from asmdnn.network.fusion.einsum import products
 from asmdnn.network.fusion.gather_elements import taken
 from asmdnn.network.fusion.group_norm import grouped_norms
+from asmdnn.network.fusion.integer_bias import biases_as_floats
 from asmdnn.network.fusion.integer_products import summed_as_floats
 from asmdnn.network.fusion.integers import integers_kept
 from asmdnn.network.fusion.layer_norm import layers_normalised
@@ -43,6 +44,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.engine import Engine
 
 REWRITES = (
+    biases_as_floats,
     summed_as_floats,
     scales_apart,
     integers_kept,

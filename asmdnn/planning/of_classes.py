@@ -19,6 +19,7 @@ from asmdnn.planning.tuning import (
     DEFAULT,
     GROUPS,
     ConvolutionTuning,
+    PhaseTuning,
     PoolingTuning,
     ReductionTuning,
     ResamplingTuning,
@@ -93,7 +94,10 @@ ZEN4: Final = Tuning(
     ),
     # 16 channels a group at 14x14 1.74x, 32 at 7x7 1.84x, 48 at 7x7 1.68x, 512 channels at 14x14 1.22x.
     winograd=ZEN5.winograd,
-    winograd_groups=ZEN5.winograd_groups,
+    # Beside multiplies that take twice as long their latency and memory count half: 16 channels a group at 7x7 1.46 to
+    # 1.6x by Winograd, at 9x9 1.32x, 64 at 7x7 1.17x; 22 of 23 in `winograd_groups` stay.
+    phases=PhaseTuning(latency_cycles=2.0),
+    winograd_groups=replace(ZEN5.winograd_groups, weights_kib_cycles=11, ends_kib_cycles=60),
     moves=MoveTuning(
         wide_cost=1.3,  # reorders to blocks of 8 channels: 1.03 to 1.26x
         wide_shuffle_cost=1.9,  # 204 of 576 shuffles, which then go by ymm units: 1.44x in the mean, 1.01 at least
@@ -130,7 +134,9 @@ def _with_ymm(row: Tuning) -> Tuning:
     """
     products = replace(DEFAULT.products, memory_stream_bytes=row.products.memory_stream_bytes)
     convolution = replace(row.convolution, rows_of_whole=True)  # False made groups of 8 on Zen 4 0.8 to 0.93x
-    return replace(row, convolution=convolution, products=products, winograd=DEFAULT.winograd, winograd_groups=GROUPS)
+    phases = replace(row.phases, latency_cycles=DEFAULT.phases.latency_cycles)
+    row = replace(row, phases=phases, convolution=convolution, products=products)
+    return replace(row, winograd=DEFAULT.winograd, winograd_groups=GROUPS)
 
 
 _OF_CLASSES: Final[Mapping[str, Tuning]] = MappingProxyType(

@@ -22,6 +22,7 @@ class PhaseTuning:
     """What all planners share: costs, the order of tiles, when to wake a team, how much to write out."""
 
     call_cycles: int = 30  # of a kernel: executor, prologue, and the stores that do not overlap
+    latency_cycles: float = 4.0  # of a multiply, where two start in a cycle
     weights_stream_cycles: float = 0.15  # for 32 bytes of a weights row from L2
     src_traffic: int = 3  # what a source byte from beyond L2 costs, in weights bytes: short strided runs
     tiles_to_hide: int = 64  # more tiles than these hide the first one's wait for a panel, and prefetching costs 1%

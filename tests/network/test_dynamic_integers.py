@@ -91,6 +91,72 @@ def test_products_are_those_of_onnxruntime(dtype: type, zero: int, count: int, i
     assert multiplied(net, "MatMul") == [("u8", "s8")] * count
 
 
+def biased(op: str) -> File:
+    """A bias of integers in front of the Cast, by the scale of the data, as onnxruntime's first quantiser wrote it; and
+    a constant one."""
+    f, is_conv = File(), op == "ConvInteger"
+    x, scale, point = made(f, "DynamicQuantizeLinear", 3, "x")
+    w = weights(f, 16, 3, 3, 3) if is_conv else weights(f, 24, 16)
+    whole = f.node("Mul", scale, f.constant(np.float32(0.01)))
+    bias = f.constant(f.random.standard_normal(16).astype(np.float32))
+    integers = f.node("Cast", f.node("Floor", f.node("Div", bias, whole)), to=onnx.TensorProto.INT32)
+    if is_conv:
+        integers = f.node("Reshape", integers, f.constant(np.array((1, 16, 1, 1))))
+    sums = f.node("Add", f.node(op, x, w, point), integers)
+    y = f.node("Relu", f.node("Mul", f.node("Cast", sums, to=FLOAT), whole))
+    x, scale, point = made(f, "DynamicQuantizeLinear", 3, y)
+    w = weights(f, 8, 16, 1, 1) if is_conv else weights(f, 16, 8)
+    known = f.constant(f.random.integers(-5000, 5000, (8, 1, 1) if is_conv else (8,)).astype(np.int32))
+    requantised(f, f.node("Add", known, f.node(op, x, w, point)), scale, 0.01)
+    return f
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(("op", "kind", "dims"), [
+    ("ConvInteger", "ConvolutionForward", IMAGE), ("MatMulInteger", "MatMul", ROWS),
+])  # fmt: skip
+def test_biases_of_integers_are_added_to_floats(op: str, kind: str, dims: tuple[int, ...]) -> None:
+    net = check_equal(biased(op), dims, "avx2")
+    assert multiplied(net, kind) == [("u8", "s8")] * 2
+    assert "+ Add, Mul, Relu" in net.explain()
+
+
+@pytest.mark.isa("avx2")
+def test_products_of_rows_between_reshapes_take_what_is_behind() -> None:
+    """As onnxruntime's quantiser leaves a product with a bias: the residual sum has the axes of the operand."""
+    f = File()
+    x, scale, point = made(f, "DynamicQuantizeLinear", 3, f.node("Reshape", "x", f.constant(np.array((10, 24)))))
+    rows = requantised(f, f.node("MatMulInteger", x, weights(f, 24, 24), point), scale, 0.01)
+    bias = f.constant(f.random.standard_normal(24).astype(np.float32))
+    whole = f.node("Reshape", f.node("Add", bias, rows), f.constant(np.array((2, 5, 24))))
+    f.node("Add", whole, "x")
+    net = check_equal(f, ROWS, "avx2")
+    assert "MatMulInteger" in net.explain()
+    assert "+ Mul, Add, Add" in net.explain()
+
+
+@pytest.mark.isa("avx512_core_bf16")
+def test_products_of_integers_store_what_attention_multiplies_in_bf16() -> None:
+    f = File()
+    x, scale, point = made(f, "DynamicQuantizeLinear", 3, "x")
+    heads = []
+    for perm in ((0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3)):
+        floats = requantised(f, f.node("MatMulInteger", x, weights(f, 24, 32), point), scale, 0.01)
+        cut = f.node("Reshape", floats, f.constant(np.array((2, 5, 2, 16))))
+        heads.append(f.node("Transpose", cut, perm=perm))
+    scores = f.node("Softmax", f.node("Mul", f.node("MatMul", *heads[:2]), f.constant(np.float32(0.01))), axis=-1)
+    f.node("Transpose", f.node("MatMul", scores, heads[2]), perm=[0, 2, 1, 3])
+    feeds = {"x": np.random.default_rng(3).standard_normal(ROWS).astype(np.float32)}
+    model = f.model(f.nodes[-1].output[0], ROWS, FLOAT)
+    net, exact = (
+        dnn.load_onnx(model, engine=engine(isa="avx512_core_bf16"), precision=word) for word in ("bf16", "f32")
+    )
+    assert [str(one) for one in net.verify(feeds) if not one.fits] == []
+    assert "attention:avx512_core_bf16" in net.explain()
+    (found,), (wanted,) = net.run(feeds).values(), exact.run(feeds).values()
+    assert np.abs(found - wanted).max() <= 0.02 * np.abs(wanted).max()
+
+
 @pytest.mark.isa("avx2")
 def test_zero_points_by_column() -> None:
     zeros = np.random.default_rng(2).integers(90, 140, 32)

@@ -246,6 +246,16 @@ def test_strips_are_chosen_where_the_middle_leaves_l2() -> None:
     assert candidates == [f"strips of {rows} rows" for rows in (9, 5, 3, 2, 1)]
 
 
+def test_what_a_pair_is_compared_by_is_planned_once(planned_isa: str) -> None:
+    """Where no strips are taken, both convolutions are asked for next: they get the plans that were compared."""
+    pair, engine = Pair(1, 160, 960, 7, 7), engine_of(planned_isa)
+    made = prepared(pair.desc(), pair.attr(), engine)
+    alone = replace(made.pair.second, algorithm=pair.desc().algorithm)
+    first = dnn.primitive_desc(made.pair.first, made.pair.first_attr, engine)
+    second = dnn.primitive_desc(alone, made.pair.second_attr, engine)
+    assert (first.plan is made.plans[0], second.plan is made.plans[1]) == (True, True)
+
+
 Chain = Callable[[Pair], list[Any]]
 BAD: list[tuple[Chain, str]] = [
     (lambda p: [p.depthwise(), p.depthwise()], "two depthwise post-ops"),

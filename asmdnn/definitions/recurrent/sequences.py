@@ -5,7 +5,7 @@
           linear_before_reset n = g(x W_n + r * (h R_n + Rb_n) + Wb_n); h' = (1 - z) * n + z * h
     LSTM  i = f(x W_i + h R_i + P_i * c + Wb_i + Rb_i), forget alike,
           c' = forget * c + i * g(x W_c + h R_c + Wb_c + Rb_c), o = f(x W_o + h R_o + P_o * c' + Wb_o + Rb_o),
-          h' = o * k(c')
+          h' = o * k(c'); with input_forget, forget = 1 - i
 
 Gates are in ONNX's order: z r n, and i o forget c; * is element by element.  cells.py has oneDNN's, with bounds.
 """
@@ -41,12 +41,13 @@ class SequenceWeights:
 @dataclass(frozen=True, slots=True)
 class SequenceLayer:
     """cell: LSTM, GRU or RNN.  backwards: of each direction, whether it goes from the last step to the first.
-    functions: of each direction, f, g and k of the equations as far as the cell has them."""
+    functions: of each direction, f, g and k of the equations as far as the cell has them.  The flags are ONNX's."""
 
     cell: str
     backwards: tuple[bool, ...]
     functions: tuple[Sequence[Function], ...]
     linear_before_reset: bool = False
+    input_forget: bool = False
 
     def run(
         self, x: Array, weights: Sequence[SequenceWeights], h0: Array | None = None, c0: Array | None = None,
@@ -73,16 +74,20 @@ class SequenceLayer:
     def step(self, f: Sequence[Function], x: Array, h: Array, c: Array, own: SequenceWeights) -> tuple[Array, Array]:
         """The next h and c.  x: what the step's input adds to the gates."""
         if self.cell == "LSTM":
-            return lstm_step(f, x + own.rb, h, c, own)
+            return lstm_step(f, x + own.rb, h, c, own, self.input_forget)
         if self.cell == "GRU":
             return gru_step(f, x, h, own, self.linear_before_reset), c
         return np.asarray(f[0](x + h @ own.r.T + own.rb)), c
 
 
-def lstm_step(f: Sequence[Function], x: Array, h: Array, c: Array, own: SequenceWeights) -> tuple[Array, Array]:
+def lstm_step(
+    f: Sequence[Function], x: Array, h: Array, c: Array, own: SequenceWeights, input_forget: bool = False
+) -> tuple[Array, Array]:
     i, o, forget, cell = np.split(x + h @ own.r.T, 4, -1)
     pi, po, pf = np.split(own.p, 3) if own.p is not None else (np.zeros(1, h.dtype),) * 3
-    new = f[0](forget + pf * c) * c + f[0](i + pi * c) * f[1](cell)
+    gate = f[0](i + pi * c)
+    kept = 1 - gate if input_forget else f[0](forget + pf * c)
+    new = kept * c + gate * f[1](cell)
     return np.asarray(f[0](o + po * new) * f[2](new)), np.asarray(new)
 
 

@@ -2,16 +2,24 @@
 
     reshape(gemm(reshape(x, (rows, k)), w, c), (..., n))  =  x w + c        x being (..., k)
 
-onnxruntime's optimiser writes products with a bias so.  The same products and sums, in the same order.
+onnxruntime's optimiser writes products with a bias so, and its quantiser makes products of integers of them, with
+scales and a bias behind.  The same products and sums, in the same order.
 """
+
+from collections.abc import Mapping, Sequence
+from math import prod
 
 import numpy as np
 
+from asmdnn.network.fusion.integers import with_names
+from asmdnn.network.fusion.maps import is_map
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.definition import Value
+from asmdnn.network.operators.own import OWN
 from asmdnn.network.static import StaticGraph, needed
 
 OPSET = 13
+OF_ROWS = {"MatMul", f"{OWN}.MatMulInteger"}
 
 
 def with_batches(graph: StaticGraph) -> StaticGraph:
@@ -21,6 +29,10 @@ def with_batches(graph: StaticGraph) -> StaticGraph:
     for node in graph.nodes:
         gemm = makers.get(node.inputs[0]) if node.op == "Reshape" and not node.domain else None
         (result, *_) = node.outputs
+        chain = chain_to(graph, makers, readers, node) if gemm is not None and changes_rows(graph, node) else []
+        if chain:
+            nodes += with_axes(values, chain, node)
+            continue
         if gemm is None or not is_plain(graph, gemm) or readers[gemm.outputs[0]] > 1 or not changes_rows(graph, node):
             nodes.append(node)
             continue
@@ -33,6 +45,36 @@ def with_batches(graph: StaticGraph) -> StaticGraph:
             x = f"rows of {result}"
         nodes += product(values, gemm, x, result)
     return StaticGraph(graph.inputs, graph.outputs, needed(nodes, graph.outputs.values()), values)
+
+
+def chain_to(graph: StaticGraph, makers: Mapping[str, Node], readers: Mapping[str, int], reshape: Node) -> list[Node]:
+    """A product of rows and the maps between it and a reshape, which read nothing else that has rows; else nothing."""
+    found, name = list[Node](), reshape.inputs[0]
+    while readers[name] == 1 and (node := makers.get(name)) is not None:
+        found.insert(0, node)
+        if node.key in OF_ROWS:
+            is_matrix = len(graph.shape(node.inputs[0])) == len(graph.shape(node.inputs[1])) == len("kn")
+            return found if is_matrix and graph.is_constant(node.inputs[1]) and len(found) > 1 else []
+        whole = [x for x in node.inputs if prod(graph.shape(x)[:-1]) != 1]
+        if not is_map(graph, node) or len(whole) != 1 or graph.shape(whole[0]) != graph.shape(name):
+            return []
+        (name,) = whole
+    return []
+
+
+def with_axes(values: dict[str, Value], chain: Sequence[Node], reshape: Node) -> list[Node]:
+    """The chain on a tensor with the axes that the reshape would make."""
+    (result, *_), (product, *_) = reshape.outputs, chain
+    lead, x = values[result].shape[:-1], product.inputs[0]
+    seen = {x: f"{x} of {result}"}
+    nodes = [reshaped(values, x, seen[x], (*lead, values[x].shape[-1]))]
+    for node in chain:
+        (before,) = node.outputs
+        seen[before] = result if node is chain[-1] else f"{before} of {result}"
+        values[seen[before]] = Value((*lead, values[before].shape[-1]), values[before].dtype)
+        inputs = [seen.get(name, name) for name in node.inputs]
+        nodes.append(with_names(node, inputs, (seen[before],)))
+    return nodes
 
 
 def changes_rows(graph: StaticGraph, node: Node) -> bool:

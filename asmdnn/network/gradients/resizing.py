@@ -5,15 +5,18 @@ from math import prod
 import numpy as np
 
 from asmdnn.definitions.resampling import along
+from asmdnn.errors import Unimplemented
 from asmdnn.network.gradients.activations import given_of
 from asmdnn.network.gradients.table import Gradients, Rule
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import Node
-from asmdnn.network.operators.resizing import resize_inputs, resized, taps_of
+from asmdnn.network.operators.resizing import CROP, coordinates_of, resize_inputs, resized, taps_of
 
 
 def resize(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     """Axis by axis, from the last one on; places say nothing of the loss."""
+    if coordinates_of(node) == CROP:
+        raise Unimplemented(f"{node}: {CROP} has no gradient here")
     d, dims = given_of(given), w.shape(node.inputs[0])
     data = [w.data_of(node, i) for i in range(1, len(node.inputs))]
     outputs, factors = resized(node, dims, *resize_inputs(node, tuple(data)))

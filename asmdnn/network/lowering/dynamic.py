@@ -74,7 +74,7 @@ def lower_matmul(steps: Steps, group: Group) -> None:
     src = Place(plain.buffer, plain.desc.reshape((prod(left[:-1]), left[-1])))
     tail = tail_of(steps, group, lambda dims: folded(dims, result), reads_bytes=True)
     points, constants = zero_point(steps, zero)
-    dst = row_major((prod(left[:-1]), weights.shape[1]), stored(steps.value(group.result)))
+    dst = row_major((prod(left[:-1]), weights.shape[1]), steps.type_of(group.result))
     desc = MatMul(src.desc, any_format(weights.shape, s8), dst)
     attr = Attr(tail.post_ops(), zero_points={"src": 0})
     constants = {"weights": (b, weights), **constants}

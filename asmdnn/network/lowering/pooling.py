@@ -10,6 +10,7 @@ from asmdnn.network.graph import Node
 from asmdnn.network.lowering.integer_tail import AS_IT_IS, Start, tail_of
 from asmdnn.network.lowering.integers import source_of
 from asmdnn.network.lowering.lowering import ImageFormats, Lowering
+from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.operators.windows import pooling
 from asmdnn.network.steps import Place, Steps
@@ -37,10 +38,10 @@ def lower_pool(steps: Steps, group: Group) -> None:
     window, _ = pooling(node, sizes)
     if min((*window.before, *window.after)) < 0:
         raise Refused("negative padding has no kernel")
-    asked = node.get("pads", ())[len(sizes) :] or (0,) * len(sizes)
+    asked = window_of(node, sizes, window.kernel)  # without what ceil_mode adds
     average: PoolingAlgorithm = "avg_exclude_padding"
-    if node.get("count_include_pad", 0) and any(node.get("pads", ())):
-        if node.op == "AveragePool" and any(b > a for a, b in zip(asked, window.after, strict=True)):
+    if node.get("count_include_pad", 0) and any((*asked.before, *asked.after)):
+        if node.op == "AveragePool" and any(b > a for a, b in zip(asked.after, window.after, strict=True)):
             raise Refused("means that count padding, but not what ceil_mode adds, have no kernel")
         average = "avg_include_padding"
     source, start = operand(steps, node, average == "avg_include_padding")
@@ -52,7 +53,7 @@ def lower_pool(steps: Steps, group: Group) -> None:
         strides=window.strides,
         dilations=tuple(d - 1 for d in window.dilations),
         padding_l=window.before,
-        padding_r=tuple(asked) if node.get("auto_pad", "NOTSET") == "NOTSET" else window.after,
+        padding_r=asked.after,
     )
     if desc.src.dtype == desc.dst.dtype == f32 and has_gradient(steps, group):
         add_with_places(steps, group, desc, source)

@@ -136,7 +136,7 @@ def lengths_of(steps: Steps, name: str, t: int) -> tuple[int, ...]:
 
 def make(node: Node, arguments: dict[str, Any]) -> Any:
     if node.op == "RNN":
-        name, alpha = activations_of(node)[0]
+        name, alpha, _ = activations_of(node)[0]
         return VanillaRNNForward(**arguments, activation=ACTIVATIONS[name], alpha=alpha)
     if node.op == "LSTM":
         return LSTMForward(**arguments)

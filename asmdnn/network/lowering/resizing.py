@@ -4,9 +4,10 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.lowering.lowering import ImageFormats, Lowering
 from asmdnn.network.lowering.maps import Tail
-from asmdnn.network.operators.resizing import resize_inputs, resized
+from asmdnn.network.operators.resizing import coordinates_of, resize_inputs, resized, rounding_of
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.resampling.description import (
     ALGORITHMS,
     Coordinates,
@@ -29,7 +30,6 @@ ROUNDINGS: dict[str, NearestRounding] = {
 }
 ALGORITHM: dict[str, ResamplingAlgorithm] = {"nearest": "nearest", "linear": "linear", "cubic": "cubic"}
 WHOLE = 1e-3  # of an element
-NEW_RULES = 11  # the operator set since which coordinates are an attribute
 
 
 def lower_resize(steps: Steps, group: Group) -> None:
@@ -42,10 +42,10 @@ def lower_resize(steps: Steps, group: Group) -> None:
     outputs, factors = resized(node, dims, *given)
     if tuple(outputs[:2]) != dims[:2] or not 3 <= len(dims) <= 5:
         raise Refused(f"dims {dims} become {tuple(outputs)}: only spatial axes are resized")
-    is_old = node.op == "Upsample" or node.opset < NEW_RULES
-    mode = "asymmetric" if is_old else node.get("coordinate_transformation_mode", "half_pixel")
-    rounding = "floor" if is_old else node.get("nearest_mode", "round_prefer_floor")
-    algorithm = node.get("mode", "nearest")
+    mode, algorithm = coordinates_of(node), node.get("mode", "nearest")
+    roundings = {rounding_of(node, f) for f, n, o in zip(factors, dims, outputs, strict=True) if n != o or f != 1}
+    if algorithm == "nearest" and len(roundings) > 1:
+        raise Refused("axes that grow and axes that shrink have different roundings here, and no kernel")
     if mode not in COORDINATES or algorithm not in ALGORITHMS:
         raise Refused(f"mode {algorithm}, {mode} has no kernel; {', '.join(COORDINATES)} have")
     if node.get("antialias", 0) or node.get("exclude_outside", 0) or node.get("cubic_coeff_a", -0.75) != -0.75:
@@ -61,9 +61,11 @@ def lower_resize(steps: Steps, group: Group) -> None:
         steps.result_format(tuple(outputs), dtype),
         tuple(factors[2:]),
         COORDINATES[mode],
-        ROUNDINGS[rounding],
+        ROUNDINGS[min(roundings, default="floor")],
     )
-    steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result}, attr=tail.attr())
+    is_cut = steps.value(x).dtype.kind in "iu" and algorithm != "nearest"  # where the primitive would round
+    attr = Attr(["trunc"]) if is_cut else tail.attr()
+    steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result}, attr=attr)
 
 
 LOWERINGS = dict.fromkeys(("Resize", "Upsample"), Lowering(lower_resize, ImageFormats.CHOOSES))

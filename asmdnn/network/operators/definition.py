@@ -17,7 +17,7 @@ Shape = tuple[int, ...]
 Results = Array | tuple[Array, ...]
 MOST_ELEMENTS = 1 << 28  # of what numpy computes: 1 GiB of f32
 
-BF16 = "bfloat16"
+HALVES = ("bfloat16", "float16")
 KEEP_TYPES = {
     "Cast",
     "CastLike",
@@ -60,13 +60,19 @@ class Operator:
         return [(result.shape, result.dtype) for result in results]
 
     def results(self, node: Node, *arrays: Array | None) -> tuple[Array, ...]:
-        """What is computed; of bf16, which numpy lacks, in f32, and rounded once."""
-        own = next((x.dtype for x in arrays if x is not None and x.dtype.name == BF16), None)
+        """What is computed; of floats of 16 bits in f32, and rounded once."""
+        own = next((x.dtype for x in arrays if x is not None and x.dtype.name in HALVES), None)
         if own is None or node.op in KEEP_TYPES:
             return listed(self.evaluate(node, *arrays))
-        wide = (x.astype(np.float32) if x is not None and x.dtype == own else x for x in arrays)
+        wide = (x.astype(np.float32) if x is not None and x.dtype.name in HALVES else x for x in arrays)
         found = listed(self.evaluate(node, *wide))
-        return tuple(x.astype(own) if x.dtype == np.float32 else x for x in found)
+        declared = [own] * len(found)
+        if self.infer is not None:
+            given = (None if x is None else Value(x.shape, x.dtype, x) for x in arrays)
+            declared = [np.dtype(dtype) for _, dtype in self.infer(node, *given)]
+        with np.errstate(over="ignore"):  # what is too large becomes infinite
+            narrow = zip(found, declared, strict=False)
+            return tuple(x.astype(dtype) if x.dtype == np.float32 else x for x, dtype in narrow)
 
 
 def zeros_like(value: Value | None) -> Array | None:

@@ -48,7 +48,7 @@ def gather_nd(node: Node, x: Array, indices: Array) -> Array:
     outer = x.shape[:batch]
     flat, where = x.reshape(-1, *x.shape[batch:]), indices.reshape(-1, *indices.shape[batch:])
     found = [a[tuple(np.moveaxis(i, -1, 0))] for a, i in zip(flat, where, strict=True)]
-    return np.stack(found).reshape(*outer, *indices.shape[batch:-1], *x.shape[batch + depth :])
+    return np.stack(found).reshape((*outer, *indices.shape[batch:-1], *x.shape[batch + depth :]))
 
 
 def nd_types(node: Node, x: Value, indices: Value) -> list[Type]:
@@ -146,6 +146,6 @@ OPERATORS = {
     "Scatter": Operator(scatter_elements, scatter_types),
     "ScatterND": Operator(scatter_nd, scatter_nd_types),
     "OneHot": Operator(one_hot, one_hot_types, (1,)),
-    "Compress": Operator(compress, None, (0, 1)),
+    "Compress": Operator(compress, None, (1,)),
     "ReverseSequence": Operator(reverse_sequence, reversed_types),
 }

@@ -53,8 +53,14 @@ def layer_norm(node: Node, x: Array, scale: Array, shift: Array | None = None) -
     axes, epsilon = tuple(range(normal(node.get("axis", -1), x.ndim), x.ndim)), node.get("epsilon", 1e-5)
     mean, variance = moments(x, axes)
     result = normalized(x, mean, variance, epsilon) * scale
-    found = (result if shift is None else result + shift, mean, inverse_deviation(variance, epsilon))
-    return tuple(np.asarray(y, x.dtype) for y in found)[: max(1, len(node.outputs))]
+    found = (mean, inverse_deviation(variance, epsilon))
+    stashed = tuple(np.asarray(y, stash_type(x.dtype)) for y in found)
+    return (np.asarray(result if shift is None else result + shift, x.dtype), *stashed)[: max(1, len(node.outputs))]
+
+
+def stash_type(dtype: Any) -> Any:
+    """Of moments: f32, unless x has more bits."""
+    return dtype if dtype == np.float64 else np.float32
 
 
 def layer_norm_types(node: Node, x: Value, *parameters: Value | None) -> list[Type]:
@@ -62,7 +68,7 @@ def layer_norm_types(node: Node, x: Value, *parameters: Value | None) -> list[Ty
     if any(value is not None and np.broadcast_shapes(value.shape, x.shape) != x.shape for value in parameters):
         raise ValueError("a scale or a shift has more elements than what it scales")
     rows = (*x.shape[:axis], *[1] * (len(x.shape) - axis))
-    return [(x.shape, x.dtype), (rows, np.float32), (rows, np.float32)]
+    return [(x.shape, x.dtype), *[(rows, stash_type(x.dtype))] * 2]
 
 
 def rms_norm(node: Node, x: Array, scale: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from asmdnn.definitions.recurrent.sequences import (
     FUNCTIONS,
     GATES,
     USUAL_FUNCTIONS,
+    Function,
     SequenceLayer,
     SequenceWeights,
 )
@@ -17,7 +18,7 @@ from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value
 from asmdnn.types import RNNActivation, RNNDirection
 
-LEAK = 0.01  # of LeakyRelu, unless activation_alpha says another one
+CELL = 2  # which of an LSTM's functions takes its cells
 MORE = ("b", "sequence_lens", "initial_h", "initial_c", "p")  # the inputs after x, w and r
 DIRECTIONS: dict[str, RNNDirection] = {
     "forward": "unidirectional_left2right",
@@ -27,41 +28,85 @@ DIRECTIONS: dict[str, RNNDirection] = {
 ACTIVATIONS: dict[str, RNNActivation] = {"tanh": "tanh", "relu": "relu", "leakyrelu": "relu", "sigmoid": "logistic"}
 
 
+class Activation(NamedTuple):
+    """A function of x, alpha and beta, with what these are unless the node says.  None: it takes none; NaN: there is
+    no such default."""
+
+    function: Callable[[Array, float, float], Any]
+    alpha: float | None = None
+    beta: float | None = None
+
+
+WITH_NUMBERS = {
+    "affine": Activation(lambda x, alpha, beta: alpha * x + beta, np.nan, np.nan),
+    "elu": Activation(lambda x, alpha, beta: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x), 1.0),
+    "hardsigmoid": Activation(lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1), 0.2, 0.5),
+    "leakyrelu": Activation(lambda x, alpha, beta: np.where(x < 0, alpha * x, x), 0.01),
+    "scaledtanh": Activation(lambda x, alpha, beta: alpha * np.tanh(beta * x), np.nan, np.nan),
+    "softplus": Activation(lambda x, alpha, beta: np.logaddexp(x, 0)),
+    "softsign": Activation(lambda x, alpha, beta: x / (1 + np.abs(x))),
+    "thresholdedrelu": Activation(lambda x, alpha, beta: np.where(x > alpha, x, 0), 1.0),
+}
+
+
+class GivenActivation(NamedTuple):
+    """As a node has it: its name in small letters, and the numbers that it takes, else 0."""
+
+    name: str
+    alpha: float = 0.0
+    beta: float = 0.0
+
+
 def directions_of(node: Node) -> tuple[bool, ...]:
     """Whether each direction goes backwards."""
     return {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[node.get("direction", "forward")]
 
 
-def activations_of(node: Node) -> list[tuple[str, float]]:
-    """(name in small letters, alpha) of all functions, direction by direction.  activation_alpha has a number for each
+def activations_of(node: Node) -> list[GivenActivation]:
+    """Those of all functions, direction by direction.  activation_alpha and activation_beta have a number for each
     function that takes one, in their order."""
     usual = USUAL_FUNCTIONS[node.op] * len(directions_of(node))
-    alphas = iter(node.get("activation_alpha") or ())
-    names = [name.lower() for name in node.get("activations") or usual]
-    return [(name, float(next(alphas, LEAK)) if name == "leakyrelu" else 0.0) for name in names]
-
-
-def functions_of(node: Node, direction: int) -> list[Callable[[Array], Any]]:
-    """Those of a direction.  Raises ValueError for what is not defined."""
-    count, found = len(USUAL_FUNCTIONS[node.op]), list[Callable[[Array], Any]]()
-    for name, alpha in activations_of(node)[direction * count : (direction + 1) * count]:
-        if name != "leakyrelu" and name not in FUNCTIONS:
-            raise ValueError(f"activation {name} is not defined")
-        found.append(FUNCTIONS.get(name, partial(leaky_relu, alpha)))
-    for name in ("clip", "input_forget"):
-        if node.get(name):
-            raise ValueError(f"{name}={node.get(name)} is not defined")
+    alphas, betas = (iter(node.get(f"activation_{name}") or ()) for name in ("alpha", "beta"))
+    found = []
+    for name in (name.lower() for name in node.get("activations") or usual):
+        _, alpha, beta = WITH_NUMBERS.get(name, (None, None, None))
+        numbers = (0.0 if x is None else float(next(given, x)) for x, given in ((alpha, alphas), (beta, betas)))
+        found.append(GivenActivation(name, *numbers))
     return found
+
+
+def functions_of(node: Node, direction: int) -> list[Function]:
+    """Those of a direction, of clipped arguments if the node says so; not of an LSTM's cells, as in onnxruntime.
+
+    Raises ValueError for what is not defined."""
+    count, found = len(USUAL_FUNCTIONS[node.op]), list[Function]()
+    for name, alpha, beta in activations_of(node)[direction * count : (direction + 1) * count]:
+        if name not in FUNCTIONS and name not in WITH_NUMBERS:
+            raise ValueError(f"activation {name} is not defined")
+        if alpha != alpha or beta != beta:
+            raise ValueError(f"activation {name} needs numbers in activation_alpha and activation_beta")
+        function = FUNCTIONS.get(name) or partial(with_numbers, WITH_NUMBERS[name].function, alpha, beta)
+        is_clipped = node.get("clip") and (node.op != "LSTM" or len(found) < CELL)
+        found.append(partial(clipped, function, node.get("clip")) if is_clipped else function)
+    return found
+
+
+def with_numbers(function: Callable[[Array, float, float], Any], alpha: float, beta: float, x: Array) -> Any:
+    return function(x, alpha, beta)
+
+
+def clipped(function: Function, largest: float, x: Array) -> Any:
+    return function(np.clip(x, -largest, largest))
 
 
 def missing_kernel(node: Node) -> str:
     """What a node has that the primitives do not; "" for one that they compute."""
-    usual = [(name, 0.0) for name in USUAL_FUNCTIONS[node.op] * len(directions_of(node))]
+    usual = [GivenActivation(name) for name in USUAL_FUNCTIONS[node.op] * len(directions_of(node))]
     given = activations_of(node)
-    if node.op == "RNN" and len(set(given)) == 1 and given[0][0] in ACTIVATIONS:
+    if node.op == "RNN" and len(set(given)) == 1 and given[0].name in ACTIVATIONS:
         given = usual
     if given != usual:
-        names = [", ".join(name for name, _ in functions) for functions in (given, usual)]
+        names = [", ".join(function.name for function in functions) for functions in (given, usual)]
         return f"activations {names[0]} have no kernel, {names[1]} have"
     return next((f"{name}={node.get(name)} has no kernel" for name in ("clip", "input_forget") if node.get(name)), "")
 
@@ -69,10 +114,6 @@ def missing_kernel(node: Node) -> str:
 def cell_of(node: Node) -> str:
     """As asmdnn.recurrent calls it."""
     return {"LSTM": "lstm", "RNN": "rnn", "GRU": "lbr_gru" if node.get("linear_before_reset", 0) else "gru"}[node.op]
-
-
-def leaky_relu(alpha: float, x: Array) -> Any:
-    return np.where(x < 0, alpha * x, x)
 
 
 def layer(node: Node, x: Array, w: Array, r: Array, *more: Array | None) -> tuple[Array, ...]:
@@ -87,7 +128,8 @@ def layer(node: Node, x: Array, w: Array, r: Array, *more: Array | None) -> tupl
     biases = np.zeros((len(w), 2, w.shape[1]), x.dtype) if b is None else b.reshape(len(w), 2, w.shape[1])
     weights = [SequenceWeights(w[d], r[d], biases[d, 0], biases[d, 1], None if p is None else p[d]) for d in directions]
     functions = tuple(functions_of(node, d) for d in directions)
-    own = SequenceLayer(node.op, directions_of(node), functions, bool(node.get("linear_before_reset", 0)))
+    flags = (bool(node.get(name, 0)) for name in ("linear_before_reset", "input_forget"))
+    own = SequenceLayer(node.op, directions_of(node), functions, *flags)
     outputs, *states = own.run(x, weights, h0, c0, lengths)
     if is_batch_first:
         outputs, states = outputs.transpose(2, 0, 1, 3), [state.swapaxes(0, 1) for state in states]

@@ -54,6 +54,11 @@ def extreme(function: Callable[..., Any]) -> Operator:
     return reduction(evaluate)
 
 
+def floats(x: Array) -> Array:
+    """Integers in double precision."""
+    return x.astype(np.float64) if x.dtype.kind in "iu" else x
+
+
 def position(function: Callable[..., Any]) -> Operator:
     def evaluate(node: Node, x: Array) -> Array:
         axis = normal(node.get("axis", 0), x.ndim)
@@ -112,7 +117,7 @@ OPERATORS = {
     "ReduceL1": reduction(lambda x, **how: np.sum(np.abs(x), **how)),
     "ReduceL2": reduction(lambda x, **how: np.sqrt(np.sum(np.square(x), **how))),
     "ReduceLogSum": reduction(lambda x, **how: np.log(np.sum(x, **how))),
-    "ReduceLogSumExp": reduction(log_sum_exp),
+    "ReduceLogSumExp": reduction(lambda x, **how: log_sum_exp(floats(x), **how)),
     "ArgMax": position(np.argmax),
     "ArgMin": position(np.argmin),
     "CumSum": cumulative("sum"),

@@ -4,10 +4,24 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.definitions.resampling import COORDINATES, KEYS, Taps, along, cubic, linear, nearest, source_places
+from asmdnn.definitions.resampling import (
+    COORDINATES,
+    KEYS,
+    Taps,
+    along,
+    crop_places,
+    cubic,
+    linear,
+    nearest,
+    smoothed,
+    source_places,
+)
 from asmdnn.errors import Unimplemented
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Type, Value, axes_of, bounded, ints
+
+NEW_RULES = 11  # the operator set since which coordinates and roundings are attributes
+CROP = "tf_crop_and_resize"
 
 
 def resized(node: Node, dims: tuple[int, ...], roi: Any, scales: Any, sizes: Any) -> tuple[list[int], list[float]]:
@@ -32,37 +46,78 @@ def resized(node: Node, dims: tuple[int, ...], roi: Any, scales: Any, sizes: Any
     return outputs, factors
 
 
+def is_old(node: Node) -> bool:
+    """Whether the node is of the time before coordinates and roundings were attributes."""
+    return node.op == "Upsample" or node.opset < NEW_RULES
+
+
 def coordinates_of(node: Node) -> str:
-    if node.op == "Upsample" or node.opset < 11:
-        return "asymmetric"
-    return str(node.get("coordinate_transformation_mode", "half_pixel"))
+    return "asymmetric" if is_old(node) else str(node.get("coordinate_transformation_mode", "half_pixel"))
 
 
-def taps_of(node: Node, n: int, outputs: int, factor: float) -> Taps:
+def rounding_of(node: Node, factor: float) -> str:
+    """Of places of nearest; of old nodes as in onnxruntime, since the operator set does not say."""
+    if is_old(node):
+        return "ceil" if factor < 1 else "floor"
+    return str(node.get("nearest_mode", "round_prefer_floor"))
+
+
+def spans_of(node: Node, ndim: int, roi: Any) -> list[tuple[float, float]]:
+    """For each axis the part that a crop takes, as shares; others take all."""
+    spans = [(0.0, 1.0)] * ndim
+    if coordinates_of(node) == CROP:
+        axes = axes_of(node, None, ndim) or tuple(range(ndim))
+        starts, ends = np.ravel(roi).astype(np.float64).reshape(2, len(axes))
+        for axis, start, end in zip(axes, starts, ends, strict=True):
+            spans[axis] = float(start), float(end)
+    return spans
+
+
+def places_of(node: Node, n: int, outputs: int, factor: float, span: tuple[float, float]) -> Any:
+    """Where along an axis of n elements the outputs lie."""
+    coordinates = coordinates_of(node)
+    return crop_places(n, outputs, *span) if coordinates == CROP else source_places(n, outputs, factor, coordinates)
+
+
+def taps_of(node: Node, n: int, outputs: int, factor: float, span: tuple[float, float] = (0.0, 1.0)) -> Taps:
     """Of an axis of n elements."""
-    places, mode = source_places(n, outputs, factor, coordinates_of(node)), node.get("mode", "nearest")
+    places, mode = places_of(node, n, outputs, factor, span), node.get("mode", "nearest")
     if mode == "nearest":
-        is_old = node.op == "Upsample" or node.opset < 11
-        return nearest(places, n, "floor" if is_old else node.get("nearest_mode", "round_prefer_floor"))
-    if mode == "linear":
-        return linear(places, n)
-    return cubic(places, n, node.get("cubic_coeff_a", KEYS), bool(node.get("exclude_outside", 0)))
+        return nearest(places, n, rounding_of(node, factor))
+    a = node.get("cubic_coeff_a", KEYS) if mode == "cubic" else None
+    excludes = bool(node.get("exclude_outside", 0))
+    if node.get("antialias", 0) and factor < 1:
+        return smoothed(places, n, factor, a, excludes)
+    return linear(places, n) if a is None else cubic(places, n, a, excludes)
 
 
 def resize(node: Node, x: Array, *inputs: Array | None) -> Array:
+    """Integers are computed in double precision, and cut off or, with antialias, rounded as in onnxruntime."""
     roi, scales, sizes = resize_inputs(node, inputs)
     outputs, factors = resized(node, x.shape, roi, scales, sizes)
     bounded(tuple(outputs))
     check_resize(node)
-    for axis, (n, wanted, factor) in enumerate(zip(x.shape, outputs, factors, strict=True)):
-        if n != wanted or factor != 1:
-            x = along(x, axis, taps_of(node, n, wanted, factor))
-    return x
+    dtype, dims, spans = x.dtype, x.shape, spans_of(node, x.ndim, roi)
+    rounds = dtype.kind in "iu" and node.get("mode", "nearest") != "nearest"
+    y = x.astype(np.float64) if rounds else x
+    for axis, (n, wanted, factor, span) in enumerate(zip(dims, outputs, factors, spans, strict=True)):
+        if n != wanted or factor != 1 or span != (0, 1):
+            y = along(y, axis, taps_of(node, n, wanted, factor, span))
+    for axis, (n, wanted, factor, span) in enumerate(zip(dims, outputs, factors, spans, strict=True)):
+        if coordinates_of(node) == CROP:
+            places = places_of(node, n, wanted, factor, span)
+            outside = ((places < 0) | (places > n - 1)).reshape([-1 if i == axis else 1 for i in range(y.ndim)])
+            y = np.where(outside, np.asarray(node.get("extrapolation_value", 0.0), y.dtype), y)
+    if not rounds:
+        return y
+    limits = np.iinfo(dtype)
+    whole = np.floor(y + 0.5) if node.get("antialias", 0) else np.trunc(y)
+    return np.clip(whole, limits.min, limits.max).astype(dtype)
 
 
 def resize_inputs(node: Node, inputs: tuple[Any, ...]) -> tuple[Any, Any, Any]:
     """roi, scales, sizes; Upsample and Resize 10 have scales alone."""
-    if node.op == "Upsample" or node.opset < 11:
+    if is_old(node):
         return None, inputs[0] if inputs else node.get("scales"), None
     roi, scales, sizes = (*inputs, None, None, None)[:3]
     return roi, scales, sizes
@@ -71,9 +126,9 @@ def resize_inputs(node: Node, inputs: tuple[Any, ...]) -> tuple[Any, Any, Any]:
 def check_resize(node: Node) -> None:
     """Raise ValueError for what has no definition here."""
     mode = node.get("mode", "nearest")
-    if mode not in ("nearest", "linear", "cubic") or node.get("antialias", 0):
-        raise Unimplemented(f"{node}: mode {mode!r}, antialias {node.get('antialias', 0)} is not defined here")
-    if coordinates_of(node) not in COORDINATES:
+    if mode not in ("nearest", "linear", "cubic"):
+        raise Unimplemented(f"{node}: mode {mode!r} is not defined here")
+    if coordinates_of(node) not in (*COORDINATES, CROP):
         words = f"coordinate_transformation_mode {coordinates_of(node)!r}"
         raise Unimplemented(f"{node}: {words} is not defined")
 

@@ -19,7 +19,8 @@ def layer_norm(w: Speller, node: Node, x: str, scale: str, shift: str = NOTHING)
     if not any(node.outputs[1:]) and is_row(w, scale, dims[axis:]) and is_row(w, shift, dims[axis:]):
         return None
     axes, moments = range(axis, len(dims)), tuple[str, ...]()
-    if any(node.outputs[1:]):
+    if any(node.outputs[1:]):  # which are f32 of 16 bits, too
+        x, scale, shift = (name if name == NOTHING else w.widened(name) for name in (x, scale, shift))
         mean = w.reduced("ReduceMean", x, *axes)
         centred = w.sub(x, mean)
         inverse = w("Reciprocal", w("Sqrt", w.add(w.reduced("ReduceMean", w.mul(centred, centred), *axes), epsilon)))

@@ -55,7 +55,7 @@ def trained(w: Speller, node: Node, *inputs: str) -> Spelt:
     if any(length != t for length in known):
         attributes["lengths"] = known
     if node.op == "RNN":
-        name, alpha = activations_of(node)[0]
+        name, alpha, _ = activations_of(node)[0]
         attributes |= {"activation": ACTIVATIONS[name], "alpha": alpha}
     count = 2 if cell == "rnn" else 4 if cell == "lstm" else 3
     y, *last = w.results("Recurrent", (*operands, peephole_of(w, p)), count, OWN, **attributes)

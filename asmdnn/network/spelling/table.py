@@ -9,14 +9,14 @@ from asmdnn.network.operators.evaluation import own_errors
 from asmdnn.network.spelling.foreign import DOMAIN, ForeignOperator, check, results_of
 from asmdnn.network.spelling.words import Sentences, Speller, are_kernels, are_known, is_f32
 
-MODULES = ("casts", "attention", "norms", "products", "losses", "rows", "indexing", "dynamic", "recurrent")
+MODULES = ("casts", "attention", "norms", "products", "losses", "rows", "indexing", "dynamic", "recurrent", "choices")
 FOREIGN = ("fused", "transformers", "integers", "dynamic_products", "few_bits", "integer_transformers")
 PREVIEWS = ("preview",)
 COMPOSED = ("sampling", "signals", "states")
 OF_ANY_TYPE = {  # which move elements; others are of f32 alone
     "Trilu", "CenterCropPad", "OneHot", "ReverseSequence", "GatherElements", "GatherND",
 }  # fmt: skip
-OF_EVERY_TYPE = {"CastLike"}
+OF_EVERY_TYPE = {"CastLike", "Where"}
 EVERYWHERE = {"SimplifiedLayerNormalization"}  # which onnxruntime writes without its domain
 OF_ONNX = ("QLinearConv", "QLinearMatMul")  # which onnxruntime shares
 PREVIEW = "ai.onnx.preview"

@@ -1,9 +1,10 @@
 """Planners of a convolution with a depthwise post-op: by strips where that is expected to be faster, else in phases."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 
+from asmdnn.errors import Unimplemented
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
@@ -20,7 +21,8 @@ from asmdnn.primitives.convolution.pairs.phases import tensors_of
 from asmdnn.primitives.convolution.pairs.strips import NAME, planned_strips
 from asmdnn.primitives.convolution.pointwise import check_pointwise
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import Answer, Planner
+from asmdnn.primitives.core.implementation import Answer, Planner, first_plan
+from asmdnn.primitives.core.registry import kind_of
 from asmdnn.types import f32
 
 ConvolutionPlanner = Planner[ConvolutionForward]
@@ -95,7 +97,7 @@ class PreparedPair:
 
 def prepared(desc: ConvolutionForward, attr: Attr, engine: Engine) -> PreparedPair:
     """Raises Refused."""
-    engine = replace(engine, isa=dot_level(F32, engine.isa))
+    caller, engine = engine, replace(engine, isa=dot_level(F32, engine.isa))
     pair, lanes = pair_of(desc, attr), lanes_of(engine.isa)
     check_pointwise(pair.first)
     if len(desc.kernel) != 2:
@@ -103,13 +105,29 @@ def prepared(desc: ConvolutionForward, attr: Attr, engine: Engine) -> PreparedPa
     if 0 in pair.second.dst.dims or 0 in desc.src.dims:
         raise Refused("src or dst has no elements")
     middle = MemoryDesc(desc.dst.dims, f32, f"aBx{lanes}b")
-    first = direct.planned(replace(pair.first, dst=middle), pair.first_attr, engine)
-    second = grouped.planned(replace(pair.second, src=middle), pair.second_attr, engine)
+    first = shared_plan(pair.first, pair.first_attr, caller, direct.NAME, {"dst": middle})
+    first = first or direct.planned(replace(pair.first, dst=middle), pair.first_attr, engine)
+    alone = replace(pair.second, algorithm=desc.algorithm)
+    second = shared_plan(alone, pair.second_attr, caller, grouped.name_of(alone), {"src": middle})
+    second = second or grouped.planned(replace(pair.second, src=middle), pair.second_attr, engine)
     panel = first.tensors["weights"].blocks[0]
     for tensor in (*first.tensors.values(), *second.tensors.values()):
         if tensor.ndims == desc.dst.ndims and panel % tensor.blocks[1] and tensor.dims[1] == desc.dst.dims[1]:
             raise Refused(f"{tensor} has blocks of {tensor.blocks[1]} channels, panels have {panel}")
     return PreparedPair(pair, (first, second), panel, engine)
+
+
+def shared_plan(
+    desc: ConvolutionForward, attr: Attr, engine: Engine, name: str, formats: Mapping[str, MemoryDesc]
+) -> Plan | None:
+    """The plan that whoever asks for one of the two gets, if it is of that implementation and these formats: where no
+    strips are taken, it is what comes next."""
+    try:
+        plan = first_plan(kind_of(desc).planners, desc, attr, engine).plan
+    except Unimplemented:
+        return None
+    is_it = plan.implementation == f"{name}:{dot_level(F32, engine.isa)}"
+    return plan if is_it and all(plan.tensors[role] == tensor for role, tensor in formats.items()) else None
 
 
 def every_height(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[tuple[str, Plan]]:

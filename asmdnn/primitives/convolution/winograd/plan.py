@@ -75,6 +75,7 @@ def variant(name: str, *roles: str) -> Planner[ConvolutionForward]:
         if desc.algorithm == Algorithm.convolution_direct and not is_demanded(desc):
             return iter(())
         try:
+            check_window(desc)  # before all else: every other convolution of a network asks, too
             return planned(desc, attr, engine) if not roles else around(name, roles, desc, attr, engine)
         except Refused as reason:
             return Refusal(name_of(name, engine), str(reason))

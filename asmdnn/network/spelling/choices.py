@@ -1,0 +1,28 @@
+"""Operators whose constants leave nothing to compute: Where with one truth everywhere, powers of 0."""
+
+import numpy as np
+
+from asmdnn.network.graph import Node
+from asmdnn.network.spelling.words import Speller
+
+Spelt = tuple[str, ...] | None
+
+
+def chosen(w: Speller, node: Node, condition: str, a: str, b: str) -> Spelt:
+    """The operand that is chosen everywhere, in the dims that all have together."""
+    known = w.data(condition)
+    if known is None or (known.any() and not known.all()):
+        return None
+    dims = np.broadcast_shapes(*map(w.shape, (condition, a, b)))
+    return (w.expanded(a if known.all() else b, *dims),)
+
+
+def power(w: Speller, node: Node, x: str, exponent: str) -> Spelt:
+    """1 of every number, NaN too."""
+    known = w.data(exponent)
+    if known is None or known.any():
+        return None
+    return (w.constant(np.ones(np.broadcast_shapes(w.shape(x), w.shape(exponent)))),)
+
+
+SPELLINGS = {"Where": chosen, "Pow": power}
