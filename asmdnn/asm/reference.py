@@ -1,9 +1,12 @@
 """What the tables of instructions say: names, and the operands that each takes."""
 
 import difflib
+from typing import Final
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.encoder import mnemonics, written_forms
+
+NO_INSTRUCTIONS: Final = ("ALIGN", "LABEL", "RETURN")  # PeachPy's own words
 
 
 def instructions(beginning: str = "") -> list[str]:
@@ -11,7 +14,7 @@ def instructions(beginning: str = "") -> list[str]:
 
     beginning: the first letters, in capitals or not; by default all mnemonics are listed.
     """
-    return [name for name in sorted(mnemonics()) if name.startswith(beginning.upper())]
+    return [name for name in sorted(mnemonics()) if name.startswith(beginning.upper()) and name not in NO_INSTRUCTIONS]
 
 
 def forms(mnemonic: str) -> list[str]:
