@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from asmdnn.asm.builder import FunctionBuilder
 from asmdnn.asm.decorator import function
 from asmdnn.asm.function import CFunction
+from asmdnn.asm.reference import forms, instructions
 from asmdnn.asm.timing import Timing, bench
 from asmdnn.isa.assembler import (
     Label,
@@ -55,7 +56,9 @@ __all__ = [
     "Timing",
     "bench",
     "exact",
+    "forms",
     "function",
+    "instructions",
     "low32",
     "mem",
     "rd_sae",

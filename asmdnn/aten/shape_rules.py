@@ -158,8 +158,8 @@ def _roll(c: Rewriter, x: Traced, shifts: Sequence[int], dims: Sequence[int] = (
     for shift, axis, size in zip(shifts, [axis_of(dim, x.rank) for dim in dims] or [0], sizes, strict=True):
         if size and shift % size:
             parts = np.array([size - shift % size, shift % size], np.int64)
-            front, behind = c.apply("Split", found, parts, axis=axis, results=2)
-            found = c.apply("Concat", behind, front, axis=axis)
+            front, back = c.apply("Split", found, parts, axis=axis, results=2)
+            found = c.apply("Concat", back, front, axis=axis)
     return found if dims else c.reshape(found, x.shape)
 
 

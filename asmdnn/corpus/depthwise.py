@@ -10,8 +10,9 @@ from typing import Any
 
 from asmdnn.corpus import few_inputs, grouped
 from asmdnn.generators.dot.depthwise import DepthwiseRowsSpec
-from asmdnn.generators.dot.grouped_shape import Band, GroupedRows, Segment
+from asmdnn.generators.dot.grouped_shape import GroupedRows
 from asmdnn.generators.dot.matmul_shape import RESULTS
+from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.functions.postops import BinaryOp, Operand, ReluOp, SumOp
 from asmdnn.isa.dot import S8S8, Types
 from asmdnn.isa.levels import AVX2, AVX512_CORE

@@ -7,7 +7,8 @@ from typing import Any
 from asmdnn.corpus.conv import LANES, RELU, SUM_HALF, of_levels
 from asmdnn.corpus.grouped import EDGES, channels_last, rows, whole
 from asmdnn.generators.dot.few_inputs import MOST_HELD, FewInputsSpec
-from asmdnn.generators.dot.grouped_shape import OTHER_REGISTERS, Segment
+from asmdnn.generators.dot.grouped_shape import OTHER_REGISTERS
+from asmdnn.generators.dot.row_cuts import Segment
 from asmdnn.generators.functions.postops import BinaryOp, Operand
 from asmdnn.isa.vectors import VECTORS
 

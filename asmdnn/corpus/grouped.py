@@ -6,7 +6,8 @@ from typing import Any
 
 from asmdnn.corpus.conv import LANES, LEAKY, RELU, SUM_HALF, of_levels
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
-from asmdnn.generators.dot.grouped_shape import OTHER_REGISTERS, Band, Segment
+from asmdnn.generators.dot.grouped_shape import OTHER_REGISTERS
+from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.functions.postops import BinaryOp, Operand
 from asmdnn.isa.vectors import VECTORS
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.corpus.grouped import EDGES, whole
 from asmdnn.corpus.grouped import rows as grouped_rows
+from asmdnn.generators.dot import grouped_shape
 from asmdnn.generators.dot.conv_shape import ARGUMENTS
 from asmdnn.generators.functions.postops import BinaryOp, Operand
 from asmdnn.generators.functions.shifted import ShiftedSpec
@@ -21,7 +22,7 @@ def rows(isa: str) -> Iterator[ShiftedSpec]:
 
 def grouped(isa: str) -> Iterator[ShiftedSpec]:
     """Rows of a depthwise convolution with bias and an operand, after the arguments of a tile of a convolution."""
-    pixel = Operand(4, 4 * LANES[isa], 0, False)
+    pixel = Operand(len(grouped_shape.ARGUMENTS), 4 * LANES[isa], 0, False)
     spec = grouped_rows(isa, whole(2), bands=EDGES[:2], bias=True, post_ops=(BinaryOp("mul", pixel),))
     yield ShiftedSpec(spec, len(ARGUMENTS))
 

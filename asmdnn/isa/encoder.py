@@ -222,7 +222,11 @@ def _with_own_target(mnemonic: str, encode: Encode) -> Encode:
 
 
 def _no_form(mnemonic: str, operands: Sequence[Operand]) -> str:
+    return f"{text_of(mnemonic, operands)} does not exist: the forms are {'; '.join(written_forms(mnemonic))}"
+
+
+def written_forms(mnemonic: str) -> list[str]:
+    """The operands that an instruction takes, a line each; none for an unknown one."""
     name = mnemonic.removeprefix(_LOCK)
     forms = [f"{name}({', '.join(form.patterns)})" for form in extension_forms(name)]
-    forms += forms_of(name) if is_known(name) else []
-    return f"{text_of(mnemonic, operands)} does not exist: the forms are {'; '.join(forms)}"
+    return forms + (forms_of(name) if is_known(name) else [])

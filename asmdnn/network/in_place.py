@@ -1,6 +1,8 @@
 """Calls of a native network whose states stay where they are: their addresses are placed once, and not with each call.
 
 A training step has hundreds of states, and its arrays are those of the caller only while they are read or assigned.
+Its arena stays, too: it is often larger than what the pool of scratchpads keeps, and pages that are new with each call
+cost more than many a layer.
 """
 
 from collections.abc import Mapping
@@ -26,6 +28,7 @@ class InPlaceCalls:
         self._arrays = placed  # held as long as the call
         runner, names = part.runner, (*part.ends.reads, *map(result_name, part.ends.makes))
         self._call = runner.new_call()
+        self._call.keep_scratch()
         fixed = [name in placed for name in names]
         arrays = [placed.get(name) for name in names]
         addresses = [0 if array is None else array.ctypes.data for array in arrays]

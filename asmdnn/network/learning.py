@@ -113,6 +113,7 @@ class LearnsParameters:
         accumulate: int = 1,
         ema: float | None = None,
         check_finite: bool = False,
+        precision: str = "f32",
         engine: Engine | None = None,
     ) -> "TrainingStep":
         """A step that computes the loss and its gradients and moves all parameters, as one native call.
@@ -120,8 +121,10 @@ class LearnsParameters:
         optimizer: of `dnn.optim`; outputs: what `step.run` returns beside the loss; clip_norm: the most that the
         Euclidean norm of all gradients together may be; accumulate: how many calls' mean gradient makes a step; ema:
         how much an exponential average of each parameter keeps of itself, such as 0.999; check_finite: whether a step
-        whose loss or gradients are not finite raises InvalidArguments and changes nothing.  The graph stays as it is:
-        each step has parameters of its own.  Raises InvalidArguments, Unimplemented for operators without a gradient.
+        whose loss or gradients are not finite raises InvalidArguments and changes nothing; precision: "bf16" rounds
+        what matrix products multiply where that is expected to be faster, and the CPU has such products: sums, all
+        other values, and parameters stay f32.  The graph stays as it is: each step has parameters of its own.  Raises
+        InvalidArguments, Unimplemented for operators without a gradient.
         """
         with importing():
             from asmdnn.network.training.networks import StepNetworks
@@ -133,7 +136,7 @@ class LearnsParameters:
         self._check_own(found)
         copy: Any = self._copy()
         own = {name: Symbol(copy, symbol.name) for name, symbol in found.items()}
-        options = checked_options(clip_norm, accumulate, ema, check_finite)
+        options = checked_options(clip_norm, accumulate, ema, check_finite, precision)
         recipe = recipe_of(copy, own.pop("loss"), own, optimizer, options, engine_or_default(engine))
         return TrainingStep(recipe, StepNetworks(recipe))
 

@@ -19,6 +19,7 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.fusion.scaling import operands_of
 from asmdnn.network.graph import NOTHING, Model, Node
 from asmdnn.network.narrow_costs import RECURRENT, Costs
+from asmdnn.network.narrow_training import rounded_products
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.quantised.weights import MOVES
 from asmdnn.network.static import StaticGraph
@@ -33,7 +34,7 @@ CARRIERS = MOVES | {"Concat", "AveragePool", "GlobalAveragePool", f"{OWN}.Channe
 RESIZES = {"Resize", "Upsample"}  # to the nearest elements; what is between them is computed in f32
 # What keeps the type of its operands, beside maps.
 NORMS = {"LayerNormalization", "RMSNormalization"}
-# Sums of integers that are floats behind their scales.
+# Sums of integers that are floats after their scales.
 SUMS = {f"{OWN}.MatMulInteger"}
 
 
@@ -59,6 +60,8 @@ def narrowed(
     allowed = precision.word in ("bf16", "fast") and bool(levels_of(BF16, engine.isa))
     if not allowed:
         return tuple(groups), AS_DECLARED
+    if precision.trains:
+        return tuple(groups), rounded_products(graph, groups, engine)
     narrowing = Narrowing(graph, groups, engine, precision)
     return narrowing.groups, narrowing.storage()
 
@@ -103,7 +106,13 @@ class Narrowing:
             elif not wanted.isdisjoint(results_of(group)) and self.is_carrier(group):
                 wanted.update(self.carried(group))
         wanted = {name for name in wanted if name in self.makers and self.may_be_narrow(name)}
+        wanted -= {name for name in wanted if key_of(self.makers[name]) in NORMS and self.is_added(name)}
         return StorageTypes(dict.fromkeys(wanted, bf16), dict.fromkeys(self.products, bf16))
+
+    def is_added(self, name: str) -> bool:
+        """Whether a residual sum reads a value, whose roundings would add up from layer to layer: it stays f32, and
+        products read a copy."""
+        return any(name in node.inputs for group in self.groups if group.main is not None for node in group.maps)
 
     def carried(self, group: Group) -> list[str]:
         """What is read; of maps without the small tensors that are read again and again."""

@@ -94,6 +94,7 @@ class Steps(TypedValues, ValuesOfIndices):
         self.checked: dict[str, tuple[int, int]] = {}
         self.limits: dict[str, tuple[int, int]] = {}
         self.dequantizers: dict[str, Node] = {}  # for floats that no step has made: the node that would make them
+        self.images: dict[tuple[str, DataType], Place] = {}
         self.maxima: dict[str, Place] = {}  # of a max pooling's result: where each of them was found
         self.windows: dict[str, StateWindow] = {}  # by values that are written to states
         self.given = set(graph.inputs)
@@ -110,7 +111,7 @@ class Steps(TypedValues, ValuesOfIndices):
         other.places, other.integers, other.limits = dict(self.places), dict(self.integers), dict(self.limits)
         other.given, other.dequantizers = set(self.given), dict(self.dequantizers)
         other.bounds, other.checked = dict(self.bounds), dict(self.checked)
-        other.windows, other.maxima = dict(self.windows), dict(self.maxima)
+        other.windows, other.maxima, other.images = dict(self.windows), dict(self.maxima), dict(self.images)
         return other
 
     def become(self, other: "Steps") -> None:

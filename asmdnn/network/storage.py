@@ -20,11 +20,13 @@ IO_TYPES = (FILE, *FLOAT_NAMES)
 class Precision:
     """word: f32, or what kernels may multiply and store instead where that is faster: bf16, f16, or, with "fast",
     whatever the CPU multiplies fastest.  keep_f32: names of nodes that compute in f32 in any case.  io: the type of
-    float inputs and outputs, "file" being that of the model."""
+    float inputs and outputs, "file" being that of the model.  trains: only what is multiplied is rounded, also where
+    both operands are data; all values stay f32, as gradients read them, too."""
 
     word: str = "f32"
     keep_f32: tuple[str, ...] = ()
     io: str = FILE
+    trains: bool = False
 
 
 @dataclass(frozen=True, eq=False)

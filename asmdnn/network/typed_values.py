@@ -21,12 +21,13 @@ from asmdnn.types import DataType, f32
 
 class TypedValues:
     """A part of Steps.  dequantizers: for floats that no step has made yet, the node that would make them; storage: of
-    others the types."""
+    others the types; images: of buffers all of whose elements lie in another type, too, one for one."""
 
     graph: StaticGraph
     places: dict[str, list[Place]]
     dequantizers: dict[str, Node]
     storage: StorageTypes
+    images: dict[tuple[str, DataType], Place]
 
     if TYPE_CHECKING:
 
@@ -62,7 +63,22 @@ class TypedValues:
             if place.desc.dtype == dtype:
                 return place
         found = self.places[name][0]
-        return self.copied(name, found, retyped(found.desc, dtype))
+        image = self.image(found, dtype)
+        if image is not None:
+            self.places[name] = [*self.places[name], image]
+            return image
+        made = self.copied(name, found, retyped(found.desc, dtype))
+        if found.desc.is_dense and not found.desc.offset0:
+            self.images[found.buffer, dtype] = made
+        return made
+
+    def image(self, place: Place, dtype: DataType) -> Place | None:
+        """A view of a buffer in another type, if all of what it shows has been converted for another value."""
+        made, desc = self.images.get((place.buffer, dtype)), place.desc
+        if made is None or desc.size_bytes // desc.dtype.size_bytes > made.desc.nelems():
+            return None
+        same = MemoryDesc(desc.dims, dtype, strides=desc.strides, inner_blocks=desc.inner_blocks, offset0=desc.offset0)
+        return Place(made.buffer, same)
 
     def make_floats(self, name: str) -> None:
         """The step that makes floats of integers, for those who cannot read these.  Raises Refused."""

@@ -208,24 +208,20 @@ class NativeCall:
     """One native call of a program: `call()` runs it on the buffers bound last.  Not for two threads at once."""
 
     __slots__ = (
-        "_entry", "_keep", "_parallel", "_program", "_scratch_address", "_scratch_bytes", "context", "is_plain",
-        "words",
+        "_entry", "_keep", "_parallel", "_program", "_scratch_address", "_scratch_bytes", "context", "is_plain", "words"
     )  # fmt: skip
 
     def __init__(self, program: ExecutablePlan) -> None:
-        plan = program.plan
-        self._program, self._entry, self._parallel = program, program.entry, None
+        self._program, self._entry = program, program.entry
         self.context = ffi.new("int64_t[]", program.context_words())
         self.words = memoryview(ffi.buffer(self.context)).cast("q")  # stores twice as fast as cffi
         self._keep: object = None
-        self._scratch_address = 0
-        self._scratch_bytes = program.scratchpad_bytes if program.pooled else 0
-        for name, array in plan.constants.items():
+        self._scratch_address, self._scratch_bytes = 0, program.scratchpad_bytes if program.pooled else 0
+        for name, array in program.plan.constants.items():
             for slot, offset in program.slots(name):
                 self.words[slot] = array.ctypes.data + offset
         runtime = openmp() if program.parts > 1 else None
-        if runtime:
-            self._parallel = runtime.parallel
+        self._parallel = runtime.parallel if runtime else None
         self.is_plain = self._parallel is None and not self._scratch_bytes
 
     def bind(self, addresses: Sequence[int], keep: object) -> None:
@@ -244,6 +240,13 @@ class NativeCall:
         self._scratch_address = address
         for slot, offset in self._program.scratch_places:
             self.words[slot] = address + offset
+
+    def keep_scratch(self) -> None:
+        """Have a scratchpad of its own from now on, however large.  Raises OutOfMemory."""
+        if self._scratch_bytes:
+            self._keep = self._keep, (pad := scratch_pool.take(self._scratch_bytes))
+            self.place_scratch(pad.address)
+            self._scratch_bytes, self.is_plain = 0, self._parallel is None
 
     def __call__(self) -> None:
         if self.is_plain:

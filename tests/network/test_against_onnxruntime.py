@@ -111,6 +111,31 @@ def test_bytes_are_cut_off() -> None:
         np.testing.assert_array_equal(made, wanted)
 
 
+CROP = {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize"}
+
+
+@pytest.mark.parametrize("roi", [None, np.zeros(3), np.full(8, np.nan)], ids=["none", "short", "no number"])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_regions_that_are_none(roi: Any, is_known: bool) -> None:
+    graph = dnn.Graph()
+    x = graph.input("x", (1, 1, 4, 4))
+    region = roi if roi is None else np.float32(roi)
+    given = region if is_known or roi is None else graph.input("roi", region.shape)
+    feeds = {"x": np.ones((1, 1, 4, 4), np.float32)} | ({} if given is region else {"roi": region})
+    with pytest.raises(dnn.InvalidArguments, match="roi must have two finite numbers for each of 4 axes"):
+        y = graph.apply("Resize", x, given, np.float32([1, 1, 2, 2]), **CROP)
+        graph.compile(y=y, engine=engine(), fallback="numpy").run(feeds)
+
+
+def test_a_filter_of_nothing() -> None:
+    """A factor of almost 0 leaves no element, and a filter that reaches over 10^9 of them is not made."""
+    graph = dnn.Graph()
+    x, factors = graph.input("x", (1, 1, 4, 4)), np.float32([1, 1, 1e-9, 1])
+    y = graph.apply("Resize", x, None, factors, mode="linear", antialias=1)
+    net = graph.compile(y=y, engine=engine(), fallback="numpy")
+    assert net.run({"x": np.ones((1, 1, 4, 4), np.float32)})["y"].shape == (1, 1, 0, 4)
+
+
 @pytest.mark.slow
 @pytest.mark.isa("avx2")
 def test_more_random_nodes() -> None:

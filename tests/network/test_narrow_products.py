@@ -107,6 +107,18 @@ def test_attention_reads_parts_of_a_split_and_functions_of_them() -> None:
     assert f"attention:{BF16}" in implementations("split heads").values()
 
 
+def test_a_norm_that_a_residual_sum_reads_stays_f32() -> None:
+    """The others of the same network do not."""
+    g = dnn.Graph("residual sums")
+    x = g.apply("LayerNormalization", g.input("x", (1, 24, 64)), random(64), random(64), name="added")
+    y = g.apply("MatMul", x, random(64, 64), name="first") + x
+    z = g.apply("LayerNormalization", y, random(64), random(64), name="alone")
+    net = g.compile(y=z @ random(64, 64), engine=dnn.Engine(isa=BF16, machine="zen4", threads=1), precision="bf16")
+    dst = types(net, "dst")
+    assert dst["added"] == "f32"
+    assert dst["alone"] == types(net, "src")["first"] == "bf16"
+
+
 def test_what_is_between_convolutions_keeps_bf16() -> None:
     found = implementations("upwards")
     assert found["resize"] == "words:avx512_core"

@@ -99,8 +99,6 @@ def test_maxima_are_found_once(pads: tuple[int, ...]) -> None:
     assert [name for name in names if "indexed" in name or "maxima" in name] == ["indexed", "maxima"]
     given = {"x": random(4, 3, 12, 12), "t": np.arange(4)}
     assert all(found.fits for found in step.verify(given))
-    losses = [step(**given) for _ in range(5)]
-    assert losses[-1] < losses[0]
 
 
 def test_planning_looks_at_each_step_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,3 +126,15 @@ def test_planning_looks_at_each_step_a_few_times(monkeypatch: pytest.MonkeyPatch
 def test_only_the_networks_that_a_step_needs_are_planned() -> None:
     step = pooled((0, 0, 0, 0), engine())
     assert {"update", "forward", "halves"}.isdisjoint(step._nets.__dict__)
+
+
+def test_a_step_keeps_its_arena() -> None:
+    """Also where it is larger than what the pool of scratchpads keeps between calls."""
+    step, given = pooled((0, 0, 0, 0), engine()), {"x": random(4, 3, 12, 12), "t": np.arange(4)}
+    step(**given)
+    (calls,) = step._in_place.values()
+    assert calls is not None
+    first = calls._call._scratch_address
+    dnn.clear_caches()
+    step(**given)
+    assert calls._call._scratch_address == first != 0

@@ -7,6 +7,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.taps import sums_of as sums
+from asmdnn.generators.dot.grouped_dots import GroupedDotsSpec
+from asmdnn.isa.vectors import lanes_of
 from tests.primitives.typed_conv import HALF_ULP, UNIT_ROUNDOFF, TypedConv, by_channel, computed, rounded
 
 BYTES = ("avx2", "avx2_vnni", "avx512_core", "avx512_core_vnni")
@@ -42,10 +44,10 @@ OTHERS = {  # which rows of bytes do not take, and rows of halves do
     "several for each": ("g7mb1ic7ih6oc28kh3ph1", "repeat+depthwise"),
 }
 
-BY_TILES = {  # a vector of channels and more, which tiles widen less often, or in pairs, in no more steps than rows
+BY_TILES = {  # a vector of channels and more, which tiles widen less often
     ("groups of eight", "avx2"), ("groups of 16", "avx2"), ("groups of 16", "avx512_core"),
-    ("groups of eight", "avx512_core_bf16"), ("groups of 16", "avx512_core_bf16"),
 }  # fmt: skip
+GROUPS_OF = {"groups of four": 4, "groups of eight": 8, "groups of 16": 16}  # that rows may multiply 4 bytes at a time
 
 
 def word_of(tags: tuple[str, str, str], level: str) -> str:
@@ -155,13 +157,67 @@ def check_halves(text: str, tags: tuple[str, str, str], src: dnn.DataType, level
 @OF_BYTES
 @pytest.mark.parametrize(("number", "shape"), [*enumerate(OTHERS)])
 def test_groups_of_bytes(level: str, number: int, shape: str) -> None:
-    """Where rows refuse tiles do it, as exactly."""
+    """Rows of u8 where VPDPBUSD multiplies four channels of a group that fits a vector; where they refuse, tiles do it,
+    as exactly."""
     text, _ = OTHERS[shape]
-    src = (dnn.u8, dnn.s8)[(number + BYTES.index(level)) % 2]
-    case = TypedConv(text, (src, dnn.s8, dnn.s32))
-    data, pd = case.data(), case.planned(level)
-    assert np.array_equal(computed(pd, data), sums(case.problem, data["src"], data["weights"]))
-    assert shape == "several for each" or pd.implementation == f"direct:{level}"
+    for src in (dnn.u8, dnn.s8):
+        case = TypedConv(text, (src, dnn.s8, dnn.s32))
+        data, pd = case.data(), case.planned(level)
+        assert np.array_equal(computed(pd, data), sums(case.problem, data["src"], data["weights"]))
+        fits = GROUPS_OF.get(shape, 99) <= lanes_of(level)
+        name = "grouped" if fits and src == dnn.u8 and level.endswith("vnni") else "direct"
+        assert shape == "several for each" or pd.implementation == f"{name}:{level}"
+
+
+GROUPED = {  # problem, formats: what rows of dot products distinguish
+    "strided": ("g6mb2ic48ih9oc48kh3sh2ph1", LAST),
+    "dilated, one row alone": ("g3mb1ic12ih3iw20oc12kh1kw5pw4dw1", LAST),
+    "a tail": ("g5mb1ic40ih14oc40kh3ph1", LAST),
+    "one axis": ("g16mb2ic64iw40oc64kw7pw3", LAST),
+    "three axes": ("g8mb1ic32id4ih5iw6oc32kd3kh3kw3pd1ph1pw1", LAST),
+    "planes of channels": ("g4mb1ic32ih6oc32kh3ph1", ("abx", "any", "abx")),
+    "plain weights": ("g4mb1ic32ih6oc32kh3ph1", ("axb", "abcde", "axb")),
+    "blocks": ("g4mb1ic32ih6oc32kh3ph1", BLOCKED),
+}
+
+
+@pytest.mark.parametrize("shape", GROUPED)
+@pytest.mark.parametrize(
+    ("level", "types"),
+    [
+        pytest.param("avx512_core_bf16", (dnn.bf16, dnn.bf16, dnn.bf16), marks=pytest.mark.isa("avx512_core_bf16")),
+        pytest.param("avx512_core_vnni", (dnn.u8, dnn.s8, dnn.s32), marks=pytest.mark.isa("avx512_core_vnni")),
+        pytest.param("avx2_vnni", (dnn.u8, dnn.s8, dnn.s32), marks=pytest.mark.emulated("avx2_vnni")),
+    ],
+)
+def test_groups_by_dot_products(level: str, types: tuple[dnn.DataType, ...], shape: str) -> None:
+    text, tags = GROUPED[shape]
+    if types[0] == dnn.bf16:
+        pd = check_halves(text, tags, dnn.bf16, level)
+    else:
+        case = TypedConv(text, (dnn.u8, dnn.s8, dnn.s32), tags=tags)
+        data, pd = case.data(), case.planned(level)
+        found = computed(pd, data, emulated=level == "avx2_vnni")
+        assert np.array_equal(found, sums(case.problem, data["src"], data["weights"]))
+    word = "pack+" * (tags[1] == "abcde") or "reorder+" * (tags[0] == "abx")
+    assert pd.implementation == f"{word}grouped:{level}"
+    assert {type(spec) for spec in pd.plan.specs} >= {GroupedDotsSpec}
+
+
+@pytest.mark.parametrize("zero_points", [{"src": 0}, {"dst": 0}], ids=str)
+def test_zero_points_of_groups(zero_points: dict[str, int]) -> None:
+    """Padding would have src's, too: tiles, which start from it; dst's is added behind."""
+    attr = dnn.Attr(scales={"src": 0}, zero_points=zero_points)  # type: ignore[arg-type]
+    case = TypedConv("g4mb1ic32ih6oc32kh3ph1", (dnn.u8, dnn.s8, dnn.u8), tags=LAST, attr=attr)
+    name = "direct" if "src" in zero_points else "grouped"
+    assert case.planned("avx512_core_vnni").implementation == f"{name}:avx512_core_vnni"
+
+
+def test_slow_pairs_are_no_dot_products() -> None:
+    desc = TypedConv("g4mb1ic64ih14oc64kh3ph1", (dnn.bf16, dnn.bf16, dnn.bf16), tags=LAST).desc()
+    engine = dnn.Engine(isa="avx512_core_bf16", threads=1, machine="sapphire_rapids")
+    pd = dnn.primitive_desc(desc, engine=engine)
+    assert not any(isinstance(spec, GroupedDotsSpec) for spec in pd.plan.specs)
 
 
 @OF_BYTES

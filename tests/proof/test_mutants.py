@@ -10,7 +10,7 @@ from asmdnn.corpus.families import corpus
 from asmdnn.corpus.grouped import rows
 from asmdnn.generators.contract import KernelWords, Spec
 from asmdnn.generators.dot.conv_shape import DST, SRC
-from asmdnn.generators.dot.grouped_shape import Band, Segment
+from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.functions.postops import ReluOp
 from asmdnn.generators.functions.resample_rows import ResampleRowsSpec

@@ -1,6 +1,7 @@
 """Training steps of whole networks beside torch's, in turns in one process.
 
-    python -m tools.training [--models=resnet18,unet] [--batches=1,16] [--threads=1] [--seconds=5] [--profile]
+    python -m tools.training [--models=resnet18,unet] [--batches=1,16] [--threads=1] [--seconds=5] [--precision=bf16]
+                             [--profile]
 
 Prints for each model and batch the losses of the first steps on both sides, the least and the middle time of a step,
 and how many times as long torch takes.
@@ -41,6 +42,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.training", description=__doc__)
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--batches", default="1,16")
+    parser.add_argument("--precision", default="f32", help="of this side: f32 or bf16")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--profile", action="store_true", help="a line for each primitive of this side, no torch")
@@ -49,14 +51,16 @@ def main() -> None:
     for name in options.models.split(","):
         for batch in map(int, options.batches.split(",")):
             if options.profile:
-                step, (x, t) = own_step(MODELS[name], batch, engine), data(MODELS[name], batch)
+                step = own_step(MODELS[name], batch, engine, precision=options.precision)
+                x, t = data(MODELS[name], batch)
                 print(name, batch, step.profile({"x": x, "t": t.reshape(step.inputs["t"][0])}, 3), sep="\n")
                 continue
             import torch
 
             torch.set_num_threads(options.threads)
             start = time.perf_counter()
-            steps = {"own": own(MODELS[name], batch, engine), "torch": of_torch(torch, MODELS[name], batch)}
+            mine = own(MODELS[name], batch, engine, precision=options.precision)
+            steps = {"own": mine, "torch": of_torch(torch, MODELS[name], batch)}
             losses = {side: [step() for _ in range(3)] for side, step in steps.items()}
             print(f"# planned and warm after {time.perf_counter() - start:.1f} s", losses, file=sys.stderr)
             print(row(name, batch, in_turns(steps, options.seconds)), flush=True)

@@ -29,15 +29,15 @@ from typing import ClassVar
 
 from asmdnn.generators.contract import Range
 from asmdnn.generators.dot.depthwise_rows import Factors, RowsOfLanes, alike, balanced, rows_of_lanes
-from asmdnn.generators.dot.epilogue import EndingTypes
-from asmdnn.generators.dot.grouped_shape import BIAS, SRC, TAIL_REGISTERS, Band, GroupedRows, Segment, Uses
+from asmdnn.generators.dot.dot_rows import DotRows
+from asmdnn.generators.dot.grouped_shape import BIAS, TAIL_REGISTERS, GroupedRows, Uses
+from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.dot.rows_code import RowsCode
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
-from asmdnn.isa.dot import Types
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.rows_in_lanes import SPARE, RowsInLanes, rows_in_lanes
 from asmdnn.isa.vectors import VECTORS, lanes_of
-from asmdnn.types import HALF_FLOATS, f32, s32
+from asmdnn.types import s32
 
 LONGEST_KERNEL = 9  # of a row: the weights of all positions are in registers
 MOST_ROWS = 64  # of a kernel: all are in the code
@@ -48,7 +48,7 @@ CYCLES = 0.2  # of a kernel position of a vector, by and large: some of them are
 
 
 @dataclass(frozen=True, slots=True)
-class DepthwiseRowsSpec(GroupedRows):
+class DepthwiseRowsSpec(DotRows):
     """Rows whose lanes take several kernel rows at a time; group is 1, and so is abreast."""
 
     family: ClassVar[str] = "depthwise"
@@ -60,10 +60,6 @@ class DepthwiseRowsSpec(GroupedRows):
         return self.kernel
 
     @property
-    def src_vector_bytes(self) -> int:
-        return self.src_type.size_bytes * lanes_of(self.isa)
-
-    @property
     def may_be_abreast(self) -> bool:
         return False
 
@@ -72,26 +68,11 @@ class DepthwiseRowsSpec(GroupedRows):
         return CYCLES
 
     @property
-    def types(self) -> Types:
-        return Types(self.src_type, self.weights_type, f32 if self.src_type in HALF_FLOATS else s32)
-
-    @property
     def terms(self) -> type[RowsInLanes]:
         """How rows come into lanes."""
         found = rows_in_lanes(self.types, self.isa)
         assert found, f"{self.isa} has one term in a lane of {self.types}"
         return found
-
-    @property
-    def works_in_f32(self) -> bool:
-        """Whether something is computed from the sums, or they are rounded."""
-        return bool(self.post_ops) or self.dst_type != self.types.sums
-
-    @property
-    def ending_types(self) -> EndingTypes:
-        """Sums are stored as they are."""
-        found = GroupedRows.ending_types.fget(self)  # type: ignore[attr-defined]
-        return found if self.works_in_f32 else EndingTypes(f32, (), self.isa)
 
     @property
     def together(self) -> int:
@@ -128,9 +109,6 @@ class DepthwiseRowsSpec(GroupedRows):
         rows = [Band(1, band.first, band.count) for band in self.bands for _ in range(band.rows)]
         neighbours = (tuple(rows[y : y + self.together]) for y in range(0, len(rows), self.together))
         return ((bands, len(list(same))) for bands, same in groupby(neighbours))
-
-    def src_ranges(self, places: set[int]) -> list[Range]:
-        return [Range(SRC, at, at + self.width_bytes(self.src_whole, self.src_type)) for at in sorted(places)]
 
     def bias_ranges(self) -> list[Range]:
         if self.bias:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from asmdnn.generators.dot.grouped_shape import Band, Uses
+from asmdnn.generators.dot.grouped_shape import Uses
+from asmdnn.generators.dot.row_cuts import Band
 from asmdnn.isa.assembler import Register
 
 Factors = list[list[Register]]  # of each output row, weights of a column of the kernel

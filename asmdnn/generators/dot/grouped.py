@@ -34,8 +34,9 @@ from itertools import product
 from typing import ClassVar
 
 from asmdnn.generators.contract import Range
-from asmdnn.generators.dot.grouped_shape import HELD, MOST_HELD, SHAPE, SRC, Band, GroupedRows, Segment, Uses
+from asmdnn.generators.dot.grouped_shape import HELD, MOST_HELD, SHAPE, SRC, GroupedRows, Uses
 from asmdnn.generators.dot.operands import load_repeated
+from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.dot.row_words import (
     BACK_IN_DST,
     BACK_IN_SRC,
@@ -247,17 +248,32 @@ class GroupedRowsCode(RowsCode):
         """acc[j][p] += the products of a kernel row, of all inputs of a group and vectors abreast."""
         spec, asm, v, (src, weights) = self.spec, self.asm, self.v, pointers
         held, sources = registers[: spec.held], registers[spec.held :]
-        element = element_of(spec.weights_type)
-        for part, j in product(range(spec.group), range(spec.abreast)):
+        for part, j in product(range(spec.parts), range(spec.abreast)):
             asm.role(f"kernel row, vector {j}, input {part}")
+            self.start_part(part)
             start = part * spec.weights_input_bytes + j * spec.weights_vector_bytes
             for begin in range(0, spec.kernel, spec.held):
                 factors = dict(zip(range(begin, spec.kernel), held, strict=False))
                 for k, factor in factors.items():
-                    at = mem(weights, start + k * spec.position_bytes, size=v.lanes * spec.weights_type.size_bytes)
-                    element.load(v, factor, at, v)
+                    at = mem(weights, start + k * spec.position_bytes, size=spec.weights_vector_size_bytes)
+                    self.load_factor(factor, at)
                 row = mem(src, j * spec.src_vector_bytes, size=v.lanes * spec.src_type.size_bytes)
                 self.multiply_row(row, part, uses, acc[j], factors, sources)
+
+    def start_part(self, part: int) -> None:
+        """What input `part` needs in registers for all columns."""
+
+    def load_factor(self, factor: Register, at: Pointer) -> None:
+        """A vector of weights as it is multiplied."""
+        element_of(self.spec.weights_type).load(self.v, factor, at, self.v)
+
+    def load_source(self, source: Register, at: Pointer, part: int) -> None:
+        """Input `part` of every lane's group as it is multiplied."""
+        self.spec.load_source(self.v, self.loads, source, at, part)
+
+    def multiply_by(self, acc: Register, source: Register | Pointer, factor: Register) -> None:
+        """acc += factor * source."""
+        self.v.fma(acc, factor, source)
 
     def multiply_row(
         self,
@@ -269,7 +285,7 @@ class GroupedRowsCode(RowsCode):
         sources: list[Register],
     ) -> None:
         """acc[p] += factors[k] * src[column] for all uses; a vector that one pixel needs is the multiply's operand."""
-        spec, asm, v = self.spec, self.asm, self.v
+        spec, asm = self.spec, self.asm
         for number, (column, all_pairs) in enumerate(uses.items()):
             pairs = [(pixel, k) for pixel, k in all_pairs if k in factors]
             if not pairs:
@@ -277,8 +293,8 @@ class GroupedRowsCode(RowsCode):
             at = src.shifted(column * spec.src_pixel_bytes)
             asm.call_it(at, f"src[{column}]")
             source: Register | Pointer = at
-            if len(pairs) > 1 or not spec.is_operand(self.loads is v):
+            if len(pairs) > 1 or not spec.is_operand(self.loads is self.v):
                 source = sources[number % len(sources)]
-                spec.load_source(v, self.loads, source, at, part)
+                self.load_source(source, at, part)
             for pixel, k in pairs:
-                v.fma(acc[pixel], factors[k], source)
+                self.multiply_by(acc[pixel], source, factors[k])

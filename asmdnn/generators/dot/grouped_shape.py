@@ -7,6 +7,7 @@ from typing import ClassVar
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, KernelWords, Range, joined
 from asmdnn.generators.dot.epilogue import EndingTypes
+from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, Register
@@ -22,30 +23,6 @@ LEAST_PIXELS = 8  # of a segment: their multiplies are under way together
 MOST_MULTIPLIES = 640  # of a segment's kernel row, all inputs of a group: code of 4 KiB
 MOST_HELD, HELD = 9, 4  # weights of a kernel row in registers: all of them, or of a longer row some at a time
 Uses = dict[int, list[tuple[int, int]]]  # of a column: (pixel, kernel position) pairs
-
-
-@dataclass(frozen=True, slots=True)
-class Band:
-    """`rows` output rows that the kernel rows [first, first + count) reach; without any, they are bias alone."""
-
-    rows: int
-    first: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """`pixels` output pixels of a row, `times` such pieces one after another.
-
-    Of the source columns, counted from the first one that the first pixel's window has, those of [low, high) are
-    inside the image.  is_counted: `times` is no part of the code, but a number that it reads.
-    """
-
-    pixels: int
-    low: int
-    high: int
-    times: int = 1
-    is_counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +88,22 @@ class GroupedRows:
     @property
     def position_bytes(self) -> int:
         """From the weights of a kernel position to those of the next one."""
-        return self.weights_position_bytes or self.weights_type.size_bytes * lanes_of(self.isa)
+        return self.weights_position_bytes or self.weights_vector_size_bytes
+
+    @property
+    def weights_vector_size_bytes(self) -> int:
+        """Of the weights of a kernel position that are multiplied at once."""
+        return self.weights_type.size_bytes * lanes_of(self.isa)
+
+    @property
+    def parts(self) -> int:
+        """In which the inputs of a group are multiplied, one after the other."""
+        return self.group
+
+    @property
+    def own_registers(self) -> int:
+        """That are taken all the time, beside a tail's."""
+        return 0
 
     @property
     def ending_types(self) -> EndingTypes:
@@ -138,7 +130,7 @@ class GroupedRows:
     @property
     def position_cycles(self) -> float:
         """Expected of a kernel position of a pixel, for a vector of channels."""
-        return self.group / 2
+        return self.parts / 2
 
     @property
     def together(self) -> int:
@@ -154,8 +146,8 @@ class GroupedRows:
         """
         v = VECTORS[self.isa]
         tail = TAIL_REGISTERS[v.bytes] * (channels < lanes_of(self.isa))
-        room = v.count - max(OTHER_REGISTERS, tail + self.held + 1)
-        pixels = min(room, max(LEAST_PIXELS, MOST_MULTIPLIES // (self.kernel * self.group)))
+        room = v.count - max(OTHER_REGISTERS, tail + self.held + 1) - self.own_registers
+        pixels = min(room, max(LEAST_PIXELS, MOST_MULTIPLIES // (self.kernel * self.parts)))
         segments = -(-width // pixels)
         longer = -(-width // (segments - 1)) if segments > 1 else width
         return longer if width < LEAST_PIXELS * segments and pixels < longer <= room else pixels
@@ -237,7 +229,7 @@ class GroupedRows:
         old = list(writes) * (OLD_DST in operands)
         src, values = self.src_ranges(self.places(columns)), self.words()
         words = [Range(SHAPE, 0, 8 * len(values))] if values else []
-        reads = (*joined(src), *self.weights_ranges(columns, lanes), *bias, *others, *old, *words)
+        reads = (*joined(src), *self.weights_ranges(columns), *bias, *others, *old, *words)
         return Footprint(reads, writes, words=KernelWords(SHAPE, values) if values else None)
 
     def bias_ranges(self) -> list[Range]:
@@ -269,7 +261,7 @@ class GroupedRows:
         planes = [plane * self.src_plane_bytes for plane in range(self.planes)]
         return {plane + row + column * self.src_pixel_bytes for plane in planes for row in rows for column in columns}
 
-    def weights_ranges(self, columns: list[int], lanes: int) -> tuple[Range, ...]:
+    def weights_ranges(self, columns: list[int]) -> tuple[Range, ...]:
         """Kernel rows that no band reaches, and positions that no pixel uses, are not read; whole rows are."""
         if not columns:
             return ()
@@ -278,11 +270,11 @@ class GroupedRows:
             v * self.weights_vector_bytes + i * self.weights_input_bytes + k * self.weights_row_bytes + plane
             for plane in (self.weights_plane_bytes * number for number in range(self.planes))
             for v in range(self.vectors)
-            for i in range(self.group)
+            for i in range(self.parts)
             for k in rows
         ]
         places = {start + k * self.position_bytes for start in starts for k in range(self.kernel)}
-        return joined(Range(WEIGHTS, at, at + self.weights_type.size_bytes * lanes) for at in places)
+        return joined(Range(WEIGHTS, at, at + self.weights_vector_size_bytes) for at in places)
 
     def operand_ranges(self, operand: Operand, lanes: int) -> Iterator[Range]:
         """What post-ops read of a tensor, whose pixels are a row after the other at one distance."""

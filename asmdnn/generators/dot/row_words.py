@@ -6,7 +6,8 @@ What the code of a spec has no use for is left out.
 
 from collections.abc import Iterator
 
-from asmdnn.generators.dot.grouped_shape import Band, GroupedRows
+from asmdnn.generators.dot.grouped_shape import GroupedRows
+from asmdnn.generators.dot.row_cuts import Band
 
 WORD_BYTES = 8
 ROW_OF_SRC, ROW_OF_DST = "row of src", "row of dst"  # bytes from the end a row's last pixel to the next row's first

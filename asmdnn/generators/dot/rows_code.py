@@ -7,7 +7,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from asmdnn.generators.dot.epilogue import TileEpilogue
-from asmdnn.generators.dot.grouped_shape import BIAS, GroupedRows, Segment
+from asmdnn.generators.dot.grouped_shape import BIAS, GroupedRows
+from asmdnn.generators.dot.row_cuts import Segment
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.pointers import copy_of_word
 from asmdnn.generators.functions.postops import OLD_DST

@@ -1,4 +1,4 @@
-"""A bias of integers behind MatMulInteger or ConvInteger changes places with the Cast behind it.
+"""A bias of integers after MatMulInteger or ConvInteger changes places with the Cast after it.
 
     float(sums + int(floor(bias / scale)))  =  float(sums) + floor(bias / scale)
 
@@ -21,7 +21,7 @@ INTEGER, FLOAT = np.dtype(np.int32), np.dtype(np.float32)
 
 
 def biases_as_floats(graph: StaticGraph) -> StaticGraph:
-    """The graph with such biases behind the Cast."""
+    """The graph with such biases after the Cast."""
     if not any(node.op in PRODUCTS and not node.domain for node in graph.nodes):
         return graph
     return Biases(graph).graph()

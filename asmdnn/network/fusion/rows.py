@@ -3,7 +3,7 @@
     reshape(gemm(reshape(x, (rows, k)), w, c), (..., n))  =  x w + c        x being (..., k)
 
 onnxruntime's optimiser writes products with a bias so, and its quantiser makes products of integers of them, with
-scales and a bias behind.  The same products and sums, in the same order.
+scales and a bias after.  The same products and sums, in the same order.
 """
 
 from collections.abc import Mapping, Sequence

@@ -79,9 +79,9 @@ def lower_max_pool(steps: Steps, group: Group) -> None:
         steps.add((), f"{group.label}: places", forward, {"src": source}, {"dst": "", "indices": ""})
         found = made(steps, "indices")
     lies = found.desc
-    behind = steps.place(d, MemoryDesc(dims, f32, strides=lies.strides, inner_blocks=lies.inner_blocks))
-    desc = PoolingBackward("max", any_format(steps.shape(x)), behind.desc, **fields, indices=lies)
-    steps.add(group.nodes, group.label, desc, {"diff_dst": behind, "indices": found}, {"diff_src": group.result})
+    diff_dst = steps.place(d, MemoryDesc(dims, f32, strides=lies.strides, inner_blocks=lies.inner_blocks))
+    desc = PoolingBackward("max", any_format(steps.shape(x)), diff_dst.desc, **fields, indices=lies)
+    steps.add(group.nodes, group.label, desc, {"diff_dst": diff_dst, "indices": found}, {"diff_src": group.result})
 
 
 def maxima_of(steps: Steps, node: Node) -> Place | None:

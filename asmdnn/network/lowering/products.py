@@ -61,8 +61,9 @@ def multiply_floats(steps: Steps, group: Group) -> None:
             attr=tail.attr(),
         )
         return
-    tail = tail_of(steps, group)
-    places = {"src": operand(steps, a, len(result)), "weights": operand(steps, b, len(result)), **tail.places()}
+    tail = tail_of(steps, group, reads_bytes=factors != f32)
+    operands = {name: operand(steps, x, len(result), factors) for name, x in (("src", a), ("weights", b))}
+    places = {**operands, **tail.places()}
     desc = MatMul(places["src"].desc, places["weights"].desc, row_major(result, dtype))
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants={}, attr=tail.attr())
 
@@ -81,10 +82,10 @@ def factors_of(steps: Steps, group: Group) -> DataType:
     return steps.factor_type(group.result)
 
 
-def operand(steps: Steps, name: str, ndim: int) -> Place:
-    """A value as it lies, if it has no blocks, with batch axes of 1 in front."""
+def operand(steps: Steps, name: str, ndim: int, factors: DataType = f32) -> Place:
+    """A value as it lies, if it has no blocks, with batch axes of 1 in front, of the type that is multiplied."""
     dims = steps.shape(name)
-    return steps.viewed(name, (1,) * (ndim - len(dims)) + dims)
+    return steps.viewed(name, (1,) * (ndim - len(dims)) + dims, None if factors == f32 else factors)
 
 
 def gemm_of_floats(steps: Steps, group: Group) -> None:

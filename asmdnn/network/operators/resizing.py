@@ -67,6 +67,8 @@ def spans_of(node: Node, ndim: int, roi: Any) -> list[tuple[float, float]]:
     spans = [(0.0, 1.0)] * ndim
     if coordinates_of(node) == CROP:
         axes = axes_of(node, None, ndim) or tuple(range(ndim))
+        if roi is None or np.size(roi) != 2 * len(axes) or not np.isfinite(roi).all():
+            raise ValueError(f"roi must have two finite numbers for each of {len(axes)} axes")
         starts, ends = np.ravel(roi).astype(np.float64).reshape(2, len(axes))
         for axis, start, end in zip(axes, starts, ends, strict=True):
             spans[axis] = float(start), float(end)
@@ -86,7 +88,7 @@ def taps_of(node: Node, n: int, outputs: int, factor: float, span: tuple[float, 
         return nearest(places, n, rounding_of(node, factor))
     a = node.get("cubic_coeff_a", KEYS) if mode == "cubic" else None
     excludes = bool(node.get("exclude_outside", 0))
-    if node.get("antialias", 0) and factor < 1:
+    if node.get("antialias", 0) and factor < 1 and outputs:
         return smoothed(places, n, factor, a, excludes)
     return linear(places, n) if a is None else cubic(places, n, a, excludes)
 
@@ -136,4 +138,6 @@ def check_resize(node: Node) -> None:
 def resize_types(node: Node, x: Value, *inputs: Value | None) -> list[Type]:
     check_resize(node)
     given = resize_inputs(node, tuple(None if value is None else value.data for value in inputs))
+    if given[0] is not None or not inputs or inputs[0] is None:
+        spans_of(node, len(x.shape), given[0])
     return [(tuple(resized(node, x.shape, *given)[0]), x.dtype)]

@@ -22,7 +22,7 @@ def power(w: Speller, node: Node, x: str, exponent: str) -> Spelt:
     known = w.data(exponent)
     if known is None or known.any():
         return None
-    return (w.constant(np.ones(np.broadcast_shapes(w.shape(x), w.shape(exponent)))),)
+    return (w.constant(np.ones(np.broadcast_shapes(w.shape(x), w.shape(exponent)), np.float32)),)
 
 
 SPELLINGS = {"Where": chosen, "Pow": power}

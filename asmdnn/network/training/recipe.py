@@ -9,7 +9,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.network.static import needed
-from asmdnn.network.storage import precision_of
+from asmdnn.network.storage import Precision
 from asmdnn.network.symbols import Symbol
 from asmdnn.network.training.forward import SEED, make_trainable
 from asmdnn.network.training.options import TrainingOptions
@@ -95,7 +95,7 @@ class StepRecipe:
 
     def network(self, graph: Any, ends: Mapping[str, Symbol]) -> Any:
         """Raises InvalidArguments for a network whose dims are not all known."""
-        net = graph._network(ends, None, self.engine, None, precision_of("f32", ()))
+        net = graph._network(ends, None, self.engine, None, Precision(self.options.precision, trains=True))
         if net.is_open:
             raise InvalidArguments("an input of the graph has dims that are no numbers: a training step needs them")
         return net

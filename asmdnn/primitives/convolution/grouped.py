@@ -23,7 +23,7 @@ from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
 from asmdnn.primitives.convolution.direct import Parts, channels_of_dst, channels_of_group, nothing, scaled_dims
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
-from asmdnn.primitives.convolution.grouped_kernels import base_spec, position_steps, takes_rows
+from asmdnn.primitives.convolution.grouped_kernels import base_spec, position_steps, takes_dots, takes_rows
 from asmdnn.primitives.convolution.grouped_schedule import (
     LONGEST_KERNEL,
     RowKernels,
@@ -61,7 +61,7 @@ def name_of(desc: ConvolutionDesc) -> str:
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan `desc` for tensors as they are.  Raises Refused."""
-    check_pairs(desc, level_of_rows(types_of(desc), engine).isa)
+    check_pairs(desc, attr, level_of_rows(types_of(desc), engine))
     check_whole(desc, level_of_rows(types_of(desc), engine))
     if fills_ymm(desc, engine):  # in the blocks of the level, as layers around it have them
         image, engine = f"aBx{lanes_of(engine.isa)}b", replace(engine, isa=NARROWEST)
@@ -76,8 +76,9 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc]) ->
     engine = level_of_rows(types, engine)
     name, lanes = f"{name_of(desc)}:{engine.isa}", lanes_of(engine.isa)
     group = check_groups(desc, lanes)
-    check_bytes(desc, group, engine.isa)
-    weights = weights_desc(desc.weights, group, lanes)
+    dots = takes_dots(types, group, attr, engine)
+    check_bytes(desc, group, dots, engine.isa)
+    weights = weights_desc(desc.weights, group, lanes, types.group if dots else 1)
     check_weights(desc, weights)
     image = f"aBx{lanes}b" if types == F32 else "axb"
     wanted = {"src": image, "bias": "a", "dst": image}
@@ -102,7 +103,7 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc]) ->
         raise Refused("post-ops read pixels, which lie one after the other, and a part's do not")
     rows = [
         RowKernels(
-            base_spec(g, tensors, group, engine.isa),
+            base_spec(g, tensors, group, engine.isa, dots),
             width // lanes,
             tuple(range(0, channels, lanes)),
             weights_bytes=first_position(g, tensors),
@@ -160,13 +161,14 @@ def check_groups(desc: ConvolutionDesc, lanes: int) -> int:
     return into
 
 
-def check_bytes(desc: ConvolutionDesc, group: int, isa: str) -> None:
+def check_bytes(desc: ConvolutionDesc, group: int, dots: bool, isa: str) -> None:
     """Raises Refused for bytes, unless kernels of rows can sum their products."""
     types, (rows, columns) = types_of(desc), (1, *desc.kernel)[-2:]
-    if types.sums == f32 or (group == 1 and takes_rows(types, (rows, columns), isa)):
+    if types.sums == f32 or dots or (group == 1 and takes_rows(types, (rows, columns), isa)):
         return
     if group > 1:
-        raise Refused(f"groups have {group} channels, rows of bytes are implemented for one")
+        fast = "with VPDPBUSD for 4, 8, 16 of u8 without a zero point"
+        raise Refused(f"groups have {group} channels, rows of bytes are implemented for one, and {fast}")
     raise Refused(f"the kernel has {rows}x{columns} positions, of bytes at most {MOST_ROWS}x{LONGEST_OF_LANES}")
 
 
@@ -191,14 +193,17 @@ def fills_ymm(desc: ConvolutionForward, engine: Engine) -> bool:
     return desc.strides[-1] > 1 and desc.kernel[-1] <= NARROW_COLUMNS and desc.dst.dims[-1] >= NARROW_PIXELS
 
 
-def check_pairs(desc: ConvolutionForward, isa: str) -> None:
+def check_pairs(desc: ConvolutionForward, attr: Attr, engine: Engine) -> None:
     """Raises Refused where tiles multiply pairs of bf16 and take no more steps, group by group, or widen less often.
 
     For a vector of dst, at each kernel position, rows multiply every channel of a group; tiles multiply all groups of
     the vector one after the other, two channels at a time.  What is widened rows widen for every few pixels.  On an
     Emerald Rapids 16 channels of bf16 at 14x14 take rows 445 us, 293 with src as f32, and tiles after that 219.
     """
-    group, lanes = channels_of_group(desc, "src"), lanes_of(isa)
+    group, isa = channels_of_group(desc, "src"), engine.isa
+    lanes = lanes_of(isa)
+    if takes_dots(types_of(desc), group, attr, engine):
+        return  # as many pairs as there are, and all lanes
     if desc.src.inner_blocks or desc.dst.inner_blocks:
         return  # tiles would copy them
     types = multiplied(desc.src.dtype, desc.weights.dtype, isa)
@@ -215,10 +220,11 @@ def shares_vectors(into: int, out: int, lanes: int) -> bool:
     return into == out <= lanes and into & into - 1 == 0
 
 
-def weights_desc(weights: MemoryDesc, group: int, lanes: int) -> MemoryDesc:
+def weights_desc(weights: MemoryDesc, group: int, lanes: int, at_once: int = 1) -> MemoryDesc:
     """Output channels of as many groups as fill a vector, side by side, for every input and position: Goihw8g and the
-    like."""
+    like; inputs that are multiplied at once are together."""
     blocks = [(lanes // group, "a")] * (group < lanes) + [(group, "b")] * (group > 1)
+    blocks += [(at_once, "c")] * (at_once > 1)
     letters = [LETTERS[: weights.ndims], *(f"{size}{letter}" for size, letter in blocks)]
     for _, letter in blocks:
         letters[0] = letters[0].replace(letter, letter.upper())

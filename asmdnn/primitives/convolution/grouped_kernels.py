@@ -6,25 +6,33 @@ from functools import partial
 from asmdnn.generators.dot.depthwise import LONGEST_KERNEL as LONGEST_OF_LANES
 from asmdnn.generators.dot.depthwise import MOST_ROWS, DepthwiseRowsSpec
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
+from asmdnn.generators.dot.grouped_dots import GroupedDotsSpec
 from asmdnn.generators.dot.grouped_shape import GroupedRows
-from asmdnn.isa.dot import Types
+from asmdnn.isa.dot import Types, dot_class, levels_of
 from asmdnn.isa.rows_in_lanes import rows_in_lanes
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.multiplied import summed
 from asmdnn.primitives.convolution.starts import ZERO_POINTS
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.widening import multiplies_pairs_slowly
+from asmdnn.types import HALF_FLOATS
 
 
-def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, isa: str) -> GroupedRows:
-    """The fields that all kernels share, without bands, segments and channels."""
+def base_spec(
+    g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, isa: str, dots: bool = False
+) -> GroupedRows:
+    """The fields that all kernels share, without bands, segments and channels.  dots: see `takes_dots`."""
     weights, (plane, row, position) = tensors["weights"], position_steps(tensors)
     spatial = tensors["dst"].ndims - 2
     (deep, down, across), src, dst = g.axes, g.src, g.dst
     positions = [axis.all_positions.step for axis in g.axes]
     by_rows = partial(DepthwiseRowsSpec, has_zero_point=ZERO_POINTS in tensors)
     types = summed(tensors["src"].dtype, weights.dtype)
-    form = by_rows if group == 1 and takes_rows(types, (down.k, across.k), isa) else GroupedRowsSpec
+    by_lanes = group == 1 and takes_rows(types, (down.k, across.k), isa)
+    form = by_rows if by_lanes else GroupedDotsSpec if dots else GroupedRowsSpec
     return form(
         isa=isa,
         vectors=1,
@@ -53,6 +61,17 @@ def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, is
         weights_plane_bytes=plane * positions[0] * (deep.k > 1),
         weights_position_bytes=position * positions[2] if positions[2] != 1 else 0,
     )
+
+
+def takes_dots(types: Types, group: int, attr: Attr, engine: Engine) -> bool:
+    """Whether lanes of grouped convolutions multiply several channels of their group at once: where the engine's level
+    has an instruction for these types that is quick, and nothing is added to src, whose padding would have it, too."""
+    is_whole = types.group > 1 and group % types.group == 0
+    if not is_whole or not levels_of(types, engine.isa) or "src" in dict(attr.zero_points):
+        return False
+    dot = dot_class(types, engine.isa)
+    is_slow = types.src in HALF_FLOATS and multiplies_pairs_slowly(engine)
+    return dot.is_native and not dot.shift and not is_slow
 
 
 def takes_rows(types: Types, kernel: tuple[int, int], isa: str) -> bool:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from asmdnn.generators.dot.grouped_shape import ARGUMENTS, BIAS, Band, GroupedRows
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS, BIAS, GroupedRows
+from asmdnn.generators.dot.row_cuts import Band
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc

@@ -6,7 +6,7 @@ from itertools import groupby
 
 import numpy as np
 
-from asmdnn.generators.dot.grouped_shape import Band
+from asmdnn.generators.dot.row_cuts import Band
 from asmdnn.planning.cuts import ranges_of, runs_of
 from asmdnn.primitives.convolution.axis import Axis, TransposedAxis
 from asmdnn.primitives.convolution.rounds import inside

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from asmdnn.generators.dot.grouped_shape import Segment
+from asmdnn.generators.dot.row_cuts import Segment
 from asmdnn.planning.cuts import runs_of
 from asmdnn.primitives.convolution.axis import Axis
 

@@ -80,10 +80,10 @@ def call_of(desc: Gather, tensors: dict[str, MemoryDesc], cut: tuple[Box, Loop, 
 def loops_of(desc: Gather, tensors: dict[str, MemoryDesc]) -> list[Loop]:
     """Those over dst, in elements: what src does along the indices is data."""
     src, dst, indices = (tensors[name] for name in ARGUMENTS)
-    behind = desc.axis + indices.ndims
+    end = desc.axis + indices.ndims
     distances = list[tuple[int, int, int]]()
     for dim, step in enumerate(dst.strides):
-        if desc.axis <= dim < behind:
+        if desc.axis <= dim < end:
             distances.append((0, step, indices.strides[dim - desc.axis]))
         else:
             distances.append((src.strides[dim if dim < desc.axis else dim - indices.ndims + 1], step, 0))

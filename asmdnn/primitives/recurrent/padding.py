@@ -17,8 +17,8 @@ def add_zeros(assembly: Assembly, time: Time, rows: BufferRows, columns: int) ->
     """Zeros in the steps after the end of each sequence; nothing where all have all steps."""
     if not time.is_padded:
         return
-    behind = [(step, runs_of([n <= step for n in time.lengths])) for step in range(time.sizes.steps)]
-    assembly.add([moved(assembly, behind, None, rows, columns)])
+    ended = [(step, runs_of([n <= step for n in time.lengths])) for step in range(time.sizes.steps)]
+    assembly.add([moved(assembly, ended, None, rows, columns)])
 
 
 def add_copy(assembly: Assembly, time: Time, source: BufferRows, rows: BufferRows, columns: int) -> None:

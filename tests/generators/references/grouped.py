@@ -9,7 +9,9 @@ from asmdnn.bench.typed import narrowed
 from asmdnn.generators.dot.depthwise import DepthwiseRowsSpec
 from asmdnn.generators.dot.few_inputs import FewInputsSpec
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
-from asmdnn.generators.dot.grouped_shape import ARGUMENTS, GroupedRows, Segment
+from asmdnn.generators.dot.grouped_dots import GroupedDotsSpec
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS, GroupedRows
+from asmdnn.generators.dot.row_cuts import Segment
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, SumOp
 from asmdnn.types import DataType, f32, s8, s32, u8
@@ -67,11 +69,12 @@ def clear_padding(spec: GroupedRows, memory: Memory) -> None:
     lanes = LANES[spec.isa]
     kernel_rows = range(max(band.first + band.count for band in spec.bands))
     for d, r in product(range(spec.planes), kernel_rows):
-        for i in range(spec.group):
+        for i in range(spec.parts):
             for s in range(spec.kernel):
                 row = d * spec.weights_plane_bytes + r * spec.weights_row_bytes
                 at = row + i * spec.weights_input_bytes + spec.position_bytes * s
-                memory["weights"].clear(at + spec.weights_type.size_bytes * spec.channels, lanes - spec.channels)
+                behind = spec.weights_type.size_bytes * at_once(spec) * spec.channels
+                memory["weights"].clear(at + behind, at_once(spec) * (lanes - spec.channels))
 
 
 def grouped_rows(spec: GroupedRows, memory: Memory) -> None:
@@ -116,8 +119,9 @@ def pixel(spec: GroupedRows, memory: Memory, place: tuple[int, int, int], reache
             src[:loaded] = memory["src"].load(at + spec.src_type.size_bytes * lanes * v, loaded) - zero_point
             inputs = [src[lane // spec.group * spec.group + i] for i in range(spec.group)]
         for i, factors in enumerate(inputs):
-            row = v * spec.weights_vector_bytes + i * spec.weights_input_bytes + place_of_weights
-            sums += memory["weights"].load(row, lanes) * factors
+            part, within = divmod(i, at_once(spec))
+            row = v * spec.weights_vector_bytes + part * spec.weights_input_bytes + place_of_weights
+            sums += memory["weights"].load(row, at_once(spec) * lanes)[within :: at_once(spec)] * factors
     dst = y * spec.dst_row_bytes + x * spec.dst_pixel_bytes + spec.dst_type.size_bytes * lanes * v
     read = operands_read(spec.post_ops)
     old = memory["dst"].load(dst, stored) if OLD_DST in read else None
@@ -128,16 +132,22 @@ def pixel(spec: GroupedRows, memory: Memory, place: tuple[int, int, int], reache
     memory["dst"].store(dst, result)
 
 
+def at_once(spec: GroupedRows) -> int:
+    """Inputs of a group that lie side by side in weights."""
+    return spec.group // spec.parts
+
+
 def touch_weights(spec: GroupedRows, memory: Memory, segment: Segment, first: int, count: int) -> None:
     """A kernel row of weights is read whole, though an edge may not use all of its positions."""
     if not spec.uses(segment):
         return
     for v in range(spec.vectors):
-        for i in range(spec.group):
+        for i in range(spec.parts):
             for d, r, s in product(range(spec.planes), range(first, first + count), range(spec.kernel)):
                 row = v * spec.weights_vector_bytes + i * spec.weights_input_bytes + r * spec.weights_row_bytes
-                memory["weights"].load(row + d * spec.weights_plane_bytes + s * spec.position_bytes, LANES[spec.isa])
+                elements_read = at_once(spec) * LANES[spec.isa]
+                memory["weights"].load(row + d * spec.weights_plane_bytes + s * spec.position_bytes, elements_read)
 
 
-KINDS = (GroupedRowsSpec, FewInputsSpec, DepthwiseRowsSpec)
+KINDS = (GroupedRowsSpec, GroupedDotsSpec, FewInputsSpec, DepthwiseRowsSpec)
 REFERENCES = {spec: Reference(grouped_case, rounds=True) for spec in KINDS}

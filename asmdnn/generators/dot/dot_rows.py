@@ -1,0 +1,38 @@
+"""What rows have in common whose lanes multiply several elements at once: the types, and what sums become."""
+
+from dataclasses import dataclass
+
+from asmdnn.generators.contract import Range
+from asmdnn.generators.dot.epilogue import EndingTypes
+from asmdnn.generators.dot.grouped_shape import SRC, GroupedRows
+from asmdnn.isa.dot import Types
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.types import HALF_FLOATS, f32, s32
+
+
+@dataclass(frozen=True, slots=True)
+class DotRows(GroupedRows):
+    """Rows of pairs of floats, whose sums are f32, or of bytes, whose sums are s32."""
+
+    @property
+    def types(self) -> Types:
+        return Types(self.src_type, self.weights_type, f32 if self.src_type in HALF_FLOATS else s32)
+
+    @property
+    def works_in_f32(self) -> bool:
+        """Whether something is computed from the sums, or they are rounded."""
+        return bool(self.post_ops) or self.dst_type != self.types.sums
+
+    @property
+    def ending_types(self) -> EndingTypes:
+        """Sums are stored as they are."""
+        found = GroupedRows.ending_types.fget(self)  # type: ignore[attr-defined]
+        return found if self.works_in_f32 else EndingTypes(f32, (), self.isa)
+
+    @property
+    def src_vector_bytes(self) -> int:
+        return self.src_type.size_bytes * lanes_of(self.isa)
+
+    def src_ranges(self, places: set[int]) -> list[Range]:
+        """Whole vectors, or the real channels."""
+        return [Range(SRC, at, at + self.width_bytes(self.src_whole, self.src_type)) for at in sorted(places)]

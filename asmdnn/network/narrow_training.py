@@ -1,0 +1,79 @@
+"""Which matrix products of a training step multiply bf16: only what they multiply is rounded.
+
+Both operands are data here, and each of them is read by several products: the forward pass and both gradients.  So a
+value is converted once for all of them, also for those that see it transposed, and each product bears its share.
+Sums, activations, gradients, moments and parameters stay f32.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from asmdnn.errors import Unimplemented
+from asmdnn.isa.dot import BF16
+from asmdnn.memory import MemoryDesc
+from asmdnn.network.descriptors import row_major
+from asmdnn.network.fusion.maps import Group
+from asmdnn.network.narrow_costs import Costs
+from asmdnn.network.static import StaticGraph
+from asmdnn.network.steps import Steps
+from asmdnn.network.storage import StorageTypes
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.products.matmul import MatMul
+from asmdnn.types import DataType, bf16, f32
+
+VIEWS = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}
+
+
+def rounded_products(graph: StaticGraph, groups: Sequence[Group], engine: Engine) -> StorageTypes:
+    """The products that are expected to be faster so, with their shares of conversions."""
+    makers, costs = {group.result: group for group in groups}, Costs(Steps(graph, engine), BF16)
+    read = {group.result: operands(graph, makers, group) for group in groups if is_product(graph, group)}
+    uses = Counter(name for names in read.values() for name in names)
+    found = dict[str, DataType]()
+    for group in groups:
+        if group.result not in read:
+            continue
+        try:
+            before, now = (costs.cycles(described(graph, group, dtype)) for dtype in (f32, bf16))
+        except Unimplemented:
+            continue
+        shares = sum(costs.conversion(graph.shape(name)) // uses[name] for name in read[group.result])
+        if now + shares < before:
+            found[group.result] = bf16
+    return StorageTypes({}, found)
+
+
+def is_product(graph: StaticGraph, group: Group) -> bool:
+    """Whether its main node multiplies matrices of f32."""
+    node = group.main
+    if node is None or node.key != "MatMul" or group.has_integers:
+        return False
+    return all(graph.values[x].dtype == np.float32 and len(graph.shape(x)) > 1 for x in node.inputs)
+
+
+def operands(graph: StaticGraph, makers: dict[str, Group], group: Group) -> list[str]:
+    """What it multiplies, as values that are converted; constants are packed once."""
+    assert group.main is not None
+    return [seen(makers, name) for name in group.main.inputs if not graph.is_constant(name)]
+
+
+def seen(makers: dict[str, Group], name: str) -> str:
+    """The value that a value is only another view of."""
+    group = makers.get(name)
+    if group is None or group.main is None or group.maps or group.main.key not in VIEWS:
+        return name
+    return seen(makers, group.main.inputs[0])
+
+
+def described(graph: StaticGraph, group: Group, dtype: DataType) -> MatMul:
+    """The product of operands of a type, in row-major order."""
+    assert group.main is not None
+    result = graph.shape(group.x)
+
+    def whole(dims: tuple[int, ...], of: DataType) -> MemoryDesc:
+        return row_major((1,) * (len(result) - len(dims)) + dims, of)
+
+    left, right = (whole(graph.shape(name), dtype) for name in group.main.inputs)
+    return MatMul(left, right, row_major(result))

@@ -1,0 +1,117 @@
+"""Training steps whose matrix products multiply bf16: where they do, how far from f32, and what stays f32."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.network.nets import engine, random
+
+BF16 = "avx512_core_bf16"
+UNIT = 2.0**-8  # the most that rounding to bf16 changes a value by, as a share of it
+ROWS, SIZES = 64, (64, 256, 128, 10)
+
+
+def level(isa: str, threads: int = 1) -> dnn.Engine:
+    return dnn.Engine(isa=isa, threads=threads, l2_bytes=1 << 20, machine="zen4")
+
+
+def perceptron(isa: str, threads: int = 1, **options: Any) -> dnn.TrainingStep:
+    g = dnn.Graph("perceptron", seed=3)
+    h, t = g.input("x", (ROWS, SIZES[0])), g.input("t", (ROWS,), np.int64)
+    for i, (rows, columns) in enumerate(pairwise(SIZES)):
+        h = g.apply("Relu", h) if i else h
+        h = h @ g.parameter(f"w{i}", (rows, columns)) + g.parameter(f"b{i}", (columns,), "zeros")
+    loss = g.apply("SoftmaxCrossEntropyLoss", h, t)
+    return g.train(loss, dnn.optim.SGD(0.05, momentum=0.9), engine=level(isa, threads), **options)
+
+
+def feeds() -> dict[str, Any]:
+    rng = np.random.default_rng(4)
+    return {"x": rng.standard_normal((ROWS, SIZES[0])).astype(np.float32), "t": np.arange(ROWS) % SIZES[-1]}
+
+
+def products(step: dnn.TrainingStep) -> list[str]:
+    """The implementations of all matrix products."""
+    (segment,) = step._nets.main.planned("looked at").segments
+    return [one.pd.implementation for one in segment.steps if one.label.startswith("MatMul")]
+
+
+def test_products_of_all_passes_multiply_bf16() -> None:
+    """The large ones, of the forward pass and of both gradients; the small ones are faster in f32."""
+    step = perceptron(BF16, precision="bf16")
+    step.check()
+    names = products(step)
+    assert sum(name.endswith(BF16) for name in names) >= 3
+    assert not any(name.endswith(BF16) for name in products(perceptron(BF16)))
+    dtypes = {array.dtype for array in step.state_dict().values()}
+    assert dtypes == {np.dtype(np.float32), np.dtype(np.int64)}
+
+
+def test_a_value_is_converted_once_for_all_its_views() -> None:
+    """The second layer's weights are multiplied as they are and transposed, of one copy."""
+    (segment,) = perceptron(BF16, precision="bf16")._nets.main.planned("looked at").segments
+    converting = [one for one in segment.steps if one.is_reorder and one.pd.plan.tensors["dst"].dtype == dnn.bf16]
+    made = [one.buffers["src"] for one in converting]
+    assert made and len(made) == len({*made})
+
+
+@pytest.mark.isa("avx2")
+def test_levels_without_such_products_stay_f32() -> None:
+    given = feeds()
+    one, two = perceptron("avx2", precision="bf16"), perceptron("avx2")
+    assert [one(**given) for _ in range(3)] == [two(**given) for _ in range(3)]
+
+
+@pytest.mark.isa(BF16)
+def test_a_gradient_is_that_of_rounded_operands() -> None:
+    """Of sum((x w) c) by w: x^T c, each product within two roundings, each sum within those of f32."""
+    rows, k, n = 64, 256, 128
+    g = dnn.Graph("linear")
+    x, c = g.input("x", (rows, k)), g.input("c", (rows, n))
+    w = g.parameter("w", (k, n))
+    h = x @ w
+    loss = g.apply("ReduceSum", h * c, keepdims=0)
+    step = g.train(loss, dnn.optim.SGD(0.1), {"h": h}, engine=level(BF16), precision="bf16")
+    given = {"x": random(rows, k), "c": random(rows, n)}
+    found = step.gradients(**given)["w"]
+    x, c = (given[name].astype(np.float64) for name in ("x", "c"))
+    bound = (2 * UNIT + UNIT**2 + rows * 2.0**-23) * (abs(x).T @ abs(c))
+    difference = abs(found - x.T @ c)
+    assert (difference <= bound).all()
+    (segment,) = step._nets.forward.planned("looked at").segments
+    assert any(one.pd.implementation.endswith(BF16) for one in segment.steps)
+    assert difference.max() > 0.1 * bound.min()  # it is rounded
+
+
+@pytest.mark.isa(BF16)
+def test_losses_fall_as_those_of_f32() -> None:
+    given = feeds()
+    losses = {}
+    for word in ("f32", "bf16"):
+        step = perceptron(BF16, precision=word)
+        assert all(found.fits for found in step.verify(given))
+        losses[word] = [step(**given) for _ in range(40)]
+    np.testing.assert_allclose(losses["bf16"][:10], losses["f32"][:10], rtol=10 * UNIT)
+    assert losses["bf16"][-1] < 0.2 * losses["bf16"][0]
+
+
+@pytest.mark.isa(BF16)
+def test_bits_are_those_of_every_number_of_threads() -> None:
+    given, found = feeds(), []
+    for threads in (1, 2, 3):
+        step = perceptron(BF16, threads, precision="bf16", accumulate=2)
+        for _ in range(4):
+            step(**given)
+        found.append(step.state_dict())
+    assert all(np.array_equal(other[name], array) for other in found for name, array in found[0].items())
+
+
+@pytest.mark.parametrize("word", ["f16", "fast", 16, None])
+def test_words(word: Any) -> None:
+    g = dnn.Graph("one")
+    loss = g.apply("ReduceSum", g.input("x", (2, 3)) * g.parameter("w", (3,), "ones"), keepdims=0)
+    with pytest.raises(dnn.InvalidArguments, match="precision must be one of f32, bf16, not "):
+        g.train(loss, dnn.optim.SGD(0.1), precision=word, engine=engine())
