@@ -9,7 +9,7 @@ from asmdnn.planning.cuts import runs_of
 from asmdnn.primitives.convolution.axis import Axis
 
 SEGMENT_PIXELS = 2  # what a segment costs beside its own pixels, by and large
-WORTH_A_SIZE = 0.95  # of the cost with even sizes, which rows of many widths share, where an odd one is chosen
+WORTH_A_SIZE = 0.95  # of the cost with few sizes, which rows of many widths share, where odd or two ones are chosen
 
 
 def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
@@ -30,11 +30,12 @@ def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
 
 def overlapping_columns(axis: Axis, most: int) -> tuple[tuple[Segment, ...], int] | None:
     """A row in segments of one size, and how many pixels of the first one the second computes again; None where one
-    segment does, or where more than one at either end is at an edge."""
+    segment does, where more than one at either end is at an edge, or where too much were computed again."""
     if axis.o <= most:
         return None
-    sizes = sorted(range(most, 1, -1), key=lambda size: cost_of(axis, size))
-    return next((cut for size in sizes if (cut := of_size(axis, size))), None)
+    exact = (axis.o + SEGMENT_PIXELS * -(-axis.o // most)) / WORTH_A_SIZE
+    sizes = [size for size in range(most, 1, -1) if cost_of(axis, size) <= exact]
+    return next((cut for size in sorted(sizes, key=lambda x: cost_of(axis, x)) if (cut := of_size(axis, size))), None)
 
 
 def cost_of(axis: Axis, size: int) -> float:
