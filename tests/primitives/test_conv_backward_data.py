@@ -19,7 +19,7 @@ direct             mb1ic9ih6oc33kh1                               any  any  any
 direct             mb1ic9iw11oc5kw3dw1pw2                         any  any  any
 direct             mb1ic9id3ih4iw5oc9kd2kh3kw2sd2ph1pd0pw0              any  any  any
 direct             g2mb1ic24ih6oc24kh3ph1                         any  any  any
-few                mb1ic3ih9oc24kh5sh2ph2                         any  any  any
+few_outputs        mb1ic3ih9oc24kh5sh2ph2                         any  any  any
 depthwise          g19mb2ic19ih7oc19kh3sh2ph1                     any  any  any
 depthwise          g16mb1ic16ih6oc16kh3ph1                        nhwc nhwc any
 grouped            g8mb1ic32ih6oc32kh3sh2ph1                      any  any  any
@@ -28,7 +28,7 @@ pack+direct        mb1ic18ih6oc16kh3ph1                           any  any  oihw
 direct             deconv:mb2ic20ih5oc24kh3sh2ph1                 any  any  any
 direct             deconv:mb1ic9iw6oc9kw3sw2dw1                   any  any  any
 depthwise          deconv:g16mb1ic16ih5oc16kh3sh2ph1              any  any  any
-few                deconv:mb1ic3ih5oc33kh3ph1                     any  any  any
+few_outputs        deconv:mb1ic3ih5oc33kh3ph1                     any  any  any
 pack+direct        deconv:mb1ic18ih5oc16kh2sh2                    any  any  oihw
 """.strip()
 CASES = [line.split() for line in LINES.splitlines()]
