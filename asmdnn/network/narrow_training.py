@@ -21,8 +21,9 @@ from asmdnn.network.steps import Steps
 from asmdnn.network.storage import StorageTypes
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.types import DataType, bf16, f32
+from asmdnn.types import DataType, f32
 
+PAIRS = BF16.src  # what is multiplied, two at a time
 VIEWS = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}
 
 
@@ -36,12 +37,12 @@ def rounded_products(graph: StaticGraph, groups: Sequence[Group], engine: Engine
         if group.result not in read:
             continue
         try:
-            before, now = (costs.cycles(described(graph, group, dtype)) for dtype in (f32, bf16))
+            before, now = (costs.cycles(described(graph, group, dtype)) for dtype in (f32, PAIRS))
         except Unimplemented:
             continue
         shares = sum(costs.conversion(graph.shape(name)) // uses[name] for name in read[group.result])
         if now + shares < before:
-            found[group.result] = bf16
+            found[group.result] = PAIRS
     return StorageTypes({}, found)
 
 

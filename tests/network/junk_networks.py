@@ -132,6 +132,7 @@ def steps(directory: Path) -> dict[str, Call]:
         ),
         "TrainingStep": (step, lambda: {"x": x}),
         "TrainingStep.run": (step.run, lambda: {"feeds": {"x": x}}),
+        "TrainingStep.profile": (step.profile, lambda: {"feeds": {"x": x}, "repeats": 2}),
         "TrainingStep.gradients": (step.gradients, lambda: {"x": x}),
         "TrainingStep.apply": (step.apply, lambda: {"gradients": {"w": array(3, 2)}}),
         "TrainingStep.export": (step.export, lambda: {"path": directory / "model.onnx"}),

@@ -11,15 +11,17 @@ import asmdnn as dnn
 from asmdnn.errors import InvalidArguments
 from asmdnn.network import kept
 from asmdnn.network.storage import Precision
+from tests.network import nets
 from tests.network.nets import engine, residual_graph
 
 BF16 = "avx512_core_bf16"
-RANDOM = np.random.default_rng(23)
 ROUNDED = 0.03  # of the largest value: a handful of roundings to 8 bits one after another
 
 
 def random(*dims: int) -> np.ndarray:
-    return (RANDOM.standard_normal(dims) / max(1, dims[-1] ** 0.5)).astype(np.float32)
+    """The same for every graph, and so large that values stay near 1."""
+    fan = np.prod(dims[1:]) if len(dims) > 2 else dims[0] if len(dims) == 2 else 1
+    return (np.random.default_rng(dims).standard_normal(dims) / max(1, fan**0.5)).astype(np.float32)
 
 
 def images() -> tuple[dnn.Graph, dict[str, Any]]:
@@ -55,11 +57,18 @@ def sentences() -> tuple[dnn.Graph, dict[str, Any]]:
     return g, {"y": g.apply("LayerNormalization", norm + hidden @ random(256, 64), random(64), random(64))}
 
 
-GRAPHS = {"images": images, "sentences": sentences, "residual": residual_graph}
+def residual() -> tuple[dnn.Graph, dict[str, Any]]:
+    """With the same weights whichever tests ran before: what a softplus makes of errors depends on them."""
+    nets.RANDOM.bit_generator.state = np.random.default_rng(7).bit_generator.state
+    return residual_graph()
+
+
+GRAPHS = {"images": images, "sentences": sentences, "residual": residual}
 
 
 def feeds_of(net: dnn.Network) -> dict[str, np.ndarray]:
-    return {name: RANDOM.standard_normal(dims).astype(np.float32) for name, (dims, _) in net.inputs.items()}
+    data = np.random.default_rng(23)
+    return {name: data.standard_normal(dims).astype(np.float32) for name, (dims, _) in net.inputs.items()}
 
 
 def types(net: dnn.Network, argument: str) -> Mapping[str, str]:

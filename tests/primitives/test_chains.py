@@ -136,6 +136,9 @@ def of_few_bits() -> tuple[tuple[Description, dnn.Attr], ...]:
     return (dnn.Reorder(weights, few), dnn.Attr()), (dnn.MatMul(src, bytes_of, dst), by_groups)
 
 
+OF_GRADIENTS = {dnn.ConvolutionBackwardData, dnn.DeconvolutionBackwardData}  # their tests have post-ops of their own
+
+
 def test_problems_are_of_every_kind_that_takes_post_ops_and_of_every_implementation() -> None:
     """A new kind, and a new way to compute one, need a problem here."""
     takes: set[type] = set()
@@ -148,7 +151,7 @@ def test_problems_are_of_every_kind_that_takes_post_ops_and_of_every_implementat
             is_plan = isinstance(answer, dnn.PrimitiveDesc)
             words[is_plan] |= {(folder, word) for word in answer.implementation.rpartition(":")[0].split("+")}
             takes |= {type(desc)} if is_plan and attr.post_ops else set()
-    assert takes == {type(desc) for desc in WITH_POST_OPS}
+    assert takes == {type(desc) for desc in WITH_POST_OPS} | OF_GRADIENTS
     assert {type(desc) for desc in (*WITH_POST_OPS, *others())} == set(kinds())
     assert words[False] <= words[True]
 

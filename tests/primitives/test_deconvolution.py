@@ -38,15 +38,15 @@ grouped              g8mb2ic32ih5oc32kh3sh2ph1                    any  any  any
 grouped              g2mb1ic16ih4oc16kh3sh3                   any  any  any
 reorder+depthwise    g16mb1ic16ih4oc16kh4sh2ph1                   nchw nchw any
 pack+depthwise       g16mb1ic16ih4oc16kh4sh2ph1                   nhwc nhwc goihw
-few                  mb2ic24ih5iw6oc1kh2kw2sh2sw2             any  any  any
-few                  mb1ic37ih5oc3kh4sh2ph1                   nhwc any  any
-few                  mb1ic64ih4oc1oh7kh3sh2ph1                any  nchw any
-few                  mb1ic40ih4iw5oc2kh3kw2sh1sw3dh1dw1ph2    any  any  any
-few                  mb1ic24iw9oc1kw5sw3pw1dw2                any  any  any
-few                  mb1ic16id2ih3iw4oc1kd3kh2kw3sd2sh1sw2    any  any  any
-few                  mb1ic32ih3oc1kh1sh3                      any  any  any
-reorder+few          mb1ic64ih4oc2kh3sh2ph1                   nhwc nhwc any
-pack+few             mb1ic64ih4oc2kh3sh2ph1                   nhwc nchw iohw
+few_outputs          mb2ic24ih5iw6oc1kh2kw2sh2sw2             any  any  any
+few_outputs          mb1ic37ih5oc3kh4sh2ph1                   nhwc any  any
+few_outputs          mb1ic64ih4oc1oh7kh3sh2ph1                any  nchw any
+few_outputs          mb1ic40ih4iw5oc2kh3kw2sh1sw3dh1dw1ph2    any  any  any
+few_outputs          mb1ic24iw9oc1kw5sw3pw1dw2                any  any  any
+few_outputs          mb1ic16id2ih3iw4oc1kd3kh2kw3sd2sh1sw2    any  any  any
+few_outputs          mb1ic32ih3oc1kh1sh3                      any  any  any
+reorder+few_outputs  mb1ic64ih4oc2kh3sh2ph1                   nhwc nhwc any
+pack+few_outputs     mb1ic64ih4oc2kh3sh2ph1                   nhwc nchw iohw
 pack+direct          mb1ic16ih4oc16kh4sh2ph1                  nhwc nhwc oihw
 pack+reorder+direct  mb1ic20ih4oc16kh2sh2                     nchw nchw iohw
 """.strip()

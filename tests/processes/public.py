@@ -20,8 +20,8 @@ OPTIONAL = () if find_spec("torch") else ("from_torch", "TorchNetwork.run")
 
 # Methods that planners, drivers, fusion and training call, on values that exist; they check nothing.
 FOR_THE_LIBRARY = {
-    "FORWARD", "check_compensation", "complete", "letters", "move", "moved", "numbers", "on_registers", "planned",
-    "rate", "reference", "refusal", "result_dims", "runs", "settings", "single", "taps", "with_formats",
+    "FORWARD", "changed", "check_compensation", "complete", "letters", "move", "moved", "numbers", "on_registers",
+    "planned", "rate", "reference", "refusal", "result_dims", "runs", "settings", "single", "taps", "with_formats",
 }  # fmt: skip
 
 

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.network.narrow_training import PAIRS
 from asmdnn.optim.checks import number, whole
+from asmdnn.types import f32
 
 MOST_PARTS = 2**20
-PRECISIONS = ("f32", "bf16")
+PRECISIONS = (f32.name, PAIRS.name)
 
 
 @dataclass(frozen=True)
