@@ -30,17 +30,19 @@ class OpenTorchNetwork(TorchNetwork):
         self.at(example_inputs)
 
     def __repr__(self) -> str:
-        return f"<OpenTorchNetwork {type(self._module).__name__}: {len(self._found)} shapes>"
+        return f"<OpenTorchNetwork {type(self._module).__name__}: {len(self.shapes)} shapes>"
 
     @property
     def shapes(self) -> list[tuple[tuple[int, ...], ...]]:
         """Dims of the inputs that networks are kept for, the latest last."""
-        return [tuple(dims for dims, _ in key) for key in self._found]
+        with self._lock:
+            return [tuple(dims for dims, _ in key) for key in self._found]
 
     @property
     def network(self) -> Network:
         """What runs for the shapes that came last, without torch."""
-        return next(reversed(self._found.values())).network
+        with self._lock:
+            return next(reversed(self._found.values())).network
 
     def __call__(self, *tensors: Any) -> Any:
         """The module's results, as it nests them.  Raises as `from_torch`."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("iced_x86")
+pytest.importorskip("iced_x86", reason="the emulator decodes with it: pip install iced-x86")
 
 from asmdnn.asm import CFunction
 from examples.asm import (

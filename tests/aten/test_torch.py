@@ -16,6 +16,7 @@ from torch import nn
 
 import asmdnn as dnn
 from asmdnn.aten import backend
+from asmdnn.aten.options import CompileOptions
 from asmdnn.aten.translation import rules
 from asmdnn.errors import InvalidArguments, Unimplemented
 from tests.aten.modules import modules
@@ -187,7 +188,7 @@ def test_calls_from_several_threads() -> None:
 
     module = nn.Sequential(nn.Linear(6, 3), nn.ReLU()).eval()
     graph = torch.fx.symbolic_trace(module)
-    run = backend.CompiledGraph(graph, [torch.randn(2, 6)], ENGINE)
+    run = backend.CompiledGraph(graph, [torch.randn(2, 6)], CompileOptions.of(ENGINE))
     inputs = [torch.randn(1 + i % 40, 6) for i in range(80)]
     found: dict[int, Any] = {}
 

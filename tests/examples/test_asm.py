@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("iced_x86")
+pytest.importorskip("iced_x86", reason="the emulator decodes with it: pip install iced-x86")
 
 FOLDER = Path(__file__).parents[2] / "examples" / "asm"
 HELPERS = ("__init__", "compiled", "table")

@@ -186,6 +186,47 @@ def test_scales_of_channels(isa: str) -> None:
     assert differing(of, dnn.Attr(scales={"src": 2}, deterministic="batch"), isa, (1, 3)) == []
 
 
+SCALED = {"src_scales": random(1), "dst_scales": np.abs(random(1)) + 1}
+
+
+def of_scaled_columns(of: Request, n: int) -> Request:
+    """With scales of src, dst and every column of weights."""
+    numbers = {**SCALED, "weights_scales": random(n)}
+
+    def of_scaled(rows: int) -> tuple[Any, dict[str, np.ndarray]]:
+        request, data = of(rows)
+        return request, {**data, **numbers}
+
+    return of_scaled
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("name", ["rows", "split"])
+def test_scales_of_products(name: str, isa: str) -> None:
+    attr = dnn.Attr(scales={"src": 0, "weights": 2, "dst": 0}, deterministic="batch")
+    of = of_scaled_columns(REQUESTS[name], REQUESTS[name](1)[0].dst.dims[1])
+    assert differing(of, attr, isa, (1, 3)) == []
+
+
+def pair(size: int, channels: int) -> Request:
+    """A 1x1 convolution, whose attribute brings a depthwise one."""
+    of, weights = convolution(64, channels, size, 1), random(channels, 1, 1, 3, 3)
+
+    def of_both(images: int) -> tuple[Any, dict[str, np.ndarray]]:
+        request, data = of(images)
+        return request, {**data, "dw_weights_0": weights}
+
+    return of_both
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize(("size", "channels"), [(14, 64), (28, 192)])
+def test_pairs(size: int, channels: int, isa: str) -> None:
+    """They are cut into strips or not by what all images take."""
+    second = dnn.Depthwise(desc((channels, 1, 1, 3, 3)), padding_l=(1, 1), padding_r=(1, 1))
+    assert differing(pair(size, channels), dnn.Attr([second], deterministic="batch"), isa, (1, 3)) == []
+
+
 @pytest.mark.parametrize("isa", ["avx2", "avx512_core"])
 @pytest.mark.parametrize("rows", [1, 2, 4, 64])
 def test_what_is_left_out(rows: int, isa: str) -> None:
