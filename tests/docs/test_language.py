@@ -12,7 +12,7 @@ LONGEST, MEDIAN = 30, 15
 PAGES = [page for folder in (".", "docs", "examples") for page in sorted((ROOT / folder).glob("*.md"))]
 # Words of this project's makers that a reader has to guess at: what each of them means can be said.
 HOUSE = re.compile(r"\b(behind|meets?|likes|the least|by itself)\b", re.IGNORECASE)
-README_HOUSE = re.compile(rf"{HOUSE.pattern}|\b(apart|others)\b", re.IGNORECASE)  # elsewhere these say distances, people
+README_HOUSE = re.compile(rf"{HOUSE.pattern}|\b(apart|others)\b", re.IGNORECASE)  # elsewhere: distances, people
 
 
 def sentences_of(text: str) -> list[str]:
