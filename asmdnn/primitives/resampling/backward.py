@@ -79,7 +79,7 @@ def by_axes(desc: ResamplingBackward, taps: tuple[ResampleTaps, ...], engine: En
     """One axis after the other, those that become shortest first.  Raises Refused."""
     src = format_like(desc.diff_src, desc.diff_dst)
     ends = {"diff_dst": src, "diff_src": format_like(src, desc.diff_src)}
-    assembly, here = Assembly(engine.tuning, engine.isa), Place("diff_dst", src)
+    assembly, here = Assembly(engine.tuning, engine.isa), GradientAt("diff_dst", src)
     shares = [made / size for made, size in zip(desc.diff_src.dims[2:], src.dims[2:], strict=True)]
     *order, last = sorted(range(len(taps)), key=lambda axis: shares[axis])
     for axis in order:
@@ -87,19 +87,21 @@ def by_axes(desc: ResamplingBackward, taps: tuple[ResampleTaps, ...], engine: En
         dims[2 + axis] = desc.diff_src.dims[2 + axis]
         there = format_like(here.desc, MemoryDesc(tuple(dims), f32, "any"))
         assembly.scratch[f"axis {axis}"] = there.size_bytes
-        here = along(assembly, taps[axis], axis, here, Place(f"axis {axis}", there), engine)
-    along(assembly, taps[last], last, here, Place("diff_src", ends["diff_src"]), engine)
+        here = along(assembly, taps[axis], axis, here, GradientAt(f"axis {axis}", there), engine)
+    along(assembly, taps[last], last, here, GradientAt("diff_src", ends["diff_src"]), engine)
     return assembly.plan(f"axes:{f32_level(engine.isa)}", ends, ("diff_src",))
 
 
-class Place(NamedTuple):
+class GradientAt(NamedTuple):
     """A buffer, and what is in it."""
 
     buffer: str
     desc: MemoryDesc
 
 
-def along(assembly: Assembly, taps: ResampleTaps, axis: int, src: Place, dst: Place, engine: Engine) -> Place:
+def along(
+    assembly: Assembly, taps: ResampleTaps, axis: int, src: GradientAt, dst: GradientAt, engine: Engine
+) -> GradientAt:
     """Add what makes dst of src along one axis; dst.  Raises Refused."""
     firsts = range(0, taps.each, MOST_AT_ONCE)
     parts = [f"axis {axis}, taps from {first} on" for first in firsts] if len(firsts) > 1 else [dst.buffer]
