@@ -184,11 +184,9 @@ class Network(KeepsState):
         return self._source.explain()
 
     def page(self, feeds: Mapping[str, Any] | None = None, repeats: int = 20, title: str = "") -> str:
-        """What `explain` says as an HTML page that needs no other file: which operators became which primitives, their
-        formats, phases and kernels, bytes and expected cycles, and the arena as a picture.
+        """What `explain` says as an HTML page that needs no other file, with bytes, cycles and the arena as a picture.
 
-        feeds: of a native network, to measure each primitive: the least time of `repeats` runs (1 to 100000).
-        title: what the page is headed by; default: the model's own name."""
+        feeds: to measure primitives: the least time of `repeats` runs (1 to 100000).  title: default: the model's name."""
         with importing():
             from asmdnn.network.page.html import html_of
 
