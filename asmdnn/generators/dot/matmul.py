@@ -26,7 +26,6 @@ multiplication", 2008).  dst is read only where needed: BLAS demands that beta =
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.checksum import checksum
@@ -51,6 +50,7 @@ from asmdnn.isa.dot import GROUP_BYTES, dot_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 UNROLL = 8  # steps of depth in the loop's body, each of a group of k

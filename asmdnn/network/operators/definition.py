@@ -5,13 +5,13 @@ arrays alike, so that a verification can compute in double precision.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from asmdnn.network.graph import Array, Node
+from asmdnn.records import dataclass
 
 Shape = tuple[int, ...]
 Results = Array | tuple[Array, ...]

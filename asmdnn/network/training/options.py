@@ -1,11 +1,11 @@
 """What a training step does beside gradients and updates."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.network.narrow_training import PAIRS
 from asmdnn.optim.checks import number, whole
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 MOST_PARTS = 2**20
