@@ -3,13 +3,12 @@
 from typing import Any
 
 from asmdnn.errors import InvalidArguments, shown
-from asmdnn.network.narrow_training import PAIRS
 from asmdnn.optim.checks import number, whole
+from asmdnn.primitives.core.widening import MULTIPLIED
 from asmdnn.records import dataclass
-from asmdnn.types import f32
 
 MOST_PARTS = 2**20
-PRECISIONS = (f32.name, PAIRS.name)
+PRECISIONS = tuple(dtype.name for dtype in MULTIPLIED)
 
 
 @dataclass(frozen=True)
