@@ -4,7 +4,7 @@ The standard's writes up to six methods of a class as text and compiles them: 0.
 classes here, half of the time before a first product.  This one lets the standard's find the fields and make the slots;
 `__init__`, `__eq__` and `__hash__` are written when they are first called, what is not worth it is a closure.
 `field`, `fields` and `replace` are the standard's.  They, `asdict`, pickles, copies, `match` and `help` do what they do
-with its classes.  Every class of this package is made here, since the two do not inherit from one another.
+with its classes.  Classes of both kinds may inherit from one another.
 """
 
 import dataclasses
@@ -53,7 +53,12 @@ def _made(
 ) -> type:
     cls.__doc__ = cls.__doc__ or cls.__name__  # the standard's would write a signature there, at some cost
     own = {name for name, value in cls.__dict__.items() if (name, value) != ("__hash__", None)}
-    cls = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
+    is_derived = any(map(dataclasses.is_dataclass, cls.__mro__[1:]))  # then the standard's compares what is frozen
+    make = dataclasses.dataclass(
+        init=False, repr=False, eq=False, frozen=frozen and is_derived, slots=slots, kw_only=kw_only
+    )
+    cls = make(cls)
+    cls.__dataclass_params__.frozen = frozen  # type: ignore[attr-defined]
     methods: dict[str, Any] = {}
     if init:
         write = _set_slots if frozen and slots else _set_frozen if frozen else _set_plainly
