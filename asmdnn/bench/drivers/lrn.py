@@ -1,7 +1,6 @@
 """`--lrn`: local response normalization, across channels and within them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, TensorWork
 from asmdnn.bench.words import IMAGES, LAYOUT, Option, Settings, data_type, direction, one_of
 from asmdnn.definitions.normalization import local_base, local_response, local_response_error, local_response_gradient
 from asmdnn.primitives.normalization.lrn_description import LRNAlgorithm
+from asmdnn.records import dataclass
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

@@ -14,7 +14,6 @@ beta = 0.75 is x / (sqrt(base) * sqrt(sqrt(base))), four roundings in a row; oth
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from asmdnn.exact import exact
@@ -27,6 +26,7 @@ from asmdnn.generators.functions.rows import Vectors
 from asmdnn.generators.functions.tap_rows import TapRows, TapSums
 from asmdnn.isa.assembler import Assembler, Register
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 ARGUMENTS: Final = ("src", "dst", "workspace")
 WORKSPACE: Final = 2

@@ -15,7 +15,6 @@ Taps are those of tap_rows.py.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -29,6 +28,7 @@ from asmdnn.generators.functions.rows import Vectors
 from asmdnn.generators.functions.tap_rows import TapRows, TapSums
 from asmdnn.isa.assembler import Assembler, Register
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 ARGUMENTS: Final = ("src", "dst", "x", "dy", "base")
 

@@ -7,7 +7,6 @@ that exists, loaded with those that have it, and zeroed.  What taps have is adde
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from math import lcm
 from typing import Final, NamedTuple
@@ -19,6 +18,7 @@ from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Register
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
 AT_ONCE: Final = 4

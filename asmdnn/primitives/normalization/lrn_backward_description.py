@@ -1,11 +1,11 @@
 """The description of a backward local response normalization, validated at once."""
 
-from dataclasses import dataclass
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.normalization.lrn_description import LRNAlgorithm, LRNForward
+from asmdnn.records import dataclass
 from asmdnn.types import PropKind
 
 

@@ -3,12 +3,12 @@
 These are neighbours, so that every element has the same number of them in one pattern; some weigh nothing.
 """
 
-from dataclasses import dataclass
 
 import numpy as np
 
 from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.resampling.taps import ResampleTaps
+from asmdnn.records import dataclass
 
 
 def adjoint(taps: ResampleTaps, size: int) -> ResampleTaps:

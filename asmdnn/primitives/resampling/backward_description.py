@@ -1,6 +1,5 @@
 """The description of a backward resampling, validated at once."""
 
-from dataclasses import dataclass
 
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
@@ -10,6 +9,7 @@ from asmdnn.primitives.resampling.description import (
     ResamplingAlgorithm,
     ResamplingForward,
 )
+from asmdnn.records import dataclass
 
 
 @exact
