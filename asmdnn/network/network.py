@@ -186,7 +186,7 @@ class Network(KeepsState):
     def page(self, feeds: Mapping[str, Any] | None = None, repeats: int = 20, title: str = "") -> str:
         """What `explain` says as an HTML page that needs no other file, with bytes, cycles and the arena as a picture.
 
-        feeds: to measure primitives: the least time of `repeats` runs (1 to 100000).  title: default: the model's name."""
+        feeds: to measure primitives: the least of `repeats` (1 to 100000) runs.  title: default: the model's name."""
         with importing():
             from asmdnn.network.page.html import html_of
 
