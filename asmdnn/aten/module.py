@@ -144,9 +144,7 @@ def unknown_in(graph: Any) -> set[Any]:
     return {target for target in calls if target is not operator.getitem and name_of(target) not in rules()}
 
 
-def translated(
-    name: str, graph: Any, bound: Mapping[str, Any], options: CompileOptions
-) -> "tuple[Network, list[Any]]":
+def translated(name: str, graph: Any, bound: Mapping[str, Any], options: CompileOptions) -> "tuple[Network, list[Any]]":
     """The network of a torch graph, and for each result the name of an output, or the constant that it is.
 
     bound: placeholders that are data.  Raises Unimplemented with all nodes that have no translation.
