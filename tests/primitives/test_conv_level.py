@@ -25,6 +25,11 @@ NARROW = {
     "mb1ic64ih8oc24oh8kh1ph0 nhwc nhwc bias - any": ("acdb", "acdb"),
     "g2mb1ic48ih6oc48oh6kh3ph1 nhwc nhwc - - any": ("acdb", "acdb"),
 }
+STEMS = {
+    "mb1ic3ih14oc24oh14kh3ph1 any any - - any": ("abcd", "aBcd8b"),
+    "mb1ic3ih19oc32oh10kh3sh2ph1 any any bias relu any": ("abcd", "aBcd16b"),
+    "mb1ic2ih19oc16oh9kh3sh2ph0 any nChw16c - - any": ("abcd", "aBcd16b"),
+}
 OTHERS = (
     "mb1ic16ih14oc32oh14kh1ph0 any any - - any",  # whole zmm registers
     "mb1ic16ih14oc30oh14kh1ph0 any any - - any",  # less than half a ymm register is empty
@@ -41,17 +46,25 @@ def test_narrow_vectors(line: str, formats: tuple[str, str]) -> None:
     assert {spec.isa for phase in pd.plan.phases for spec in phase.kernels} == {"avx2"}
 
 
+@pytest.mark.parametrize(("line", "formats"), STEMS.items(), ids=str)
+def test_rows_of_few_channels(line: str, formats: tuple[str, str]) -> None:
+    pd = planned(line)
+    assert pd.implementation == "few_inputs:avx2"
+    assert (pd.src_desc.tag, pd.dst_desc.tag) == formats
+    check_emulated(pd, case_of(line))
+
+
 @pytest.mark.parametrize("line", OTHERS)
 def test_wide_vectors(line: str) -> None:
     assert planned(line).implementation == f"direct:{WIDE}"
 
 
 def test_what_a_class_does_not_say_is_wide() -> None:
-    for line in NARROW:
+    for line in (*NARROW, *STEMS):
         assert planned(line, "skylake_sp").implementation.endswith(WIDE)
 
 
-@pytest.mark.parametrize("line", [*NARROW, *OTHERS])
+@pytest.mark.parametrize("line", [*NARROW, *STEMS, *OTHERS])
 def test_chosen_formats_are_taken_again(line: str) -> None:
     """With weights that somebody has packed, it is the same plan."""
     case, pd = case_of(line), planned(line)

@@ -53,11 +53,25 @@ def fastest(desc: Desc, engine: Engine, fit: Callable[[Desc, Engine], Fit[Desc]]
 
 
 def may_be_narrow(desc: ConvolutionDesc, engine: Engine) -> bool:
-    """Whether narrow vectors are fewer than twice as many as wide ones, and cost less."""
-    if types_of(desc) != F32 or engine.tuning.convolution.narrow_cost >= 1:
+    """Whether the channels of a group are so many narrow vectors that they cost less than wide ones."""
+    cost = engine.tuning.convolution.narrow_cost
+    if types_of(desc) != F32 or cost >= 1:
         return False
-    channels, wide, narrow = desc.dst.dims[1] // desc.groups, lanes_of(engine.isa), lanes_of(NARROWEST)
-    return -(-channels // narrow) < wide // narrow * -(-channels // wide)
+    stored = desc.dst.dims if desc.dst.is_any else desc.dst.padded_dims
+    narrow, wide = (-(-stored[1] // desc.groups // lanes_of(isa)) for isa in (NARROWEST, engine.isa))
+    return cost * narrow < wide
+
+
+def of_rows(desc: Desc, engine: Engine) -> tuple[Desc, Engine]:
+    """The same for rows of few input channels, which take one vector after the other; whole wide vectors stay in blocks
+    of these, as the layer behind reads them."""
+    strided = engine.tuning.convolution.narrow_stems and types_of(desc) == F32 and desc.strides[-1] > 1
+    if not (strided or may_be_narrow(desc, engine)):
+        return desc, engine
+    lanes, dst = lanes_of(engine.isa), desc.dst
+    if dst.is_any and dst.dims[1] % lanes == 0:
+        desc = desc.with_formats({"dst": MemoryDesc(dst.dims, dst.dtype, f"aBx{lanes}b")})
+    return desc, replace(engine, isa=NARROWEST)
 
 
 def with_wide_src(desc: Desc, lanes: int) -> Desc:
