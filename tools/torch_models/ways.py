@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from typing import Any, Final
+from unittest.mock import patch
 
 import asmdnn as dnn
 
@@ -23,7 +24,8 @@ def call_by(way: str, module: Any, inputs: tuple[Any, ...], threads: int) -> Cal
     if way == "inductor":
         inductor: Call = torch.compile(module)
         return inductor
-    compiled: Call = torch.compile(module, backend="asmdnn", options={"engine": dnn.Engine(threads=threads)})
+    options: dict[str, Any] = {"engine": dnn.Engine(threads=threads)}
+    compiled: Call = torch.compile(module, backend="asmdnn", options=options)
     return compiled
 
 
@@ -48,8 +50,7 @@ def first_call(way: str, module: Any, inputs: tuple[Any, ...]) -> dict[str, floa
         traced.append(time.process_time() - start)
         return exported
 
-    modules.export_of = backend.export_of = timed
-    try:
+    with patch.object(modules, "export_of", timed), patch.object(backend, "export_of", timed):
         if way == "compile":  # what Dynamo takes by itself
             start = time.process_time()
             torch.compile(module, backend="eager")(*inputs)
@@ -57,6 +58,4 @@ def first_call(way: str, module: Any, inputs: tuple[Any, ...]) -> dict[str, floa
         start = time.process_time()
         call_by(way, module, inputs, 1)(*inputs)
         total = time.process_time() - start
-    finally:
-        modules.export_of = backend.export_of = whole
     return {"total": total, "own": max(total - sum(traced), 0.0)}
