@@ -1,7 +1,6 @@
 """Memory: a MemoryDesc and the bytes that it describes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from asmdnn.memory.packed import as_integers, packed, packed_dims, unpacked
 from asmdnn.memory.tags import LETTERS
 from asmdnn.memory.views import plain_strides
 from asmdnn.notebook import html_of
+from asmdnn.records import dataclass
 from asmdnn.types import DataType
 
 ALIGNMENT_BYTES = 64

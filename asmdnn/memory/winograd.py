@@ -1,6 +1,5 @@
 """The format of weights that Winograd's convolution reads: transformed, so that no element is where it was."""
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Final, NoReturn
 
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.desc import MemoryDesc
 from asmdnn.memory.layout import naturals
+from asmdnn.records import dataclass
 from asmdnn.types import DataType, bf16, f32
 
 TAPS: Final = 3  # along an axis

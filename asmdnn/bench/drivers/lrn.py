@@ -1,6 +1,5 @@
 """`--lrn`: local response normalization, across channels and within them."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import asmdnn as dnn
@@ -12,6 +11,7 @@ from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, TensorWork
 from asmdnn.bench.words import IMAGES, LAYOUT, Option, Settings, data_type, direction, one_of
 from asmdnn.definitions.normalization import local_response, local_response_error
 from asmdnn.primitives.normalization.lrn_description import LRNAlgorithm
+from asmdnn.records import dataclass
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

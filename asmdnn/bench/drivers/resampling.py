@@ -1,6 +1,5 @@
 """`--resampling`: a tensor on a finer or a coarser grid."""
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import asmdnn as dnn
@@ -15,6 +14,7 @@ from asmdnn.bench.words import DDT, IMAGES, LAYOUT, Option, data_type, direction
 from asmdnn.definitions.resampling import resampled
 from asmdnn.errors import Unimplemented
 from asmdnn.primitives.resampling.description import ALGORITHMS, ResamplingAlgorithm
+from asmdnn.records import dataclass, replace
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

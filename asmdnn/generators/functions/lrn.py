@@ -17,7 +17,6 @@ beta = 0.75 is x / (sqrt(base) * sqrt(sqrt(base))), four roundings in a row; oth
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from math import lcm
 from typing import Final, NamedTuple
@@ -34,6 +33,7 @@ from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, Register
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
 ARGUMENTS: Final = ("src", "dst", "workspace")

@@ -18,7 +18,6 @@ With `streaming`, whole vectors go past the caches if dst is aligned to a vector
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from struct import pack
 from typing import Any, NamedTuple
@@ -35,6 +34,7 @@ from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 SRC, DST, WEIGHTS, FACTORS = range(4)

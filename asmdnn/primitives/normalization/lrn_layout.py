@@ -1,7 +1,6 @@
 """Where windows of local response normalization lie in memory: along dense rows, and along axes apart from them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
@@ -9,6 +8,7 @@ from asmdnn.generators.functions.lrn import Tap
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import Loop, merge
 from asmdnn.primitives.normalization.lrn_description import ACROSS, LRNForward
+from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
 

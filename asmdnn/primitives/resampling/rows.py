@@ -1,7 +1,6 @@
 """Resampling where rows are dense: records of rows of dst, in groups that are made of the same rows of src."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 from math import prod
@@ -17,6 +16,7 @@ from asmdnn.planning.loops import Loop
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.pooling.schedule import MAX_OFFSET, Planes
 from asmdnn.primitives.resampling.taps import Numbers, ResampleRun, ResampleTap, ResampleTaps, pattern, runs_of
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 MOST_STRETCHES = 96  # of a row, each with code of its own
