@@ -55,7 +55,7 @@ def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan `desc` for tensors as they are.  Raises Refused."""
     types = types_of(desc)
-    desc, engine = of_rows(desc, level_of_rows(types, engine))
+    engine = of_rows(desc, level_of_rows(types, engine))
     check_single(types, engine)
     lanes = lanes_of(engine.isa)
     weights = weights_desc(desc.weights, desc.has_groups, lanes)

@@ -62,16 +62,9 @@ def may_be_narrow(desc: ConvolutionDesc, engine: Engine) -> bool:
     return cost * narrow < wide
 
 
-def of_rows(desc: Desc, engine: Engine) -> tuple[Desc, Engine]:
-    """The same for rows of few input channels, which take one vector after the other; whole wide vectors stay in blocks
-    of these, as the layer behind reads them."""
-    strided = engine.tuning.convolution.narrow_stems and types_of(desc) == F32 and desc.strides[-1] > 1
-    if not (strided or may_be_narrow(desc, engine)):
-        return desc, engine
-    lanes, dst = lanes_of(engine.isa), desc.dst
-    if dst.is_any and dst.dims[1] % lanes == 0:
-        desc = desc.with_formats({"dst": MemoryDesc(dst.dims, dst.dtype, f"aBx{lanes}b")})
-    return desc, replace(engine, isa=NARROWEST)
+def of_rows(desc: ConvolutionDesc, engine: Engine) -> Engine:
+    """The engine with the level of the vectors that cost less, for rows, which take one after the other."""
+    return replace(engine, isa=NARROWEST) if may_be_narrow(desc, engine) else engine
 
 
 def with_wide_src(desc: Desc, lanes: int) -> Desc:
