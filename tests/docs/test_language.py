@@ -12,6 +12,7 @@ LONGEST, MEDIAN = 30, 15
 PAGES = [page for folder in (".", "docs", "examples") for page in sorted((ROOT / folder).glob("*.md"))]
 # Words of this project's makers that a reader has to guess at: what each of them means can be said.
 HOUSE = re.compile(r"\b(behind|meets?|likes|the least|by itself)\b", re.IGNORECASE)
+JOINED = re.compile(r"[.:;] -\s+[*`A-Z].*")
 README_HOUSE = re.compile(rf"{HOUSE.pattern}|\b(apart|others)\b", re.IGNORECASE)  # elsewhere: distances, people
 
 
@@ -40,6 +41,17 @@ def test_sentences_are_short_and_plain(page: Path) -> None:
     found = words_of(page)
     assert not [sentence for sentence, words in found.items() if words > LONGEST]
     assert not [sentence for sentence in found if HOUSE.search(sentence)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_items_of_a_list_begin_lines(page: Path) -> None:
+    """Whoever wraps a paragraph anew may join the items that follow it."""
+    assert not JOINED.findall(page.read_text())
+
+
+def test_joined_items_are_found() -> None:
+    assert JOINED.search("- One is it. - **Two** is") and JOINED.search("- One. -\n  `two`")
+    assert not JOINED.search("- One.\n- Two - a word - and (3) - 4.\n  - Five.")
 
 
 def test_words_of_the_house_are_found() -> None:
