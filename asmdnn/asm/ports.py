@@ -1,7 +1,5 @@
 """`f.bounds()`: what llvm-mca says of each loop, beside what `f.bench` measures."""
 
-from dataclasses import dataclass
-
 from asmdnn.analyze import mca
 from asmdnn.analyze.model import Bound
 from asmdnn.analyze.parts import bodies_of
@@ -9,6 +7,7 @@ from asmdnn.asm.machine import MachineCode
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.explain.kernels import instructions_of, loops_of
 from asmdnn.isa.code import Line
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,14 @@
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from asmdnn.cli.terminal import show_help
-from asmdnn.dump.elf_reader import Code, code_of
+from asmdnn.dump.elf_reader import CodeBytes, code_of
 from asmdnn.errors import InvalidArguments
 from asmdnn.proof.decoder import fact_at, require_decoder
+from asmdnn.records import dataclass
 
 UNKNOWN: Final = 1
 MOST_BYTES: Final = 1 << 28
@@ -75,14 +75,14 @@ def read(arguments: Sequence[str]) -> DisasmRequest:
     return request
 
 
-def _codes(request: DisasmRequest) -> Iterator[Code]:
+def _codes(request: DisasmRequest) -> Iterator[CodeBytes]:
     """Of files one by one, or of all words as digits."""
     if not any(Path(word).exists() for word in request.words):
         digits = _HEX.fullmatch(" ".join(request.words))
         if digits is None:
             words = " ".join(request.words)
             raise InvalidArguments(f"disasm: '{words}' is no file, and no pairs of hexadecimal digits")
-        yield Code(bytes.fromhex(re.sub(r"0x|[\s,]", "", digits[0])), 0, ())
+        yield CodeBytes(bytes.fromhex(re.sub(r"0x|[\s,]", "", digits[0])), 0, ())
         return
     for word in request.words:
         try:
@@ -94,7 +94,7 @@ def _codes(request: DisasmRequest) -> Iterator[Code]:
         yield from code_of(data, word, request.symbol)
 
 
-def _lines(code: Code, request: DisasmRequest) -> Iterator[tuple[str, frozenset[str], bool]]:
+def _lines(code: CodeBytes, request: DisasmRequest) -> Iterator[tuple[str, frozenset[str], bool]]:
     """(text, features, whether it is no instruction); titles of functions have none."""
     names = dict(code.functions)
     at, stop = request.start, len(code.data) if request.stop < 0 else min(request.stop, len(code.data))

@@ -5,10 +5,10 @@ Source: System V ABI, chapter 4 (object files).
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from asmdnn.errors import InvalidArguments, did_you_mean
+from asmdnn.records import dataclass
 
 MAGIC: Final = b"\x7fELF"
 _X86_64, _EXECUTE, _FUNC, _SYMTAB, _NOBITS, _RELOCATABLE = 62, 4, 2, (2, 11), 8, 1
@@ -18,7 +18,7 @@ _SYMBOL: Final = struct.Struct("<IBBHQQ")
 
 
 @dataclass(frozen=True)
-class Code:
+class CodeBytes:
     """Bytes, the address of the first one, and the functions in them: (offset, name)."""
 
     data: bytes
@@ -34,7 +34,7 @@ class _Function:
     size: int
 
 
-def code_of(data: bytes, file: str, symbol: str = "") -> Iterator[Code]:
+def code_of(data: bytes, file: str, symbol: str = "") -> Iterator[CodeBytes]:
     """The executable sections of an ELF file, or the function `symbol`; any other file is code as it is.
 
     Raises InvalidArguments for a damaged file, for one of another machine, and for a symbol that is not there.
@@ -42,7 +42,7 @@ def code_of(data: bytes, file: str, symbol: str = "") -> Iterator[Code]:
     if not data.startswith(MAGIC):
         if symbol:
             raise InvalidArguments(f"{file} is no ELF file, and has no symbol {symbol!r}: give --start and --stop.")
-        yield Code(data, 0, ())
+        yield CodeBytes(data, 0, ())
         return
     try:
         yield from _of_elf(data, file, symbol)
@@ -52,7 +52,7 @@ def code_of(data: bytes, file: str, symbol: str = "") -> Iterator[Code]:
         raise InvalidArguments(f"{file} is a damaged ELF file: its tables lead out of it.") from None
 
 
-def _of_elf(data: bytes, file: str, symbol: str) -> Iterator[Code]:
+def _of_elf(data: bytes, file: str, symbol: str) -> Iterator[CodeBytes]:
     identity, kind, machine, *_, table, _, _, _, _, size, count, _ = _HEADER.unpack_from(data)
     if identity[4:6] != b"\x02\x01" or machine != _X86_64 or size not in (0, _SECTION.size):
         raise InvalidArguments(f"{file} is an ELF file, but not one of x86-64.")
@@ -65,12 +65,12 @@ def _of_elf(data: bytes, file: str, symbol: str) -> Iterator[Code]:
             raise InvalidArguments(f"{file} has no function {symbol!r}; {did_you_mean(symbol, known[:20])}")
         one = found[0]
         body = _body(data, sections[one.section])
-        yield Code(body[one.offset : one.offset + one.size], sections[one.section][3] + one.offset, ((0, symbol),))
+        yield CodeBytes(body[one.offset : one.offset + one.size], sections[one.section][3] + one.offset, ((0, symbol),))
         return
     for i, section in enumerate(sections):
         if section[2] & _EXECUTE and section[1] != _NOBITS:
             own = tuple(sorted((x.offset, x.name) for x in functions if x.section == i))
-            yield Code(_body(data, section), section[3], own)
+            yield CodeBytes(_body(data, section), section[3], own)
 
 
 def _body(data: bytes, section: tuple[int, ...]) -> bytes:
