@@ -20,7 +20,13 @@ SET_BY_OTHERS = {
     "asmdnn/primitives/attributes/attr.py": {"__init__"},  # oneDNN's attributes
 }
 # Functions on arrays have keyword-only options, as those of numpy and torch, and so has what loads files.
-OPTIONS = ("asmdnn/ops/", "asmdnn/network/loading.py", "asmdnn/network/building.py", "asmdnn/network/learning.py")
+OPTIONS = (
+    "asmdnn/ops/",
+    "asmdnn/network/loading.py",
+    "asmdnn/network/building.py",
+    "asmdnn/network/learning.py",
+    "asmdnn/ukernel/",
+)
 
 # Constants of the machine and of types, and the one file that has each.
 DEFINED_IN = {"LINE_BYTES": "asmdnn/isa/lines.py", "F32_BYTES": "asmdnn/types.py"}

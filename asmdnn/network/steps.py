@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -35,6 +34,7 @@ from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import PrimitiveDesc, primitive_desc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.records import dataclass
 from asmdnn.types import HALF_FLOATS, DataType, f32
 
 CHANNELS_LAST = 3  # axes that a tensor has at least whose channels may lie after its pixels
@@ -106,12 +106,10 @@ class Steps(TypedValues, ValuesOfIndices):
     def branch(self) -> "Steps":
         """One that is continued independently."""
         other = copy(self)
-        other.steps = list(self.steps)
+        for name, held in vars(self).items():  # what is known of values; what they hold is replaced, never changed
+            if isinstance(held, list | dict | set):
+                vars(other)[name] = held.copy()
         other.memory = self.memory.branch()
-        other.places, other.integers, other.limits = dict(self.places), dict(self.integers), dict(self.limits)
-        other.given, other.dequantizers = set(self.given), dict(self.dequantizers)
-        other.bounds, other.checked = dict(self.bounds), dict(self.checked)
-        other.windows, other.maxima, other.images = dict(self.windows), dict(self.maxima), dict(self.images)
         return other
 
     def become(self, other: "Steps") -> None:

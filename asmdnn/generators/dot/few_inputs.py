@@ -14,7 +14,6 @@ pixels are in the code, rows and segments are loops of it, so that a first layer
 terms, is no row of short calls.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from asmdnn.generators.contract import Range
@@ -25,6 +24,7 @@ from asmdnn.generators.dot.row_words import words_of
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.records import dataclass
 
 MOST_HELD = 5  # positions of a kernel row: the weights of all are in registers
 

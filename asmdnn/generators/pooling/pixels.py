@@ -17,7 +17,6 @@ With `streaming`, whole vectors go past the caches if dst is aligned to a vector
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any
@@ -37,6 +36,7 @@ from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import element_of, size_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 UNROLLED = 64  # positions of a window
 Store = Callable[[Any, Any], None]

@@ -4,7 +4,6 @@ The model of one step of depth is that of planning/cost.py.  Blocks of one row a
 several streams of them are read at a time, and there are enough accumulators to hide the latency of a multiply.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from asmdnn.isa.dot import Types, blocks_of
@@ -17,6 +16,7 @@ from asmdnn.planning.tuning import PhaseTuning
 from asmdnn.primitives.products.matrices import Matrix, Panels
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 PANEL_VECTORS = 2  # of panels that this library packs
@@ -48,9 +48,9 @@ def expected_cycles(p: Product, target: Target) -> float:
 
 
 def best_block(p: Product, target: Target) -> tuple[Block, float]:
-    panels = p.packed or p.weights
+    panels = p.packed_weights or p.weights
     panel = panels.columns // target.lanes if isinstance(panels, Panels) else 0
-    panels_read, phases = (panel, bool(p.packed)), target.tuning.phases
+    panels_read, phases = (panel, bool(p.packed_weights)), target.tuning.phases
     return fastest_block((p.m, p.n, p.k), p.types, target.isa, panels_read, phases, target.products)
 
 

@@ -1,11 +1,10 @@
 """The plans of a product, one for each strategy that takes it.
 
-The words of an implementation's name say what the plan does: `pack_src`, `pack_weights`, `tiles`, `split_k`,
-`outer`, `dots`, `unpack_dst`, and `swap` if it computes dst^T = weights^T src^T.
+The words of an implementation's name say what the plan does: `pack_src`, `pack_weights`, `copying_tiles`, `tiles`,
+`split_k`, `outer`, `dots`, `unpack_dst`, and `swap` if it computes dst^T = weights^T src^T.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.memory import MemoryDesc
@@ -19,6 +18,7 @@ from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.strategies import STRATEGIES, Strategy
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.records import dataclass
 
 
 def nothing_after(assembly: Assembly) -> None:
