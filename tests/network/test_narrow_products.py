@@ -34,12 +34,12 @@ def split_heads() -> tuple[dnn.Graph, dict[str, Any]]:
 
 
 def upwards() -> tuple[dnn.Graph, dict[str, Any]]:
-    """The nearest elements, and a transposed convolution, between 1x1 convolutions."""
+    """The nearest elements, and a transposed convolution, between convolutions."""
     g = dnn.Graph("upwards")
     x = g.apply("Relu", g.apply("Conv", g.input("x", (1, 64, 24, 24)), random(64, 64, 1, 1), name="first"))
     x = g.apply("Resize", x, None, np.float32((1, 1, 2, 2)), mode="nearest", nearest_mode="floor",
                 coordinate_transformation_mode="asymmetric", name="resize")  # fmt: skip
-    x = g.apply("Relu", g.apply("Conv", x, random(128, 64, 1, 1), name="second"))
+    x = g.apply("Relu", g.apply("Conv", x, random(128, 64, 3, 3), pads=(1,) * 4, name="second"))
     x = g.apply("ConvTranspose", x, random(128, 64, 2, 2), strides=(2, 2), name="transposed")
     return g, {"y": g.apply("Conv", g.apply("Relu", x), random(32, 64, 1, 1), name="last")}
 
