@@ -27,7 +27,7 @@ MOST_WIDENING = 2  # how many times as many channels are resized as before
 BY_SHARES = ("nearest", "linear")  # cubic shares are below 0, and roundings grow
 
 
-class Part(NamedTuple):
+class ConvolvedPart(NamedTuple):
     """Channels that a convolution reads: a value, from which channel on, and what enlarges it, if something does."""
 
     name: str
@@ -58,7 +58,9 @@ def is_pointwise(graph: StaticGraph, node: Node) -> bool:
     return is_whole and max(dims[2:]) == 1 and node.get("group", 1) == 1 and not any(node.get("pads", ()))
 
 
-def parts_of(graph: StaticGraph, node: Node, makers: Mapping[str, Node], readers: Mapping[str, int]) -> list[Part]:
+def parts_of(
+    graph: StaticGraph, node: Node, makers: Mapping[str, Node], readers: Mapping[str, int]
+) -> list[ConvolvedPart]:
     """What a convolution reads, in order of its channels."""
     x, count = node.inputs[0], graph.shape(node.outputs[0])[1]
     join, names = makers.get(x), node.inputs[:1]
@@ -67,11 +69,11 @@ def parts_of(graph: StaticGraph, node: Node, makers: Mapping[str, Node], readers
             return []
         names = join.inputs
     ends = np.cumsum([graph.shape(name)[1] for name in names]).tolist()
-    found = list[Part]()
+    found = list[ConvolvedPart]()
     for name, end in zip(names, ends, strict=True):
         resize = makers.get(name)
         gains = resize is not None and readers[name] == 1 and is_enlarging(graph, resize, count)
-        found.append(Part(name, end - graph.shape(name)[1], end, resize if gains else None))
+        found.append(ConvolvedPart(name, end - graph.shape(name)[1], end, resize if gains else None))
     return found
 
 
@@ -90,7 +92,7 @@ def is_enlarging(graph: StaticGraph, node: Node, outputs: int) -> bool:
 class Exchange:
     """The nodes in the place of a convolution; made: so far."""
 
-    def __init__(self, values: dict[str, Value], conv: Node, parts: Sequence[Part]) -> None:
+    def __init__(self, values: dict[str, Value], conv: Node, parts: Sequence[ConvolvedPart]) -> None:
         self.values, self.conv, self.parts, self.made = values, conv, parts, list[Node]()
         (self.result,) = conv.outputs
 
@@ -114,7 +116,7 @@ class Exchange:
         self.made.append(node)
         return name
 
-    def joined(self, plain: Sequence[Part]) -> str:
+    def joined(self, plain: Sequence[ConvolvedPart]) -> str:
         """What is not enlarged."""
         if len(plain) == 1:
             return plain[0].name
@@ -125,7 +127,7 @@ class Exchange:
         self.made.append(Node("Concat", names, (name,), {"axis": 1}, "", "", OPSET))
         return name
 
-    def convolution(self, x: str, parts: Sequence[Part], is_first: bool) -> str:
+    def convolution(self, x: str, parts: Sequence[ConvolvedPart], is_first: bool) -> str:
         """Of these channels alone; the first one has the bias."""
         weights, conv = self.values[self.conv.inputs[1]].data, self.conv
         assert weights is not None, "it is constant"
