@@ -105,7 +105,9 @@ class Exchange:
                 terms.append(self.enlarged(part.resize, small))
         total, *rest = terms
         for term in rest:
-            total = self.then(Node("Add", (total, term), (f"{total} + {term}",), {}, "", "", OPSET))
+            total = self.then(
+                Node("Add", (total, term), (f"{total} + {term}",), attributes={}, name="", domain="", opset=OPSET)
+            )
         last = self.made[-1]
         return [*self.made[:-1], with_names(last, last.inputs, (self.result,))]
 
@@ -124,7 +126,7 @@ class Exchange:
         name, first = f"{self.result} of {', '.join(names)}", self.values[names[0]]
         channels = sum(part.end - part.begin for part in plain)
         self.values[name] = Value((first.shape[0], channels, *first.shape[2:]), first.dtype)
-        self.made.append(Node("Concat", names, (name,), {"axis": 1}, "", "", OPSET))
+        self.made.append(Node("Concat", names, (name,), attributes={"axis": 1}, name="", domain="", opset=OPSET))
         return name
 
     def convolution(self, x: str, parts: Sequence[ConvolvedPart], is_first: bool) -> str:
