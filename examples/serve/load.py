@@ -112,7 +112,8 @@ def _client(target: Target, pairs: Sequence[tuple[bytes, bytes]], numbers: Any, 
             connection.close()
             tally.failed += 1
             continue
-        tally.longest = max(tally.longest, perf_counter() - sent)
+        now = perf_counter()
+        tally.longest = max(tally.longest, now - sent)
         if response.status == 503:
             tally.busy += 1
         elif response.status != 200:
@@ -120,8 +121,8 @@ def _client(target: Target, pairs: Sequence[tuple[bytes, bytes]], numbers: Any, 
         elif answer != wanted:
             tally.wrong += 1
         else:
-            tally.seconds.append(perf_counter() - begun)
-            tally.served.append(perf_counter() - sent)
+            tally.seconds.append(now - begun)
+            tally.served.append(now - sent)
     connection.close()
 
 
