@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "proof": {"isa", "generators", "corpus"},
     "emulator": set(),
     "asm": {"isa", "jit", "generators", "dump", "proof", "emulator"},
+    "ukernel": {"types", "memory", "isa", "generators", "planning", "primitives", "asm"},
     "planning": {"types", "environment", "memory", "isa", "jit", "generators"},
     "runtime": {"types", "environment", "memory", "isa", "jit", "generators", "planning", "dump"},
     "primitives": {

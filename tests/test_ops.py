@@ -146,7 +146,8 @@ class SpeaksArrayInterface:
 
 
 @pytest.mark.parametrize(
-    "kind", [strided, every_second, backwards, read_only, SpeaksDlpack, SpeaksArrayInterface, memoryview]
+    "kind",
+    [strided, every_second, backwards, read_only, SpeaksDlpack, SpeaksArrayInterface, memoryview, np.ndarray.tolist],
 )
 def test_arrays_of_other_kinds(data: Data, kind: Any) -> None:
     result = ops.conv2d(kind(data.src), kind(data.weights), kind(data.bias), padding=1, post_ops=RELU)
@@ -169,21 +170,21 @@ class ElsewhereDlpack(SpeaksDlpack):
         (lambda array: array.astype(np.int32), "has dtype int32"),
         (lambda array: array.astype(">f4"), "has dtype >f4"),
         (lambda array: array[None], r"has \d dims, \d are needed"),
-        (lambda array: array.tolist(), "has dtype float64"),
         (lambda array: [[1.0], [1.0, 2.0]], ""),
+        (lambda array: (array.astype(float) * 1e200).tolist(), "too large for f32"),
+        (lambda array: [["1"]], "has dtype <U1, it must have numbers"),
         (lambda array: "text", "has dtype <U4"),
         (lambda array: object(), "has dtype object"),
         (ElsewhereDlpack, ""),
         (lambda array: np.frombuffer(b"\0" + array.tobytes(), np.uint8)[1:].view(np.float32).reshape(array.shape),
          "aligned"),
     ],
-    ids=["float64", "int32", "big-endian", "rank", "list", "ragged", "str", "object", "device", "unaligned"],
+    ids=["float64", "int32", "big-endian", "rank", "ragged", "large", "texts", "str", "object", "device", "unaligned"],
 )  # fmt: skip
 def test_arrays_that_are_refused(data: Data, name: str, change: Any, message: str) -> None:
     arguments = {"x": data.src, "w": data.weights, "b": data.bias}
     arguments[name] = change(arguments[name])
-    names = rf"({name}|buffer)\b" if message == "aligned" else name
-    with pytest.raises(dnn.InvalidArguments, match=rf"^{names}\b.*{message}"):
+    with pytest.raises(dnn.InvalidArguments, match=rf"^{name}\b.*{message}"):
         ops.conv2d(**arguments)
 
 

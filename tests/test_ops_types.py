@@ -91,6 +91,17 @@ def test_integers() -> None:
     assert ops.max_pool(x[None], 3).dtype == np.int8
 
 
+@pytest.mark.parametrize("kind", [np.dtype(np.float32), BF16, np.dtype(np.float16), np.dtype(np.int8)], ids=str)
+def test_numbers_of_python_have_no_type(kind: Any) -> None:
+    x = np.array([[3, -2, 7]], kind)
+    results = ops.binary("sub", x, 2), ops.binary("sub", 2, x), ops.select([[True, False, True]], 5, x)
+    for result, wanted in zip(results, ([[1, -4, 5]], [[-1, 4, -5]], [[5, -2, 5]]), strict=True):
+        assert result.dtype == kind
+        np.testing.assert_array_equal(result.astype(np.float64), wanted)
+    assert ops.binary("add", 1, [2, 3.5]).dtype == ops.reduce([1, 2]).dtype == np.float32
+    assert ops.binary("mul", x, 0.5, dtype=dnn.f32).tolist() == [[1.5, -1, 3.5]]
+
+
 def test_words_without_ml_dtypes() -> None:
     """A Memory says what they are; results are words of the same bits."""
     x = X.astype(BF16)

@@ -20,7 +20,13 @@ SET_BY_OTHERS = {
     "asmdnn/primitives/attributes/attr.py": {"__init__"},  # oneDNN's attributes
 }
 # Functions on arrays have keyword-only options, as those of numpy and torch, and so has what loads files.
-OPTIONS = ("asmdnn/ops/", "asmdnn/network/loading.py", "asmdnn/network/building.py", "asmdnn/network/learning.py")
+OPTIONS = (
+    "asmdnn/ops/",
+    "asmdnn/network/loading.py",
+    "asmdnn/network/building.py",
+    "asmdnn/network/learning.py",
+    "asmdnn/ukernel/",
+)
 
 # Constants of the machine and of types, and the one file that has each.
 DEFINED_IN = {"LINE_BYTES": "asmdnn/isa/lines.py", "F32_BYTES": "asmdnn/types.py"}
@@ -153,9 +159,8 @@ def test_calls_name_what_they_pass() -> None:
 NAMES_BF16 = {
     "api.py", "types.py", "memory/winograd.py",
     "isa/dot.py", "isa/dot_base.py", "isa/elements.py", "isa/rows_in_lanes.py", "isa/tiles.py",
-    "primitives/core/widening.py", "primitives/products/amx.py", "primitives/reorder/fpmath.py",
-    "network/narrowing.py", "network/narrow_training.py", "network/element_types.py", "network/operators/definition.py",
-    "network/passing.py", "network/float_types.py",
+    "primitives/core/widening.py", "primitives/reorder/fpmath.py",
+    "network/narrowing.py", "network/element_types.py",
 }  # fmt: skip
 
 

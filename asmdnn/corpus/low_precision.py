@@ -58,7 +58,8 @@ def regrouped(specs: Iterator[MatmulTileSpec], isa: str, types: Types) -> Iterat
         if tile.packs and not may_pack(isa, types):
             continue
         if not (tile.accumulate and not tile.scaled and OLD_DST in operands_of(tile.post_ops)):
-            depth = max(0, tile.depth * types.group - number % types.group)
+            cut = 0 if tile.near_row_bytes else number % types.group
+            depth = max(0, tile.depth * types.group - cut)
             rows = min(tile.rows, blocks_of(types, isa)[next(n for n in blocks_of(types, isa) if n >= tile.vectors)])
             yield MatmulTileSpec(replace(tile, isa=isa, types=types, depth=depth, rows=rows))
 

@@ -94,6 +94,8 @@ def packing(isa: str) -> Iterator[MatmulTileSpec]:
     for lines in (1, 3, 9):
         yield tile(isa, 2, 2 * lanes, 25, **panels(isa), ahead_lines=lines)
     yield tile(isa, 3, 2 * lanes, 25, **panels(isa), ahead_lines=3, ahead_bytes=1000)
+    for rows, columns, depth in ((blocks_of(F32, isa)[2], 2 * lanes, 24), (2, lanes, 8), (3, lanes - 1, 16)):
+        yield tile(isa, rows, columns, depth, **panels(isa), near_row_bytes=4 * depth + 64, ahead_lines=1)
 
 
 def packs(isa: str) -> Iterator[PackSpec]:

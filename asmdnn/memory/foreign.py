@@ -23,6 +23,11 @@ def as_array(name: str, value: object) -> Array:
         raise InvalidArguments(f"{what}: pass a float32 array of numpy") from error
 
 
+def is_python(value: object) -> bool:
+    """Whether it is a number of Python, or a list of them, which has no type of elements."""
+    return type(value) in (float, int, bool, list, tuple)
+
+
 def rounded_f32(name: str, value: object) -> npt.NDArray[np.float32]:
     """`value` as f32, copied if it is of another type: for weights that are converted, where calls refuse to.
 

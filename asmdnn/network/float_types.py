@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import Unimplemented
-from asmdnn.network.element_types import extension_type
+from asmdnn.network.element_types import CODES
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.definition import Value
-from asmdnn.network.passing import F16, F32, is_half
+from asmdnn.network.passing import F32, HALVES, is_half, type_named
 from asmdnn.network.static import StaticGraph, needed
 from asmdnn.network.storage import FILE
-from asmdnn.types import bf16, f16
 
-FLOAT, HALF, BFLOAT16 = 1, 10, 16  # ONNX's numbers
 TYPE_WORDS = {"to", "dtype", "output_dtype"}  # attributes that say a result's type
 BY_BITS = "BitCast"  # sees how a value lies
 
@@ -40,10 +38,12 @@ def type_of_end(value: Value, io: str, is_fixed: bool) -> np.dtype[Any]:
     """Of an input or output.  Raises Unimplemented without the package that has bf16."""
     if is_fixed or io == FILE or not (value.dtype == F32 or is_half(value.dtype)):
         return value.dtype
-    wanted = extension_type(bf16.extension) if io == bf16.name else F16 if io == f16.name else F32
-    if wanted is None:
-        raise Unimplemented("io='bf16' needs numpy's type for it, which ml_dtypes has: pip install ml_dtypes")
-    return wanted
+    name = next((name for name, dtype in HALVES.items() if dtype.name == io), F32.name)
+    try:
+        return type_named(name)
+    except ValueError:
+        message = f"io={io!r} needs numpy's type for it, which ml_dtypes has: pip install ml_dtypes"
+        raise Unimplemented(message) from None
 
 
 class Widening:
@@ -70,7 +70,7 @@ class Widening:
         if node.op == "Cast" and not node.domain and self.is_one_type(node.inputs[0], node.outputs[0]):
             self.renamed[node.outputs[0]] = inputs[0]
             return
-        attributes = {key: FLOAT if is_code(key, value) else value for key, value in node.attributes.items()}
+        attributes = {key: CODES[F32.name] if is_code(key, value) else value for key, value in node.attributes.items()}
         self.nodes.append(
             Node(node.op, inputs, node.outputs, attributes, name=node.name, domain=node.domain, opset=node.opset)
         )
@@ -97,9 +97,8 @@ class Widening:
         """A Cast at an end."""
         name = f"{source}, passed as {dtype.name}"
         if name not in self.values:
-            code = FLOAT if dtype == F32 else HALF if dtype == F16 else BFLOAT16
             self.values[name] = Value(self.values[source].shape, dtype)
-            self.nodes.append(Node("Cast", (source,), (name,), {"to": code}, name="", domain="", opset=13))
+            self.nodes.append(Node("Cast", (source,), (name,), {"to": CODES[dtype.name]}, name="", domain="", opset=13))
         return name
 
 
@@ -110,4 +109,4 @@ def in_f32(value: Value) -> Value:
 
 
 def is_code(key: str, value: Any) -> bool:
-    return key in TYPE_WORDS and value in (HALF, BFLOAT16)
+    return key in TYPE_WORDS and value in (CODES[name] for name in HALVES)

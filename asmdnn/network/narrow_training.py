@@ -11,25 +11,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from asmdnn.errors import Unimplemented
-from asmdnn.isa.dot import BF16
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.narrow_costs import Costs
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.steps import Steps
 from asmdnn.network.storage import StorageTypes
-from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.types import DataType, f32
 
-PAIRS = BF16.src  # what is multiplied, two at a time
 VIEWS = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}
 
 
-def rounded_products(graph: StaticGraph, groups: Sequence[Group], engine: Engine) -> StorageTypes:
+def rounded_products(graph: StaticGraph, groups: Sequence[Group], costs: Costs) -> StorageTypes:
     """The products that are expected to be faster so, with their shares of conversions."""
-    makers, costs = {group.result: group for group in groups}, Costs(Steps(graph, engine), BF16)
+    makers, narrow = {group.result: group for group in groups}, costs.types.src
     read = {group.result: operands(graph, makers, group) for group in groups if is_product(graph, group)}
     uses = Counter(name for names in read.values() for name in names)
     found = dict[str, DataType]()
@@ -37,12 +33,12 @@ def rounded_products(graph: StaticGraph, groups: Sequence[Group], engine: Engine
         if group.result not in read:
             continue
         try:
-            before, now = (costs.cycles(described(graph, group, dtype)) for dtype in (f32, PAIRS))
+            before, now = (costs.cycles(described(graph, group, dtype)) for dtype in (f32, narrow))
         except Unimplemented:
             continue
         shares = sum(costs.conversion(graph.shape(name)) // uses[name] for name in read[group.result])
         if now + shares < before:
-            found[group.result] = PAIRS
+            found[group.result] = narrow
     return StorageTypes({}, found)
 
 

@@ -26,7 +26,6 @@ from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import Steps
 from asmdnn.network.storage import AS_DECLARED, Precision, StorageTypes
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.types import bf16
 
 PRODUCTS = {"Conv", "ConvTranspose", "MatMul", "Gemm"}
 ATTENTION = f"{OWN}.Attention"
@@ -60,9 +59,10 @@ def narrowed(
     allowed = precision.word in ("bf16", "fast") and bool(levels_of(BF16, engine.isa))
     if not allowed:
         return tuple(groups), AS_DECLARED
+    costs = Costs(Steps(graph, engine), BF16)
     if precision.trains:
-        return tuple(groups), rounded_products(graph, groups, engine)
-    narrowing = Narrowing(graph, groups, engine, precision)
+        return tuple(groups), rounded_products(graph, groups, costs)
+    narrowing = Narrowing(graph, groups, costs, precision)
     return narrowing.groups, narrowing.storage()
 
 
@@ -70,8 +70,8 @@ class Narrowing:
     """groups: the operand of a convolution is scaled by a group of its own where that lets it multiply bf16, and where
     that is faster; makers: the group that makes each value."""
 
-    def __init__(self, graph: StaticGraph, groups: Sequence[Group], engine: Engine, precision: Precision) -> None:
-        self.graph, self.costs = graph, Costs(Steps(graph, engine), BF16)
+    def __init__(self, graph: StaticGraph, groups: Sequence[Group], costs: Costs, precision: Precision) -> None:
+        self.graph, self.costs = graph, costs
         self.names_kept = set(precision.keep_f32)
         self.kept = {group.result for group in groups if self.is_kept(group.nodes)}
         self.groups = tuple(part for group in groups for part in self.parts(group))
@@ -107,7 +107,8 @@ class Narrowing:
                 wanted.update(self.carried(group))
         wanted = {name for name in wanted if name in self.makers and self.may_be_narrow(name)}
         wanted -= {name for name in wanted if key_of(self.makers[name]) in NORMS and self.is_added(name)}
-        return StorageTypes(dict.fromkeys(wanted, bf16), dict.fromkeys(self.products, bf16))
+        narrow = self.costs.types.src
+        return StorageTypes(dict.fromkeys(wanted, narrow), dict.fromkeys(self.products, narrow))
 
     def is_added(self, name: str) -> bool:
         """Whether a residual sum reads a value, whose roundings would add up from layer to layer: it stays f32, and

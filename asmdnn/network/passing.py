@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from asmdnn.network.element_types import extension_type
-from asmdnn.types import DataType, bf16, f16, f32, s8, u8
+from asmdnn.types import HALF_FLOATS, DataType, f32, s8, u8
 
 KINDS = "fiub"  # of numpy types that are plain numbers
-F32, F16 = np.dtype(np.float32), np.dtype(np.float16)
+F32 = np.dtype(np.float32)
+HALVES = {t.extension or np.dtype(t.numpy).name: t for t in HALF_FLOATS}  # by the names of numpy's and ml_dtypes' types
 BYTES = {np.dtype(np.uint8): u8, np.dtype(np.int8): s8}
 
 
@@ -17,14 +18,12 @@ def passed_type(dtype: np.dtype[Any]) -> DataType:
     f32.  Integers of 32 bits and more are read as they are, too, as indices, and written as f32."""
     if dtype == F32:
         return f32
-    if dtype == F16 or dtype.name == bf16.extension:
-        return f16 if dtype == F16 else bf16
-    return BYTES.get(dtype, f32)
+    return HALVES.get(dtype.name) or BYTES.get(dtype, f32)
 
 
 def is_half(dtype: np.dtype[Any]) -> bool:
     """Whether it has 16 bits, as floats that are f32 inside of a network."""
-    return passed_type(dtype) in (bf16, f16)
+    return dtype.name in HALVES
 
 
 def is_read(dtype: np.dtype[Any]) -> bool:
@@ -43,8 +42,9 @@ def name_of(dtype: np.dtype[Any]) -> str:
 
 
 def type_named(name: str) -> np.dtype[Any]:
-    """The way back.  Raises ValueError for what is no number, and for bf16 without ml_dtypes."""
-    found = extension_type(name) if name == bf16.extension else np.dtype(name)
-    if found is None or (found.kind not in KINDS and name != bf16.extension):
+    """The way back.  Raises ValueError for what is no number, and for what numpy lacks without ml_dtypes."""
+    lacks = name in HALVES and bool(HALVES[name].extension)
+    found = extension_type(name) if lacks else np.dtype(name)
+    if found is None or (found.kind not in KINDS and not lacks):
         raise ValueError(f"{name} is no type of numbers that is known here")
     return found

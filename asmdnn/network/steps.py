@@ -106,12 +106,10 @@ class Steps(TypedValues, ValuesOfIndices):
     def branch(self) -> "Steps":
         """One that is continued independently."""
         other = copy(self)
-        other.steps = list(self.steps)
+        for name, held in vars(self).items():  # what is known of values; what they hold is replaced, never changed
+            if isinstance(held, list | dict | set):
+                vars(other)[name] = held.copy()
         other.memory = self.memory.branch()
-        other.places, other.integers, other.limits = dict(self.places), dict(self.integers), dict(self.limits)
-        other.given, other.dequantizers = set(self.given), dict(self.dequantizers)
-        other.bounds, other.checked = dict(self.bounds), dict(self.checked)
-        other.windows, other.maxima, other.images = dict(self.windows), dict(self.maxima), dict(self.images)
         return other
 
     def become(self, other: "Steps") -> None:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import Memory, MemoryDesc
-from asmdnn.memory.foreign import as_array
+from asmdnn.memory.foreign import as_array, is_python, rounded_f32
 from asmdnn.memory.sequences import items
 from asmdnn.memory.summed import SummedDesc
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
@@ -21,8 +21,11 @@ F32 = np.dtype(np.float32)  # the one that almost every array has: `dtype is F32
 
 
 def as_f32(name: str, value: Any) -> Array:
-    """`value` as a float32 array that is not copied if it need not be; other types are refused, not converted."""
-    return checked_f32(name, as_array(name, value))
+    """`value` as a float32 array that is not copied if it need not be.
+
+    Arrays of other types are refused, not converted; numbers of Python and lists of them become float32.
+    """
+    return rounded_f32(name, value) if is_python(value) else checked_f32(name, as_array(name, value))
 
 
 def checked_f32(name: str, array: npt.NDArray[Any]) -> Array:

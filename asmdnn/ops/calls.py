@@ -5,6 +5,7 @@ when it was made; with every call there remain the checks that no key can hold: 
 the destination, that it can be written and shares no byte with what is read.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -164,4 +165,4 @@ def desc_of(name: str, array: AnyArray) -> MemoryDesc:
     try:
         return Memory.from_array(array).desc
     except InvalidArguments as error:
-        raise InvalidArguments(str(error).replace("array", name, 1)) from error
+        raise InvalidArguments(re.sub(r"\b(array|buffer)\b", name, str(error), count=1)) from error

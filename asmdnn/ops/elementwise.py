@@ -7,10 +7,10 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.foreign import as_array
+from asmdnn.memory.foreign import as_array, is_python
 from asmdnn.ops.applied import Descs, Ending, apply, compute, same_dims
 from asmdnn.ops.arguments import AnyArray
-from asmdnn.ops.typed import typed
+from asmdnn.ops.typed import kind_of, typed
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.binary import BinaryForward
@@ -55,6 +55,7 @@ def binary(
     """alg(a, b) of two arrays, broadcast as numpy does: "add", "max", "ge" (1 where a >= b, else 0), ..., as in
     BinaryForward.
 
+    One of them may be a number, which has no type: the result is of the array's.
     out: anything that exports memory of the result's dims; a itself, for a dense a of these dims.  post_ops run in
     order on the result.  Raises InvalidArguments, Unimplemented.
     """
@@ -80,7 +81,8 @@ def select(
 
 
 def broadcast(alg: Any, given: dict[str, tuple[str, Any]], ending: Ending) -> AnyArray:
-    """Of arrays of the same dims, or of 1 instead, those in front left out."""
+    """Of arrays of the same dims, or of 1 instead, those in front left out.  Numbers of Python are of no type: the
+    result is of the first array's."""
     arrays = {name: (label, numbers(label, value)) for name, (label, value) in given.items()}
     try:
         dims = np.broadcast_shapes(*(array.shape for _, array in arrays.values()))
@@ -97,7 +99,10 @@ def broadcast(alg: Any, given: dict[str, tuple[str, Any]], ending: Ending) -> An
     def describe(descs: Descs, dst: MemoryDesc) -> BinaryForward:
         return BinaryForward(alg, descs["src0"], descs["src1"], dst, descs.get("src2"))
 
-    return compute(("binary", alg), wide, describe, lambda _: dims, ending)
+    post_ops, out, engine, dtype = ending
+    if dtype is None and out is None and is_python(given["src0"][1]):
+        dtype = None if is_python(given["src1"][1]) else kind_of(arrays["src1"][1])
+    return compute(("binary", alg), wide, describe, lambda _: dims, (post_ops, out, engine, dtype))
 
 
 def numbers(label: str, value: Any) -> AnyArray:

@@ -13,7 +13,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import Memory
 from asmdnn.memory.arrays import data_type_of
-from asmdnn.memory.foreign import as_array
+from asmdnn.memory.foreign import as_array, is_python, rounded_f32
 from asmdnn.ops.arguments import F32, AnyArray, exported
 from asmdnn.types import DATA_TYPES, DataType, f32
 
@@ -21,9 +21,14 @@ INTEGERS = "iu"
 
 
 def typed(name: str, value: Any) -> AnyArray:
-    """`value` as an ndarray of a type that asmdnn has, not copied if it need not be; other types are refused."""
+    """`value` as an ndarray of a type that asmdnn has, not copied if it need not be; other types are refused.
+
+    Numbers of Python and lists of them become float32.
+    """
     if type(value) is np.ndarray and value.dtype is F32:
         return value
+    if is_python(value):
+        return rounded_f32(name, value)
     return checked(name, with_words(name, value) if is_foreign(value) else as_array(name, value))
 
 

@@ -130,9 +130,9 @@ def test_unknown_words_are_refused(io: Any) -> None:
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    from asmdnn.network import float_types
+    from asmdnn.network import passing
 
-    monkeypatch.setattr(float_types, "extension_type", lambda name: None)
+    monkeypatch.setattr(passing, "extension_type", lambda name: None)
     g, y = graph()
     with pytest.raises(dnn.Unimplemented, match="pip install ml_dtypes"):
         g.compile(y=y, io="bf16", engine=engine())

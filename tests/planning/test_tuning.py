@@ -223,11 +223,11 @@ def test_what_classes_choose_otherwise() -> None:
         name: [chosen(x, name) for x in (matmul(16, 1024, 1024), matmul(64, 1024, 1024), resnext)]
         for name in ("skylake_sp", "zen4", "zen5")
     }
-    blocks, tiles = "pack_src+pack_blocks+tiles:avx512_core", "pack_src+tiles:avx512_core"
+    blocks, tiles = "pack_src+pack_blocks+tiles:avx512_core", "copying_tiles+tiles:avx512_core"
     assert found == {
         "skylake_sp": [blocks, blocks, "grouped:avx512_core"],
         "zen4": [tiles, blocks, "winograd:avx512_core"],
-        "zen5": [tiles, "pack_src+packing_tiles+tiles:avx512_core", "winograd:avx512_core"],
+        "zen5": [tiles, "packing_tiles+copying_tiles+tiles:avx512_core", "winograd:avx512_core"],
     }
 
 

@@ -48,7 +48,7 @@ def test_means_of_any_plane(planned_isa: str) -> None:
     ]
     different, kernels = kernels_of(descs, PoolPixelsSpec, planned_isa)
     assert different >= len(WIDTHS)
-    assert kernels == 1
+    assert kernels <= 2  # images of few calls are cut by channels
 
 
 def test_first_layers_of_any_height(planned_isa: str) -> None:

@@ -107,6 +107,16 @@ def test_several_ranges_of_k_and_rounds(level: str) -> None:
 
 
 @at_levels(("avx2", "avx512_core_bf16"))
+def test_tiles_copy_rows_that_alias(level: str) -> None:
+    """Rows of src that are a page apart, in several ranges of k, by tiles with and without a tail of columns."""
+    for types, k in (("bf16:bf16:f32", 2048), ("u8:s8:s32", 4096), ("s8:s8:u8", 4096)):
+        case = C(17, 523, k, types, l2_bytes=1 << 18)
+        if types != "bf16:bf16:f32" or level == "avx512_core_bf16":
+            assert "copying_tiles" in case.planned(level).implementation
+        check(case, level)
+
+
+@at_levels(("avx2", "avx512_core_bf16"))
 def test_the_last_of_many_ranges_ends_with_src(level: str) -> None:
     """Where ranges share their records, its last group of k has fewer elements all the same."""
     bytes_, halves = ("u8:s8:s32", 20, 40, 34_001), ("bf16:bf16:f32", 130, 64, 17_999)

@@ -9,7 +9,7 @@ from tools.site.house import meaning_of, said
 SILENT = ("self", "cls")
 
 
-class HouseDocstrings(griffe.Extension):  # type: ignore[misc]  # griffe is not installed where types are checked
+class HouseDocstrings(griffe.Extension):  # type: ignore[misc,unused-ignore]  # griffe may be missing
     """Adds to each docstring what it, or the tables of parameters.py, say of the parameters."""
 
     def on_function(self, *, func: griffe.Function, **_: Any) -> None:

@@ -11,7 +11,7 @@ from asmdnn.generators.dot.epilogue import EndingTypes, operand_ranges
 from asmdnn.generators.dot.operands import src_spans
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
-from asmdnn.isa.dot import F32, Types
+from asmdnn.isa.dot import F32, GROUP_BYTES, Types
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.types import FLOATS, DataType, f32, s8, s32, u8
 
@@ -69,6 +69,7 @@ class MatmulTile:
     ahead_bytes: int = 0  # from one of them to the next; 0: they lie side by side
     stream_bytes: int = 0  # prefetch the weights themselves so far ahead of their use
     packs: bool = False
+    near_row_bytes: int = 0  # between rows of the copy of src that the tile makes, and multiplies from; 0: none
     items: Items = ONE
     types: Types = F32
     dst: DataType | None = None  # that of the sums, or f32 where something is computed from them
@@ -126,8 +127,16 @@ class MatmulTile:
         for operand in operands_read(self.post_ops):  # with one a call is one item
             if operand is not OLD_DST:
                 reads += operand_ranges(operand, self.rows, self.columns, lanes, types.of(operand))
-        packed = Range(PACKED, 0, self.steps * self.vectors * self.types.weights_bytes * lanes)
-        return Footprint((*reads, *dst * self.reads_dst()), (*dst, *[packed] * self.packs))
+        writes = [*dst, *self._packed_ranges(lanes)]
+        return Footprint((*reads, *dst * self.reads_dst()), tuple(writes), rereads=bool(self.near_row_bytes))
+
+    def _packed_ranges(self, lanes: int) -> Iterator[Range]:
+        """The copy that the tile makes: of its weights, or of its rows of src."""
+        if self.packs:
+            yield Range(PACKED, 0, self.steps * self.vectors * self.types.weights_bytes * lanes)
+        for row in range(self.rows if self.near_row_bytes else 0):
+            begin = row * self.near_row_bytes
+            yield Range(PACKED, begin, begin + self.steps * GROUP_BYTES)
 
     def _ranges(self, argument: int) -> Iterator[Range]:
         """The bytes of an argument that all items touch."""

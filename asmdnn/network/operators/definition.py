@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from asmdnn.network.graph import Array, Node
+from asmdnn.network.passing import is_half
 
 Shape = tuple[int, ...]
 Results = Array | tuple[Array, ...]
 MOST_ELEMENTS = 1 << 28  # of what numpy computes: 1 GiB of f32
 
-HALVES = ("bfloat16", "float16")
 KEEP_TYPES = {
     "Cast",
     "CastLike",
@@ -61,10 +61,10 @@ class Operator:
 
     def results(self, node: Node, *arrays: Array | None) -> tuple[Array, ...]:
         """What is computed; of floats of 16 bits in f32, and rounded once."""
-        own = next((x.dtype for x in arrays if x is not None and x.dtype.name in HALVES), None)
+        own = next((x.dtype for x in arrays if x is not None and is_half(x.dtype)), None)
         if own is None or node.op in KEEP_TYPES:
             return listed(self.evaluate(node, *arrays))
-        wide = (x.astype(np.float32) if x is not None and x.dtype.name in HALVES else x for x in arrays)
+        wide = (x.astype(np.float32) if x is not None and is_half(x.dtype) else x for x in arrays)
         found = listed(self.evaluate(node, *wide))
         declared = [own] * len(found)
         if self.infer is not None:

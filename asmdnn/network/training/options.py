@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.errors import InvalidArguments, shown
-from asmdnn.network.narrow_training import PAIRS
 from asmdnn.optim.checks import number, whole
-from asmdnn.types import f32
+from asmdnn.primitives.core.widening import MULTIPLIED
 
 MOST_PARTS = 2**20
-PRECISIONS = (f32.name, PAIRS.name)
+PRECISIONS = tuple(dtype.name for dtype in MULTIPLIED)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import in_vectors, scales_of_sources
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
-from asmdnn.primitives.reorder.schedule import Numbers, reorder_phases
+from asmdnn.primitives.reorder.schedule import ScaledConversion, reorder_phases
 from asmdnn.primitives.shapes.formats import row_major
 
 NAME = "concat"
@@ -117,14 +117,14 @@ plans = as_passed_or_copied(NAME, inside_of, f32_level)
 
 def source_of(
     name: str, src: MemoryDesc, dst: MemoryDesc, scales: Mapping[str, MemoryDesc]
-) -> tuple[tuple[str, ...], Numbers | None]:
+) -> tuple[tuple[str, ...], ScaledConversion | None]:
     """The buffers of a source's reorder, and what its elements become."""
     if name not in scales:
         return (name, "dst"), None
     steps = zip(scales[name].dims, scales[name].strides, strict=True)
     by_dim = tuple(stride if size > 1 else 0 for size, stride in steps)
     conversion = Conversion(src.dtype.name, dst.dtype.name, scaled=True)
-    return (name, "dst", f"{name}_scales", "", ""), Numbers(conversion, by_dim)
+    return (name, "dst", f"{name}_scales", "", ""), ScaledConversion(conversion, by_dim)
 
 
 def streaming(phase: Phase, least_bytes: int) -> Phase:

@@ -25,7 +25,7 @@ from asmdnn.primitives.convolution.direct import NAME, Parts, planned_parts
 from asmdnn.primitives.convolution.reordered import any_format, plans_between_reorders
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Planner, try_all
-from asmdnn.primitives.reorder.schedule import Numbers, reorder_phases
+from asmdnn.primitives.reorder.schedule import ScaledConversion, reorder_phases
 from asmdnn.primitives.shapes.formats import dense_like
 from asmdnn.types import f32
 
@@ -125,7 +125,7 @@ def multiplied(
     src: MemoryDesc, dst: MemoryDesc, buffers: tuple[str, str], strides: tuple[int, ...], engine: Engine
 ) -> list[Phase]:
     """What brings a tensor into another format, times its scales, whose strides these are."""
-    numbers = Numbers(SCALED, strides)
+    numbers = ScaledConversion(SCALED, strides)
     return reorder_phases(src, dst, (*buffers, SCALES, "", ""), engine.tuning, numbers, isa=engine.isa)
 
 

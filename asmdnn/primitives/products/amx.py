@@ -7,7 +7,7 @@ and the configuration, which each call has once.
 from functools import lru_cache
 
 from asmdnn.generators.dot.amx import MOST_ROWS
-from asmdnn.isa.dot import BF16, dot_level
+from asmdnn.isa.dot import dot_level
 from asmdnn.isa.tiles import BLOCK_TILES, TILE_COLUMNS, TILE_GROUPS, TILE_ROWS
 from asmdnn.planning.cuts import balanced, runs_of
 from asmdnn.planning.product_tuning import ProductTuning
@@ -17,6 +17,7 @@ from asmdnn.primitives.products.matrices import Panels
 from asmdnn.primitives.products.prepare import MAX_OFFSET
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
+from asmdnn.types import HALF_FLOATS
 
 FULL_CYCLES, LEAST_CYCLES = 15.6, 9.0  # of a tile product with 16 rows, and with few
 CYCLES_OF_ROWS = (4.0, 0.725)  # of a tile product in between: a constant, and a summand for each row
@@ -73,7 +74,7 @@ def check_amx(p: Product, target: Target) -> None:
     if max(MOST_ROWS * max(p.src.row_bytes, p.dst.row_bytes), TILE_GROUPS * p.weights.row_bytes) > MAX_OFFSET:
         raise Refused("the rows of a call are more than 2 GiB apart")
     vectors = expected_cycles(p, target.of_vectors(dot_level(p.types, target.isa)))
-    if p.types == BF16:
+    if p.types.src in HALF_FLOATS:
         vectors *= tuning.bf16_cycles
     if (tiles := total_cycles(p, target)) >= vectors:
         raise Refused(f"{tiles:.0f} cycles are expected, {vectors:.0f} of vectors")

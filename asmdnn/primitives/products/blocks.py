@@ -48,9 +48,9 @@ def expected_cycles(p: Product, target: Target) -> float:
 
 
 def best_block(p: Product, target: Target) -> tuple[Block, float]:
-    panels = p.packed or p.weights
+    panels = p.packed_weights or p.weights
     panel = panels.columns // target.lanes if isinstance(panels, Panels) else 0
-    panels_read, phases = (panel, bool(p.packed)), target.tuning.phases
+    panels_read, phases = (panel, bool(p.packed_weights)), target.tuning.phases
     return fastest_block((p.m, p.n, p.k), p.types, target.isa, panels_read, phases, target.products)
 
 

@@ -137,13 +137,13 @@ def choose_ranges(p: Product, b: Block, target: Target) -> list[tuple[int, int]]
     reads its panel once, so it takes all of k at once.
     """
     tuning = target.products
-    if p.packed:
+    if p.packed_weights:
         return [(0, p.k)]
     if prefetches_columns(p, b, tuning):
         return depths_of(p.k, tuning.columns_depth // DEPTH_STEP, tuning)
     if p.m <= b.rows:
         return [(0, p.k)]
-    if isinstance(p.weights, Matrix) and not p.packed:
+    if isinstance(p.weights, Matrix) and not p.packed_weights:
         return depths_of(p.k, tuning.plain_depth.of(p.weights.row_bytes) // DEPTH_STEP, tuning)
     row_bytes = p.weights.element_bytes * target.lanes * b.vectors
     rows = max(target.l2_bytes // tuning.panel_share // row_bytes, target.tuning.phases.least_depth)
@@ -152,7 +152,7 @@ def choose_ranges(p: Product, b: Block, target: Target) -> list[tuple[int, int]]
 
 def prefetches_columns(p: Product, b: Block, tuning: ProductTuning) -> bool:
     """Whether plain weights are read a few columns at a time, from rows in many pages, and do not fit L2."""
-    is_plain = isinstance(p.weights, Matrix) and not p.packed and p.weights.is_dense
+    is_plain = isinstance(p.weights, Matrix) and not p.packed_weights and p.weights.is_dense
     few = b.rows > 2 and p.m <= tuning.few_row_tiles * b.rows
     return is_plain and few and p.k * p.n > tuning.far_elements
 

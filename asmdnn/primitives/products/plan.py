@@ -1,7 +1,7 @@
 """The plans of a product, one for each strategy that takes it.
 
-The words of an implementation's name say what the plan does: `pack_src`, `pack_weights`, `tiles`, `split_k`,
-`outer`, `dots`, `unpack_dst`, and `swap` if it computes dst^T = weights^T src^T.
+The words of an implementation's name say what the plan does: `pack_src`, `pack_weights`, `copying_tiles`, `tiles`,
+`split_k`, `outer`, `dots`, `unpack_dst`, and `swap` if it computes dst^T = weights^T src^T.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -90,10 +90,13 @@ def with_near_src(assembly: Assembly, p: Product) -> Product:
     """The product with a copy of src, where reading it in place costs more."""
     if not src_needs_pack(p, assembly.tuning.products):
         return p
-    group, x = p.src.group, p.src
-    elements = replace(x, column_bytes=x.dtype.size_bytes, group=1) if group > 1 else x
-    copy = dense_copy(assembly, p, elements, p.depth, ("src", "pack_src"))
-    return replace(p, src=copy.in_groups(group))
+    copy = dense_copy(assembly, p, elements_of(p.src), p.depth, ("src", "pack_src"))
+    return replace(p, src=copy.in_groups(p.src.group))
+
+
+def elements_of(x: Matrix) -> Matrix:
+    """With single elements of k as columns."""
+    return replace(x, column_bytes=x.dtype.size_bytes, group=1) if x.group > 1 else x
 
 
 def src_needs_pack(p: Product, tuning: ProductTuning) -> bool:
@@ -111,6 +114,15 @@ def dense_copy(assembly: Assembly, p: Product, x: Matrix, columns: int, names: t
 
     names: what is packed, and the word for that.
     """
+    source, copy, target = near_matrix(assembly, p, x, columns, names[0])
+    add_reorder(assembly, Reordering(x.buffer, source, copy.buffer, target), names[1])
+    return copy
+
+
+def near_matrix(
+    assembly: Assembly, p: Product, x: Matrix, columns: int, name: str
+) -> tuple[MemoryDesc, Matrix, MemoryDesc]:
+    """Room for such a copy, between the descriptors of the operand and of the copy."""
     rows = p.m if x.row_bytes else 1
     size = x.dtype.size_bytes
     row = columns + LINE_BYTES // size if size * columns % ALIAS_BYTES == 0 else columns
@@ -118,10 +130,9 @@ def dense_copy(assembly: Assembly, p: Product, x: Matrix, columns: int, names: t
     strides = strides_of(kept, rows * row)
     source = matrices_desc(x, p.batch, rows, columns)
     target = MemoryDesc((*kept, rows, columns), x.dtype, strides=(*strides, row, 1))
-    buffer = assembly.room(f"packed {names[0]}", target.size_bytes)
-    add_reorder(assembly, Reordering(x.buffer, source, buffer, target), names[1])
+    buffer = assembly.room(f"packed {name}", target.size_bytes)
     steps = tuple(size * s if step else 0 for s, step in zip(strides, x.batch_bytes, strict=True))
-    return Matrix(buffer, 0, steps, size * row if x.row_bytes else 0, size, x.dtype)
+    return source, Matrix(buffer, 0, steps, size * row if x.row_bytes else 0, size, x.dtype), target
 
 
 def strides_of(sizes: Sequence[int], innermost: int) -> list[int]:

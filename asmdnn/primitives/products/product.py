@@ -28,7 +28,7 @@ class Product:
     weights: Matrix | Panels
     dst: Matrix
     bias: Matrix | None = None
-    packed: Panels | None = None  # where tiles store a packed copy of their weights
+    packed: Panels | Matrix | None = None  # where tiles store a copy of their weights, in panels, or of their src
     post_op_operands: tuple[Matrix, ...] = ()  # of binary post-ops, in the order of Chain.names
     types: Types = F32
     missing: int = 0  # elements of the last group of k
@@ -48,6 +48,14 @@ class Product:
         """Bytes from the weights of a group of k to those of the next: plain ones have a row for each element."""
         rows = self.types.group if isinstance(self.weights, Matrix) else 1
         return rows * self.weights.row_bytes
+
+    @property
+    def packed_weights(self) -> Panels | None:
+        return self.packed if isinstance(self.packed, Panels) else None
+
+    @property
+    def packed_src(self) -> Matrix | None:
+        return self.packed if isinstance(self.packed, Matrix) else None
 
     def operands(self) -> dict[str, Matrix | Panels]:
         every = {"src": self.src, "weights": self.weights, "dst": self.dst, "bias": self.bias, "packed": self.packed}
@@ -141,16 +149,20 @@ class Product:
         if axis < batch_dims:
             return {name: size * x.batch_bytes[axis] for name, x in every.items()}
         if axis == batch_dims:
-            return {name: size * x.row_bytes for name, x in every.items() if name not in ("weights", "packed", "ahead")}
+            fixed = ("weights", "ahead", *("packed",) * bool(self.packed_weights))
+            return {name: size * x.row_bytes for name, x in every.items() if name not in fixed}
         if axis == batch_dims + 1:
             return {
                 name: size // x.columns * x.panel_bytes if isinstance(x, Panels) else size * x.column_bytes
                 for name, x in every.items()
-                if name != "src"
+                if name != "src" and not (name == "packed" and self.packed_src)
             }
         weights = size * self.weights_step
         found = {"src": size * self.src.column_bytes, "weights": weights, "ahead": weights}
-        return found | ({"packed": size * self.packed.row_bytes} if self.packed else {})
+        if self.packed:
+            step = self.packed.column_bytes if isinstance(self.packed, Matrix) else self.packed.row_bytes
+            found["packed"] = size * step
+        return found
 
     def part(self, axis: int, begin: int, end: int) -> "Product":
         """The part [begin, end) along an axis, numbered as in `distances`."""

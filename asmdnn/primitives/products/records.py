@@ -93,8 +93,11 @@ def tile_rows(cut: Cut, step: DepthStep) -> Int64:
     }
     if p.bias is not None:
         columns["bias"] = p.bias.start_bytes + first * p.bias.row_bytes
-    if p.packed is not None:
-        columns["packed"] = p.packed.start_bytes + step.begin * p.packed.row_bytes
+    if p.packed_weights:
+        columns["packed"] = p.packed_weights.start_bytes + step.begin * p.packed_weights.row_bytes
+    if p.packed_src:
+        x = p.packed_src
+        columns["packed"] = x.start_bytes + step.begin * x.column_bytes + first * x.row_bytes
     for name, x in zip(p.post_op_names, p.post_op_operands, strict=True):
         columns[name] = x.start_bytes + first * x.row_bytes
     return records_of(p.arguments, columns)
@@ -110,8 +113,8 @@ def group_rows(cut: Cut) -> Int64:
     }
     if p.bias is not None:
         columns["bias"] = number * cut.width * p.bias.column_bytes
-    if p.packed is not None:
-        columns["packed"] = number * p.packed.panel_bytes
+    if p.packed_weights:
+        columns["packed"] = number * p.packed_weights.panel_bytes
     for name, x in zip(p.post_op_names, p.post_op_operands, strict=True):
         columns[name] = number * cut.width * x.column_bytes
     return records_of(p.arguments, columns)

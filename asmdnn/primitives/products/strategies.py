@@ -17,6 +17,7 @@ from asmdnn.primitives.products.blocks import (
     shares_weights,
     weights_need_packing,
 )
+from asmdnn.primitives.products.copied_src import add_tiles_near, copies_src
 from asmdnn.primitives.products.matrices import Matrix, Panels, matrices_desc, panels_of, panels_tag
 from asmdnn.primitives.products.outer import check_outer, outer_phases, src_aliases, weights_alias
 from asmdnn.primitives.products.packed_blocks import add_blocks, check_blocks
@@ -87,15 +88,22 @@ def check_worth_packing(p: Product, target: Target) -> None:
 
 def add_packing_tiles(assembly: Assembly, p: Product, target: Target) -> None:
     """The first tiles that read a panel pack it; the others read the copy."""
-    p = with_near_src(assembly, p)
-    at_once = choose_splits(p, target) > 1 or bool(p.batch)
+    if not copies_src(p, target):
+        p = with_near_src(assembly, p)
+    at_once, near = choose_splits(p, target) > 1 or bool(p.batch), None
     for part, columns in groups(assembly, p, target, at_once):
         packing = replace(part, packed=columns)
         sizes = runs_of(p.m, choose_block(packing, target).rows)
         first = packing.rows(0, sizes[0][0])
-        assembly.add(schedule(first, target, one_range=True), "packing_tiles", "tiles")
-        if first.m < p.m:
-            assembly.add(schedule(replace(part.rows(first.m, p.m), weights=columns), target))
+        assembly.add(schedule(first, target, one_range=True), "packing_tiles")
+        if first.m == p.m:
+            continue
+        rest = replace(part.rows(first.m, p.m), weights=columns)
+        if near:
+            assembly.add(schedule(replace(rest, src=near), target))
+        else:
+            near = add_tiles_near(assembly, rest, target)
+    assembly.add((), "tiles")
 
 
 def check_split(p: Product, target: Target) -> None:
@@ -138,7 +146,7 @@ def check_tiles(p: Product, target: Target) -> None:
 
 def add_tiles(assembly: Assembly, p: Product, target: Target) -> None:
     """Tiles read the weights in place."""
-    assembly.add(schedule(with_near_src(assembly, p), target), "tiles")
+    add_tiles_near(assembly, p, target)
 
 
 def groups(assembly: Assembly, p: Product, target: Target, at_once: bool) -> Iterator[tuple[Product, Panels]]:

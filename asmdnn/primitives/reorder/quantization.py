@@ -16,7 +16,7 @@ from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.phase import views
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, Sum
-from asmdnn.primitives.reorder.schedule import Numbers, reorder_phases
+from asmdnn.primitives.reorder.schedule import ScaledConversion, reorder_phases
 from asmdnn.types import F32_BYTES, f32, s32
 
 SCALES = "scales"  # of src, divided by those of dst
@@ -101,7 +101,7 @@ def add_quantized(assembly: Assembly, src: MemoryDesc, dst: MemoryDesc, quantiza
         once = Call(divide, (0,) * len(used), (), divide.count * tuning.moves.division_cycles)
         assembly.add(phases_of([once], views(used), tuning.phases))
     streams = src.size_bytes + dst.size_bytes >= tuning.moves.streaming_bytes
-    numbers = Numbers(quantization.conversion, quantization.scale_strides)
+    numbers = ScaledConversion(quantization.conversion, quantization.scale_strides)
     assembly.add(reorder_phases(src, dst, buffers_of(quantization), tuning, numbers, streams, isa=assembly.isa))
 
 

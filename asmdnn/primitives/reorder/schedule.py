@@ -18,7 +18,7 @@ from asmdnn.types import f32
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class ScaledConversion:
     """What elements become; scales: the stride of each dim in buffers[2], if they are multiplied."""
 
     conversion: Conversion
@@ -30,19 +30,19 @@ def reorder_phases(
     dst: MemoryDesc,
     buffers: tuple[str, ...],
     tuning: Tuning,
-    numbers: Numbers | None = None,
+    scaled: ScaledConversion | None = None,
     streams: bool = False,
     *,
     isa: str,
 ) -> list[Phase]:
     """Kernels and records that bring buffers[0] into the format of buffers[1].
 
-    numbers: a conversion by what the types say, if None.  streams: the result is too
+    scaled: a conversion by what the types say, if None.  streams: the result is too
     large to be found in a cache later.  isa: the level of the kernels.
     """
     moves = tuning.moves
-    numbers = numbers or Numbers(Conversion(src.dtype.name, dst.dtype.name))
-    maker, scales = Blocks(isa, numbers.conversion, streams, moves), numbers.scales
+    scaled = scaled or ScaledConversion(Conversion(src.dtype.name, dst.dtype.name))
+    maker, scales = Blocks(isa, scaled.conversion, streams, moves), scaled.scales
     cost = Cost(maker, far=src.size_bytes + dst.size_bytes >= moves.streaming_bytes)
     tensors = [src, dst] if scales is None else [src, dst, MemoryDesc(src.dims, f32, strides=scales)]
     calls = []

@@ -85,7 +85,7 @@ def kinds_of(spec: MatmulTile) -> dict[str, tuple[DataType, ...]]:
     return {
         "src": (types.src,),
         "weights": (types.weights,),
-        "packed": (types.weights,),
+        "packed": (types.src if spec.near_row_bytes else types.weights,),
         "bias": (types.sums,),
         "dst": (types.sums if starts else result, result),
         **operands,
@@ -210,6 +210,8 @@ def one_tile(spec: MatmulTile, memory: Memory, items: Items, item: int) -> None:
     for r in range(spec.rows):
         at, row = dst + r * spec.dst_row_bytes, src + r * spec.src_row_bytes
         total = np.zeros(spec.columns)
+        if spec.near_row_bytes:
+            memory["packed"].store(r * spec.near_row_bytes, memory["src"].load(row, spec.depth))
         for step in steps:
             count = min(group, spec.depth - step * group)
             factors = memory["src"].load(row + step * spec.src_depth_bytes, count) + shift
