@@ -70,6 +70,7 @@ def test_first_layers_of_any_height(planned_isa: str) -> None:
 
 def test_layer_norms_of_any_number_of_rows(planned_isa: str) -> None:
     """Whole records, eights, what is left, and one row alone."""
-    descs = [dnn.LayerNormForward(dnn.PropKind.forward_inference, tensor(n, 120), tensor(n, 120), epsilon=1e-6) for n in range(1, 200, 3)]
+    inference = dnn.PropKind.forward_inference
+    descs = [dnn.LayerNormForward(inference, tensor(n, 120), tensor(n, 120), epsilon=1e-6) for n in range(1, 200, 3)]
     _, kernels = kernels_of(descs, LayerNormSpec, planned_isa)
     assert kernels <= 10

@@ -216,10 +216,7 @@ class GroupedRowsCode(RowsCode):
         more = max(0, min(spec.held + SOURCES - len(self.epilogue.spare), v.registers.available))
         registers = [*self.epilogue.spare, *v.registers.take("weights", more)]
         src, weights = asm.gp.take("kernel row's src"), asm.gp.take("kernel row's weights")
-        for pointer, window, first in (
-            (src, self.src, FIRST_OF_SRC),
-            (weights, self.weights, FIRST_OF_WEIGHTS),
-        ):
+        for pointer, window, first in ((src, self.src, FIRST_OF_SRC), (weights, self.weights, FIRST_OF_WEIGHTS)):
             asm.MOV(pointer, window)
             asm.ADD(pointer, self.band_number(first))
 

@@ -23,8 +23,7 @@ from typing import Any
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.program import Predicate
-from asmdnn.generators.pooling.pixels import pixels_touched
-from asmdnn.generators.pooling.window import DST, SRC, PixelLoop, Reduction, Taps
+from asmdnn.generators.pooling.window import DST, SRC, PixelLoop, Reduction, Taps, pixels_touched
 from asmdnn.generators.stepping import repeated
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Register, low32, mem

@@ -49,10 +49,19 @@ from asmdnn.generators.pooling.pixel_words import (
     window_in_code,
 )
 from asmdnn.generators.pooling.pixel_words import words_of as image_words
-from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, PixelLoop, Pooled, Reduction, Taps, offsets
+from asmdnn.generators.pooling.window import (
+    ARGUMENTS,
+    DST,
+    SRC,
+    PixelLoop,
+    Pooled,
+    Reduction,
+    Taps,
+    offsets,
+    pixels_touched,
+)
 from asmdnn.generators.stepping import Step, advance, repeated
 from asmdnn.generators.stores import emit_stored
-from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.elements import element_of, size_of
 from asmdnn.isa.vector import Lanes, Vector
@@ -126,20 +135,6 @@ class PoolPixelsSpec(Pooled):
         v = vector_of(self.isa, asm)
         code = PixelsCode(self, v)
         emit_stored(v, code.dst, code.run, self.streaming)
-
-
-def pixels_touched(
-    loops: Sequence[PixelLoop], window: Sequence[Taps], size_bytes: int
-) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
-    """What is read of src, and written of dst, of so many bytes for each position and result."""
-    *outer, row = loops
-    *rows, columns = window
-    src_rows = offsets((*(Taps(x.times, x.src_bytes) for x in outer), *rows))
-    along = touched(offsets((Taps(row.times, row.src_bytes), columns)), size_bytes)
-    reads = {(at + begin, at + end) for at in src_rows for begin, end in along}
-    writes = touched(offsets(Taps(x.times, x.dst_bytes) for x in loops), size_bytes)
-    src = tuple(Range(SRC, begin, end) for begin, end in sorted(reads))
-    return src, tuple(Range(DST, begin, end) for begin, end in writes)
 
 
 class PixelsCode:
