@@ -18,6 +18,7 @@ from asmdnn.network.narrowing import check_kept
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.passing import made_type
+from asmdnn.network.remembered import Remembered
 from asmdnn.network.report import explanation
 from asmdnn.network.running import NativePart, NetworkPart, Runnable, SegmentInterface
 from asmdnn.network.segments import NativeSegment, fused, segments_of
@@ -73,15 +74,16 @@ def plan(
     fallback: str | None,
     precision: Precision = IN_F32,
     pool: WeightPool | None = None,
+    remembered: Remembered | None = None,
 ) -> NetworkPlan:
-    """Plan a network; nothing is generated or packed.  pool: of packed weights that it may share; the other arguments
-    are those of `load_onnx`.  Raises OutOfMemory."""
+    """Plan a network; nothing is generated or packed.  pool: of packed weights that it may share; remembered: what is
+    known of the model from other shapes; the other arguments are those of `load_onnx`.  Raises OutOfMemory."""
     if not (fallback is None or (isinstance(fallback, str) and fallback == "numpy")):
         raise InvalidArguments(f"fallback must be None or 'numpy', not {shown(fallback)}")
     pool = WeightPool() if pool is None else pool
-    graph = specialise(model, mapping("shapes", shapes), mapping("constants", constants))
+    graph = specialise(model, mapping("shapes", shapes), mapping("constants", constants), remembered)
     hidden = {name for state in model.states for name in state.hidden}
-    graph = fused(with_f32_inside(graph, precision.io, hidden))
+    graph = fused(with_f32_inside(graph, precision.io, hidden), remembered)
     check_kept(model, precision)
     for state in model.states:
         write_of(graph, state)
