@@ -18,11 +18,10 @@ from asmdnn.network.bounds import FoldingBounds, check_room
 from asmdnn.network.element_types import ELEMENTS
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.known import sentence_of_unknown
-from asmdnn.network.operators.attributes import check_attributes
+from asmdnn.network.operators.checks import check_node, check_outputs
 from asmdnn.network.operators.definition import Operator, Value
 from asmdnn.network.operators.evaluation import own_errors
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.operators.signatures import check_signature
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.quantised.blocks import with_blocked_products
 from asmdnn.network.quantised.weights import weights_of_products
@@ -289,18 +288,3 @@ def without_empty_end(node: Node) -> Node:
     while inputs and inputs[-1] == NOTHING:
         inputs = inputs[:-1]
     return node if inputs == node.inputs else replace(node, inputs=inputs)
-
-
-def check_node(node: Node) -> None:
-    """Raise InvalidArguments for a node that is none of its operator, whatever its operands are."""
-    check_attributes(node)
-    check_signature(node)
-
-
-def check_outputs(node: Node, made: int) -> None:
-    """Raise Unimplemented for an output that the definition has not."""
-    for name in node.outputs[made:]:
-        if name != NOTHING:
-            raise Unimplemented(
-                f"{node} has the output {shown(name)}, and {made} are defined here: nothing may read it"
-            )
