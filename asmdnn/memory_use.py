@@ -1,6 +1,5 @@
 """What the library holds, by whom, in bytes; limits on it, and how to let it go."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.errors import InvalidArguments, shown
@@ -9,6 +8,7 @@ from asmdnn.ops.calls import calls
 from asmdnn.planning.own_row import forget_row
 from asmdnn.primitives.core.engine import forget_engines
 from asmdnn.primitives.core.implementation import plans
+from asmdnn.records import dataclass
 from asmdnn.runtime.caches import Cache
 from asmdnn.runtime.execution import kernel_cache, live_programs, programs
 from asmdnn.runtime.networks import networks

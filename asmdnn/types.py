@@ -1,8 +1,9 @@
 """Data types, propagation kinds, and the names that signatures take, in oneDNN's words.  Imports nothing of asmdnn."""
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
+
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

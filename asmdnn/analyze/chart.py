@@ -6,10 +6,10 @@ in Ilic, Pratas, Sousa, "Cache-aware roofline model" (2014).
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from asmdnn.analyze.model import Analysis, KernelAnalysis, Point
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass
 from asmdnn.runtime.rates import Rates
 
 WIDTH, HEIGHT = 860.0, 540.0

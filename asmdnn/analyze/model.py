@@ -1,7 +1,6 @@
 """What an analysis says, as frozen values; renderers (text, json, chart) only lay it out."""
 
-from dataclasses import dataclass
-
+from asmdnn.records import dataclass
 from asmdnn.runtime.rates import Rates
 
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from asmdnn.isa.assembler import Line
 from asmdnn.isa.operands import Register
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.plan import Plan
+from asmdnn.records import dataclass
 
 OUTSIDE = CodeLoop("", -1, -1, -1, 0)
 

@@ -6,7 +6,6 @@ so that no order of moves can overwrite one.  A call costs some cycles more than
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from asmdnn.asm.function_assembler import FunctionAssembler
@@ -18,6 +17,7 @@ from asmdnn.isa.operands import REGISTER_BYTES
 from asmdnn.isa.registers import CALLEE_SAVED
 from asmdnn.isa.vector import Vector
 from asmdnn.jit.native import address, ffi, open_library
+from asmdnn.records import dataclass, field
 
 _RAX: Final = register("r64", 0)
 

@@ -6,7 +6,6 @@ is read beside it are NaNs.  prove() shows the same for all data; here it is the
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +14,7 @@ from asmdnn.asm.converters import dtype_of
 from asmdnn.asm.footprint import Reaches
 from asmdnn.asm.prototype import CArgument, Prototype
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass
 
 GUARD_BYTES: Final = 256
 SIZES: Final = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 129, 255, 257)

@@ -5,7 +5,6 @@ Arrays lie alone in an address space: an access beyond what `reads` and `writes`
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -17,6 +16,7 @@ from asmdnn.asm.prototype import INTEGER_REGISTERS, CArgument, CType, Prototype
 from asmdnn.emulator import EmulationFault, Emulator, MemoryRegion, Observer, PassedArguments, ReturnRegisters
 from asmdnn.isa.operands import register
 from asmdnn.jit.native import ffi
+from asmdnn.records import dataclass
 
 CODE: Final = 0x7F00_0000_0000
 FIRST: Final = 0x1000_0000_0000  # of an argument's bytes; arguments are so far from one another

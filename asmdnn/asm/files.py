@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from asmdnn.asm.levels import IMPLIED, FunctionLevel
@@ -14,6 +13,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.files import replace_file
 from asmdnn.generators.contract import NOTHING, Footprint
 from asmdnn.isa.assembler import Assembler
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,11 @@
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from asmdnn.asm.prototype import Prototype
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass, field
 
 _FUNCTIONS: Final = {"max": max, "min": min}
 _NODES: Final = (

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from asmdnn.asm.timing import Timing
     from asmdnn.asm.trace import Trace
 
+
 class CFunction:
     """A function in machine code: call it with arrays and numbers, or `raw` with addresses.
 

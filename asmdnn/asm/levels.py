@@ -1,7 +1,6 @@
 """Levels of functions: those of the library, and CPU features besides, as in "avx2+popcnt+sha"."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
 
@@ -9,6 +8,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.code import Code
 from asmdnn.isa.cpu import EXTENSIONS, cpu_extensions, cpu_features
 from asmdnn.isa.levels import Isa, isa_of
+from asmdnn.records import dataclass
 
 # Every CPU of the lowest level has these; they are no level's own, since no kernel uses them.
 IMPLIED: Final = frozenset(("sse3", "ssse3", "sse4_1", "sse4_2", "tsc", "cpuid"))

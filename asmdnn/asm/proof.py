@@ -5,7 +5,6 @@ and these integers as numbers.  Nothing is run.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any, Final
@@ -24,6 +23,7 @@ from asmdnn.proof.footprint import Judge, chosen_elements, contains
 from asmdnn.proof.kernel import Contract, Kernel, PlacedInstruction
 from asmdnn.proof.values import NUMBER, AbstractValue, Base, Entry, number
 from asmdnn.proof.walk import WalkState
+from asmdnn.records import dataclass
 
 MOST_CASES: Final = 20_000
 

@@ -4,13 +4,13 @@ Source: System V ABI, AMD64 supplement, section 3.2.3 (parameter passing).  cffi
 """
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.operands import Register, register
 from asmdnn.jit.native import ffi
+from asmdnn.records import dataclass
 
 INTEGER_REGISTERS: Final = (7, 6, 2, 1, 8, 9)  # rdi rsi rdx rcx r8 r9
 VECTOR_ARGUMENTS: Final = 8  # xmm0 to xmm7

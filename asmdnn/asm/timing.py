@@ -6,7 +6,6 @@ address, x)` times any other C function in the same way, to compare with.
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ from asmdnn.isa.assembler import Register, mem, register
 from asmdnn.isa.registers import CALLEE_SAVED
 from asmdnn.jit.kernels import LoadedKernel
 from asmdnn.jit.native import ffi
+from asmdnn.records import dataclass
 
 ROUND_SECONDS: Final = 2e-3
 ROUNDS: Final = 15

@@ -1,7 +1,6 @@
 """How the networks of a module are compiled: what `from_torch` and the options of the backend ask for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from asmdnn.errors import InvalidArguments, shown
@@ -9,6 +8,7 @@ from asmdnn.network.building import Graph
 from asmdnn.network.network import Network
 from asmdnn.network.storage import precision_of
 from asmdnn.primitives.core.engine import Engine, engine_asking
+from asmdnn.records import dataclass
 
 OPTIONS: Final = ("engine", "precision", "deterministic")  # of the backend
 
@@ -35,9 +35,7 @@ class CompileOptions:
 
     def compiled(self, graph: Graph, outputs: Mapping[str, Any]) -> Network:
         """The network of a graph."""
-        found: Network = graph.compile(
-            engine=self.engine, fallback=self.fallback, precision=self.precision, **outputs
-        )
+        found: Network = graph.compile(engine=self.engine, fallback=self.fallback, precision=self.precision, **outputs)
         return found
 
 

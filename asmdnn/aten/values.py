@@ -1,13 +1,13 @@
 """What a translation knows of the values of a torch graph, and the words in which rules are written."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from asmdnn.errors import Unimplemented
 from asmdnn.network.building import Graph, Symbol
+from asmdnn.records import dataclass
 
 Shape = tuple[int, ...]
 Rule = Callable[..., Any]

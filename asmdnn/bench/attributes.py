@@ -8,7 +8,6 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from asmdnn.bench.post_ops import joined as joined_chain
 from asmdnn.bench.quantization import Quantity, joined, quantities
 from asmdnn.bench.words import Option, Settings, boolean, one_of
 from asmdnn.primitives.attributes.attr import ACCUMULATION_MODES, DENORMALS, FPMATH_MODES
+from asmdnn.records import dataclass, field
 from asmdnn.types import DataType
 
 Doubles = npt.NDArray[np.float64]

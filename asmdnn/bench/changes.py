@@ -4,11 +4,11 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.records import dataclass, replace
 
 # Words that say how to measure, not what: problems are the same whatever they are.
 MEASURING: Final = ("isa", "threads", "peer", "max-ms-per-prb", "max-ms", "fix-times-per-prb", "mode", "ctx-exe")

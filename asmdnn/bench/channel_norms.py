@@ -1,7 +1,5 @@
 """What `--bnorm` and `--gnorm` share: benchdnn's problems, such as `g8mb2ic64ih56n"name"`, and answers."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from asmdnn.bench.dims import desc_of
@@ -18,6 +16,7 @@ from asmdnn.definitions.normalization import (
     statistics_error,
 )
 from asmdnn.definitions.rounding import as_f32
+from asmdnn.records import dataclass
 
 EPSILON = 2.0**-13  # benchdnn's default is 1/16
 

@@ -1,7 +1,6 @@
 """What `--conv` and `--deconv` are tables of: a problem with a window, and which elements its sums multiply."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,6 +21,7 @@ from asmdnn.definitions import convolution as definition
 from asmdnn.definitions.winograd import BF16_ROUNDINGS, ROUNDINGS, winograd_size
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.records import dataclass, replace
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

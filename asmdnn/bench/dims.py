@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, parse_name
@@ -12,6 +11,7 @@ from asmdnn.bench.values import NAMED
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import MAX_NDIMS
+from asmdnn.records import dataclass, replace
 
 _TENSOR = re.compile(r"[0-9]+(x[0-9]+)*")
 LARGEST_ELEMENT_BYTES = 4

@@ -5,7 +5,6 @@ A driver is a module of asmdnn.bench.drivers, named as its option, with a `DRIVE
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -16,6 +15,7 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.words import Option, Settings
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.description import Description
+from asmdnn.records import dataclass, field
 
 Array = npt.NDArray[Any]
 

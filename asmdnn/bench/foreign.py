@@ -1,11 +1,11 @@
 """Drivers of benchdnn for primitives that are not built yet: their problems are read as words, and counted."""
 
-from dataclasses import dataclass
 from functools import cache
 
 from asmdnn.bench.driver import AnyCase, AnyDriver, Driver
 from asmdnn.bench.words import Settings
 from asmdnn.errors import Unimplemented
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ before them (`ih7` alone is 7x7).
 """
 
 import math
-from dataclasses import dataclass, replace
 
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
 from asmdnn.bench.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass, replace
 
 KEYS = ("mb", "ic", "oc", "id", "ih", "iw")
 

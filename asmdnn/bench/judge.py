@@ -1,11 +1,12 @@
 """Comparing a result with the answer, element by element."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from asmdnn.records import dataclass
 
 SMALLEST = float(np.finfo(np.float32).tiny)
 LEAST_ELEMENTS = 10  # fewer may be equal by chance

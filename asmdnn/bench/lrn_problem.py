@@ -1,9 +1,8 @@
 """Problems of local response normalization, in benchdnn's words: `mb2ic64ih56_ls5alpha0.0001beta0.75k1`."""
 
-from dataclasses import dataclass
-
 from asmdnn.bench.image_problem import OfImages, image_words, quoted, read_image
 from asmdnn.primitives.attributes.words import number_word
+from asmdnn.records import dataclass
 
 SIZE, ALPHA, BETA, K = 5, 2.0**-13, 0.75, 1.0  # benchdnn's defaults
 

@@ -4,9 +4,10 @@ A few of different sizes: a number is kept if it gains where plans differ, and l
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
+
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

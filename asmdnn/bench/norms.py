@@ -1,7 +1,6 @@
 """What `--lnorm`, `--bnorm` and `--gnorm` share: benchdnn's flags, statistics that are given or written, data."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from asmdnn.bench.tensor_work import FORWARD, FORWARD_DIRECTION, TensorWork
 from asmdnn.bench.values import joined
 from asmdnn.bench.words import FIRST_DIM, INPLACE, Option, data_type
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

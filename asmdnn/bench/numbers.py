@@ -1,7 +1,6 @@
 """The types of a problem's tensors, numbers that these types have, and zero points."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy.typing as npt
 
 import asmdnn as dnn
 from asmdnn.bench.values import decoded, encoded, rounded
+from asmdnn.records import dataclass, field
 from asmdnn.types import DataType
 
 Floats = npt.NDArray[np.float32]

@@ -11,7 +11,6 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from asmdnn.bench.problem_text import Impossible
 from asmdnn.bench.vocabulary import NEUTRAL, NO_EFFECT, PROBLEM_OPTION
 from asmdnn.bench.words import Option, Settings, Unbuilt
 from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.records import dataclass, fields
 
 DEFAULT_DRIVER = "conv"
 QUOTES = str.maketrans("", "", "\"'")

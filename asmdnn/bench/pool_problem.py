@@ -1,12 +1,12 @@
 """Pooling problems as benchdnn writes them: convolution's keys without output channels: `mb1ic64_ih112kh3sh2ph1`."""
 
 import math
-from dataclasses import dataclass
 
 from asmdnn.bench.axis import AXES
 from asmdnn.bench.problem_text import LONGEST_QUOTE, entries
 from asmdnn.bench.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES, ConvProblem, axes_of
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass
 
 TELLING = "ioksp"  # a dilation alone gives no axis: ih8kh3dh1dw1 is a square
 _KEYS = ("mb", "ic", *(kind + axis for kind in "iokspd" for axis in AXES))

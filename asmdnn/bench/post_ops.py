@@ -16,7 +16,6 @@ What verbose lines print, such as eltwise_relu:0.1 and binary_add:f32:2:ab, are 
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import asmdnn as dnn
@@ -32,6 +31,7 @@ from asmdnn.primitives.attributes.attr import MAX_POST_OPS, AnyPostOp
 from asmdnn.primitives.attributes.numbers import parameters_of
 from asmdnn.primitives.attributes.words import post_op_word
 from asmdnn.primitives.elementwise.eltwise import FORWARD_ALGS
+from asmdnn.records import dataclass
 from asmdnn.types import BinaryAlgorithm, EltwiseAlgorithm
 
 CHANNELS = 1

@@ -8,13 +8,13 @@ missing padding is half of what the output needs, and the padding after the last
 """
 
 import math
-from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from asmdnn.bench.axis import AXES, ProblemAxis
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.convolution.winograd.checks import LEAST_CHANNELS
+from asmdnn.records import dataclass, replace
 
 C = TypeVar("C", bound="ConvProblem")
 DEFAULT_MB = 2  # benchdnn's

@@ -5,7 +5,6 @@ up (definitions/rounding.py), after which chains.py follows post-ops; sums of sm
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +33,7 @@ from asmdnn.bench.typed_words import any_bias_type, older_types_of_tensors, type
 from asmdnn.bench.values import NAMED, decoded, encoded, joined
 from asmdnn.bench.words import Option, tag
 from asmdnn.definitions.rounding import gamma
+from asmdnn.records import dataclass
 from asmdnn.types import DataType
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ result must be equal, which finds a single lost or doubled product and arithmeti
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from asmdnn.bench.numbers import EXACT_SUM, LARGEST_INTEGER, TypedNumbers
+from asmdnn.records import dataclass
 
 Floats = npt.NDArray[np.float32]
 

@@ -11,7 +11,6 @@ raise Unimplemented.
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.attributes.numbers import FLOAT32_MAX
 from asmdnn.primitives.attributes.words import number_word
+from asmdnn.records import dataclass
 
 POLICIES = {"common": 0, "per_dim_0": 1, "per_dim_1": 2, "per_dim_01": 3, "per_dim_2": 4, "per_dim_3": 8}
 PER_CHANNEL, PER_BOTH = "per_oc", "per_ocic"

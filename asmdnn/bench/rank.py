@@ -12,7 +12,6 @@ What would be chosen at a lower level of f32 vectors is a candidate, too: it sho
 
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from asmdnn.primitives.core.description import Description, asked
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.primitives.core.implementation import checked
 from asmdnn.primitives.core.registry import kind_of
+from asmdnn.records import dataclass, replace
 
 ROUNDS = 6  # at least, of the last samples
 FAR = 2.0  # times the best of one sample each: not measured

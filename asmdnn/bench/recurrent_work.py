@@ -1,7 +1,6 @@
 """A recurrent case as a table: tensors by name with their gaps and orders, the definition, and the peers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -21,6 +20,7 @@ from asmdnn.definitions.recurrent.layers import CONCAT, LEFT2RIGHT, RIGHT2LEFT, 
 from asmdnn.definitions.recurrent.values import Function, Handed
 from asmdnn.definitions.rounding import UNIT_ROUNDOFF
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass, replace
 from asmdnn.types import IsaName
 
 DIRECTIONS = {

@@ -2,10 +2,11 @@
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from asmdnn.bench.driver import AnyCase
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """Problems of resampling, as benchdnn writes them: `mb1ic64_ih20oh40n"name"`."""
 
 import math
-from dataclasses import dataclass, replace
 
 from asmdnn.bench.axis import AXES
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
 from asmdnn.bench.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass, replace
 
 _KEYS = ("mb", "ic", *(kind + axis for kind in "io" for axis in AXES))
 

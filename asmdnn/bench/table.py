@@ -5,11 +5,11 @@ to a line of its own.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from asmdnn.bench.driver import AnyDriver
 from asmdnn.bench.report import Record
+from asmdnn.records import dataclass
 
 PROBLEM_WIDTH: Final = 42
 LEAST_PROBLEM_WIDTH: Final = 24

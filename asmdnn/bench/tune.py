@@ -7,7 +7,6 @@ does, judged by other samples than those that it is the best of (`rank.judged`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import asmdnn as dnn
@@ -22,6 +21,7 @@ from asmdnn.primitives.core import tuned
 from asmdnn.primitives.core.implementation import plan_digest, plan_key
 from asmdnn.primitives.core.registry import kind_of
 from asmdnn.primitives.core.tuned import Choice
+from asmdnn.records import dataclass, field, replace
 
 LEAST_GAIN = 1.03  # of what is kept: less is noise
 Calls = Mapping[str, Callable[[], object]]

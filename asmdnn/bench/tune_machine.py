@@ -8,7 +8,6 @@ the other half, as `rank.judged` does: of many that are equal, the best one only
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.planning.candidates import CANDIDATES, number_of, with_number
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.core.description import asked
+from asmdnn.records import dataclass, replace
 from asmdnn.runtime.threads import max_threads
 
 LEAST_GAIN = 1.03  # of what is kept: less is noise

@@ -1,7 +1,6 @@
 """What `--conv`, `--deconv` and `--ip` share: a layer with weights, forward or the gradients that `--dir` says."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -10,6 +9,7 @@ from asmdnn.bench.dims import desc_of
 from asmdnn.bench.numbers import TypedNumbers
 from asmdnn.bench.product_work import ProductSettings, ProductWork
 from asmdnn.bench.words import Option, direction
+from asmdnn.records import dataclass
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.bench.values import TYPES
 from asmdnn.bench.vocabulary import ALL_DATA_TYPES, DIRECTIONS
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory.tags import MAX_NDIMS
+from asmdnn.records import dataclass
 
 LARGEST_NUMBER = 2**31 - 1
 LARGEST_STRIDE = 2**46

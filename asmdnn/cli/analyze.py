@@ -1,13 +1,13 @@
 """`asmdnn analyze`: what the loops of a problem's kernels do, could cost and do cost, and the machine's roofline."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from asmdnn.cli.explain import one_case, write
 from asmdnn.cli.models import HELP, names_model
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass
 
 if TYPE_CHECKING:
     from asmdnn import PrimitiveDesc

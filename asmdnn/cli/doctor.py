@@ -8,11 +8,12 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.util import find_spec
 
 from asmdnn import environment
 from asmdnn.errors import AsmdnnError, InvalidArguments
+from asmdnn.records import dataclass
 
 MISSING_ESSENTIALS = 1
 RETURN = b"\xc3"  # the one-byte function `ret`

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from asmdnn.cli.models import names_model
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass, field
 
 if TYPE_CHECKING:
     from asmdnn.cli.dump_plan import Selection

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.bench.descriptors import planning_engine, primitive_desc_of
@@ -13,6 +12,7 @@ from asmdnn.generators.contract import Spec
 from asmdnn.isa.levels import ANY_CPU, LEVELS, isa_of
 from asmdnn.planning.phase import FLAGS
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
+from asmdnn.records import dataclass
 from asmdnn.runtime.execution import executor_spec
 
 

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from asmdnn.bench.options import Reader
 from asmdnn.cli.models import HELP, names_model
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass
 
 if TYPE_CHECKING:
     from asmdnn import PrimitiveDesc

@@ -27,6 +27,7 @@ COMMANDS = {
     "export": "a network or a primitive for C: object, header, shared library",
     "prove": "that kernels keep to ISA level, footprint and ABI; nothing is run",
     "explain": "every instruction of a problem's kernels, its schedule, and why",
+    "studio": "a page of a network: other threads, CPU classes, precisions",
     "analyze": "what the loops of a problem's kernels cost; the roofline",
     "completion": "a script for bash or zsh that completes all these words",
     "show": "a memory format as text or picture: which element lies where",

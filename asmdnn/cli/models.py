@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +14,7 @@ from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
 from asmdnn.network.passing import is_half
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import dataclass, field
 
 HELP = """  --shape=NAME:1x3x48x320  dims of an input, where the model leaves some open; may come several times;
                            without it the first dim is 1, where that alone is open;

@@ -1,13 +1,14 @@
 """What is in a pack, of problems or of a network: as text, and as JSON."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from asmdnn.jit import image_file
 from asmdnn.jit.packs import Pack
 from asmdnn.planning.host import executable_isas
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

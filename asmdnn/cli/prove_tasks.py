@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ from asmdnn.cli.progress import Progress
 from asmdnn.cli.workers import mapped
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.levels import isa_of
+from asmdnn.records import dataclass
 
 CHUNK: Final = 8  # tasks that go to another process together
 

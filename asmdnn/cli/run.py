@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -15,6 +14,7 @@ from asmdnn.errors import InvalidArguments, did_you_mean
 from asmdnn.network.known import as_json, table_of, unknown_in, uses_of_unknown
 from asmdnn.network.network import Network
 from asmdnn.network.onnx.reader import read_model
+from asmdnn.records import dataclass, field
 
 USAGE = """asmdnn run [OPTION ...] MODEL.onnx
 Loads the model, runs it, and prints its outputs and the least time of some runs.

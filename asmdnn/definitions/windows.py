@@ -1,12 +1,12 @@
 """Windows that slide along spatial axes, and what pooling makes of them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from asmdnn.definitions.rounding import UNIT_ROUNDOFF, Array, Doubles
+from asmdnn.records import dataclass
 
 Sizes = tuple[int, ...]
 

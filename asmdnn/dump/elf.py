@@ -5,11 +5,11 @@ Source: System V ABI, chapter 4 (object files), and its AMD64 supplement.
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from asmdnn.dump.kernel import DumpedKernel
 from asmdnn.dump.unwind import eh_frame
+from asmdnn.records import dataclass
 
 _FILE_HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION_HEADER: Final = struct.Struct("<IIQQQQIIQQ")

@@ -2,13 +2,13 @@
 
 import re
 import sys
-from dataclasses import dataclass
 from typing import Final
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.generators.contract import NOTHING, Footprint, Spec
 from asmdnn.isa.assembler import Assembler, Line
 from asmdnn.isa.levels import ANY_CPU, isa_of
+from asmdnn.records import dataclass
 
 JUMP: Final = re.compile(r"(\w+) 0x([0-9a-f]+) <(.+)>")  # as a listing writes a jump to a label
 _CONSTANTS_ALIGNMENT: Final = 64

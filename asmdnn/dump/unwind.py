@@ -6,12 +6,12 @@ Sources: DWARF 4, section 6.4; System V ABI AMD64 psABI, figure 3.36 (register n
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from asmdnn.dump.kernel import JUMP
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.assembler import Line
+from asmdnn.records import dataclass, replace
 
 Tables = Sequence[Sequence[int]]
 

@@ -1,12 +1,12 @@
 """Architectural state: general registers, flags, vector and mask registers, and what is undefined in them."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from asmdnn.emulator.memory import AddressSpace, Array, EmulationFault
+from asmdnn.records import dataclass
 
 RSP = 4
 CALLER_SAVED = (0, 1, 2, 6, 7, 8, 9, 10, 11)

@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from operator import length_hint
 
 import numpy as np
@@ -14,6 +13,7 @@ from asmdnn.emulator.memory import Array, EmulationFault, MemoryRegion, TouchedB
 from asmdnn.emulator.observing import Observer, observed
 from asmdnn.emulator.operands import Operands, Step, Unsupported
 from asmdnn.emulator.semantics import SEMANTICS
+from asmdnn.records import dataclass
 
 INTEGER_REGISTERS = (7, 6, 2, 1, 8, 9)  # rdi rsi rdx rcx r8 r9: System V ABI, AMD64 supplement, section 3.2.3
 RAX, WORD_BYTES = 0, 8

@@ -2,12 +2,12 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from asmdnn.errors import AsmdnnError
+from asmdnn.records import dataclass, field
 
 Array = np.ndarray[Any, Any]
 BITS64 = (1 << 64) - 1

@@ -1,7 +1,6 @@
 """What the semantics see of an instruction: its operands as views and closures, bound once when it is decoded."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
@@ -9,6 +8,7 @@ from iced_x86 import Instruction, MemorySizeExt, OpKind, Register, RegisterExt, 
 
 from asmdnn.emulator.cpu import Cpu, mask_array
 from asmdnn.emulator.memory import BITS64, Array
+from asmdnn.records import dataclass
 
 Step = Callable[[], int | None]  # only the last step of a block returns something: the offset to go on at
 Fill = Callable[[Array], object]  # computes a result into the array it is given, which may be one of its sources

@@ -1,6 +1,6 @@
 """What there is to say about a primitive descriptor, as frozen values; renderers (text, json, html) only lay it out."""
 
-from dataclasses import dataclass
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """What a C program passes to an exported network or primitive, and how it becomes what kernels read and write."""
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -15,6 +14,7 @@ from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.primitives.core.registry import kind_of
 from asmdnn.primitives.gather.description import Gather
+from asmdnn.records import dataclass
 from asmdnn.types import DATA_TYPES, HALF_FLOATS
 
 Data = npt.NDArray[np.generic]

@@ -4,7 +4,6 @@ import shutil
 import subprocess
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Final
@@ -22,6 +21,7 @@ from asmdnn.network.network import Network
 from asmdnn.network.running import WEIGHTS
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
+from asmdnn.records import dataclass
 from asmdnn.version import __version__
 
 RUNTIME: Final = ("asmdnn_runtime.c", "asmdnn_runtime.h")

@@ -5,8 +5,9 @@ ranges and proves that every access is inside its tensor; the proof and the test
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
+
+from asmdnn.records import dataclass
 
 if TYPE_CHECKING:  # plans and their check need no assembler
     from asmdnn.isa.assembler import Assembler

@@ -10,12 +10,12 @@ is through its parts of a phase.  No kernel has a fence of its own: every call w
 calls that share lines would write them in pieces.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from asmdnn.generators.context import ARGUMENTS, CONTEXT_WORDS, PHASE_WORDS, WORD, Context, PhaseWord, ShareWord
 from asmdnn.isa.assembler import Assembler, Label, Pointer, Register, low32, mem, register, rsp
 from asmdnn.isa.levels import ANY_CPU
+from asmdnn.records import dataclass
 
 rax = register("r64", 0)
 STATUS_BITS = 0x3F  # of MXCSR: what happened, not what is to happen

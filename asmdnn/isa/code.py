@@ -1,10 +1,10 @@
 """What the assembler makes: bytes, and lines that say what they are."""
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from asmdnn.isa.operands import Register
 from asmdnn.notebook import html_of
+from asmdnn.records import dataclass
 
 Holders = tuple[tuple[Register, str], ...]  # registers that are taken, and what for
 

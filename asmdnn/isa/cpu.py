@@ -7,11 +7,11 @@ Source: Intel manual, volume 2, CPUID; AMD manual, volume 3, appendix E (cache t
 """
 
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
 from functools import cache
 from typing import Final, NamedTuple
 
 from asmdnn.isa.cpuid import cpuid, is_x86_64, may_use_tiles, xcr0
+from asmdnn.records import dataclass
 
 _AVX_STATE: Final = 0x06  # XCR0: xmm and ymm
 _AVX512_STATE: Final = 0xE6  # and k, upper halves of zmm0-15, zmm16-31

@@ -10,7 +10,6 @@ all: an element of k there is a group here.  dot_native.py has those that are an
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar, Final
 
@@ -18,6 +17,7 @@ from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.pieces import broadcast_bytes
 from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.records import dataclass, field
 from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
 
 GROUP_BYTES: Final = 4

@@ -3,7 +3,6 @@
 Nibble i of a lane is the lower half of byte i, and from 4 on the upper half of byte i - 4, unless they are in order.
 """
 
-from dataclasses import dataclass
 from struct import pack
 from typing import Final
 
@@ -11,6 +10,7 @@ from asmdnn.isa.assembler import Register
 from asmdnn.isa.avx512 import Avx512
 from asmdnn.isa.nibbles import NIBBLE_BITS
 from asmdnn.isa.vector import Vector
+from asmdnn.records import dataclass
 
 LANE_BYTES: Final = 4
 LANE_BITS: Final = 32

@@ -1,6 +1,6 @@
 """A place in the code."""
 
-from dataclasses import dataclass
+from asmdnn.records import dataclass
 
 
 @dataclass(slots=True, eq=False)

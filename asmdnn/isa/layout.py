@@ -5,13 +5,13 @@ the iteration ends, and at its end every short jump reaches its target.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.code import Code, Detail, Line
 from asmdnn.isa.label import Label
 from asmdnn.isa.pool import Pool
+from asmdnn.records import dataclass, field
 
 POOL_ALIGNMENT_BYTES: Final = 64  # kernels start at multiples of 64, so no constant can be aligned more strictly
 SHORT_BYTES, NEAR_BYTES = 1, 4  # of a jump's distance, the last field of its encoding

@@ -1,9 +1,9 @@
 """ISA levels under oneDNN's names: what a kernel may use, and which level is the better one."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.records import dataclass
 from asmdnn.types import IsaName
 
 

@@ -5,13 +5,13 @@ making one costs a dictionary look-up, and encoding one little more than its dis
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from operator import index as as_int
 from typing import Any, Final, NamedTuple, SupportsIndex
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.operands import VECTOR_KINDS, EmbeddedRounding, Register, mask_number, rsp, signature
+from asmdnn.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ Braces in mnemonic and encoding make one line several: each takes the next word 
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any, Final, NamedTuple
 
@@ -27,6 +26,7 @@ from asmdnn.isa.encoding import evex, modrm_sib_disp, optional_rex, rex, vex3
 from asmdnn.isa.forms import Form
 from asmdnn.isa.memory_operand import Operand, Pointer
 from asmdnn.isa.operands import VECTOR_KINDS, EmbeddedRounding, Register, register
+from asmdnn.records import dataclass
 
 _VECTOR: Final = re.compile(
     r"(?P<prefix>EVEX|VEX)(\.(?P<length>128|256|512|LIG))?(\.(?P<pp>66|F3|F2))?\.(?P<map>0F|0F38|0F3A|MAP5|MAP6)"

@@ -4,12 +4,12 @@ A register carries the bit fields of its number under the names that PeachPy's e
 so that those encoders run on these values directly, at the price of an attribute.
 """
 
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 from typing import Final
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass, field
 
 REGISTER_BYTES: Final = {
     "r8": 1, "r16": 2, "r32": 4, "r64": 8, "mm": 8, "k": 8, "xmm": 16, "ymm": 32, "zmm": 64, "tmm": 1024,

@@ -8,13 +8,13 @@ columns: so weights lie in the panels that vectors of 512 bits read, a group of 
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from struct import pack
 from typing import Final
 
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.dot_base import BF16, GROUP_BYTES, S8S8, U8S8, Types
 from asmdnn.isa.levels import AVX512_CORE_AMX, isa_of
+from asmdnn.records import dataclass
 from asmdnn.types import IsaName
 
 TILE_ROWS: Final = 16

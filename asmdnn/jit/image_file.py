@@ -14,13 +14,13 @@ import os
 import stat
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.files import check_sha256, opened
+from asmdnn.records import dataclass
 
 MAGIC = b"asmdnnNT"
 FORMAT_VERSION = 1

@@ -5,7 +5,6 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Generic, Protocol, TypeVar
 
@@ -15,6 +14,7 @@ from asmdnn.jit.digests import code_text, source_digest
 from asmdnn.jit.executable import ExecutableMemory
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import DiskStore
+from asmdnn.records import dataclass, field
 
 
 class CachedSpec(Protocol):

@@ -12,12 +12,13 @@ import os
 import stat
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.files import check_sha256, opened, replace_file
+from asmdnn.records import dataclass
 
 MAGIC = b"asmdnnPK"
 FORMAT_VERSION = 1

@@ -1,8 +1,9 @@
 """The packs that this process has loaded: where the kernel cache and the planners look before they work."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from asmdnn.records import dataclass, field
 
 if TYPE_CHECKING:  # most processes load no pack, and need no JSON
     from asmdnn.jit.pack_file import PackEntry, PackFile

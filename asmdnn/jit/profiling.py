@@ -13,7 +13,6 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from asmdnn import environment
@@ -21,6 +20,7 @@ from asmdnn.files import replace_file, temporary_directory
 from asmdnn.forking import importing
 from asmdnn.jit.executable import ExecutableMemory
 from asmdnn.jit.native import ffi
+from asmdnn.records import dataclass, field
 
 WORDS: Final = ("perf_map", "jitdump", "gdb")
 

@@ -6,8 +6,9 @@ Sources: DWARF 4, section 6.4; System V ABI AMD64 supplement, figure 3.36 (regis
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from asmdnn.records import dataclass
 
 WORD: Final = 8
 RSP, RETURN_ADDRESS = 7, 16

@@ -1,7 +1,6 @@
 """MemoryDesc: how an n-dimensional tensor lies in linear memory."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
 from typing import Any, ClassVar
@@ -28,6 +27,7 @@ from asmdnn.memory.reshaping import reshaped
 from asmdnn.memory.tags import MAX_NDIMS, alias_of, tag_of
 from asmdnn.memory.views import inverse_permutation, submemory_offset
 from asmdnn.notebook import html_of
+from asmdnn.records import dataclass, field
 from asmdnn.types import DataType, FormatTag, u8
 
 

@@ -1,7 +1,6 @@
 """Memory: a MemoryDesc and the bytes that it describes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from asmdnn.memory.packed import as_integers, packed, packed_dims, unpacked
 from asmdnn.memory.tags import LETTERS
 from asmdnn.memory.views import plain_strides
 from asmdnn.notebook import html_of
+from asmdnn.records import dataclass
 from asmdnn.types import DataType
 
 ALIGNMENT_BYTES = 64
@@ -107,9 +107,11 @@ class Memory:
         memory = cls(desc)
         storage = desc if memory.is_packed else desc.storage
         kind = memory._elements().dtype
-        padded = allocated(np.zeros, storage.padded_dims, kind)
         stored = as_integers(array, desc.dtype) if memory.is_packed else array.view(kind)
-        padded[tuple(map(slice, storage.dims))] = allocated(desc._stored, stored)
+        padded = allocated(desc._stored, stored)
+        if storage.padded_dims != storage.dims:
+            inside, padded = padded, allocated(np.zeros, storage.padded_dims, kind)
+            padded[tuple(map(slice, storage.dims))] = inside
         held = memory._elements()
         view = blocked_view(storage, held)
         view[...] = padded.reshape(view.shape)

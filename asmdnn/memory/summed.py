@@ -1,6 +1,5 @@
 """The format of weights of bytes with the sums of their columns after them: what sums of shifted src start from."""
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +10,7 @@ from asmdnn.memory.allocation import within_memory
 from asmdnn.memory.desc import MemoryDesc
 from asmdnn.memory.storage import ALIGNMENT_BYTES
 from asmdnn.memory.tags import LETTERS
+from asmdnn.records import dataclass
 from asmdnn.types import s8, s32
 
 SHIFT: Final = 128  # from s8 to u8

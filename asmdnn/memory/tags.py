@@ -12,10 +12,10 @@ Source: oneDNN, "Understanding Memory Formats" and dnnl_format_tag_t.
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass
 
 LETTERS = "abcdefghijkl"
 MAX_NDIMS = len(LETTERS)

@@ -6,7 +6,6 @@ f32 costs anybody.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -18,6 +17,7 @@ from asmdnn.network.static import StaticGraph
 from asmdnn.network.stepwise import Stepwise
 from asmdnn.network.verification import Difference, differences, distance, evaluated, largest_number
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

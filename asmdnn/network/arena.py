@@ -8,7 +8,6 @@ Source: Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Infer
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from itertools import accumulate
 from types import MappingProxyType
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import Phase, View
 from asmdnn.planning.phases import barriers_before
 from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
+from asmdnn.records import dataclass, replace
 from asmdnn.types import u8
 
 

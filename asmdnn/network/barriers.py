@@ -12,13 +12,13 @@ the last barrier fits `room_bytes`, so that readers still find it in the cache, 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from asmdnn.network.joined import StateTensors
 from asmdnn.network.steps import NetworkStep
 from asmdnn.planning.phase import Phase, View
 from asmdnn.planning.phases import barriers_before
+from asmdnn.records import dataclass, field, replace
 
 WINDOW = 24  # steps: a block of a network has fewer
 

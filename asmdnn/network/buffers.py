@@ -1,7 +1,6 @@
 """The buffers of a network: weights, those of values, and such as lie inside others."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from asmdnn.network.descriptors import layout_of
 from asmdnn.network.graph import Array
 from asmdnn.network.place import Place
 from asmdnn.planning.phase import View
+from asmdnn.records import dataclass, field
 from asmdnn.types import HALF_FLOATS
 
 

@@ -1,7 +1,6 @@
 """A native segment: its steps, the plan that they make together, where values lie, and the call that runs it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from asmdnn.network.arena import ArenaLayout, check_layout, layout_of, placed_plan
 from asmdnn.network.buffers import Weight
@@ -18,6 +17,7 @@ from asmdnn.network.weights import WeightPool
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.gather.indices import check_indices
+from asmdnn.records import dataclass
 from asmdnn.runtime.execution import program_of
 
 

@@ -1,12 +1,12 @@
 """Dims of inputs: those of the model, those that a caller adds, and what is open until arrays come."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.sequences import items
 from asmdnn.network.graph import LARGEST_DIM, TensorType
+from asmdnn.records import dataclass
 
 Declared = Mapping[str, TensorType]
 Shapes = dict[str, tuple[int, ...]]

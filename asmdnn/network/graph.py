@@ -1,7 +1,6 @@
 """A network's operators as frozen values: what an ONNX file says, or what was built in Python."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.network.arrays import Array as Array
 from asmdnn.network.states import NetworkState
+from asmdnn.records import dataclass, field
 
 Attribute = Any  # int, float, str, Array, Body, or a tuple of one of these
 LARGEST_DIM = 2**63 - 1

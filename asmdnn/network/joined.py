@@ -1,11 +1,11 @@
 """What joining steps makes; imported without primitives, as a network from a pack is one, too."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
+from asmdnn.records import dataclass
 
 
 class StateTensors(NamedTuple):

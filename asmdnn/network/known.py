@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from asmdnn.errors import shown
 from asmdnn.network.bodies import BODIES
 from asmdnn.network.graph import Body, Node
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.spelling.table import foreign
+from asmdnn.records import dataclass
 
 COUNTS = ("nodes", "native", "numpy", "unknown")
 MOST_NAMED = 6  # operators that an error names; a message has 500 characters

@@ -21,7 +21,6 @@ Partitioned Boolean Quadratic Programming (2018).
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 
 from asmdnn.errors import Unimplemented
 from asmdnn.memory import MemoryDesc
@@ -35,6 +34,7 @@ from asmdnn.network.steps import BY_ITSELF, CHANNELS_LAST, LAST, PLAIN, FormatCh
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.records import dataclass, replace
 
 MOST_WAYS = 4  # continued at one time
 BLOCK = 16  # channels: parts of so many are whole blocks of every format

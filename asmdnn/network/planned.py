@@ -1,7 +1,6 @@
 """A network with everything that planning found out: the graph, its segments, their steps."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -26,6 +25,7 @@ from asmdnn.network.states import NetworkState, StateWrite, is_index, state_writ
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,6 @@
 """`quantize`: a model of 8 bits, as an ONNX file for any runtime, and how far it is from f32."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
@@ -20,6 +19,7 @@ from asmdnn.network.static_qdq.ranges import Calibration
 from asmdnn.network.static_quantization import Feeds, StaticModel, StaticQuantizer, worst_errors
 from asmdnn.network.storage import limit_of, precision_of
 from asmdnn.primitives.core.engine import Engine, engine_or_default
+from asmdnn.records import dataclass, field
 
 OLDEST_OPSET = 13  # in which DequantizeLinear has a scale for each channel
 STATIC = "static"

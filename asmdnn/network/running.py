@@ -4,7 +4,6 @@ Imported without planners and primitives, so that a network from a pack is there
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ from asmdnn.network.passing import is_read
 from asmdnn.network.states import StateWrite
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
+from asmdnn.records import dataclass
 from asmdnn.runtime.addresses import address_reader
 from asmdnn.runtime.execution import ExecutablePlan, NativeCall
 

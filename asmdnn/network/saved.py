@@ -6,7 +6,6 @@ kernels, the arrays, and the weights.  A kernel's spec stays text until somebody
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from math import prod
 from pathlib import Path
@@ -29,6 +28,7 @@ from asmdnn.planning.codec import decoded, plan_of
 from asmdnn.planning.decoded import check_decoded, require
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
+from asmdnn.records import dataclass
 from asmdnn.runtime.execution import ExecutablePlan
 from asmdnn.types import s32
 from asmdnn.version import __version__

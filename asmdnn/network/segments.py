@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,6 +42,7 @@ from asmdnn.network.steps import NUMBERS, Place, Steps
 from asmdnn.network.storage import AS_DECLARED, IN_F32, Precision, StorageTypes
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import dataclass, replace
 
 REWRITES = (
     biases_as_floats,

@@ -1,9 +1,8 @@
 """What the plans of a model for several shapes share."""
 
-from dataclasses import dataclass, field
-
 from asmdnn.network.remembered import Remembered
 from asmdnn.network.weights import WeightPool
+from asmdnn.records import dataclass, field
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,6 @@ Imported without planners, as what runs needs no more.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -15,6 +14,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.allocation import allocated
 from asmdnn.network.arrays import Array
 from asmdnn.network.inputs import as_input
+from asmdnn.records import dataclass
 
 Dims = tuple[int, ...]
 

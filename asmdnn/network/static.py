@@ -1,11 +1,11 @@
 """A graph whose every value has known dims and a known type: what is planned."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import Value
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,6 @@
 """`quantize` by ranges that inputs have shown: what is measured on the f32 network, and what stays f32 for a limit."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
@@ -15,6 +14,7 @@ from asmdnn.network.static_qdq.qdq import MICROSOFT, WITH_AXES, spelt
 from asmdnn.network.static_qdq.ranges import ByteNumbers, Calibration, Observed
 from asmdnn.network.static_qdq.roles import Roles
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import dataclass, replace
 
 Feeds = Sequence[Mapping[str, Any]]
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -35,6 +34,7 @@ from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import PrimitiveDesc, primitive_desc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.records import dataclass
 from asmdnn.types import HALF_FLOATS, DataType, f32
 
 CHANNELS_LAST = 3  # axes that a tensor has at least whose channels may lie after its pixels

@@ -1,7 +1,6 @@
 """In which types kernels keep values, and which products multiply narrow ones; and what a caller allows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from sys import float_info
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.sequences import items
+from asmdnn.records import dataclass, field
 from asmdnn.types import FLOAT_NAMES, DataType
 
 WORDS = (*FLOAT_NAMES, "fast")

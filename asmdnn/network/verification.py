@@ -1,7 +1,6 @@
 """Each fused group against its operators in double precision, on the very operands that it got."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from asmdnn.network.quantised.weights import QUANTIZE
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.stepwise import Stepwise
 from asmdnn.network.storage import StorageTypes
+from asmdnn.records import dataclass
 
 UNIT_ROUNDOFF = 2.0**-24
 NARROW_ROUNDING = 2.0**-7  # of bf16: an operand, a weight and the result, each by 2^-9 of its value

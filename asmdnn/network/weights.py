@@ -1,7 +1,6 @@
 """Packed weights of a model: what several shapes read in one format is packed and held once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from asmdnn.network.descriptors import row_major
 from asmdnn.network.running import PAGE_BYTES
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reordering import reorder
+from asmdnn.records import dataclass
 from asmdnn.types import HALF_FLOATS
 
 

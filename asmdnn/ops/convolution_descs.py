@@ -1,7 +1,6 @@
 """The primitives that convolutions of arrays are: the window's numbers, descriptions, formats of weights."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
@@ -13,6 +12,7 @@ from asmdnn.primitives.convolution.words import algorithm_of
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.shapes.windows import MAX_SIZE
+from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32
 
 PADDINGS = ("same", "valid")

@@ -1,6 +1,5 @@
 """How a convolution of f32 arrays comes to its primitive: kept calls, and the packing of weights."""
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine, engine_key
 from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
 find = calls.entries.get

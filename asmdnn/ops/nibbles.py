@@ -1,6 +1,5 @@
 """A matrix of 4 or 8 bits an element, as packed for products."""
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
@@ -9,6 +8,7 @@ from asmdnn.memory import Memory
 from asmdnn.memory.allocation import within_memory
 from asmdnn.ops.arguments import Array
 from asmdnn.primitives.quantized.octets import numbers_in
+from asmdnn.records import dataclass
 
 FewBits = Literal["s4", "u4", "s8", "u8"]
 LIMITS: Final = {"s4": (-8, 7), "u4": (0, 15), "s8": (-128, 127), "u8": (0, 255)}

@@ -1,7 +1,6 @@
 """Products and convolutions of arrays of other types than f32: what is asked for, scales and zero points of arrays."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.primitive import Primitive
+from asmdnn.records import dataclass
 from asmdnn.types import DATA_TYPES, HALF_FLOATS, AccumulationMode, DataType, FpMathMode, f32, s32
 
 OF_HALVES = (name for t in HALF_FLOATS for name in (t.name, t.extension or np.dtype(t.numpy).name))

@@ -1,6 +1,5 @@
 """Optimizers that divide by the size of past gradients, or take their signs."""
 
-from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
@@ -8,6 +7,7 @@ from asmdnn.exact import exact
 from asmdnn.optim.checks import number
 from asmdnn.optim.descent import decayed
 from asmdnn.optim.optimizer import Groups, Optimizer, Rate, Updating, check_betas
+from asmdnn.records import dataclass, field
 
 
 class AdamMoments(Optimizer):

@@ -1,12 +1,12 @@
 """Stochastic gradient descent."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.optim.checks import number
 from asmdnn.optim.optimizer import Groups, Optimizer, Rate, Updating
+from asmdnn.records import dataclass, field
 
 
 @exact

@@ -1,12 +1,12 @@
 """Learning rates by the number of the step, of which the first is 1."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import cos, pi
 from typing import Any
 
 from asmdnn.exact import exact
 from asmdnn.optim.checks import number, whole
+from asmdnn.records import dataclass
 
 
 @exact

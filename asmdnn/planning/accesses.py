@@ -4,12 +4,12 @@ A kernel that moves single elements has a range for each, tens of thousands of t
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from asmdnn.generators.contract import Footprint, KernelWords, Range, TapList
 from asmdnn.planning.phase import Int64
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

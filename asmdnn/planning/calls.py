@@ -1,7 +1,6 @@
 """Calls of kernels in nested loops, as phases: all records where they are few, else rounds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -11,6 +10,7 @@ from asmdnn.planning.loops import DST, Loop, grid
 from asmdnn.planning.phase import Phase, View
 from asmdnn.planning.rounds import in_loops, without_barrier
 from asmdnn.planning.tuning import PhaseTuning
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,6 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from asmdnn.planning.phases import barriers_before
 from asmdnn.planning.schedule import Schedule
 from asmdnn.planning.touches import Calls, Extent, Footprints, element_sizes, in_chunks
 from asmdnn.planning.written import Bools, FlatCoverage, Folded, Written, counted
+from asmdnn.records import dataclass, field
 
 __all__ = ["PlanError", "check_plan"]
 

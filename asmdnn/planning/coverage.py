@@ -6,7 +6,6 @@ the columns between two places where any write begins or ends.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import lcm
 
 import numpy as np
@@ -15,6 +14,7 @@ from asmdnn.errors import AsmdnnError
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SummedDesc
 from asmdnn.planning.phase import Int64
+from asmdnn.records import dataclass
 
 MOST_COUNTS = 1 << 26  # of a folded buffer, and accesses of a phase: what a proof may keep in memory
 Loop = tuple[int, int]  # (times, elements from one to the next)

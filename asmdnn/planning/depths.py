@@ -1,9 +1,9 @@
 """Sums over long depths, a range of it a phase: the first starts from the bias, the others continue from dst."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

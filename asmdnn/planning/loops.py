@@ -9,7 +9,6 @@ nest, such as 16 and 24, the dim is cut wherever a block of either begins, and e
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise, product
 from math import lcm
 from typing import Final
@@ -18,6 +17,7 @@ import numpy as np
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64
+from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32
 
 SRC: Final = 0

@@ -8,7 +8,6 @@ and models the manuals' tables of CPUID signatures.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +24,7 @@ from asmdnn.isa.levels import (
     LEVELS,
     Isa,
 )
+from asmdnn.records import dataclass, field, replace
 
 if TYPE_CHECKING:  # what runs from a pack plans nothing
     from asmdnn.planning.tuning import Tuning

@@ -1,9 +1,8 @@
 """What planners of moves and of element-wise functions choose by; tuning.py says where numbers were measured, and has
 the others."""
 
-from dataclasses import dataclass
-
 from asmdnn.exact import exact
+from asmdnn.records import dataclass
 
 
 @exact

@@ -1,12 +1,11 @@
 """The order of tiles that read panels of weights, which brings least from beyond L2; and records in that order."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from asmdnn.planning.phase import Int64
 from asmdnn.planning.tuning import PhaseTuning
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

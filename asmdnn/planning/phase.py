@@ -6,7 +6,6 @@ of a group, which one thread runs in their order.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from math import prod
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.generators.contract import KernelSpec
+from asmdnn.records import dataclass, field, replace
 
 Int64 = npt.NDArray[np.int64]
 FLAGS = ("continues", "independent", "alone", "backwards", "flushes")  # of a phase

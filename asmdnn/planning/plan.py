@@ -5,7 +5,6 @@ not depend on who runs it, so results are bitwise equal for every thread count.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import accumulate
 from types import MappingProxyType
 
@@ -14,6 +13,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.splitting import split
+from asmdnn.records import dataclass, field
 
 ALIGNMENT_BYTES = 64  # of scratch
 

@@ -1,10 +1,10 @@
 """The numbers by which planners of matrix products choose; tuning.py says where they were measured."""
 
-from dataclasses import dataclass
 from math import gcd
 from typing import Final
 
 from asmdnn.exact import exact
+from asmdnn.records import dataclass
 
 L1_SETS_BYTES: Final = 4096  # addresses that differ by a multiple share a set of L1, on x86-64 CPUs of today
 

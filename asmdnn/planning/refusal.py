@@ -1,6 +1,6 @@
 """How an implementation says no: it raises Refused inside, and outside there is a Refusal."""
 
-from dataclasses import dataclass
+from asmdnn.records import dataclass
 
 
 class Refused(Exception):

@@ -4,7 +4,6 @@ A step's arguments lie after those of the steps before, so its kernels' frames b
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.shifted import ShiftedSpec
 from asmdnn.planning.phase import NOTHING, Int64, Phase, View
 from asmdnn.planning.plan import Plan
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

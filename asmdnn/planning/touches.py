@@ -1,7 +1,6 @@
 """What a phase touches, kernel by kernel: the bytes of buffers that its records reach, without writing rounds out."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from asmdnn.generators.contract import KernelSpec, TapList
 from asmdnn.planning.accesses import Accesses, Spans
 from asmdnn.planning.phase import Int64, Phase, Repeat, View
 from asmdnn.planning.schedule import Schedule
+from asmdnn.records import dataclass, field
 
 CHUNK = 1 << 20  # accesses that are looked at together, at least: more cost memory, fewer cost time
 

@@ -7,13 +7,13 @@ are used.  Sizes are elements unless the name says bytes; a share of n is 1/n.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.planning.move_tuning import DropoutTuning, ElementwiseTuning, GatherTuning, MoveTuning
 from asmdnn.planning.product_tuning import ProductTuning
+from asmdnn.records import dataclass, field, fields
 
 
 @exact

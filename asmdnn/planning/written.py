@@ -6,7 +6,6 @@ ones, are folded.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from asmdnn.planning.coverage import Coverage, PlanError, Runs, cover, spread
 from asmdnn.planning.phase import Int64
+from asmdnn.records import dataclass
 
 Bools = npt.NDArray[np.bool_]
 

@@ -1,7 +1,8 @@
 """What the rules ask for of an instruction; decoder.py finds it out."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from asmdnn.records import dataclass
 
 RSP: Final = 4
 NO_REGISTER: Final = -1

@@ -1,7 +1,6 @@
 """A kernel under proof: its bytes decoded, its listing, and the contract that it has to keep."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from asmdnn.generators.contract import Footprint
@@ -11,6 +10,7 @@ from asmdnn.isa.levels import Isa
 from asmdnn.proof.decoder import fact_at
 from asmdnn.proof.facts import Fact
 from asmdnn.proof.values import Entry
+from asmdnn.records import dataclass, field
 
 LEAVES: Final = ("return", "jump", "indirect jump", "trap")  # which execution does not pass
 

@@ -1,7 +1,6 @@
 """What the executor reads beside records: shares of parts, kernel tables and rounds; see `generators/context.py`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.phases import barriers_before
 from asmdnn.planning.plan import Plan
+from asmdnn.records import dataclass
 
 USUAL_MXCSR = 0x1F80  # round to nearest even, no exception is raised
 FLUSHING_MXCSR = USUAL_MXCSR | 0x8040  # and subnormal results and operands are zero

@@ -8,7 +8,7 @@ import json
 import math
 import os
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter, process_time
 
@@ -21,6 +21,7 @@ from asmdnn.isa.vectors import VECTORS, f32_level
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import default_directory, enabled
 from asmdnn.planning.host import require_executable
+from asmdnn.records import dataclass, fields, replace
 from asmdnn.runtime.execution import kernel_cache
 from asmdnn.runtime.peak import fma_gflops
 from asmdnn.runtime.scratch import aligned_bytes

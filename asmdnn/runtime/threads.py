@@ -16,12 +16,12 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn import environment
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.jit.native import address, function, open_library
+from asmdnn.records import dataclass
 from asmdnn.runtime.quota import allowed_cpus
 
 _RUNTIME = re.compile(r".*/lib(gomp|iomp5|omp)\b[^/]*\.so[^/]*")  # torch's wheel has libgomp-a34b3233.so.1

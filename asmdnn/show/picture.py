@@ -5,9 +5,9 @@ blocked one or else the channel, so that layouts of one tensor can be compared a
 """
 
 import colorsys
-from dataclasses import dataclass, field
 
 from asmdnn.memory.desc import MemoryDesc
+from asmdnn.records import dataclass, field
 from asmdnn.show.captions import summary_of, title_of
 from asmdnn.show.walk import Index, Limits, Page, Panel, element_at, page_of
 

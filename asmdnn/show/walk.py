@@ -4,13 +4,13 @@ The digits of all indices (see views.Level), sorted by stride, are the digits of
 along a row; the next few number the rows of a panel; the rest number the panels.
 """
 
-from dataclasses import dataclass
 from math import prod
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.desc import MemoryDesc
 from asmdnn.memory.tags import LETTERS, dim_names
 from asmdnn.memory.views import levels_of
+from asmdnn.records import dataclass
 
 Index = tuple[int, ...]
 

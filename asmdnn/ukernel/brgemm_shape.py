@@ -1,12 +1,12 @@
 """What the code of a brgemm depends on, and how its results are cut into tiles."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, MatmulTile
 from asmdnn.isa.dot import GROUP_BYTES, Types
 from asmdnn.isa.dot import blocks_of as most_rows_of
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.records import dataclass
 from asmdnn.types import DataType
 from asmdnn.ukernel.operands import Chained
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from asmdnn.asm import CFunction
@@ -10,6 +9,7 @@ from asmdnn.asm.footprint import extents_of
 from asmdnn.asm.levels import level_of
 from asmdnn.asm.prototype import parse_prototype
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass
 from asmdnn.types import DataType
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
@@ -11,6 +10,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain
+from asmdnn.records import dataclass
 from asmdnn.types import DataType
 from asmdnn.ukernel.kernel import Pointed
 

@@ -26,6 +26,8 @@ PROBLEMS = [
     "--sdpa --qtag=acbd --ktag=abx,acdb --dtag=acbd --scale=div --mask=causal_top_left 2x4x8x8:2x4x8x8:2x4x8x8",
     '--lrn --tag=abx,axb,aBx8b --dir=FWD_D,FWD_I mb2ic16ih5_ls3alpha0.5k2 mb1ic20iw7_ls4beta0.6n"a"',
     "--lrn --tag=abx,axb,aBx8b --alg=WITHIN --mb=1 ic16ih5_ls3alpha0.5 ic3id2ih4iw3_ls2",
+    "--lrn --dir=BWD_D --tag=abx,axb,aBx8b --alg=ACROSS,WITHIN mb2ic16ih5_ls3alpha0.5k2 mb1ic20ih3iw7_ls4beta0.6",
+    "--resampling --dir=BWD_D --tag=abx,axb,aBx8b --alg=nearest,linear,cubic mb2ic16_ih5oh10 mb1ic19_ih9oh4",
     "--cumsum --tag=abx,axb,aBx8b --axis=1,-1 --exclusive=true,false --reverse=true,false 2x16x3x5",
     "--topk --alg=max,min --k=1,3 --values=true,false --stag=abx,axb,aBx8b --axis=1,-1 2x16x3x5",
     "--topk --last=true --dtag=any,axb 3x19x4",

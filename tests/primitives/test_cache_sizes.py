@@ -47,6 +47,8 @@ DESCRIPTIONS = [
     dnn.PoolingBackward("avg_include_padding", f32(2, 24, 9, 9), f32(2, 24, 4, 4), (3, 3), (2, 2)),
     dnn.BatchNormBackward(*(f32(2, 24, 9, 9),) * 3, *(f32(24, tag="a"),) * 2, 1e-5, *(f32(24, tag="a"),) * 3),
     dnn.PReLUBackward(f32(2, 24, 9, 9), f32(1, 24, 1, 1), f32(2, 24, 9, 9), f32(2, 24, 9, 9), f32(1, 24, 1, 1)),
+    dnn.ResamplingBackward("linear", f32(2, 24, 9, 9), f32(2, 24, 18, 18)),
+    dnn.LRNBackward("lrn_across_channels", *(f32(2, 24, 9, 9),) * 3),
     dnn.SoftmaxBackward("log", *(f32(40, 300, tag="ab"),) * 3, 1),
     dnn.LayerNormBackward(*(f32(40, 300, tag="ab"),) * 3, *(f32(40, tag="a"),) * 2, 1e-5, *(f32(300, tag="a"),) * 3),
     dnn.ConvolutionBackwardWeights(f32(2, 40, 9, 9), f32(70, 40, 3, 3), f32(2, 70, 7, 7), f32(70)),

@@ -1,7 +1,6 @@
 """What each instruction of an emulated call did: registers, flags and memory that it changed, memory that it read."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from asmdnn.emulator import Emulator
 from asmdnn.files import replace_file
 from asmdnn.isa.code import Line
 from asmdnn.isa.operands import register
+from asmdnn.records import dataclass, replace
 
 FLAGS: Final = ("cf", "zf", "sf", "of", "pf")
 

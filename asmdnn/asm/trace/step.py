@@ -1,7 +1,8 @@
 """What one instruction of a traced call did."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from asmdnn.records import dataclass
 
 Spans = Mapping[str, tuple[tuple[int, int], ...]]  # by region: first byte and end
 

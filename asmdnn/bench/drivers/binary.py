@@ -1,6 +1,5 @@
 """`--binary`: operations on two tensors, of which the second may be broadcast."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,6 +17,7 @@ from asmdnn.bench.values import decoded, encoded
 from asmdnn.bench.words import DDT, DTAG, Option, data_type, flag, one_of, tag
 from asmdnn.definitions.elementwise import BINARY, rounding_error
 from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.records import dataclass
 from asmdnn.types import BinaryAlgorithm
 
 if TYPE_CHECKING:

@@ -1,6 +1,5 @@
 """`--concat`: tensors one after the other along an axis."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from asmdnn.bench.tensor_work import MOST_SOURCES, NUMBERS_OF_MANY, TensorWork
 from asmdnn.bench.values import TYPES, random_values, rounded
 from asmdnn.bench.words import DTAG, TAGS, Option, Settings, axis, data_type
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

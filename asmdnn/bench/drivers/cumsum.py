@@ -1,7 +1,5 @@
 """`--cumsum`: cumulative sums along an axis; of this library alone."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 import asmdnn as dnn
@@ -12,6 +10,7 @@ from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.values import random_values
 from asmdnn.bench.words import INPLACE, LAYOUT, Settings, axis, flag
 from asmdnn.definitions.reduction import cumulated, cumulative_error
+from asmdnn.records import dataclass
 
 LARGEST_VALUE = 16  # sums of so many as f32 counts are exact
 

@@ -1,7 +1,5 @@
 """`--dropout`: elements zeroed at random, which benchdnn has as an attribute of others."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 import asmdnn as dnn
@@ -14,6 +12,7 @@ from asmdnn.bench.values import joined
 from asmdnn.bench.words import Option, Settings, number, tag
 from asmdnn.definitions.dropout import dropped
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass
 
 LARGEST_SEED = 2**31 - 1
 

@@ -1,6 +1,5 @@
 """`--eltwise`: element-wise functions of a tensor, and their gradients."""
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -20,6 +19,7 @@ from asmdnn.definitions.rounding import as_f32
 from asmdnn.errors import Unimplemented
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.elementwise.eltwise import BACKWARD_ALGS, FORWARD_ALGS, USE_DST
+from asmdnn.records import dataclass, replace
 from asmdnn.types import EltwiseAlgorithm, EltwiseBackwardAlgorithm
 
 if TYPE_CHECKING:

@@ -1,7 +1,5 @@
 """`--gather`: rows of a table, or parts along any axis, by indices.  oneDNN has none; the words are ours."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 import asmdnn as dnn
@@ -11,6 +9,7 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.values import TYPES, random_values
 from asmdnn.bench.words import Option, Settings, axis, data_type, tag
+from asmdnn.records import dataclass
 
 LARGEST_VALUE = 100  # integers to this are numbers of all types
 

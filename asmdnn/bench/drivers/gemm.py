@@ -1,7 +1,6 @@
 """`--gemm`: c = alpha * op(a) * op(b) + beta * c in f32, row-major, operands plain or packed."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -17,6 +16,7 @@ from asmdnn.definitions.products import product, product_size
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.products.gemm import Gemm, packed_desc
+from asmdnn.records import dataclass
 from asmdnn.types import IsaName
 
 EXACT_SCALES = frozenset((0.0, 0.5, 1.0, -1.0))

@@ -1,6 +1,5 @@
 """`--lnorm`: layer normalization over the last dim."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from asmdnn.bench.words import Option, data_type, tag
 from asmdnn.definitions.normalization import inverse_deviation, moments, rows_error, statistics_error
 from asmdnn.definitions.rounding import as_f32
 from asmdnn.errors import Unimplemented
+from asmdnn.records import dataclass
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import asmdnn as dnn
@@ -14,6 +13,7 @@ from asmdnn.bench.product_work import Arrays, Doubles, ProductSettings, ProductW
 from asmdnn.bench.words import Option, Strides, number, show_strides, strides
 from asmdnn.definitions.products import product, product_size
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

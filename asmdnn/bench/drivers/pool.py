@@ -1,7 +1,6 @@
 """`--pool`: the largest or the mean of windows."""
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from asmdnn.bench.tensor_work import FORWARD, NUMBERS, TensorWork
 from asmdnn.bench.values import joined, random_values
 from asmdnn.bench.words import IMAGES, LAYOUT, Option, data_type, direction, one_of
 from asmdnn.definitions.windows import SlidingWindow, largest, mean_error, window_means
+from asmdnn.records import dataclass
 from asmdnn.types import PoolingAlgorithm
 
 if TYPE_CHECKING:

@@ -1,6 +1,5 @@
 """`--prelu`: src where it is positive, else weights times src."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from asmdnn.bench.words import INPLACE, Option, data_type, tag
 from asmdnn.definitions.elementwise import prelu
 from asmdnn.definitions.rounding import UNIT
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

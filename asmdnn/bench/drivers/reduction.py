@@ -1,7 +1,6 @@
 """`--reduction`: reductions over the dims that the second tensor has as 1."""
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -20,6 +19,7 @@ from asmdnn.definitions.reduction import reduced, reduced_error
 from asmdnn.errors import Unimplemented
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.reduction.description import ALGORITHMS, ReductionAlgorithm
+from asmdnn.records import dataclass
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

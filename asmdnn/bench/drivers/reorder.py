@@ -6,7 +6,6 @@ is what oneDNN's reorder computes, in f32.  --oflag=s8s8_comp:MASK asks for the 
 """
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.reorder.compensation import compensation_desc
+from asmdnn.records import dataclass
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

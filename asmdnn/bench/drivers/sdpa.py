@@ -6,7 +6,6 @@ and of values (n, groups, keys, e).
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, TensorWork
 from asmdnn.bench.words import Option, Settings, data_type, direction, one_of, tag
 from asmdnn.definitions.softmax import attention, attention_error
 from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.records import dataclass
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

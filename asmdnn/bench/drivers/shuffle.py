@@ -1,6 +1,5 @@
 """`--shuffle`: one axis shuffled, in every type and layout."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, TensorWork
 from asmdnn.bench.values import TYPES, random_values
 from asmdnn.bench.words import LAYOUT, Option, Settings, axis, data_type, direction, number
 from asmdnn.definitions.moves import shuffled
+from asmdnn.records import dataclass
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

@@ -1,6 +1,5 @@
 """`--softmax`: softmax and its logarithm over one axis."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from asmdnn.bench.tensor_work import FORWARD, FORWARD_DIRECTION, PROP_KINDS, Ten
 from asmdnn.bench.words import FIRST_DIM, FROM_TO, INPLACE, Option, axis, one_of
 from asmdnn.definitions.rounding import UNIT
 from asmdnn.definitions.softmax import softmax, softmax_error
+from asmdnn.records import dataclass
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

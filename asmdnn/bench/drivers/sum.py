@@ -1,6 +1,5 @@
 """`--sum`: the sum of several tensors, each with a factor."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import asmdnn as dnn
@@ -13,6 +12,7 @@ from asmdnn.bench.words import DDT, DTAG, TAGS, Option, Settings, data_type, eac
 from asmdnn.definitions.elementwise import weighted_sum, weighted_sum_error
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.attributes.words import number_word
+from asmdnn.records import dataclass
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

@@ -1,7 +1,5 @@
 """`--topk`: the k largest or smallest numbers along an axis, and where they are; of this library alone."""
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 import asmdnn as dnn
@@ -14,6 +12,7 @@ from asmdnn.bench.words import Option, Settings, axis, flag, number, one_of, tag
 from asmdnn.definitions.reduction import top
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.topk.description import ALGORITHMS
+from asmdnn.records import dataclass, replace
 
 LARGEST_VALUE = 64  # integers have many ties
 

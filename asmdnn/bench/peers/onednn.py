@@ -1,7 +1,6 @@
 """A primitive of oneDNN as a call to measure and compare with: layouts of its own choice, or given ones."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +14,7 @@ from asmdnn.bench.values import decoded, joined
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 from asmdnn.memory.tags import LETTERS
 from asmdnn.memory.views import plain_strides
+from asmdnn.records import dataclass, field
 
 # Numbers of the C interface's enums.
 DATA_TYPES = {"f16": 1, "bf16": 2, "f32": 3, "s32": 4, "s8": 5, "u8": 6}

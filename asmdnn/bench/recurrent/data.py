@@ -1,7 +1,6 @@
 """Arguments of recurrent layers for the bench: their dims, and data whose errors do not grow from step to step."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 from asmdnn.bench.recurrent.problem import RnnProblem
 from asmdnn.definitions.recurrent.cells import CELLS
 from asmdnn.definitions.recurrent.layers import CONCAT, SUM
+from asmdnn.records import dataclass
 
 Floats = npt.NDArray[np.float32]
 Dims = tuple[int, ...]

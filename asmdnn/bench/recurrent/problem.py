@@ -5,11 +5,11 @@ dhc of the hidden state (sic), dic of dst_iter (dhc), which differs from dhc whe
 """
 
 import math
-from dataclasses import dataclass
 
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
 from asmdnn.bench.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import dataclass
 
 KEYS = ("l", "t", "mb", "sic", "slc", "dhc", "dic")
 

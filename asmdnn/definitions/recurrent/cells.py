@@ -14,12 +14,12 @@ inside its function.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
 from asmdnn.definitions.recurrent.bounded import Bounded, stacked
 from asmdnn.definitions.recurrent.values import Function, StepGradients, StepValues, Weights
+from asmdnn.records import dataclass
 
 Forward = Callable[[Bounded, Bounded, Bounded | None, Weights, Function], StepValues]
 Backward = Callable[[StepValues, Bounded, Bounded | None, Weights, Function], StepGradients]

@@ -12,7 +12,6 @@ A layer reads what the one before gives: the outputs of both directions, concate
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +19,7 @@ import numpy.typing as npt
 from asmdnn.definitions.recurrent.bounded import Bounded, Floats, concatenated, stacked, zeros
 from asmdnn.definitions.recurrent.cells import CELLS
 from asmdnn.definitions.recurrent.values import Function, StepValues, Weights, added, no_gradients
+from asmdnn.records import dataclass
 
 Arrays = Mapping[str, npt.NDArray[np.float32] | Floats]
 Lengths = npt.NDArray[np.int64]

@@ -11,13 +11,13 @@ Gates are in ONNX's order: z r n, and i o forget c; * is element by element.  ce
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from asmdnn.definitions.elementwise import logistic
+from asmdnn.records import dataclass
 
 Array = npt.NDArray[Any]
 Function = Callable[[Array], Any]

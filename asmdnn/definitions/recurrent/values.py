@@ -1,10 +1,9 @@
 """What a step of a recurrent layer takes and leaves, with bounds."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from asmdnn.definitions.recurrent.bounded import Bounded, zeros
+from asmdnn.records import dataclass
 
 MOST_BYTE = 255
 HALF, SLACK = 0.5, 2.0**-20  # what rounding to a whole number changes, and what f32 adds to it

@@ -13,7 +13,6 @@ not stored again.  Sums reach vectors through a block's worth of stack, which TI
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from asmdnn.generators.checksum import checksum
@@ -34,6 +33,7 @@ from asmdnn.isa.tiles import (
 )
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 MOST_ROWS: Final = 512  # of a call: 16 blocks
 

@@ -25,7 +25,6 @@ multiplication", 2008); the batch of taps is the batch-reduce of Georganas et al
 """
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.dot.conv_shape import BIAS, DST
@@ -38,6 +37,7 @@ from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import Dot, dot_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 ONE_ROW = Bias(0, True)  # a channel's for all pixels
 

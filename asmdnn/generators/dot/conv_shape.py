@@ -1,11 +1,11 @@
 """Arguments, blocks and groups of taps of convolution tiles, for planners and generators; see conv.py."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from asmdnn.isa.dot import Types, dot_class
 from asmdnn.isa.vectors import VECTORS
+from asmdnn.records import dataclass
 
 SRC, WEIGHTS, BIAS, DST, TAPS, AHEAD = range(6)
 ARGUMENTS = ("src", "weights", "bias", "dst", "taps", "ahead")

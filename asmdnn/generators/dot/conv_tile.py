@@ -1,7 +1,5 @@
 """The spec of a convolution tile, and its footprint; conv.py has the kernel."""
 
-from dataclasses import dataclass, replace
-
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, TapGroup, vectors_of_dst
@@ -10,6 +8,7 @@ from asmdnn.generators.functions.chain import names_of_operands, operands_read, 
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.records import dataclass, replace
 from asmdnn.types import DataType, f32
 
 

@@ -22,7 +22,6 @@ pixel meets, which all pixels of a segment share but those at the edges.
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import ClassVar
@@ -37,6 +36,7 @@ from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.rows_in_lanes import SPARE, RowsInLanes, rows_in_lanes
 from asmdnn.isa.vectors import VECTORS, lanes_of
+from asmdnn.records import dataclass
 from asmdnn.types import s32
 
 LONGEST_KERNEL = 9  # of a row: the weights of all positions are in registers

@@ -1,12 +1,12 @@
 """Which rows lanes of a depthwise convolution take, and which pixels meet which positions; see depthwise.py."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.dot.grouped_shape import Uses
 from asmdnn.generators.dot.row_cuts import Band
 from asmdnn.isa.assembler import Register
+from asmdnn.records import dataclass
 
 Factors = list[list[Register]]  # of each output row, weights of a column of the kernel
 

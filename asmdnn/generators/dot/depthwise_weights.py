@@ -16,7 +16,6 @@ Where positions are few, columns take turns in several sets of sums, for a multi
 before; the sets are added in the end, in their order.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.checksum import checksum
@@ -24,6 +23,7 @@ from asmdnn.generators.contract import Footprint, Range, TapList, joined
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import VECTORS, lanes_of, vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 ARGUMENTS = ("src", "diff_dst", "weights", "taps")

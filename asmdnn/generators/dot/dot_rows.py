@@ -1,12 +1,11 @@
 """What rows have in common whose lanes multiply several elements at once: the types, and what sums become."""
 
-from dataclasses import dataclass
-
 from asmdnn.generators.contract import Range
 from asmdnn.generators.dot.epilogue import EndingTypes
 from asmdnn.generators.dot.grouped_shape import SRC, GroupedRows
 from asmdnn.isa.dot import Types
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.records import dataclass
 from asmdnn.types import HALF_FLOATS, f32, s32
 
 

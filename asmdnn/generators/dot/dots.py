@@ -15,7 +15,6 @@ row is a stream that the hardware prefetches.  What the dot adds to its src is n
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
@@ -25,6 +24,7 @@ from asmdnn.isa.dense import Run, dense_of
 from asmdnn.isa.dot import F32, Dot, Types, dot_of
 from asmdnn.isa.vector import Lanes
 from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.records import dataclass
 
 STRIP = 4  # rows at a time: with two vectors of each, sums enough to hide the latency of a multiply
 CHUNK = 2  # vectors of a row in a step

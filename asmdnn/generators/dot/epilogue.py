@@ -6,7 +6,6 @@ through a phase."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 
 from asmdnn.generators.contract import Range
@@ -23,6 +22,7 @@ from asmdnn.isa.element import Element
 from asmdnn.isa.elements import element_of, native_element
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
 from asmdnn.isa.vectors import NARROWEST
+from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32
 
 Part = tuple[Lanes, Lanes]  # of a vector, those that are stored, and those that are real

@@ -16,7 +16,6 @@ pixels are in the code, rows and segments are loops of it, so that a first layer
 terms, is no row of short calls.
 """
 
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
 
@@ -28,6 +27,7 @@ from asmdnn.generators.dot.row_words import words_of
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.records import dataclass, replace
 
 MOST_HELD = 5  # positions of a kernel row: the weights of all are in registers
 

@@ -16,8 +16,6 @@ registers, each a vector of partial sums; then the lanes of all of them are adde
 for 8 sums (Vector.sum_lanes), so that lanes become pixels.  Taps are grouped as conv.py says.
 """
 
-from dataclasses import dataclass
-
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import TapGroup
@@ -28,6 +26,7 @@ from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes
 from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 MOST_SOURCES = 3  # registers that take turns holding a source vector

@@ -14,7 +14,6 @@ registers, so that plain weights of all types are read once, in place.  The shif
 here."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
@@ -23,6 +22,7 @@ from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_class, dot_of
 from asmdnn.isa.vectors import VECTORS, vector_of
 from asmdnn.isa.weight_rows import weight_rows
+from asmdnn.records import dataclass
 
 GROUPS = 8  # of rows of weights in a pass: with groups of one element so many streams, and registers that hold src
 STREAMS = 16  # the most, of groups of several

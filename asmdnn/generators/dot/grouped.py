@@ -28,7 +28,6 @@ done, and computes it again.
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import ClassVar
@@ -61,6 +60,7 @@ from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 SOURCES = 3  # registers that take turns holding a source vector

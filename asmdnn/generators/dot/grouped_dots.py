@@ -17,7 +17,6 @@ kernel's row.
 """
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 from struct import pack
 from typing import ClassVar
 
@@ -30,6 +29,7 @@ from asmdnn.isa.dot import GROUP_BYTES, dot_of
 from asmdnn.isa.packing import packing_of
 from asmdnn.isa.pieces import HALF_BYTES, load_bytes, low_part
 from asmdnn.isa.vectors import VECTORS, lanes_of
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

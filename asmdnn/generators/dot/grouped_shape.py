@@ -1,7 +1,6 @@
 """What kernels of rows have in common: what their code depends on, its name, and the bytes that it touches."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
 from asmdnn.generators.checksum import checksum
@@ -13,6 +12,7 @@ from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import VECTORS, lanes_of
+from asmdnn.records import dataclass, replace
 from asmdnn.types import DataType, f32
 
 SRC, WEIGHTS, BIAS, DST, SHAPE = range(5)

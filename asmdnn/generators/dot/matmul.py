@@ -31,7 +31,6 @@ reads each of its lines as vectors, and multiplies what it has stored.  That cos
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.checksum import checksum
@@ -56,6 +55,7 @@ from asmdnn.isa.dot import GROUP_BYTES, dot_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 UNROLL = 8  # steps of depth in the loop's body, each of a group of k

@@ -4,7 +4,6 @@ The arguments and the formula are in matmul.py, which has the code.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.epilogue import EndingTypes, operand_ranges
@@ -13,6 +12,7 @@ from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.records import dataclass
 from asmdnn.types import FLOATS, DataType, f32, s8, s32, u8
 
 SRC, WEIGHTS, BIAS, DST, AHEAD, SCALE, PACKED = range(7)

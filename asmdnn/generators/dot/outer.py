@@ -15,7 +15,6 @@ columns, unless the weights are `padded`: then whole vectors are.  What the dot 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
@@ -28,6 +27,7 @@ from asmdnn.isa.dot_base import Row
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes
 from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.records import dataclass
 
 CHUNK = 8  # vectors of columns at a time, to hide the latency of a multiply
 BROADCASTS = 2  # registers that elements of src take turns in

@@ -15,7 +15,6 @@ of a row fall into one set of L1."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
@@ -26,6 +25,7 @@ from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes
 from asmdnn.isa.vectors import lanes_of, vector_of
 from asmdnn.isa.weight_rows import JoinedRows
+from asmdnn.records import dataclass
 
 REGISTERS = 8  # vectors of a row that are copied at a time
 

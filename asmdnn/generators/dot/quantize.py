@@ -12,7 +12,6 @@
 The scale of a group with NaN is NaN, that of one with infinity infinite, so that results that it is in are no numbers.
 """
 
-from dataclasses import dataclass
 from struct import pack
 
 from asmdnn.exact import exact
@@ -24,6 +23,7 @@ from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import element_of, size_of
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
 ARGUMENTS = ("src", "dst", "scales", "sums")

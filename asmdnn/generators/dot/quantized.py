@@ -19,7 +19,6 @@ and with offsets, whose product with src_sums is subtracted, t = src_scales * (s
 A load brings nibbles of 8 k for each lane, which few instructions make bytes; products and sums of a group are exact.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from asmdnn.generators.checksum import checksum
@@ -33,6 +32,7 @@ from asmdnn.isa.elements import size_of
 from asmdnn.isa.nibbles import NIBBLE_BITS, nibble_dot
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import VECTORS, vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
 PANEL_VECTORS: Final = 4

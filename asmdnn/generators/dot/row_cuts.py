@@ -1,6 +1,6 @@
 """Into what the rows of an image are cut: bands of rows that kernel rows reach alike, segments of pixels of a row."""
 
-from dataclasses import dataclass
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ not undone here.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
@@ -25,6 +24,7 @@ from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_class, dot_of
 from asmdnn.isa.vector import Lanes
 from asmdnn.isa.vectors import VECTORS, vector_of
 from asmdnn.isa.weight_rows import weight_rows
+from asmdnn.records import dataclass
 
 STEPS = 8  # groups of rows of weights in a pass: with groups of one element so many streams
 STREAMS = 16  # the most, of groups of several

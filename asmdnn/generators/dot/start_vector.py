@@ -11,12 +11,11 @@
 Since the sum of (a - zero_point) * w is that of (a + shift) * w, less (shift + zero_point) times the sum of w.
 """
 
-from dataclasses import dataclass
-
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import s32
 
 ARGUMENTS = ("zero_point", "sums", "start")

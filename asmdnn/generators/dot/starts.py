@@ -15,12 +15,12 @@ list leaves them out: padding is not read, so that it counts as zero_point, whic
 Modulo 2^32, as all sums of bytes.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import s32
 
 ARGUMENTS: Final = ("sums", "rows", "zero_point", "starts")

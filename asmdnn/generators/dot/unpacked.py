@@ -16,7 +16,6 @@ One or two rows wait for weights, so there a group is multiplied as it is, and i
 weights) - offsets * (sum of src).  More rows share what scales every element.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from asmdnn.exact import exact
@@ -33,6 +32,7 @@ from asmdnn.isa.few_bits import Coding, unpacking_of
 from asmdnn.isa.nibbles import NIBBLE_BITS
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import VECTORS, vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
 UNROLLED: Final = 4  # blocks

@@ -12,14 +12,13 @@ Down rows numbers are added one after the other.  Along a row the lanes of a vec
 within 16 bytes, then across them; what came before the vector is added to all of them.
 """
 
-from dataclasses import dataclass
-
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint
 from asmdnn.generators.functions.rows import Vectors, Walk, rows_touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 ARGUMENTS = ("src", "dst")
 SRC, DST = range(2)

@@ -19,7 +19,6 @@ index % 4 of the result is the index's own.  So elements may be computed in any 
 A register holds a word of as many counters as it has 8-byte lanes, which VPMULUDQ multiplies; upper halves are junk.
 """
 
-from dataclasses import dataclass
 from struct import pack
 
 from asmdnn.generators.contract import Footprint, Range
@@ -29,6 +28,7 @@ from asmdnn.isa.elements import element_of
 from asmdnn.isa.formula import bits_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 ARGUMENTS = ("src", "dst", "mask", "probability", "seed", "first")

@@ -16,8 +16,6 @@ not src itself, whose lines the caches hold.  If its function is LONG, such a ke
 before: a CPU's own prefetchers stop at the end of a page, and computing fills the time until the next one arrives.
 """
 
-from dataclasses import dataclass, field
-
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import (
@@ -36,6 +34,7 @@ from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass, field
 
 LONG = 12  # steps of a function that computes for longer than a vector takes from memory
 

@@ -1,7 +1,6 @@
 """The code of elementwise.py: several vectors of a row, or rows of few vectors, in turn."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from asmdnn.generators.functions.chain import operands_of
@@ -14,6 +13,7 @@ from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 SRC, DST = range(2)

@@ -18,7 +18,6 @@ the row in a cache.  By Cauchy's inequality (k - mean)^2 <= variance elements / 
 variance = sum d^2 / elements - (sum d / elements)^2 is at most 1 + elements / lanes roundings, whatever the mean is.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from asmdnn.exact import exact
@@ -44,6 +43,7 @@ from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.elements import size_of
 from asmdnn.isa.vector import Broadcast, Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 MEAN, VARIANCE = 2, 3
 SHORT = 24  # vectors of rows that share their latencies two at a time

@@ -11,7 +11,6 @@ Chunks are merged by means' distances from the mean of all (Chan, Golub and LeVe
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint
@@ -21,6 +20,7 @@ from asmdnn.generators.functions.rows import Vectors, Walk, rows_touched
 from asmdnn.isa.assembler import Assembler, Register
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 MEANS, SQUARES, MERGED_MEAN, MERGED_M2 = range(4)
 MERGED_AT_ONCE = 2

@@ -17,8 +17,6 @@ first vector of a longer one; m2 = sum d^2 - (sum d)^2 / n.  (k - mean)^2 <= m2,
 merge_moments.py makes one.
 """
 
-from dataclasses import dataclass
-
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint
 from asmdnn.generators.functions.moments_code import M2, MEAN, SHORT, MomentsDown, MomentsOfLongRows, ShortRows
@@ -27,6 +25,7 @@ from asmdnn.generators.functions.rows import rows_touched
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.elements import size_of
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
 

@@ -8,7 +8,6 @@
 Packing saturates: to -8 and 7 of signed numbers, to 15 of others.
 """
 
-from dataclasses import dataclass
 from struct import pack
 
 from asmdnn.generators.contract import Footprint
@@ -17,6 +16,7 @@ from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.nibbles import NIBBLE_BITS
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 SRC, DST = range(2)
 ARGUMENTS = ("src", "dst")

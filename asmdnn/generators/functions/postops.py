@@ -4,7 +4,6 @@ Each is a function of the result and of its operands, in the steps of program.py
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
@@ -14,6 +13,7 @@ from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS, scaled
 from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
 from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.generators.functions.program import Program
+from asmdnn.records import dataclass
 
 MAX_POST_OPS = 32  # in a chain, as in oneDNN
 

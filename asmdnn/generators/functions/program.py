@@ -15,10 +15,10 @@
 | select    | arg 2 where args 0 and 1 compare as VCMPPS's predicate `immediate`, else arg 3 |
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 from asmdnn.isa.formula import float_of
+from asmdnn.records import dataclass
 
 
 class Rounding(IntEnum):

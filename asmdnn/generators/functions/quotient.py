@@ -11,7 +11,6 @@ Its kernels multiply src with the former, and what dst holds with the latter.
 Needs AVX2, which every supported level has.
 """
 
-from dataclasses import dataclass
 from struct import pack
 from typing import ClassVar
 
@@ -19,6 +18,7 @@ from asmdnn.exact import exact
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.conversion import exact_word
 from asmdnn.isa.assembler import Assembler, mem
+from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
 ARGUMENTS = ("src_scales", "scales", "dst_scales")

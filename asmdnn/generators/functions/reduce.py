@@ -16,7 +16,6 @@ neutral element, an infinity.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from asmdnn.generators.checksum import checksum
@@ -33,6 +32,7 @@ from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import size_of
 from asmdnn.isa.vector import Combine, Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 NEUTRAL: Final = {"sum": 0.0, "mul": 1.0, "max": float("-inf"), "min": float("inf")}
 INSTRUCTIONS: Final = {"sum": "VADDPS", "mul": "VMULPS", "max": "VMAXPS", "min": "VMINPS"}

@@ -16,7 +16,6 @@ With `streaming`, whole vectors go past the caches if dst is aligned to a vector
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple
@@ -33,6 +32,7 @@ from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import size_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 SRC, DST, WEIGHTS = range(3)

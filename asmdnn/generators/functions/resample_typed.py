@@ -4,7 +4,6 @@ are loaded, and are rounded as their types are before they are stored.
 Every combination of types has the arithmetic of f32, so results are those of conversions before and after.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.functions.code import apply_program
@@ -13,6 +12,7 @@ from asmdnn.generators.functions.typed_program import typed_program
 from asmdnn.isa.assembler import Register, mem
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

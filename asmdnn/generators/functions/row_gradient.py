@@ -14,7 +14,6 @@ depends on the spec alone.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
@@ -28,6 +27,7 @@ from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 AT_ONCE = 2  # vectors, of which programs of several inputs hold the values
 

@@ -1,7 +1,6 @@
 """What kernels share that work along dense rows: the walk over a row's vectors, and what rows touch."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from asmdnn.generators.contract import Range
 from asmdnn.generators.functions.chain import operands_read
@@ -10,6 +9,7 @@ from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
 F32_TYPES = ("f32", "f32")  # of src and dst

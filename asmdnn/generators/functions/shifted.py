@@ -6,10 +6,9 @@
 | first ..       | the kernel's own |
 """
 
-from dataclasses import dataclass, replace
-
 from asmdnn.generators.contract import Footprint, KernelSpec, Range
 from asmdnn.isa.assembler import Assembler
+from asmdnn.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

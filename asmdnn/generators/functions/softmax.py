@@ -17,13 +17,12 @@ and stored; the products.  Where dst is not f32, the last walk computes exponent
 that depends on the number of elements alone.
 """
 
-from dataclasses import dataclass
-
 from asmdnn.generators.contract import Footprint
 from asmdnn.generators.functions.softmax_code import HeldRows, SoftmaxOfLongRows, rows_held
 from asmdnn.generators.functions.softmax_shape import SoftmaxShape
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ A group of vectors goes three times down the rows, with its maxima and sums in r
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from asmdnn.generators.contract import Footprint
 from asmdnn.generators.functions.chain import compose, operands_of
@@ -37,6 +36,7 @@ from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """What specs of softmax along rows, and along lanes side by side, have in common."""
 
-from dataclasses import dataclass
-
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint
 from asmdnn.generators.functions.chain import names_of_operands, operands_of, words_of
@@ -9,6 +7,7 @@ from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.row_code import steps_of
 from asmdnn.generators.functions.rows import F32_TYPES, operands_touched, rows_touched, words_of_types
 from asmdnn.isa.elements import size_of
+from asmdnn.records import dataclass
 
 SRC, DST = range(2)
 

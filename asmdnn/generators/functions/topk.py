@@ -16,7 +16,6 @@ Every lane has a list of its k best; those of a row become one in k reductions a
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from struct import pack
 from typing import Final
 
@@ -29,6 +28,7 @@ from asmdnn.generators.functions.topk_lists import LEAST, MOST, Lists, Order, Se
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
 ARGUMENTS: Final = ("src", "dst", "values")
@@ -49,7 +49,7 @@ class TopKSpec:
     src_row_bytes: int
     dst_row_bytes: int
     dst_step_bytes: int = F32_BYTES
-    order: Order = Order()  # noqa: RUF009 - frozen
+    order: Order = Order()
     has_values: bool = False
 
     @property

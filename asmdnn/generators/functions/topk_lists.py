@@ -7,7 +7,6 @@ numbers are compared as they are first: half the instructions, and all is done a
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from asmdnn.generators.functions.row_code import Computation
 from asmdnn.generators.functions.rows import Vectors
 from asmdnn.isa.assembler import Register
 from asmdnn.isa.vector import Vector
+from asmdnn.records import dataclass
 
 LEAST, MOST = 0x80000000, 0x7FFFFFFF  # s32
 BETTER: Final = {

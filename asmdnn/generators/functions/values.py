@@ -11,11 +11,11 @@ of every vector would cost as much as multiplying.
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from asmdnn.generators.functions.program import Step
 from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.records import dataclass
 
 FEWEST_REGISTERS = 3
 NEVER = 1 << 30

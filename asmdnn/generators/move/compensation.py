@@ -17,7 +17,6 @@ of bytes to words, which cannot overflow, and VPMADDWD pairs of words to dwords.
 level has.
 """
 
-from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -28,6 +27,7 @@ from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dense import dense_of
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass, replace
 from asmdnn.types import s32
 
 ARGUMENTS = ("src", "compensation", "taps")

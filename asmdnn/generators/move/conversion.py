@@ -9,7 +9,6 @@ smallest (for s32 the largest value is 2147483520, the last f32 below 2^31).  bf
 keep NaN.
 """
 
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from struct import pack
 from typing import Any, ClassVar
@@ -21,6 +20,7 @@ from asmdnn.isa.dense import QUARTER_BYTES, dense_of
 from asmdnn.isa.elements import element_of, size_of
 from asmdnn.isa.pieces import low_part
 from asmdnn.isa.vector import Vector
+from asmdnn.records import dataclass, replace
 
 LANES = 8
 PACKED = 4  # registers that make one of s8 or u8

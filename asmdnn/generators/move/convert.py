@@ -3,7 +3,6 @@
 Arguments and formula are those of convert_block.py.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.move.conversion import PACKED, Argument, Converter
@@ -15,6 +14,7 @@ from asmdnn.isa.element import SPARE
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.records import dataclass
 
 AHEAD_BYTES = 1024  # if planners say nothing else
 UNROLLED = 8  # vectors of a row

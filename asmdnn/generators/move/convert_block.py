@@ -11,12 +11,12 @@
 The formula is that of conversion.py.
 """
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.conversion import Argument, Conversion
 from asmdnn.isa.assembler import Assembler, mem
+from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
 ARGUMENTS = tuple(argument.name.lower() for argument in Argument)

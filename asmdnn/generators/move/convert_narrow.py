@@ -8,7 +8,6 @@ by dwords, so that 8 or 16 bytes of a column lie together, and stored.  A transp
 moves four times as many bytes: of 8 x 16 elements f32 to s8 it takes 176 instructions with AVX2, this one 64.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.move.conversion import Argument, Conversion, Converter
@@ -19,6 +18,7 @@ from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.element import SPARE
 from asmdnn.isa.pieces import extract, pieces, store_bytes
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 GROUP_BYTES = 4  # of a column
 COLUMNS = QUARTER_BYTES // GROUP_BYTES  # that a quarter of a register has a group of

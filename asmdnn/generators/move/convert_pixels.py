@@ -8,7 +8,6 @@ back; conversions happen on planes, where every lane counts.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.move.conversion import LANES, Argument, Converter
@@ -19,6 +18,7 @@ from asmdnn.isa.element import SPARE
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.pieces import HALF_BYTES, load_bytes, store_bytes
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 FEWEST_PLANES, MOST_PLANES = 2, 4
 VECTOR_BYTES = 2 * HALF_BYTES

@@ -13,7 +13,6 @@ that are written in parts lose their place in L1 where columns are a power of tw
 4-byte elements are read in short rows, for more of each row while its line is at hand.
 """
 
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -28,6 +27,7 @@ from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.packing import packing_of
 from asmdnn.isa.pieces import low_part
 from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
+from asmdnn.records import dataclass
 
 ROWS = 4  # that lie together in a quarter
 ELEMENT_BYTES = 4  # of the largest elements

@@ -13,13 +13,13 @@ which is what the proof follows.  Who calls the kernel refuses indices out of ra
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.rows import IN_FLIGHT, UNROLLED_BYTES, cover, load, store
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 ARGUMENTS = ("src", "dst", "indices")
 SRC, DST, INDICES = range(3)

@@ -11,7 +11,6 @@ the constant pool.  shuffle.py builds units of 16 bytes instead, of any element.
 """
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from asmdnn.generators.checksum import checksum
@@ -21,6 +20,7 @@ from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.permute import Lanes, permutes_of, steps_of
 from asmdnn.isa.vectors import VECTORS, vector_bytes, vector_of
+from asmdnn.records import dataclass
 
 SRC, DST = range(2)
 ARGUMENTS = ("src", "dst")

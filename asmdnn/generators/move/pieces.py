@@ -1,11 +1,11 @@
 """Loads and stores of a few elements, dense or apart, that touch no other byte."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.dense import QUARTER_BYTES, Dense
 from asmdnn.isa.pieces import extract, insert, load_bytes, store_bytes
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

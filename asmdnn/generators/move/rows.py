@@ -7,13 +7,13 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.vectors import vector_bytes, vector_of
+from asmdnn.records import dataclass
 
 SRC, DST = range(2)
 ARGUMENTS = ("src", "dst")

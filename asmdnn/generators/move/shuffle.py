@@ -10,7 +10,6 @@ type does not matter.  One body for registers of every width.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.checksum import checksum
@@ -22,6 +21,7 @@ from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.vectors import vector_bytes
+from asmdnn.records import dataclass
 
 SRC, DST = range(2)
 ARGUMENTS = ("src", "dst")

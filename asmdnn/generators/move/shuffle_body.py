@@ -1,7 +1,6 @@
 """The body of a shuffle kernel: tiles of units, built in vector registers for a group of pixels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.move.shuffle_network import (
@@ -19,6 +18,7 @@ from asmdnn.generators.move.shuffle_network import (
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dense import QUARTER_BYTES, dense_of, view_of
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,13 @@
 Needs AVX2, which every supported level has.
 """
 
-from dataclasses import dataclass
-
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.rows import ARGUMENTS, DST, IN_FLIGHT, SRC, load, store
 from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

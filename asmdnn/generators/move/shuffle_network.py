@@ -14,10 +14,10 @@ An interleave of 8 rows of bytes is 3 unpacks a unit where a gather takes 15 ins
 `best` counts the instructions of both and keeps the cheaper.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from asmdnn.isa.dense import QUARTER_BYTES
+from asmdnn.records import dataclass
 
 Lanes = tuple[int, ...]
 

@@ -9,7 +9,6 @@ Units of 1 to 32 bytes are single elements, or blocks that are dense on both sid
 in transpose_tiles.py.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.contract import Footprint, Range
@@ -19,6 +18,7 @@ from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import vector_bytes
+from asmdnn.records import dataclass
 
 SRC, DST = range(2)
 ARGUMENTS = ("src", "dst")

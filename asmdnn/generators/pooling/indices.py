@@ -16,7 +16,6 @@ dst and indices are aligned to a vector, as all their steps must be.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from struct import pack
 from typing import Any
 
@@ -29,6 +28,7 @@ from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Register, low32, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
 ARGUMENTS = ("src", "dst", "indices", "first")

@@ -20,7 +20,6 @@ With `streaming`, whole vectors go past the caches if dst is aligned to a vector
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -66,6 +65,7 @@ from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.elements import element_of, size_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass, replace
 
 WORDS = 2  # the argument
 Store = Callable[[Any, Any], None]

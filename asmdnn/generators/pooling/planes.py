@@ -8,8 +8,6 @@
 | dst | f32[planes] | dst_step_bytes apart; only written, or read by a sum |
 """
 
-from dataclasses import dataclass
-
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
@@ -21,6 +19,7 @@ from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
 CHAINS = 4  # of additions, of which each waits for the one before

@@ -17,7 +17,6 @@ With `streaming`, vectors go past the caches if dst is aligned to a vector, as a
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from struct import pack
@@ -35,6 +34,7 @@ from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
 BATCH = 8  # one line at a time is half as fast where rows are short

@@ -1,10 +1,9 @@
 """What a core is measured with besides its FMA peak: how fast it reads a buffer, and how long its cycle is."""
 
-from dataclasses import dataclass
-
 from asmdnn.generators.contract import NOTHING, Footprint
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
 
 UNROLLED = 16  # loads of a block: enough in flight, and the loop's own two instructions do not count
 ADDITIONS = 64

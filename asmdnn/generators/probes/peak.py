@@ -1,10 +1,9 @@
 """The FMA ceiling of a core: independent multiply-adds on registers, and nothing else."""
 
-from dataclasses import dataclass
-
 from asmdnn.generators.contract import NOTHING, Footprint
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.records import dataclass
 
 ARGUMENTS = ("passes",)
 CHAINS = 12  # more than latency times ports anywhere (4 x 2), and no more than AVX2 has registers for

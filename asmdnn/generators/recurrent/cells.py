@@ -23,7 +23,6 @@ Where bytes are multiplied, LSTMs and GRUs read for each gate `scales`, what a s
 bias; h of the step before and what they hand on to products are bytes then.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import log
 
@@ -31,6 +30,7 @@ from asmdnn.exact import exact
 from asmdnn.generators.functions.eltwise import exponential, simple
 from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.generators.functions.program import Program
+from asmdnn.records import dataclass
 
 MOST_SIGMOID = 28.0  # beyond, s(x) stays: within 2^-40 of 0 or 1; and d of three gates have a product below 2^128
 MOST_TANH = 10.0

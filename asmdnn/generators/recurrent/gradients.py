@@ -20,7 +20,6 @@ Source: the derivatives of the cells of cells.py.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from asmdnn.exact import exact
@@ -32,6 +31,7 @@ from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.generators.functions.postops import ExpressionOp, Operand
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.recurrent.cells import Place
+from asmdnn.records import dataclass
 
 MOST_INPUTS = 16
 

@@ -18,7 +18,6 @@ The register block holds all gates of a unit, so that no gate ever leaves the re
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -32,6 +31,7 @@ from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types, dot_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.records import dataclass
 
 UNROLL = 8  # steps of depth in the loop's body
 

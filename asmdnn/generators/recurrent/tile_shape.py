@@ -1,10 +1,10 @@
 """Operands, arguments and blocks of tiles of a time step, for planners and generators; see tile.py."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from asmdnn.isa.dot import F32, Types, dot_class
 from asmdnn.isa.vectors import VECTORS
+from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32
 
 SRC, WEIGHTS = range(2)

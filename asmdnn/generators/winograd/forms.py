@@ -15,9 +15,10 @@ A matrix is written as groups of results that share no work.  A transform of a t
 the intermediate values of one group only, which 16 registers hold.
 """
 
-from dataclasses import dataclass
 from math import sqrt
 from typing import Final
+
+from asmdnn.records import dataclass
 
 Terms = tuple[tuple[float, str], ...]  # a sum of coefficient * value
 Step = tuple[str, Terms]  # the value that becomes it

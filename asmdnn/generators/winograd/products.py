@@ -14,7 +14,6 @@ written after the channels; else nothing is.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
@@ -28,6 +27,7 @@ from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32
 
 

@@ -12,7 +12,6 @@ operands at all.  Nothing is read past the channels.  src points to pixel (0, 0)
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
@@ -24,6 +23,7 @@ from asmdnn.isa.elements import element_of, native_element
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32
 
 

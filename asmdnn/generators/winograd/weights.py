@@ -8,8 +8,6 @@
 | transformed | dtype[n^2, elements] | frequencies frequency_bytes apart, elements dense |
 """
 
-from dataclasses import dataclass
-
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.winograd.arguments import types_word
@@ -20,6 +18,7 @@ from asmdnn.isa.element import SPARE
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
+from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32
 
 WEIGHTS, TRANSFORMED = range(2)

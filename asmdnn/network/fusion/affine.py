@@ -106,12 +106,14 @@ def absorbed(values: dict[str, Value], conv: Node, affine: Affine, node: Node, r
 
 def scaled_weights(op: str, old: Sequence[Array | None], affine: Affine) -> tuple[Array, Array]:
     """Weights and bias, f32, of those that a convolution has."""
-    weights, bias = (np.zeros(1) if x is None else np.asarray(x, np.float64) for x in old)
+    weights, bias = (np.zeros(1) if x is None else np.asarray(x) for x in old)
     axis = CONVOLUTIONS[op]
     channels = weights.shape[axis]
     scale, shift = (np.broadcast_to(x, channels) for x in (affine.scale, affine.shift))
     along = scale.reshape([-1 if i == axis else 1 for i in range(weights.ndim)])
-    return np.asarray(weights * along, np.float32), np.asarray(bias * scale + shift, np.float32)
+    scaled = np.empty(weights.shape, np.float32)  # rounded once: numpy computes a piece at a time in float64
+    np.multiply(weights, along, out=scaled, dtype=np.float64, casting="same_kind")
+    return scaled, np.asarray(np.asarray(bias, np.float64) * scale + shift, np.float32)
 
 
 def spelt_out(values: dict[str, Value], node: Node, affine: Affine) -> list[Node]:

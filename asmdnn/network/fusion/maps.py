@@ -11,7 +11,6 @@ rounding than by itself but for the products and sums that the expression contra
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from asmdnn.network.graph import NOTHING, Node, topological
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE
 from asmdnn.network.static import StaticGraph
+from asmdnn.records import dataclass
 
 FUSED_INTO = {
     "Conv", "ConvTranspose", "MatMul", "Gemm", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",

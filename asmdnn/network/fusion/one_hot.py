@@ -8,8 +8,6 @@ of the few rows are computed in double precision when the network is loaded, and
 rows stands the one for all other indices.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from asmdnn.network.fusion.maps import is_map
@@ -18,6 +16,7 @@ from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.static import StaticGraph, needed
+from asmdnn.records import dataclass
 
 MOVES = ("Reshape", "Squeeze", "Unsqueeze", "Expand", "Identity")
 

@@ -13,13 +13,13 @@ new integers ends with a multiply-add for each tensor, and relu is the saturatio
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from asmdnn.network.graph import Array
 from asmdnn.primitives.attributes import functions as f
+from asmdnn.records import dataclass, field, replace
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,6 @@
 """The maps after a kernel that reads integers, or whose result is integers, as a post-op."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from asmdnn.network.steps import Place, Steps
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
 from asmdnn.primitives.attributes.functions import maximum, minimum, rint
 from asmdnn.primitives.attributes.user_post_op import PostOp
+from asmdnn.records import dataclass, field
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,6 @@
 """What products of integers have in common: their operands, and the choice between integers and floats."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from asmdnn.network.graph import NOTHING, Array
 from asmdnn.network.quantised.numbers import Integers, quantization_of
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
+from asmdnn.records import dataclass
 from asmdnn.types import DataType
 
 FormatPath = Callable[[Steps, Group], None]

@@ -1,11 +1,11 @@
 """What computes an operator, and what it makes of the formats of images."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.steps import Steps
+from asmdnn.records import dataclass
 
 Lower = Callable[[Steps, Group], None]
 

@@ -6,7 +6,6 @@ same; the axis of Concat has the default of the versions before 4.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from operator import index
 from typing import Any
@@ -17,6 +16,7 @@ from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.memory.sequences import items
 from asmdnn.network.graph import Body, Node
 from asmdnn.network.operators.mapped import MAP
+from asmdnn.records import dataclass, replace
 
 LAST = 1 << 31  # above all operator sets
 

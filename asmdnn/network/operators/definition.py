@@ -5,7 +5,6 @@ arrays alike, so that a verification can compute in double precision.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.passing import is_half
+from asmdnn.records import dataclass
 
 Shape = tuple[int, ...]
 Results = Array | tuple[Array, ...]

@@ -1,8 +1,8 @@
 """Gradients that have kernels of their own: domain "asmdnn" in a graph, never in a file.
 
 ConvWeightsGradient(x, dy): of the weights of Conv, whose attributes it has.  MaxPoolGradient(x, dy),
-AveragePoolGradient(dy): attributes of the pooling.  SoftmaxGradient(y, dy).  LayerNormGradient(x, dy, scale): of rows,
-by x, scale and shift.
+AveragePoolGradient(dy): attributes of the pooling.  ResizeGradient(dy): the primitive's words.  SoftmaxGradient(y, dy).
+LayerNormGradient(x, dy, scale): of rows, by x, scale and shift.  LRNGradient(x, dy): attributes of LRN.
 """
 
 from dataclasses import replace
@@ -10,7 +10,8 @@ from math import prod
 
 import numpy as np
 
-from asmdnn.definitions.normalization import inverse_deviation, moments
+from asmdnn.definitions.normalization import inverse_deviation, local_response_gradient, moments
+from asmdnn.definitions.resampling import resampled_gradient
 from asmdnn.definitions.windows import largest, padded, taps, window_sums
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
@@ -60,6 +61,16 @@ def average_pool(node: Node, d: Array) -> Array:
     return result[1:].reshape(dims)
 
 
+def resize(node: Node, d: Array) -> Array:
+    words = node.get("mode"), tuple(node.get("image"))[2:], tuple(node.get("factors"))
+    return np.asarray(resampled_gradient(d, *words, node.get("coordinates"), node.get("rounding"))[0], d.dtype)
+
+
+def lrn(node: Node, x: Array, d: Array) -> Array:
+    numbers = node.get("size"), node.get("alpha"), node.get("beta"), node.get("bias")
+    return np.asarray(local_response_gradient(x, d, (1,), *numbers)[0], x.dtype)
+
+
 def softmax(node: Node, y: Array, d: Array) -> Array:
     axis = node.get("axis")
     if node.get("log"):
@@ -87,6 +98,8 @@ OPERATORS = {
     "ConvWeightsGradient": Operator(conv_weights, weights_types),
     "MaxPoolGradient": Operator(max_pool, same_as_first),
     "AveragePoolGradient": Operator(average_pool, lambda node, d: [(tuple(node.get("image")), d.dtype)]),
+    "ResizeGradient": Operator(resize, lambda node, d: [(tuple(node.get("image")), d.dtype)]),
+    "LRNGradient": Operator(lrn, same_as_first),
     "SoftmaxGradient": Operator(softmax, same_as_first),
     "LayerNormGradient": Operator(layer_norm, with_columns),
 }

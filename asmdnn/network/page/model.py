@@ -1,7 +1,6 @@
 """What the page says, as values: primitives with their phases, and where values lie in the arena and for how long."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from asmdnn.network.arena import times_of
@@ -10,6 +9,7 @@ from asmdnn.network.descriptors import layout_of
 from asmdnn.network.steps import NetworkStep
 from asmdnn.planning.phase import Phase, said_of
 from asmdnn.planning.phases import barriers_before
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

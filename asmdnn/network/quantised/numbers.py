@@ -1,7 +1,6 @@
 """What a DequantizeLinear or QuantizeLinear says of integers: floats = scale (integers - zero)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.definition import Value, normal
 from asmdnn.network.quantised.weights import DEQUANTIZE
 from asmdnn.planning.refusal import Refused
+from asmdnn.records import dataclass
 
 BYTES = (np.uint8, np.int8)
 

@@ -5,7 +5,6 @@ operators, by its schemas, are not theirs.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from asmdnn.errors import InvalidArguments, Unimplemented, did_you_mean, shown
@@ -13,6 +12,7 @@ from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.attributes import Attributes, check_kind
 from asmdnn.network.operators.signatures import Places, check_count
 from asmdnn.network.spelling.words import Sentences, Speller, is_f32
+from asmdnn.records import dataclass, field
 
 DOMAIN = "com.microsoft"
 Spelling = Callable[..., tuple[str, ...]]  # (speller, node, *inputs), NOTHING for those that are left out

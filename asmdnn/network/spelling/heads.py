@@ -1,12 +1,11 @@
 """Attention of heads, spelt with products and a softmax, which fusion joins again where nothing is between them."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from asmdnn.network.graph import NOTHING, Array
 from asmdnn.network.operators.definition import bounded
 from asmdnn.network.spelling.words import Speller
+from asmdnn.records import dataclass
 
 ROWS_FIRST = (0, 2, 1, 3)  # (n, heads, rows, d) as (n, rows, heads, d), and back
 

@@ -1,6 +1,5 @@
 """onnxruntime's fused operators of transformers: embeddings, attention in three forms, and rotary embedding."""
 
-from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
 
@@ -14,6 +13,7 @@ from asmdnn.network.spelling.foreign import ForeignOperator
 from asmdnn.network.spelling.fused import plus
 from asmdnn.network.spelling.heads import ScoreRules, attended, by_heads, by_rows, hidden_keys, summed
 from asmdnn.network.spelling.words import Speller
+from asmdnn.records import dataclass
 
 HIDDEN = float(np.finfo(np.float32).min)  # what causal order adds: keys that a mask hides stay the lesser evil
 INT32 = 6  # ONNX's number of s32

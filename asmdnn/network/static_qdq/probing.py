@@ -5,7 +5,6 @@ difference, which Nagel et al., Data-free quantization through weight equalizati
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from asmdnn.network.graph import Array, Body, Node
 from asmdnn.network.static_qdq.qdq import QdqSpelling
 from asmdnn.network.static_qdq.ranges import ByteNumbers
 from asmdnn.network.static_qdq.roles import Roles
+from asmdnn.records import dataclass, field, replace
 
 
 @dataclass

@@ -8,13 +8,13 @@ least Kullback-Leibler divergence ("entropy"), if there are enough values to say
 Source: Migacz, 8-bit inference with TensorRT, GTC 2017.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.network.graph import Array
+from asmdnn.records import dataclass
 
 RULES = ("minmax", "percentile", "entropy")
 TYPES = {"u8": np.dtype(np.uint8), "s8": np.dtype(np.int8)}

@@ -1,11 +1,11 @@
 """What a training step does beside gradients and updates."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.optim.checks import number, whole
 from asmdnn.primitives.core.widening import MULTIPLIED
+from asmdnn.records import dataclass
 
 MOST_PARTS = 2**20
 PRECISIONS = tuple(dtype.name for dtype in MULTIPLIED)

@@ -1,7 +1,6 @@
 """From a graph with a loss to the networks of a training step."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +15,7 @@ from asmdnn.network.training.options import TrainingOptions
 from asmdnn.network.training.updates import add_updates, guarded
 from asmdnn.optim.optimizer import Optimizer
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import dataclass
 
 LOSS, SUM, GRADIENT = "loss of the step", "sum of gradients of ", "gradient by "
 

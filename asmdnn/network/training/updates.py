@@ -1,7 +1,6 @@
 """The second half of a training step: what becomes of parameters and of all that an optimizer keeps."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from asmdnn.network.operators.own import OWN
 from asmdnn.network.symbols import Symbol
 from asmdnn.network.training.options import TrainingOptions
 from asmdnn.optim.optimizer import Optimizer
+from asmdnn.records import dataclass, replace
 
 NUMBERS, AVERAGE, SIZE = "numbers of the step", "average of ", "squares of all gradients"
 

@@ -1,13 +1,12 @@
 """Attention: dst = softmax(query key^T * scale + mask) value, for every head."""
 
-from dataclasses import dataclass
-
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import matrices, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_flag, check_prop_kind, finite
 from asmdnn.primitives.shapes.tensors import check_tensor
+from asmdnn.records import dataclass
 from asmdnn.types import PropKind
 
 NDIMS = 4

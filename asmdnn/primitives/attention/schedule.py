@@ -10,7 +10,6 @@ product; else keys and values become f32 as they are packed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,6 +35,7 @@ from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
 from asmdnn.primitives.shapes.formats import of_type, row_major
 from asmdnn.primitives.softmax.schedule import cost as softmax_cost
+from asmdnn.records import dataclass, replace
 from asmdnn.types import F32_BYTES, FLOAT_NAMES, f32
 
 NAME = "attention"

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, get_args
 
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
@@ -15,6 +14,7 @@ from asmdnn.memory.sequences import items
 from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.attributes.numbers import OLDER_ALGORITHMS, check_alg, check_eltwise, finite, tensor
 from asmdnn.primitives.attributes.user_post_op import PostOp
+from asmdnn.records import dataclass, replace
 from asmdnn.types import (
     DATA_TYPES,
     AccumulationMode,

@@ -6,7 +6,6 @@ Scales, and a bias that has to wait for them, are read as binary post-ops are, s
 """
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
 from math import prod
 
 from asmdnn.errors import InvalidArguments
@@ -18,6 +17,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, Binary, ElementwisePostOp, Sum
 from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.shapes.formats import dense_like, of_type
+from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32, s8, s32, u8
 
 BIAS = "bias"

@@ -1,11 +1,10 @@
 """The depthwise convolution after a convolution, as a post-op of it."""
 
-from dataclasses import dataclass
-
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import tensor
 from asmdnn.primitives.shapes.windows import FIELDS, sizes_of
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

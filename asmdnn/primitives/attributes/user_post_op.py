@@ -1,7 +1,6 @@
 """Post-ops that the user writes as a Python function of x: traced once into an expression, then part of the kernel."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
 from types import CodeType, TracebackType
@@ -16,6 +15,7 @@ from asmdnn.generators.functions.postops import ExpressionOp, Operand
 from asmdnn.generators.functions.program import Program
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.primitives.attributes.numbers import finite, tensor
+from asmdnn.records import dataclass, field
 from asmdnn.types import DATA_TYPES
 
 PACKAGE = str(Path(__file__).parents[2])

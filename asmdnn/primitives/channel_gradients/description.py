@@ -1,13 +1,12 @@
 """The descriptions of backward batch normalization and PReLU, validated at once.  Names are oneDNN's."""
 
-from dataclasses import dataclass
-
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.normalization.affine import checked_epsilon
 from asmdnn.primitives.shapes.tensors import check_tensor
+from asmdnn.records import dataclass
 
 
 @exact

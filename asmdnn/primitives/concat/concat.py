@@ -1,7 +1,6 @@
 """Concatenation: tensors one after the other along an axis, in any formats and types."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from asmdnn.errors import InvalidArguments, shown
@@ -20,6 +19,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.reorder.schedule import ScaledConversion, reorder_phases
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.records import dataclass, replace
 
 NAME = "concat"
 

@@ -1,7 +1,6 @@
 """Padding: a tensor with elements around it, constant, or repeated, or mirrored."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 from numbers import Real
 from typing import Literal, NamedTuple
@@ -24,6 +23,7 @@ from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.primitives.shapes.windows import MAX_SIZE
+from asmdnn.records import dataclass, replace
 from asmdnn.types import DataType
 
 NAME = "pad"

@@ -1,11 +1,10 @@
 """Spatial axes of convolutions and deconvolutions: sizes, and which kernel positions reach which pixels."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from asmdnn.planning.phase import Int64
 from asmdnn.planning.written import Bools
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

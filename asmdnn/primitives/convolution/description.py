@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeVar
 
@@ -12,6 +11,7 @@ from asmdnn.memory.formats import activations, weights, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.convolution.words import algorithm_of
 from asmdnn.primitives.shapes.windows import FIELDS, sizes_of
+from asmdnn.records import dataclass, replace
 from asmdnn.types import Algorithm, ConvolutionAlgorithm, PropKind
 
 AXES = ("depth", "height", "width")

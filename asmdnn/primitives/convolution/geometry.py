@@ -1,6 +1,5 @@
 """A convolution as sizes of axes and strides in bytes, the form in which kernels address its tensors."""
 
-from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -9,6 +8,7 @@ from asmdnn.isa.dot import F32, GROUP_BYTES, Types
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.axis import Axis
+from asmdnn.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 vector of channels."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import gcd
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ from asmdnn.primitives.convolution.row_specs import SHAPES, RowSpecs
 from asmdnn.primitives.convolution.starts import ZERO_POINTS
 from asmdnn.primitives.convolution.streaming import in_lines, in_runs, is_far
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
 LONGEST_KERNEL = 64  # of a row: all positions are in the code

@@ -1,7 +1,6 @@
 """The offsets in a convolution's records: those of tiles, panels, groups, images and pieces of an image."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -12,6 +11,7 @@ from asmdnn.planning.phase import Int64, records_of
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.tiles import Tiles
+from asmdnn.records import dataclass
 
 OF_WEIGHTS = ("weights", "ahead")  # the arguments that advance with the weights of an image
 Steps = tuple[int, ...]  # bytes of every argument

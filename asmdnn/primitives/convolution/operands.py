@@ -4,7 +4,6 @@ Tiles read channels that are dense, or one for all, of pixels at one distance; o
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
 from asmdnn.primitives.convolution.taps import NEAR_BYTES
+from asmdnn.records import dataclass, replace
 
 MOST_PIXELS = 24  # of a tile
 

@@ -5,7 +5,6 @@ So of a large image a few units are written out, whole strips of rows or columns
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import lcm, prod
 
 import numpy as np
@@ -16,6 +15,7 @@ from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.tiles import RowCut, strips_at
 from asmdnn.primitives.convolution.tiling import Tiling
+from asmdnn.records import dataclass
 
 Repeats = tuple[Repeat, ...]
 

@@ -1,7 +1,6 @@
 """The planes and rows of an image for kernels of rows: chunks, cut into bands; of many chunks, one that comes again."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -10,6 +9,7 @@ from asmdnn.generators.dot.row_cuts import Band
 from asmdnn.planning.cuts import ranges_of, runs_of
 from asmdnn.primitives.convolution.axis import Axis, TransposedAxis
 from asmdnn.primitives.convolution.rounds import inside
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

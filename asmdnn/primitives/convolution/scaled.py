@@ -9,7 +9,6 @@ every element that is broadcast, of every tile.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import wraps
 
 from asmdnn.generators.move.conversion import Conversion
@@ -27,6 +26,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Planner, try_all
 from asmdnn.primitives.reorder.schedule import ScaledConversion, reorder_phases
 from asmdnn.primitives.shapes.formats import dense_like
+from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
 IMAGES, CHANNELS = 1, 2  # bits of the mask

@@ -5,7 +5,6 @@ starts from the bias, the others continue from dst.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -30,6 +29,7 @@ from asmdnn.primitives.convolution.tile_kernels import Table, TileKernels, TileT
 from asmdnn.primitives.convolution.tiles import Tiles, make_tiles
 from asmdnn.primitives.convolution.tiling import Tiling, ahead_lines, choose_depths
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32
 
 Cycles = npt.NDArray[np.int32]

@@ -7,7 +7,6 @@ adds those of each set.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS, rows_of_panel, weights_rows
 from asmdnn.primitives.convolution.tiles import Pattern
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import dataclass, field, replace
 from asmdnn.types import s32
 
 SUMS, STARTS, ONES, POSITIONS, SETS = "weights sums", "starts", "ones", "positions", "sets of positions"

@@ -1,7 +1,6 @@
 """Tap lists: for every pattern of tiles and every range of input channels, where a kernel finds source and weights."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 from math import lcm, prod
 
@@ -12,6 +11,7 @@ from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.tiles import Pattern, Position
+from asmdnn.records import dataclass
 
 NEAR_BYTES = 2**30 - 1  # twice as far, from pixel to pixel and then from channel to channel, fits a displacement
 TAP_CHANNELS = 8  # steps of input channels unrolled in a tap: code of a 28-register block stays below 3 KiB a group

@@ -1,7 +1,6 @@
 """The kernels of a tiled convolution, one for every pattern, range of channels and kind of panel; and their cycles."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from asmdnn.primitives.convolution.taps import ConvTaps, DepthTaps
 from asmdnn.primitives.convolution.tiles import Pattern
 from asmdnn.primitives.convolution.tiling import Tiling
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32
 
 Table = tuple[Int64, Int64]  # int64[panels, patterns]: numbers of kernels, and their cycles

@@ -6,7 +6,6 @@ every kernel position the pixels that it reaches inside the image.  Padding exis
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.records import dataclass
 
 Position = tuple[int, ...]  # of the kernel, along each axis
 Positions = tuple[tuple[tuple[int, ...], tuple[Position, ...]], ...]  # (pixels, the positions that reach exactly these)

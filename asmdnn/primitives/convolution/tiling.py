@@ -1,7 +1,6 @@
 """How to cut a convolution: the register block, the strips, ranges of channels, by the model of planning/cost.py."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from math import prod
 
 from asmdnn.generators.dot.conv_shape import blocks_of
@@ -12,6 +11,7 @@ from asmdnn.planning.cuts import ranges_of, runs_of
 from asmdnn.planning.tuning import PhaseTuning, Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.taps import NEAR_BYTES, TAP_CHANNELS
+from asmdnn.records import dataclass, replace
 
 FEW_LINES = 4  # a tap prefetches as many of the next panel's lines as it has of its own, or this part of them
 STREAM_BYTES = 32  # that the cycles of a stream from L2 are for

@@ -1,7 +1,6 @@
 """Plans for gradients of depthwise weights: for each vector of channels, chunk by chunk, the rows of the kernel."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -43,6 +42,7 @@ from asmdnn.primitives.products.partial import PARTIAL, sum_of_rows
 from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
 NAME = "depthwise"

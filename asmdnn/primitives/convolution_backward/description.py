@@ -11,7 +11,6 @@ oneDNN's (convolution_backward_data and so on).  `of` makes a description for a 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeVar
 
 from asmdnn.errors import InvalidArguments, shown
@@ -19,6 +18,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import activations, weights, words_of
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
+from asmdnn.records import dataclass, fields, replace
 from asmdnn.types import Algorithm, ConvolutionAlgorithm, FormatTag
 
 WINDOW = ("strides", "dilations", "padding_l", "padding_r", "algorithm")

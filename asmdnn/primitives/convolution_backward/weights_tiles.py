@@ -13,7 +13,6 @@ ones, one after the other; the next images go on with what these have left, as p
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -37,6 +36,7 @@ from asmdnn.primitives.convolution_backward.weights_units import (
     segments,
     units_of,
 )
+from asmdnn.records import dataclass, field, replace
 from asmdnn.types import f32
 
 CHUNK_BYTES, LARGE_CHUNK_BYTES = 32 << 10, 160 << 10  # of src and diff_dst: in L1; in L2, where diff_weights are not

@@ -1,7 +1,6 @@
 """What gradients of weights are cut into: rows of panels in units, pixels in chunks; and which pixels rows reach."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise, product
 
 import numpy as np
@@ -10,6 +9,7 @@ from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 RUN = 8  # pixels of a tap: unrolled

@@ -1,6 +1,5 @@
 """Engine: the machine, the ISA level, the threads and the cache that plans are made for; Stream: in-order execution."""
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from asmdnn.errors import InvalidArguments, shown
@@ -8,6 +7,7 @@ from asmdnn.isa.levels import isa_of
 from asmdnn.planning.host import best_isa, host, setting
 from asmdnn.planning.machine import machine_of
 from asmdnn.planning.own_row import tuning_here
+from asmdnn.records import dataclass, field, replace
 from asmdnn.runtime.threads import check_thread_count, max_threads
 from asmdnn.types import IsaName
 

@@ -4,7 +4,6 @@ Every folder of primitives has a kind.py with its KINDS; registry.py collects th
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.memory import Memory, MemoryDesc
@@ -13,6 +12,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.any_batch import refused
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Planner
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

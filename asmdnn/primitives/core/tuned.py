@@ -9,7 +9,6 @@ import hashlib
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from asmdnn.planning.machine import machine_of
 from asmdnn.planning.own_row import tuning_here
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import dataclass
 
 
 @exact

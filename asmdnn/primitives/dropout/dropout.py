@@ -1,7 +1,6 @@
 """Dropout: elements are zeroed at random, by a generator that counts elements."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
+from asmdnn.records import dataclass
 from asmdnn.types import f32, s32, u8
 
 NAME = "dropout"

@@ -1,7 +1,6 @@
 """Binary operations on tensors, element by element, with broadcasting; and the choice between two by a third."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Literal
 
@@ -20,6 +19,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.shapes.formats import dense_like, like
+from asmdnn.records import dataclass, replace
 from asmdnn.types import BinaryAlgorithm
 
 SELECT: Final = "select"

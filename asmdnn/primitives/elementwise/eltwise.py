@@ -1,7 +1,5 @@
 """Element-wise functions: dst = f(src), and diff_src = diff_dst f'(src)."""
 
-from dataclasses import dataclass
-
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
@@ -17,6 +15,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.shapes.formats import like
+from asmdnn.records import dataclass
 from asmdnn.types import EltwiseAlgorithm, EltwiseBackwardAlgorithm, PropKind
 
 NAME = "eltwise"

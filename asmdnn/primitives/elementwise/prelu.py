@@ -1,7 +1,5 @@
 """PReLU: dst = src where it is positive, else weights * src."""
 
-from dataclasses import dataclass
-
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.functions.postops import PReluOp
 from asmdnn.isa.vectors import f32_level
@@ -13,6 +11,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.shapes.formats import dense_like, like
+from asmdnn.records import dataclass
 from asmdnn.types import PropKind
 
 

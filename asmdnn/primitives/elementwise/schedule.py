@@ -1,7 +1,6 @@
 """The plan of an element-wise primitive: kernels for the rows of every box, zeros for the padding of dst."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeVar
 
@@ -29,6 +28,7 @@ from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import dense_like
+from asmdnn.records import dataclass, replace
 from asmdnn.types import DATA_TYPES, DataType, f32
 
 MASK = 2  # the number of its argument

@@ -1,10 +1,9 @@
 """What a gather is: its tensors, and what they must be."""
 
-from dataclasses import dataclass
-
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.concat.concat import axis_of
+from asmdnn.records import dataclass
 from asmdnn.types import s32
 
 

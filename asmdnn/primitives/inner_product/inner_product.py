@@ -10,13 +10,13 @@ i is an input channel, or a channel at a position: src (n, c, [[d,] h,] w) goes 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import activations, weights, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
+from asmdnn.records import dataclass, fields, replace
 from asmdnn.types import PropKind
 
 MOST_DIMS = 5

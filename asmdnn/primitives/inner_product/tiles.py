@@ -5,7 +5,6 @@ nChw8c.  Where the orders differ, or elements do not lie at one distance, there 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import TypeVar
 
@@ -37,6 +36,7 @@ from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Epilogue, target_of
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.records import dataclass
 
 SCALED = {"src": {0: 0}, "weights": {0: 1}}  # the dims that dst has too: images and output channels
 

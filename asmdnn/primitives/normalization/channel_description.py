@@ -1,6 +1,5 @@
 """Batch, group and instance normalization: statistics of channels, which are dim 1."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -11,6 +10,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind
 from asmdnn.primitives.normalization.affine import check_statistics, checked_epsilon
 from asmdnn.primitives.shapes.tensors import check_tensor
+from asmdnn.records import dataclass
 from asmdnn.types import PropKind, u8
 
 Fusion = Literal["none", "norm_relu", "norm_add_relu"]

@@ -10,7 +10,6 @@ With given statistics, 3 and 4 alone.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
@@ -45,6 +44,7 @@ from asmdnn.primitives.reduction.source import Chunk, TreeKernels, source_of
 from asmdnn.primitives.reduction.tree import Tree, others
 from asmdnn.primitives.reorder.copies import WORD, Reordering, add_reorder, between_reorders
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
+from asmdnn.records import dataclass
 from asmdnn.types import FLOAT_NAMES, DataType, f32, u8
 
 STATISTICS = ("mean", "variance")

@@ -1,7 +1,5 @@
 """Layer normalization: rows of the last dim, by their own mean and variance."""
 
-from dataclasses import dataclass
-
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
@@ -9,6 +7,7 @@ from asmdnn.memory.formats import matrices, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_flag, check_prop_kind
 from asmdnn.primitives.normalization.affine import check_statistics, checked_epsilon
 from asmdnn.primitives.shapes.tensors import check_tensor
+from asmdnn.records import dataclass
 from asmdnn.types import PropKind
 
 

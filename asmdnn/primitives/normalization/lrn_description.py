@@ -1,6 +1,5 @@
 """Local response normalization."""
 
-from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
@@ -12,6 +11,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind, finite
 from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.primitives.shapes.windows import MAX_SIZE
+from asmdnn.records import dataclass
 from asmdnn.types import PropKind
 
 LRNAlgorithm = Literal["lrn_across_channels", "lrn_within_channel"]

@@ -1,7 +1,6 @@
 """Calls of the kernels of a pooling in nested loops, as phases: all records where they are few, else rounds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -13,6 +12,7 @@ from asmdnn.generators.pooling.window import PixelLoop
 from asmdnn.planning.phase import Int64, Phase, views
 from asmdnn.planning.rounds import in_loops, without_barrier
 from asmdnn.planning.tuning import PhaseTuning
+from asmdnn.records import dataclass
 
 Loops = tuple[tuple[PixelLoop, int], ...]  # with what the number of the first position grows by in a step
 

@@ -1,6 +1,5 @@
 """The description of a forward pooling, validated at once."""
 
-from dataclasses import dataclass
 from math import prod
 
 from asmdnn.errors import InvalidArguments
@@ -9,6 +8,7 @@ from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.convolution.description import AXES
 from asmdnn.primitives.pooling.windows import WindowRun, adaptive_runs, axis_runs
 from asmdnn.primitives.shapes.windows import MAX_SIZE, sizes_of
+from asmdnn.records import dataclass
 from asmdnn.types import PoolingAlgorithm, s32
 
 MAX, INCLUDE, EXCLUDE = ALGORITHMS = ("max", "avg_include_padding", "avg_exclude_padding")

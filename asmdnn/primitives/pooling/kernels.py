@@ -1,7 +1,6 @@
 """Which kernel makes the windows of a pooling, and its register block."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from asmdnn.planning.tuning import PoolingTuning, Tuning
 from asmdnn.primitives.pooling.calls import PoolCall
 from asmdnn.primitives.pooling.schedule import Planes, WindowNest, calls_of, lanes_in, pieces_of
 from asmdnn.primitives.pooling.windows import Row, WindowRun, Windows, divisors_between
+from asmdnn.records import dataclass, replace
 from asmdnn.types import F32_BYTES, DataType, f32
 
 LINE_ELEMENTS = 16

@@ -1,7 +1,6 @@
 """What is asked of a pooling, once its formats are known: the one value that the ways to compute it read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 
 from asmdnn.generators.functions.postops import PostOp
@@ -16,6 +15,7 @@ from asmdnn.primitives.pooling.description import Pooling, PoolingForward
 from asmdnn.primitives.pooling.formats import format_like
 from asmdnn.primitives.pooling.windows import Row, Windows
 from asmdnn.primitives.shapes.formats import of_type
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 

@@ -5,7 +5,6 @@ record takes whole planes, or images, while they are small, and some lines of a 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
 from asmdnn.primitives.pooling.calls import PoolCall
 from asmdnn.primitives.pooling.windows import WindowRun
+from asmdnn.records import dataclass, replace
 
 MAX_OFFSET = 2**31 - 1  # displacements and steps in code are 32 bits
 MOST_CYCLES = 2**31 - 1

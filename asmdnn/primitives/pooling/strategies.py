@@ -1,7 +1,6 @@
 """The ways to compute a pooling, best first: each takes tensors in some formats, checks the windows, adds phases."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from math import prod
 from types import MappingProxyType
 
@@ -28,6 +27,7 @@ from asmdnn.primitives.pooling.schedule import Planes, planes_of
 from asmdnn.primitives.pooling.windows import reduced_runs, single_runs, undivided
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.primitives.shapes.words import in_words
+from asmdnn.records import dataclass, replace
 from asmdnn.types import f32, s8, s32, u8
 
 PLAIN = ("src", "dst")

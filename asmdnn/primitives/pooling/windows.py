@@ -1,8 +1,9 @@
 """The windows of a pooling, axis by axis: what of each lies inside src, and runs of neighbours that are alike."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from asmdnn.records import dataclass
 
 
 class Window(NamedTuple):

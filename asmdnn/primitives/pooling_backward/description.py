@@ -1,10 +1,9 @@
 """The description of a backward pooling, validated at once.  Names are oneDNN's (pooling_backward)."""
 
-from dataclasses import dataclass
-
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.pooling.description import MAX, PoolingForward
+from asmdnn.records import dataclass
 from asmdnn.types import PoolingAlgorithm
 
 WINDOW = ("kernel", "strides", "dilations", "padding_l", "padding_r")

@@ -7,7 +7,6 @@ Channels lie side by side, plain or blocked; other formats are copied.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise, product
 from math import prod
@@ -30,6 +29,7 @@ from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
 from asmdnn.primitives.pooling_backward.means import words_of
 from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
 NAME = "maxima"

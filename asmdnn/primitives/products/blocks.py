@@ -4,7 +4,6 @@ The model of one step of depth is that of planning/cost.py.  Blocks of one row a
 several streams of them are read at a time, and there are enough accumulators to hide the latency of a multiply.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from asmdnn.isa.dot import Types, blocks_of
@@ -17,6 +16,7 @@ from asmdnn.planning.tuning import PhaseTuning
 from asmdnn.primitives.products.matrices import Matrix, Panels
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 PANEL_VECTORS = 2  # of panels that this library packs

@@ -4,7 +4,6 @@ tile_calls.py chooses the kernels of a cut; records.py computes the addresses of
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.isa.lines import LINE_BYTES
@@ -16,6 +15,7 @@ from asmdnn.primitives.products.blocks import DEPTH_STEP, Block
 from asmdnn.primitives.products.matrices import Matrix, Panels
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
+from asmdnn.records import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)

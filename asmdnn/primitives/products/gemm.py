@@ -1,7 +1,6 @@
 """gemm as a primitive: c = alpha * a * b + beta * c, transposes being strides; and gemm on packed operands."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.dot import F32, dot_level
@@ -19,6 +18,7 @@ from asmdnn.primitives.products.plan import Job, answers
 from asmdnn.primitives.products.prepare import ALIAS_BYTES
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Epilogue, target_of
+from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
 BETAS = ("zero", "one", "any")

@@ -1,11 +1,11 @@
 """The description of a matrix product, validated at once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import matrices, words_of
+from asmdnn.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Matrix products by tiles: formats that are `any` resolved, descriptors turned into strides."""
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import chain
 from math import prod
 
@@ -29,6 +28,7 @@ from asmdnn.primitives.products.starts import ZERO_POINT, add_start
 from asmdnn.primitives.products.strategies import TILE_STRATEGIES
 from asmdnn.primitives.products.target import Epilogue, target_of
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.records import dataclass, replace
 from asmdnn.types import f32, s8, s32
 
 FEW_ROWS = 2  # of s8 and plain weights are faster as words: 2 rows times 1024x1024 in 66 us on Zen 4, 4 in 115, and 6

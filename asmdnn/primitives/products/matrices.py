@@ -1,9 +1,8 @@
 """The operands of a product as strides in bytes: matrices, and weights in panels."""
 
-from dataclasses import dataclass, replace
-
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
+from asmdnn.records import dataclass, replace
 from asmdnn.types import DataType, f32
 
 

@@ -5,7 +5,6 @@ The words of an implementation's name say what the plan does: `pack_src`, `pack_
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.memory import MemoryDesc
@@ -19,6 +18,7 @@ from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.strategies import STRATEGIES, Strategy
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.records import dataclass
 
 
 def nothing_after(assembly: Assembly) -> None:

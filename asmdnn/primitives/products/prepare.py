@@ -1,7 +1,6 @@
 """Before any strategy: a dst with dense columns, and a bias and operands of post-ops with dense columns."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from math import prod
 
 from asmdnn.isa.dot import F32
@@ -14,6 +13,7 @@ from asmdnn.primitives.products.matrices import Matrix, Panels, matrices_desc
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
+from asmdnn.records import dataclass, replace
 
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 TILE_ROWS = 24  # the most that a tile has

@@ -4,11 +4,11 @@ dst[b, m, n] = bias[b, m, n] + sum over k of src[b, m, k] * weights[b, k, n]
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.isa.dot import F32, Types
 from asmdnn.primitives.products.matrices import Matrix, Panels
+from asmdnn.records import dataclass, replace
 
 SUM_BYTES = 4  # sums have 32 bits whatever is multiplied
 

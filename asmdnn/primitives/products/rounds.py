@@ -5,11 +5,11 @@ what it loads into caches again costs next to nothing.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 
 from asmdnn.planning.phase import Phase, Repeat
 from asmdnn.primitives.products.product import Product
+from asmdnn.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

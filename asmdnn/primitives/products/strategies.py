@@ -1,7 +1,6 @@
 """The strategies for products, best first: each accepts a product or refuses it, and adds the phases of one."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 
 from asmdnn.isa.dot import F32
 from asmdnn.memory import MemoryDesc
@@ -27,6 +26,7 @@ from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.schedule import schedule
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
+from asmdnn.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """What a product is planned for: the ISA level, the cache, and the epilogue of its sums."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.generators.functions.postops import Operand, PostOp
@@ -14,6 +13,7 @@ from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.chain import NO_CHAIN, Chain
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products.matrices import Matrix
+from asmdnn.records import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)

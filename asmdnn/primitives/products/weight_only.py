@@ -5,7 +5,6 @@ They are brought into panels in front.
 """
 
 import math
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,6 +31,7 @@ from asmdnn.primitives.reorder import packed
 from asmdnn.primitives.reorder.copies import WORD, Reordering, add_reorder, copy_of
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.records import dataclass, replace
 from asmdnn.types import F32_BYTES, FLOATS, DataType, f32, s4, s8, s32, u4, u8
 
 NAME = "unpacking"

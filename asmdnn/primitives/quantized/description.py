@@ -1,13 +1,12 @@
 """A product with weights of 4 or 8 bits, validated at once."""
 
-from dataclasses import dataclass
-
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import words_of
 from asmdnn.primitives.attributes.numbers import finite
 from asmdnn.primitives.shapes.tensors import check_tensor
+from asmdnn.records import dataclass
 from asmdnn.types import f32, u8
 
 BLOCK = 8  # of k, whose nibbles are in 4 bytes

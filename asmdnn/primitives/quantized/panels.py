@@ -4,7 +4,6 @@ Panels have the columns of four vectors, so that the weights and scales of a til
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.quantized import PANEL_VECTORS, panel_columns
@@ -24,6 +23,7 @@ from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.quantized.description import QuantizedMatMul
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.records import dataclass
 from asmdnn.types import FLOAT_NAMES
 
 LANE_BITS = 32

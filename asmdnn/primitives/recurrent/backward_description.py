@@ -17,7 +17,6 @@ need other panels than the forward pass: a training step packs each weights tens
 rnn_flags::diff_weights_overwrite is set, as is done here.
 """
 
-from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from asmdnn.errors import InvalidArguments, shown
@@ -32,6 +31,7 @@ from asmdnn.primitives.recurrent.description import (
     VanillaRNNForward,
 )
 from asmdnn.primitives.recurrent.sizes import NDIMS, Sizes, dims_of, letters_of
+from asmdnn.records import dataclass, fields
 from asmdnn.types import PropKind, RNNActivation, RNNDirection
 
 DIFF = "diff_"

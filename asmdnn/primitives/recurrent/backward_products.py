@@ -1,7 +1,5 @@
 """Products of the backward pass with packed weights: the phases of a step, which all steps share."""
 
-from dataclasses import dataclass, replace
-
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Phase
@@ -12,6 +10,7 @@ from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Epilogue, Target
 from asmdnn.primitives.recurrent.rows import BufferRows
+from asmdnn.records import dataclass, replace
 
 ROWS, RESULT, BESIDE = "rows of step", "result of step", "beside result"
 ADDS = Epilogue(Chain((Link(Sum(1.0)),)))  # to what dst holds

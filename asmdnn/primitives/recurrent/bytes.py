@@ -5,7 +5,6 @@ and h R together, so the product of all steps has that start, and a step none.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from asmdnn.primitives.recurrent.qparams import ROWS, Qparams
 from asmdnn.primitives.reorder.compensation import add_compensation, compensation_desc
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, copy_of
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.records import dataclass
 from asmdnn.types import DataType, PropKind, f32, s32, u8
 
 BUT_CHANNELS = 0b11011  # the mask of weights' dims that sums have: all but those that are summed

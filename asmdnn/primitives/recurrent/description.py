@@ -33,7 +33,6 @@ Names are oneDNN's (vanilla_rnn_forward, lstm_forward, gru_forward, lbr_gru_forw
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar, get_args
 
 from asmdnn.errors import InvalidArguments, shown
@@ -43,6 +42,7 @@ from asmdnn.memory.formats import words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind, finite
 from asmdnn.primitives.recurrent.qparams import checked_data, checked_scales
 from asmdnn.primitives.recurrent.sizes import NDIMS, Sizes, check_lengths, check_tensors, letters_of, sizes_of
+from asmdnn.records import dataclass, replace
 from asmdnn.types import PropKind, RNNActivation, RNNDirection
 
 ACTIVATIONS: tuple[str, ...] = get_args(RNNActivation)

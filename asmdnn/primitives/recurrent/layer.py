@@ -1,7 +1,6 @@
 """One layer and direction of a recurrent layer: where everything lies that its steps read and write."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from asmdnn.generators.recurrent.cells import Cell, form_of
 from asmdnn.isa.dot import U8S8, Types
@@ -17,6 +16,7 @@ from asmdnn.primitives.recurrent.formats import PANEL_VECTORS
 from asmdnn.primitives.recurrent.rows import BufferRows, Time, Turn, start_of, state_rows
 from asmdnn.primitives.recurrent.stages import Multiplied, stages_of
 from asmdnn.primitives.recurrent.steps import CellField, RecurrentPanels, Stage, vectors_of
+from asmdnn.records import dataclass
 
 BIAS = "packed bias"
 

@@ -1,7 +1,6 @@
 """Phases of the gradients of cells: element-wise kernels of several results on the rows of a step."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cuts import balanced, ranges_of
 from asmdnn.planning.phase import Phase, View, views
 from asmdnn.planning.tuning import Tuning
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 VECTORS = 16  # elements: whole vectors at every level

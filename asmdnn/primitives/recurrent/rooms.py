@@ -1,11 +1,11 @@
 """Rows that a plan keeps for itself: in scratch, or in the workspace, which the backward pass reads."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from asmdnn.planning.assembly import Assembly
 from asmdnn.primitives.recurrent.rows import BufferRows, Time, dense_rows
 from asmdnn.primitives.recurrent.workspace import Region
+from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32
 
 

@@ -1,13 +1,13 @@
 """Where the rows of a recurrent layer lie, step by step, and which of them a step works on."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import accumulate, groupby, pairwise
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import View
 from asmdnn.primitives.products.matrices import Matrix
 from asmdnn.primitives.recurrent.sizes import Sizes
+from asmdnn.records import dataclass, field, replace
 from asmdnn.types import DataType, f32
 
 Runs = tuple[tuple[int, int], ...]  # (first row, how many), of neighbouring sequences

@@ -1,11 +1,11 @@
 """The sizes of a recurrent layer, which its arguments have to agree on."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
+from asmdnn.records import dataclass
 
 NDIMS = {
     "src_layer": 3, "src_iter": 4, "src_iter_c": 4, "weights_layer": 5, "weights_iter": 5, "weights_peephole": 4,

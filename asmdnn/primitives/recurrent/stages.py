@@ -1,7 +1,6 @@
 """The stages of a time step: which cell follows which product."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from asmdnn.generators.recurrent.cells import Cell
 from asmdnn.primitives.recurrent.description import (
@@ -12,6 +11,7 @@ from asmdnn.primitives.recurrent.description import (
     RecurrentForward,
     VanillaRNNForward,
 )
+from asmdnn.records import dataclass
 from asmdnn.types import s8
 
 

@@ -1,7 +1,6 @@
 """The phase of a time step: tiles of rows for every panel of weights, on the thread that has had the panel before."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64, Phase, View, records_of, views
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.recurrent.rows import BufferRows, Runs, Turn
+from asmdnn.records import dataclass, replace
 
 STREAMED_BYTES = 256  # of weights that one row reads at a time
 CELL_REGISTERS, KEEPING_REGISTERS = 5, 8  # of a vector's cell, one that keeps more for the way back: ports are filled

@@ -13,10 +13,10 @@ Gates are i, f, tanh(c~), o of an LSTM; u, r, c~ of a GRU, and of a LBR GRU also
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.recurrent.description import GRUForward, LSTMForward, RecurrentForward, VanillaRNNForward
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 

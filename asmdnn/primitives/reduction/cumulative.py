@@ -1,7 +1,6 @@
 """Cumulative sums along an axis: the description, and the plan."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.cumulative import CumulativeSumSpec
@@ -23,6 +22,7 @@ from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.shapes.formats import like, of_type
 from asmdnn.primitives.shapes.nests import Calls, Nest, check_copied, lanes_in, read_nest, row_calls, row_in, with_last
 from asmdnn.primitives.shapes.tensors import check_tensor, checked_axis
+from asmdnn.records import dataclass
 from asmdnn.types import FLOAT_NAMES, f32
 
 ROWS, LANES = "rows", "lanes"  # the implementations

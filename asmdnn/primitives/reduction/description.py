@@ -1,6 +1,5 @@
 """Reduction over dims: max, min, sum, mul, mean, norms, and the logarithm of a sum of exponentials."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from asmdnn.errors import InvalidArguments
@@ -8,6 +7,7 @@ from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, finite
 from asmdnn.primitives.shapes.tensors import check_tensor
+from asmdnn.records import dataclass
 
 ReductionAlgorithm = Literal[
     "max", "min", "sum", "mul", "mean", "norm_lp_max", "norm_lp_sum", "norm_lp_power_p_max", "norm_lp_power_p_sum",

@@ -1,7 +1,6 @@
 """The plan of a reduction: one tree, or two for the logarithm of a sum of exponentials; post-ops after it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from functools import lru_cache
 from math import prod
 
@@ -29,6 +28,7 @@ from asmdnn.primitives.reduction.source import Chunk, ReductionSource, TreeKerne
 from asmdnn.primitives.reduction.tree import Tree
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.shapes.formats import dense_like, like, of_type, row_major
+from asmdnn.records import dataclass, fields
 from asmdnn.types import DATA_TYPES, f32
 
 NAME = "reduction"

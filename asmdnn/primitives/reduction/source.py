@@ -2,13 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import MAX_STEP, Loop
 from asmdnn.planning.tuning import ReductionTuning
 from asmdnn.primitives.shapes.nests import Nest, nest_of
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 SRC, DST = range(2)

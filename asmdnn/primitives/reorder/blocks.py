@@ -6,7 +6,6 @@ elements    neither: elements are moved or converted one by one
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from math import gcd
 from typing import TypeVar
 
@@ -28,6 +27,7 @@ from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import NARROWEST, f32_level, f32_widths, vector_bytes
 from asmdnn.planning.loops import Box, Loop, cut_in_few_sizes, cut_loop
 from asmdnn.planning.move_tuning import MoveTuning
+from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
 WAY_BYTES = 4096  # of a way of L1, in all CPUs: lines so far apart share a set

@@ -5,7 +5,6 @@ into the caller's format.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass
 
 from asmdnn.forking import importing
 from asmdnn.memory import MemoryDesc
@@ -20,6 +19,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Desc, implementations_of
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.records import dataclass
 
 WORD = "reorder"  # in the implementation's name
 

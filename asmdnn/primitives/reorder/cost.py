@@ -9,13 +9,13 @@ terms in brackets are of tensors that together come from memory.  Numbers fit 25
 (docs/cost-model.md).
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.loops import Box
 from asmdnn.primitives.reorder.blocks import Blocks, Shape
+from asmdnn.records import dataclass
 
 
 class DenseRuns(NamedTuple):

@@ -10,7 +10,6 @@ bias, post-ops and dst stay f32.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from math import prod
 from types import MappingProxyType
 from typing import Any, Final
@@ -27,6 +26,7 @@ from asmdnn.primitives.core.implementation import Answer, Planner, try_all
 from asmdnn.primitives.core.widening import cycles_of_fma
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import of_type
+from asmdnn.records import dataclass, replace
 from asmdnn.types import DataType, bf16, f16, f32
 
 

@@ -1,6 +1,5 @@
 """Scales, zero points and sum of a reorder: from attributes to a conversion, its arguments, and the phase before it."""
 
-from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import prod
 from operator import or_
@@ -17,6 +16,7 @@ from asmdnn.planning.phase import views
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, Sum
 from asmdnn.primitives.reorder.schedule import ScaledConversion, reorder_phases
+from asmdnn.records import dataclass, field, replace
 from asmdnn.types import F32_BYTES, f32, s32
 
 SCALES = "scales"  # of src, divided by those of dst

@@ -1,10 +1,9 @@
 """Reorder: the same tensor in another format or another type."""
 
-from dataclasses import dataclass
-
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import letters_of_either, words_of
+from asmdnn.records import dataclass
 from asmdnn.types import s8
 
 

@@ -3,8 +3,6 @@
 Two loops of a box run inside the kernel that reorder_blocks.py chooses; the others become records.
 """
 
-from dataclasses import dataclass
-
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.transpose import across_of
 from asmdnn.memory import MemoryDesc
@@ -14,6 +12,7 @@ from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.reorder.blocks import SINGLE, Blocks, Shape
 from asmdnn.primitives.reorder.cost import Cost
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 

@@ -1,6 +1,5 @@
 """The description of a forward resampling, validated at once."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from asmdnn.errors import InvalidArguments, shown
@@ -8,6 +7,7 @@ from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, finite
 from asmdnn.primitives.resampling.taps import COORDINATES, ROUNDINGS, ResampleTaps, taps_of
+from asmdnn.records import dataclass
 
 ALGORITHMS = ("nearest", "linear", "cubic")
 ResamplingAlgorithm = Literal["nearest", "linear", "cubic"]

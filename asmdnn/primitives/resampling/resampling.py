@@ -1,7 +1,6 @@
 """The plans of a resampling: of words, of dense channels, of dense rows, or of copies with dense channels."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -31,6 +30,7 @@ from asmdnn.primitives.resampling.rows import DenseRows
 from asmdnn.primitives.resampling.taps import Numbers
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.primitives.shapes.words import in_words
+from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
 NAME = "resample"  # in the name of what is between it and post-ops

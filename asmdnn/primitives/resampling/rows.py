@@ -1,7 +1,6 @@
 """Resampling where rows are dense: records of rows of dst, in groups that are made of the same rows of src."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 from math import prod
@@ -10,13 +9,21 @@ import numpy as np
 
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.resample import ResampleStep
-from asmdnn.generators.functions.resample_rows import Column, Pick, ResampleRowsSpec, first_result, stretches
+from asmdnn.generators.functions.resample_rows import (
+    Column,
+    Pick,
+    ResampleRowsSpec,
+    first_result,
+    fits_registers,
+    stretches,
+)
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.calls import Call
 from asmdnn.planning.loops import Loop
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.pooling.schedule import MAX_OFFSET, Planes
 from asmdnn.primitives.resampling.taps import Numbers, ResampleRun, ResampleTap, ResampleTaps, pattern, runs_of
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 MOST_STRETCHES = 96  # of a row, each with code of its own
@@ -69,7 +76,9 @@ class DenseRows:
         return self.axes[:-1] or [ONE]
 
     def columns(self) -> tuple[Column, ...] | None:
-        """Of every vector of a row; None where code for it would be long."""
+        """Of every vector of a row; None where code for it would be long, or registers do not hold all taps."""
+        if not fits_registers(self.isa, self.axes[-1].each, self.row_taps, self.chain):
+            return None
         lanes = lanes_of(self.isa)
         columns = columns_of(self.axes[-1], self.planes.sizes[-1], lanes)
         if columns is None or len(stretches(columns, len(self.axes[-1]) // lanes)) > MOST_STRETCHES:

@@ -1,13 +1,13 @@
 """Which elements of src each result is made of along one axis, and with what weights."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from asmdnn.planning.phase import Int64
+from asmdnn.records import dataclass
 
 CUBIC: Final = -0.75  # Keys' coefficient, as torch and ONNX have it by default
 MOST_PERIOD: Final = 16

@@ -1,7 +1,5 @@
 """The descriptions of backward softmax and layer normalization, validated at once.  Names are oneDNN's."""
 
-from dataclasses import dataclass
-
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
@@ -9,6 +7,7 @@ from asmdnn.primitives.attributes.numbers import check_alg, check_flag
 from asmdnn.primitives.normalization.affine import checked_epsilon
 from asmdnn.primitives.shapes.tensors import check_tensor, checked_axis
 from asmdnn.primitives.softmax.description import ALGORITHMS, SoftmaxAlgorithm
+from asmdnn.records import dataclass
 
 
 @exact

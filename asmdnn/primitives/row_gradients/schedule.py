@@ -1,7 +1,6 @@
 """Plans for gradients that need sums over an axis: kernels for dense rows, or for lanes side by side."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from asmdnn.generators.functions.row_gradient import RowGradientSpec
 from asmdnn.generators.functions.row_programs import RowPrograms
@@ -18,6 +17,7 @@ from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.primitives.shapes.nests import Calls, Nest, lanes_in, read_nest, row_calls, row_in, with_last
+from asmdnn.records import dataclass
 
 SRC, DST = range(2)
 View = Callable[[MemoryDesc], MemoryDesc | None]  # of a tensor as one of diff_src's rank; None if it cannot be

@@ -5,7 +5,6 @@ others have more) does not move it.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from asmdnn.generators.contract import KernelSpec
@@ -14,6 +13,7 @@ from asmdnn.memory.tags import tag_of
 from asmdnn.planning.loops import MAX_STEP, Box, Digits, Loop, cut_in_few_sizes, digits, merge, pieces_of, units_of
 from asmdnn.planning.move_tuning import ElementwiseTuning
 from asmdnn.planning.refusal import Refused
+from asmdnn.records import dataclass
 
 AnySpec = TypeVar("AnySpec", bound=KernelSpec)
 Calls = list[tuple[AnySpec, Box, tuple[Loop, ...]]]

@@ -11,8 +11,6 @@ shuffle.  ShuffleNet (Zhang et al. 2017) counts the other way: its g groups of C
 The backward pass moves gradients back: `src` is then diff_dst, `dst` is diff_src, and G is replaced by C/G.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
@@ -26,6 +24,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like
 from asmdnn.primitives.shuffle.schedule import schedule
+from asmdnn.records import dataclass
 from asmdnn.types import PropKind
 
 MAX_SPAN_BYTES = 2**31 - 1  # displacements in code are 32 bits

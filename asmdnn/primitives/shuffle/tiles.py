@@ -5,12 +5,12 @@ in one tile: a few whole rows of src (interleave), of dst (deinterleave), or a s
 """
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, replace
 from itertools import chain
 
 from asmdnn.generators.move.shuffle_body import Part, Tile
 from asmdnn.generators.move.shuffle_network import DWORD_BYTES, ZERO
 from asmdnn.planning.move_tuning import MoveTuning
+from asmdnn.records import dataclass, replace
 
 MOST_UNITS = 8  # of one tile; an unpack of as many fits the registers
 

@@ -1,6 +1,5 @@
 """Softmax over one axis: dst = e^(x - max x) / sum of e^(x - max x), or its logarithm."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from asmdnn.errors import InvalidArguments, shown
@@ -8,6 +7,7 @@ from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind, finite
 from asmdnn.primitives.shapes.tensors import checked_axis
+from asmdnn.records import dataclass
 from asmdnn.types import PropKind
 
 SoftmaxAlgorithm = Literal["accurate", "log"]

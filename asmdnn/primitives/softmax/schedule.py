@@ -1,7 +1,6 @@
 """The plan of a softmax: kernels for dense rows, or for lanes side by side that are reduced over rows apart."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
@@ -24,6 +23,7 @@ from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.shapes.formats import dense_like, like, of_type
 from asmdnn.primitives.shapes.nests import Calls, Nest, check_copied, lanes_in, read_nest, row_calls, row_in, with_last
 from asmdnn.primitives.softmax.description import SoftmaxForward
+from asmdnn.records import dataclass
 from asmdnn.types import DATA_TYPES, DataType, f32
 
 SRC, DST = range(2)

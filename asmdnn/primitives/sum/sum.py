@@ -1,7 +1,5 @@
 """The sum of many tensors, each with a factor."""
 
-from dataclasses import dataclass
-
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.generators.functions.expression import Builder, Term
@@ -17,6 +15,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.shapes.formats import like
+from asmdnn.records import dataclass
 
 NAME = "sum"
 MOST_SOURCES = 64

@@ -1,6 +1,5 @@
 """The k largest or smallest numbers along an axis."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from asmdnn.errors import InvalidArguments
@@ -8,6 +7,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, check_flag
 from asmdnn.primitives.shapes.tensors import check_tensor, checked_axis
 from asmdnn.primitives.shapes.windows import MAX_SIZE
+from asmdnn.records import dataclass
 from asmdnn.types import s32
 
 ALGORITHMS = ("max", "min")

@@ -1,7 +1,6 @@
 """The plan of the k best: kernels for dense rows, or for lanes side by side that are searched down rows apart."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from asmdnn.generators.functions.topk import TopKSpec
 from asmdnn.generators.functions.topk_lists import Order
@@ -31,6 +30,7 @@ from asmdnn.primitives.shapes.nests import (
     without_axis,
 )
 from asmdnn.primitives.topk.description import TopKForward
+from asmdnn.records import dataclass
 from asmdnn.types import FLOATS, f32, s8, u8
 
 ROWS, LANES = "rows", "lanes"  # the implementations

@@ -1,11 +1,11 @@
 """The element-wise algorithms by oneDNN's names, with the meaning of alpha and beta, forward."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from asmdnn.generators.functions.eltwise import exponential, gauss, logarithm, simple, trigonometric
 from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.isa.formula import bits_of, float_of
+from asmdnn.records import dataclass
 
 Forward = Callable[[Builder, Term, float, float], Term]
 

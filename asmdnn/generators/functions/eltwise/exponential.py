@@ -10,11 +10,11 @@ functions need e^x of negative numbers alone: lifted_exp adds n + LIFT to the ex
 takes the result multiplies by LOWERED in the end.  Either way a result is rounded once where it underflows.
 """
 
-from dataclasses import dataclass
 from math import copysign
 
 from asmdnn.generators.functions.expression import Builder, Operable, Term
 from asmdnn.isa.formula import bits_of
+from asmdnn.records import dataclass
 
 LOG2_E = float.fromhex("0x1.715476p+0")
 LN2_HIGH = float.fromhex("0x1.62e4p-1")  # 16 bits

@@ -4,7 +4,6 @@ Some can start from f's result instead of its source (use_dst_for_bwd), as frame
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from asmdnn.generators.functions.eltwise.exponential import (
     GELU_CUBIC,
@@ -26,6 +25,7 @@ from asmdnn.generators.functions.eltwise.gauss import FURTHEST, bell, smooth_par
 from asmdnn.generators.functions.eltwise.logarithm import power
 from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.isa.formula import bits_of, float_of
+from asmdnn.records import dataclass
 
 Gradient = Callable[[Builder, Term, Term, float, float], Term]
 INVERSE_SQRT_2_PI = 0.3989422804014327

@@ -5,8 +5,6 @@ log x = e ln2 + f - f^2 / 2 + f^3 p(f), p being a minimax polynomial for the rel
 log(1 + f), 2^-27.3.  The order of the additions is Cephes' (logf.c, Moshier 1989).
 """
 
-from dataclasses import dataclass
-
 from asmdnn.generators.functions.eltwise.exponential import (
     FURTHEST_SCALED,
     LEAST,
@@ -22,6 +20,7 @@ from asmdnn.generators.functions.eltwise.exponential import (
 )
 from asmdnn.generators.functions.expression import Builder, Operable, Term
 from asmdnn.isa.formula import bits_of, float_of
+from asmdnn.records import dataclass
 
 P = tuple(
     map(

@@ -1,13 +1,13 @@
 """A convolution with a depthwise post-op as two convolutions, each with the post-ops after it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr, Sum
 from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
 MIDDLE = "middle"  # scratch: dst of the first, src of the second

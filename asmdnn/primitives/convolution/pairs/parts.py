@@ -1,7 +1,6 @@
 """What a strip of rows and a panel of channels are of every tensor of a pair, and where they begin."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from asmdnn.memory import MemoryDesc
@@ -10,6 +9,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr, Binary, PReLU
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.pairs.pair import Pair, replaced
+from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
 CHANNELS, ROWS = 1, 2  # dims of activations

@@ -1,7 +1,6 @@
 """Planners of a convolution with a depthwise post-op: by strips where that is expected to be faster, else in phases."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import wraps
 
 from asmdnn.errors import Unimplemented
@@ -23,6 +22,7 @@ from asmdnn.primitives.convolution.pointwise import check_pointwise
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Planner, first_plan
 from asmdnn.primitives.core.registry import kind_of
+from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
 ConvolutionPlanner = Planner[ConvolutionForward]

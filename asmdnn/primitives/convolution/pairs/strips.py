@@ -7,7 +7,6 @@ and channels: strips that only lie elsewhere share them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from asmdnn.primitives.convolution.pairs.pair import MIDDLE
 from asmdnn.primitives.convolution.pairs.parts import CHANNELS, ROWS, Parts, Strip, StripPlace, runs_of, strips_of
 from asmdnn.primitives.convolution.row_specs import SHAPES
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import dataclass, field, replace
 from asmdnn.types import f32
 
 NAME = "strips+direct+depthwise"

@@ -1,7 +1,5 @@
 """What a Winograd convolution is expected to cost, in cycles of one thread; docs/winograd.md derives it."""
 
-from dataclasses import dataclass
-
 from asmdnn.generators.winograd.forms import FORMS
 from asmdnn.isa.cpu import CacheSizes
 from asmdnn.isa.dot import multiplied
@@ -12,6 +10,7 @@ from asmdnn.planning.tuning import Tuning, WinogradTuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.grouped import shares_vectors
 from asmdnn.primitives.convolution.winograd.cut import CutSizes, WinogradCut, rows_of, sizes_of, steps_of
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 KIB = 1024

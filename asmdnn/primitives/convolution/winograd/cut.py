@@ -1,7 +1,6 @@
 """How to cut a Winograd convolution: the form, the register block, blocks of tiles; and the candidates."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import gcd
 
@@ -11,6 +10,7 @@ from asmdnn.isa.dot import F32, Types
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.records import dataclass
 
 MOST_VECTORS = 3  # of output channels in a panel
 Form = tuple[int, Types]  # results of a tile along an axis, and what is multiplied

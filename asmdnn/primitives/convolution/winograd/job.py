@@ -1,7 +1,6 @@
 """What the records of a Winograd convolution are made for."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.winograd.cut import CutSizes, WinogradCut
+from asmdnn.records import dataclass, field
 from asmdnn.types import DataType
 
 

@@ -7,7 +7,6 @@ Frequencies are the outermost loop of products, panels of output channels the ne
 serve all tiles from L1 while those of the next are prefetched.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from asmdnn.primitives.convolution.winograd.cost import source_cycles
 from asmdnn.primitives.convolution.winograd.cut import rows_of, steps_of
 from asmdnn.primitives.convolution.winograd.job import WinogradJob
 from asmdnn.primitives.convolution.winograd.tiles import WinogradTiles
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 Records = tuple[Int64, npt.NDArray[np.int32]]  # and what each is expected to cost

@@ -1,7 +1,6 @@
 """The tiles of images: where each lies in src and dst, and which transforms it needs; numpy throughout."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy as np
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.records import dataclass
 
 Range = tuple[int, int]
 T = TypeVar("T")
