@@ -30,6 +30,7 @@ from asmdnn.network.fusion.rows import with_batches
 from asmdnn.network.fusion.several_scales import scales_apart
 from asmdnn.network.fusion.shuffles import shuffled
 from asmdnn.network.fusion.tiling import untiled
+from asmdnn.network.fusion.upsampling import convolved_first
 from asmdnn.network.fusion.views_after_maps import sunk
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.known import name_of
@@ -90,7 +91,7 @@ def fused(graph: StaticGraph, remembered: Remembered | None = None) -> StaticGra
     with np.errstate(all="ignore"):  # constants may be infinite, or no numbers
         for rewrite in REWRITES:
             graph = rewrite(graph)
-        return fold_affine(graph, remembered or Remembered())
+        return convolved_first(fold_affine(graph, remembered or Remembered()))
 
 
 def segments_of(
