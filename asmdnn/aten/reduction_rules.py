@@ -79,8 +79,8 @@ def _topk(c: Rewriter, x: Traced, k: int, dim: int = -1, largest: bool = True, s
 @rule("sort.default", "sort.stable")
 def _sort(c: Rewriter, x: Traced, *rest: Any, dim: int = -1, descending: bool = False, stable: Any = None) -> Any:
     """All elements as the k best.  Of equal ones the first comes first, as `stable` asks."""
-    given = rest[1:] if c.name == "sort.stable" else rest
-    dim, descending = (*given, *(dim, descending)[len(given) :])
+    given = dict(zip(("dim", "descending"), rest[c.name == "sort.stable" :], strict=False))
+    dim, descending = given.get("dim", dim), given.get("descending", descending)
     axis = axis_of(dim, x.rank)
     count = np.array([x.shape[axis]], np.int64)
     return c.apply("TopK", x, count, results=2, axis=axis, largest=int(descending), sorted=1)
