@@ -19,6 +19,7 @@ from asmdnn.network.training.step import TrainingStep
 from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
+from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
 from asmdnn.primitives.attributes.depthwise import Depthwise
@@ -104,6 +105,7 @@ __all__ = [
     "AdaptivePooling",
     "Algorithm",
     "AsmdnnError",
+    "AttentionBackward",
     "AttentionForward",
     "Attr",
     "BatchNormBackward",

@@ -11,6 +11,7 @@ from asmdnn.forking import importing
 
 if TYPE_CHECKING:
     from asmdnn.ops.attending import attention as attention
+    from asmdnn.ops.attending import attention_gradient as attention_gradient
     from asmdnn.ops.conv import conv1d as conv1d
     from asmdnn.ops.conv import conv2d as conv2d
     from asmdnn.ops.conv import conv3d as conv3d
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
     from asmdnn.ops.sum import weighted_sum as weighted_sum
 
 MODULES = {
-    "attending": ("attention",),
+    "attending": ("attention", "attention_gradient"),
     "conv": (
         "conv1d",
         "conv2d",

@@ -28,6 +28,7 @@ PROBLEMS = [
     "--lrn --tag=abx,axb,aBx8b --alg=WITHIN --mb=1 ic16ih5_ls3alpha0.5 ic3id2ih4iw3_ls2",
     "--lrn --dir=BWD_D --tag=abx,axb,aBx8b --alg=ACROSS,WITHIN mb2ic16ih5_ls3alpha0.5k2 mb1ic20ih3iw7_ls4beta0.6",
     "--resampling --dir=BWD_D --tag=abx,axb,aBx8b --alg=nearest,linear,cubic mb2ic16_ih5oh10 mb1ic19_ih9oh4",
+    "--sdpa --dir=BWD_DW --mask=none,buffer,causal_bottom_right --ktag=abx,abdc 1x4x9x8:1x2x8x12:1x2x12x5",
     "--cumsum --tag=abx,axb,aBx8b --axis=1,-1 --exclusive=true,false --reverse=true,false 2x16x3x5",
     "--topk --alg=max,min --k=1,3 --values=true,false --stag=abx,axb,aBx8b --axis=1,-1 2x16x3x5",
     "--topk --last=true --dtag=any,axb 3x19x4",

@@ -49,6 +49,7 @@ DESCRIPTIONS = [
     dnn.PReLUBackward(f32(2, 24, 9, 9), f32(1, 24, 1, 1), f32(2, 24, 9, 9), f32(2, 24, 9, 9), f32(1, 24, 1, 1)),
     dnn.ResamplingBackward("linear", f32(2, 24, 9, 9), f32(2, 24, 18, 18)),
     dnn.LRNBackward("lrn_across_channels", *(f32(2, 24, 9, 9),) * 3),
+    dnn.AttentionBackward(*(f32(1, 2, 60, 32, tag="abcd"),) * 7),
     dnn.SoftmaxBackward("log", *(f32(40, 300, tag="ab"),) * 3, 1),
     dnn.LayerNormBackward(*(f32(40, 300, tag="ab"),) * 3, *(f32(40, tag="a"),) * 2, 1e-5, *(f32(300, tag="a"),) * 3),
     dnn.ConvolutionBackwardWeights(f32(2, 40, 9, 9), f32(70, 40, 3, 3), f32(2, 70, 7, 7), f32(70)),

@@ -99,6 +99,15 @@ def row_gradients() -> dict[str, Call]:
                 "workspace": desc(2, 6, 4),
             },
         ),
+        "AttentionBackward": (
+            dnn.AttentionBackward,
+            lambda: {
+                **dict.fromkeys(
+                    ("query", "key", "value", "diff_dst", "diff_query", "diff_key", "diff_value"), desc(1, 2, 4, 8)
+                ),
+                "mask": desc(1, 1, 4, 4), "scale": 0.5, "causal": True,
+            },
+        ),
         "SoftmaxBackward": (
             dnn.SoftmaxBackward, lambda: {"alg": "log", "dst": x, "diff_dst": x, "diff_src": x, "axis": 1}
         ),
