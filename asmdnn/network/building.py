@@ -241,6 +241,6 @@ class Graph(LearnsParameters):
             raise InvalidArguments(f"an operand must be a Symbol, an array or a number, not {shown(operand)}")
         is_number = array.dtype.kind == "f" or isinstance(operand, int | float)
         name = f"constant {len(self._constants)}"
-        self._constants[name] = rounded_f32("an operand", array).copy() if is_number else array
+        self._constants[name] = rounded_f32("an operand", array) if is_number else array
         self._constants[name].setflags(write=False)
         return name
