@@ -90,6 +90,7 @@ MAY_IMPORT = {
     "optim": set(),
     "aten": {"network", "primitives", "recurrent"},
     "recurrent": {"memory"},
+    "torch": {"ops"},
     "blas": {"types", "memory", "isa", "jit", "primitives", "ops"},
     "memory_use": {"jit", "planning", "runtime", "primitives", "ops"},
     "cli": {
