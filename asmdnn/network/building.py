@@ -16,10 +16,10 @@ from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.memory.foreign import rounded_f32
 from asmdnn.network.calibration import network_within
 from asmdnn.network.declaring import declared
-from asmdnn.network.folding import check_node
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.learning import LearnsParameters
 from asmdnn.network.network import Network
+from asmdnn.network.operators.checks import check_node
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
 from asmdnn.network.stateful import written_node
