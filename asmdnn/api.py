@@ -19,6 +19,7 @@ from asmdnn.network.training.step import TrainingStep
 from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
+from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
 from asmdnn.primitives.attributes.depthwise import Depthwise
@@ -72,6 +73,7 @@ from asmdnn.primitives.inner_product.inner_product import (
 )
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
+from asmdnn.primitives.normalization.lrn_backward_description import LRNBackward
 from asmdnn.primitives.normalization.lrn_description import LRNForward
 from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
@@ -89,6 +91,7 @@ from asmdnn.primitives.reduction.cumulative import CumulativeSum
 from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reorder.reordering import reorder
+from asmdnn.primitives.resampling.backward_description import ResamplingBackward
 from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
 from asmdnn.primitives.shuffle.shuffle import Shuffle
@@ -102,6 +105,7 @@ __all__ = [
     "AdaptivePooling",
     "Algorithm",
     "AsmdnnError",
+    "AttentionBackward",
     "AttentionForward",
     "Attr",
     "BatchNormBackward",
@@ -136,6 +140,7 @@ __all__ = [
     "InvalidArguments",
     "LBRGRUBackward",
     "LBRGRUForward",
+    "LRNBackward",
     "LRNForward",
     "LSTMBackward",
     "LSTMForward",
@@ -164,6 +169,7 @@ __all__ = [
     "ReductionForward",
     "Refusal",
     "Reorder",
+    "ResamplingBackward",
     "ResamplingForward",
     "Shuffle",
     "SoftmaxBackward",

@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "dump": {"types", "isa", "generators"},
     "proof": {"isa", "generators", "corpus"},
     "emulator": set(),
-    "asm": {"isa", "jit", "generators", "dump", "proof", "emulator"},
+    "asm": {"isa", "jit", "generators", "dump", "proof", "emulator", "explain", "analyze"},
     "ukernel": {"types", "memory", "isa", "generators", "planning", "primitives", "asm"},
     "planning": {"types", "environment", "memory", "isa", "jit", "generators"},
     "runtime": {"types", "environment", "memory", "isa", "jit", "generators", "planning", "dump"},
@@ -90,6 +90,7 @@ MAY_IMPORT = {
     "optim": set(),
     "aten": {"network", "primitives", "recurrent"},
     "recurrent": {"memory"},
+    "torch": {"ops"},
     "blas": {"types", "memory", "isa", "jit", "primitives", "ops"},
     "memory_use": {"jit", "planning", "runtime", "primitives", "ops"},
     "cli": {
@@ -136,6 +137,8 @@ MAY_IMPORT = {
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},
     ("cli", "generators"): {"asmdnn.cli.dump_plan"},  # for the contract
+    ("asm", "explain"): {"asmdnn.asm.ports"},  # for loops
+    ("asm", "analyze"): {"asmdnn.asm.ports"},  # for llvm-mca
     ("asm", "generators"): {"asmdnn.asm.proof", "asmdnn.asm.files"},  # for the contract
 }
 BUILT_ON = {"emulator": "iced_x86"}  # who imports such a unit does it where it is used

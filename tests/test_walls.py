@@ -18,6 +18,7 @@ SET_BY_OTHERS = {
     "asmdnn/isa/encoding.py": {"evex"},  # PeachPy's encoders call it so
     "asmdnn/blas.py": {"sgemm"},  # the BLAS
     "asmdnn/primitives/attributes/attr.py": {"__init__"},  # oneDNN's attributes
+    "asmdnn/torch/images.py": {f"conv_transpose{axes}d" for axes in (1, 2, 3)},  # torch's functions
 }
 # Functions on arrays have keyword-only options, as those of numpy and torch, and so has what loads files.
 OPTIONS = (

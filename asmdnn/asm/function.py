@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from asmdnn.asm.comparison import Comparison, Draw, Tolerance
     from asmdnn.asm.converters import Converters
     from asmdnn.asm.emulation import EmulatedCall
+    from asmdnn.asm.ports import PortBounds
     from asmdnn.asm.proof import FunctionProof
     from asmdnn.asm.timing import Timing
     from asmdnn.asm.trace import Trace
@@ -206,8 +207,18 @@ class CFunction:
 
         return time_calls(self._prototype, self.address, self._converters(arguments))
 
+    def bounds(self, cpu: str = "") -> "PortBounds":
+        """What llvm-mca says of each loop: cycles a pass by the busiest port, and with latencies; see `bench`.
+
+        cpu: by LLVM's name, such as "znver4"; by default this one, or a typical one of the level.  Nothing is run.
+        Raises Unimplemented where llvm-mca is missing, InvalidArguments for a CPU that it does not know.
+        """
+        from asmdnn.asm.ports import port_bounds
+
+        return port_bounds(self._machine, cpu)
+
     def save(self, *paths: "str | Path") -> None:
-        """Writes the code: .o (ELF object), .s (GNU assembly), .h (C header), .bin (bytes), by the paths' suffixes.
+        """Writes the code by paths' suffixes: .o (ELF object), .s (GNU assembly), .nasm, .h (C header), .bin (bytes).
 
         Raises InvalidArguments for another suffix, and for functions that call others, whose addresses are of this
         process; OSError.

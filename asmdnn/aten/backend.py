@@ -14,10 +14,11 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
-from asmdnn.aten.module import array_of, export_of, tensors_of, translated
+from asmdnn.aten.constants import fold
+from asmdnn.aten.module import array_of, export_of, own_of, tensors_of, translated
 from asmdnn.aten.options import CompileOptions, of_options
 from asmdnn.aten.translation import is_supported, name_of
-from asmdnn.errors import Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.network.network import Network
 
 MOST_SHAPES: Final = 32  # of one graph; the one not used for longest is dropped
@@ -124,20 +125,19 @@ class GraphRun:
     """A graph for inputs of fixed shapes, with weights as they are now."""
 
     def __init__(self, module: Any, arguments: Sequence[Any], weights: Sequence[int], options: CompileOptions) -> None:
-        exported = export_of(module, tuple(arguments), in_parts=False)
-        signature = exported.graph_signature
-        own = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
-        own |= signature.inputs_to_lifted_tensor_constants
-        data = {**exported.state_dict, **exported.constants}
+        exported = export_of(module, tuple(arguments), False, weights)
+        signature, own = exported.graph_signature, own_of(exported)
         names = [node.name for node in exported.graph.nodes if node.op == "placeholder"]
-        self._own = [data[own[name]] for name in names if name in own]
+        self._own = [own[name] for name in names if name in own]
         given = [name for name in names if name not in own]
         self._written = written_inputs(signature, given)
         self._bound = [i for i in weights if i not in self._written]
         self._versions = self._state(arguments)
         self._alive = [arguments[i].detach() for i in self._bound]  # so that no other tensor gets their addresses
-        bound = {name: data[own[name]] for name in names if name in own}
-        bound |= {given[i]: arguments[i] for i in self._bound}
+        bound = own | {given[i]: arguments[i] for i in self._bound}
+        folded = fold(exported.graph_module, bound)
+        self._kept = {tensor.untyped_storage().data_ptr() for tensor in folded.values()}
+        bound |= folded
         self._parts: list[TorchPart] = []
         self._left: dict[str, int] = {}
         self._refused: list[str] = []
@@ -147,7 +147,15 @@ class GraphRun:
         found = self._module(*self._own, *arguments)
         for i, value in zip(self._written, found, strict=False):
             arguments[i].copy_(value)
-        return found[len(self._written) :]
+        results = found[len(self._written) :]
+        return tuple(map(self._apart, results)) if self._left and self._kept else results
+
+    def _apart(self, result: Any) -> Any:
+        """A result that is no view of a constant of the graph, which callers might write to."""
+        import torch
+
+        is_view = isinstance(result, torch.Tensor) and result.untyped_storage().data_ptr() in self._kept
+        return result.clone() if is_view else result
 
     def is_stale(self, arguments: Sequence[Any]) -> bool:
         """Whether a weight is another tensor, or has been written to."""
@@ -204,22 +212,29 @@ def worth(partition: Any) -> bool:
 
 
 class TorchPart:
-    """A network in the place of some nodes."""
+    """A network in the place of some nodes.
+
+    Networks hold integers of 24 bits, and look-ups within range: torch computes others, or raises its error.
+    """
 
     def __init__(self, part: Any, call: Any, bound: dict[str, Any], options: CompileOptions) -> None:
         inside = [node for node in part.graph.nodes if node.op == "placeholder"]
         data = {
             node.name: bound[outside.name]
             for node, outside in zip(inside, call.args, strict=True)
-            if outside.op == "placeholder" and outside.name in bound
+            if outside.op in ("placeholder", "get_attr") and outside.name in bound
         }
+        self._part = part
         self._passed = [i for i, node in enumerate(inside) if node.name not in data]
         self.network, self._outputs, self._is_single = translated_part(part, data, options)
         self._names = list(self.network.inputs)
 
     def __call__(self, *arguments: Any) -> Any:
         given = [arguments[i] for i in self._passed]
-        found = self.network.run({name: array_of(name, x) for name, x in zip(self._names, given, strict=True)})
+        try:
+            found = self.network.run({name: array_of(name, x) for name, x in zip(self._names, given, strict=True)})
+        except InvalidArguments:
+            return self._part(*arguments)
         results = tensors_of(self._outputs, found)
         return results[0] if self._is_single else tuple(results)
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from asmdnn.aten.constants import constant_nodes, fold
 from asmdnn.aten.options import CompileOptions
 from asmdnn.aten.translation import Translation, is_supported, name_of, rules
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
@@ -75,19 +76,13 @@ def array_of(name: str, tensor: Any) -> "np.ndarray[Any, Any]":
 def module_at(module: Any, example_inputs: tuple[Any, ...], options: CompileOptions) -> TorchNetwork:
     """The network for inputs of these shapes.  Raises Unimplemented."""
     exported = export_of(module, example_inputs)
-    constants = {**exported.state_dict, **exported.constants}
-    signature = exported.graph_signature
-    bound = {
-        name: constants[target]
-        for names in (
-            signature.inputs_to_parameters, signature.inputs_to_buffers, signature.inputs_to_lifted_tensor_constants,
-        )
-        for name, target in names.items()
-    }  # fmt: skip
+    signature, bound = exported.graph_signature, own_of(exported)
     changed = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]
     if changed:
         raise Unimplemented(f"the module writes to {', '.join(changed)}, which a network does not")
-    network, outputs = translated(type(module).__name__, exported.graph, bound, options)
+    graph_module = exported.graph_module
+    bound |= fold(graph_module, bound)
+    network, outputs = translated(type(module).__name__, graph_module.graph, bound, options)
     from torch.utils import _pytree as pytree
 
     spec = exported.call_spec.out_spec
@@ -103,18 +98,19 @@ def torch_or_refusal() -> Any:
     return torch
 
 
-def export_of(module: Any, example_inputs: tuple[Any, ...], in_parts: bool = True) -> Any:
+def export_of(module: Any, example_inputs: tuple[Any, ...], in_parts: bool = True, weights: Sequence[int] = ()) -> Any:
     """torch's graph of ATen operators, without writes in place, layers kept whole.  Raises Unimplemented.
 
     Operators without a translation are what torch makes them of; without in_parts only if that leaves none of them.
+    weights: which inputs are data.
     """
     import torch
 
     with torch.no_grad():
         try:
             exported = torch.export.export(module, example_inputs, strict=False).run_decompositions({})
-            made = decomposed(exported)
-            exported = made if in_parts or not unknown_in(made.graph) else exported
+            made = decomposed(exported, weights)
+            exported = made if in_parts or not unknown_in(made, weights) else exported
         except Exception as error:  # of many classes, none of them public
             reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
             raise Unimplemented(f"torch.export cannot trace the module: {reason}") from error
@@ -124,12 +120,12 @@ def export_of(module: Any, example_inputs: tuple[Any, ...], in_parts: bool = Tru
     return exported
 
 
-def decomposed(exported: Any) -> Any:
+def decomposed(exported: Any, weights: Sequence[int] = ()) -> Any:
     """With torch's own definitions of the operators that have no translation, as far as there are some."""
     import torch
 
     for _ in range(MOST_ROUNDS):
-        unknown = unknown_in(exported.graph)
+        unknown = unknown_in(exported, weights)
         known = torch.export.default_decompositions() if unknown else {}
         table = {target: known[target] for target in unknown if target in known}
         if not table:
@@ -138,16 +134,29 @@ def decomposed(exported: Any) -> Any:
     return exported
 
 
-def unknown_in(graph: Any) -> set[Any]:
-    """Operators that no rule translates."""
-    calls = (node.target for node in graph.nodes if node.op == "call_function" and node.all_input_nodes)
+def own_of(exported: Any) -> dict[str, Any]:
+    """Parameters, buffers and constants of a traced module, by the names of their placeholders."""
+    data = {**exported.state_dict, **exported.constants}
+    signature = exported.graph_signature
+    names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
+    names |= signature.inputs_to_lifted_tensor_constants
+    return {name: data[target] for name, target in names.items() if target in data}
+
+
+def unknown_in(exported: Any, weights: Sequence[int] = ()) -> set[Any]:
+    """Operators that no rule translates, but for those of constants."""
+    graph = exported.graph
+    bound = own_of(exported)
+    given = [node.name for node in graph.nodes if node.op == "placeholder" and node.name not in bound]
+    constant = set(constant_nodes(graph, [*bound, *(given[i] for i in weights)]))
+    calls = (node.target for node in graph.nodes if node.op == "call_function" and node not in constant)
     return {target for target in calls if target is not operator.getitem and name_of(target) not in rules()}
 
 
 def translated(name: str, graph: Any, bound: Mapping[str, Any], options: CompileOptions) -> "tuple[Network, list[Any]]":
     """The network of a torch graph, and for each result the name of an output, or the constant that it is.
 
-    bound: placeholders that are data.  Raises Unimplemented with all nodes that have no translation.
+    bound: placeholders and attributes that are data.  Raises Unimplemented with all nodes that have no translation.
     """
     import torch
 
@@ -156,7 +165,7 @@ def translated(name: str, graph: Any, bound: Mapping[str, Any], options: Compile
     inputs = 0
     outputs: list[Any] = []
     for node in graph.nodes:
-        if node.op == "placeholder" and node.name in bound:
+        if node.name in bound and node.op in ("placeholder", "get_attr"):
             translation.add_constant(node, bound[node.name])
         elif node.op == "placeholder":
             translation.add_input(node, f"input {inputs}")

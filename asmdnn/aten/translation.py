@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from asmdnn.aten.constants import is_repeatable
 from asmdnn.aten.values import RULES, Rewriter, Rule, Traced
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.network.building import Graph, Symbol
@@ -35,7 +36,7 @@ def is_supported(node: Any) -> bool:
     if node.target is operator.getitem:
         return is_supported(node.args[0])
     types = types_of(node.meta.get("val"))
-    known = name_of(node.target) in rules() or (not node.all_input_nodes and len(types) == 1)
+    known = name_of(node.target) in rules() or (not node.all_input_nodes and len(types) == 1 and is_repeatable(node))
     return known and bool(types) and all(dtype is not None for _, dtype in types)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FAILED = 1
 FORMATS = ("bin", "s", "o", "h")
+ON_REQUEST = ("nasm",)
 
 USAGE = f"""asmdnn dump --output=DIR [--format=bin,s,o,h] [OPTION | PROBLEM | --batch=FILE-OR-SET] ...
 asmdnn dump --output=DIR [--format=bin,s,o,h] --all-specs [--isa=LEVEL]
@@ -28,7 +29,7 @@ Writes the kernels of problems, or those of the spec corpus, as files named afte
   o    ELF object           h  C header with the frame and the prototype
 and manifest.json, which says what each is and how to disassemble it.  Any ISA level, on any machine.
   --output=DIR      is created
-  --format=LIST     some of {",".join(FORMATS)}; default: all
+  --format=LIST     some of {",".join(FORMATS)}, and nasm for NASM; default: all but that
   --all-specs       every kernel of the corpus: the cases that the generators distinguish; of all levels, or of one
   --specs=PATTERN   the kernels of the corpus whose names match, such as --specs='top1_*'
   --isa=LEVEL       avx2, avx512_core, ...; default for problems: the best that this machine has
@@ -99,8 +100,9 @@ def read(arguments: Sequence[str]) -> DumpRequest:
 def _formats(value: str) -> tuple[str, ...]:
     wanted = tuple(dict.fromkeys(value.split(",")))
     for name in wanted:
-        if name not in FORMATS:
-            raise InvalidArguments(f"dump: --format={value}: '{name}' is not one of {', '.join(FORMATS)}")
+        if name not in (*FORMATS, *ON_REQUEST):
+            known = ", ".join((*FORMATS, *ON_REQUEST))
+            raise InvalidArguments(f"dump: --format={value}: '{name}' is not one of {known}")
     return wanted
 
 

@@ -1,6 +1,7 @@
 """`asmdnn explain|analyze|dump|prove MODEL.onnx`: the tools for problems, on the primitives of a network."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from asmdnn.cli.models import ModelWords, data_of, model_words, number
@@ -61,7 +62,8 @@ def explain_model(arguments: Sequence[str], show: Show, write: Callable[[str, st
     if "html" not in given:
         print(net.explain())
         return 0
-    write("--html", given["html"], net.page(feeds_of(net, given) if "measure" in given else None))
+    feeds = feeds_of(net, given) if "measure" in given else None
+    write("--html", given["html"], net.page(feeds, title=Path(asked.path).name))
     print(f"{asked.path} explained in {given['html']}")
     return 0
 

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from asmdnn.corpus.conv import LANES, of_levels
-from asmdnn.generators.functions.lrn import AT_ONCE, LrnSpec, Tap
+from asmdnn.generators.functions.lrn import LrnSpec
+from asmdnn.generators.functions.lrn_gradient import LrnGradientSpec
+from asmdnn.generators.functions.tap_rows import AT_ONCE, Tap
 
 GAP = 3  # elements between rows
 NUMBERS = (2.0, 0.25, 0.75)  # k, factor, beta
@@ -71,4 +73,25 @@ def powers(isa: str) -> Iterator[LrnSpec]:
         yield of_rows(isa, 1, LANES[isa], clipped(1, LANES[isa]), numbers=(1.0, 1e-4, beta))
 
 
-FAMILIES = of_levels("lrn", apart=apart, along=along, pieces=pieces, powers=powers)
+def gradients(isa: str) -> Iterator[LrnGradientSpec]:
+    """Taps apart and along, in pieces, of a vector and of loops; powers."""
+    lanes = LANES[isa]
+    for beta, elements in ((0.75, 3), (0.5, lanes + 1), (1.0, lanes), (0.6, 2 * AT_ONCE * lanes + 3 * lanes)):
+        every = (*clipped(2, elements), Tap(-8 * 4 * elements, 0, elements))
+        yield gradient_of(isa, elements, every, elements, beta)
+    for piece, pixels in ((8, 3), (16, 5)):
+        away = 4 * 40 * piece
+        outside = Tap(4 * (piece - 1) - away, 0, 1, True), Tap(away - 4 * (piece - 1), piece - 1, piece, True)
+        yield gradient_of(isa, pixels * piece, (*clipped(1, piece), *outside), piece, 0.75)
+
+
+def gradient_of(isa: str, elements: int, taps: tuple[Tap, ...], piece: int, beta: float) -> LrnGradientSpec:
+    """Two dense rows."""
+    row_bytes = 4 * elements
+    return LrnGradientSpec(
+        isa=isa, rows=2, elements=elements, src_row_bytes=row_bytes, dst_row_bytes=row_bytes, taps=taps, piece=piece,
+        factor=0.25, beta=beta,
+    )  # fmt: skip
+
+
+FAMILIES = of_levels("lrn", apart=apart, along=along, pieces=pieces, powers=powers, gradients=gradients)

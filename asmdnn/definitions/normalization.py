@@ -76,6 +76,29 @@ def local_response(x: Array, axes: tuple[int, ...], size: int, alpha: float, bet
     return np.asarray(x * local_base(x, axes, size, alpha, k) ** -beta)
 
 
+def local_response_gradient(
+    x: Array, d: Array, axes: tuple[int, ...], size: int, alpha: float, beta: float, k: float
+) -> tuple[Array, Array]:
+    """(The gradient of x, of d that of LRN's result; the size of what is added up): every element has shares in the
+    results of all windows that it is in."""
+    base = local_base(x, axes, size, alpha, k)
+    factor = 2 * beta * alpha / size ** len(axes)
+    direct, share = d * base**-beta, d * x * base ** (-beta - 1)
+    sums = (reflected_sums(values, axes, size) for values in (share, np.abs(share)))
+    total, most = (factor * found for found in sums)
+    return np.asarray(direct - x * total), np.asarray(np.abs(direct) + np.abs(x) * most)
+
+
+def reflected_sums(x: Array, axes: tuple[int, ...], size: int) -> Array:
+    """Of all elements in whose window of `size` along each axis an element is."""
+    before, after = size // 2, (size - 1) // 2
+    widths = [(before, after) if dim in axes else (0, 0) for dim in range(x.ndim)]
+    padded, total = np.pad(x, widths), np.zeros_like(x)
+    for at in product(*(range(a + b + 1) for a, b in widths)):
+        total += padded[tuple(slice(i, i + n) for i, n in zip(at, x.shape, strict=True))]
+    return total
+
+
 def local_response_error(values: Array, places: int, beta: float) -> Array:
     """A rounding for each square of a window, which the power scales, and some more."""
     return np.asarray(UNIT_ROUNDOFF * (LRN_ROUNDINGS + beta * places) * np.abs(values))

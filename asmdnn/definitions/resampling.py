@@ -102,3 +102,18 @@ def resampled(
         y, size = along(y, axis, found), along(size, axis, (found[0], np.abs(found[1])))
         count += len(found[0]) + 2
     return y, np.asarray(2 * count * UNIT_ROUNDOFF * size)
+
+
+def resampled_gradient(
+    d: Array, alg: str, sizes: tuple[int, ...], factors: tuple[float, ...], coordinates: str = "half_pixel",
+    rounding: str = "round_prefer_ceil",
+) -> tuple[Array, Doubles]:  # fmt: skip
+    """(The gradient of x (n, c, ...) of these sizes, for d of what it is resampled to; a rounding for all of the sums):
+    each axis is a product with a matrix, whose transpose goes back."""
+    y, size, count = d, np.abs(d.astype(np.float64)), 4
+    for axis, (n, factor) in enumerate(zip(sizes, factors, strict=True), 2):
+        matrix, _ = resampled(np.eye(n)[None], alg, (d.shape[axis],), (factor,), coordinates, rounding)
+        both = (y, matrix[0]), (size, np.abs(matrix[0]))
+        y, size = (np.moveaxis(np.tensordot(x, m, (axis, 1)), -1, axis) for x, m in both)
+        count += int((matrix[0] != 0).sum(1).max(initial=0)) + 2
+    return y, np.asarray(2 * count * UNIT_ROUNDOFF * size)

@@ -40,3 +40,18 @@ def attention(query: Array, key: Array, value: Array, scale: float, bias: Any = 
 def attention_error(query: Array, key: Array) -> float:
     """Of values up to 1: sums over a head's numbers and over keys, and the softmax between them."""
     return float(UNIT * (32 + query.shape[-1] + key.shape[-2] / 16))
+
+
+def attention_gradient(
+    query: Array, key: Array, value: Array, d: Array, scale: float, mask: Any = 0
+) -> tuple[Array, Array, Array]:
+    """By query, key and value (n, groups, keys, ..), which neighbouring heads share; d: by the result."""
+    n, heads, _, _ = query.shape
+    shared = heads // key.shape[1]
+    keys, values = (np.repeat(x, shared, 1) for x in (key, value))
+    p = softmax(query @ keys.swapaxes(-1, -2) * scale + mask, -1)
+    by_p = d @ values.swapaxes(-1, -2)
+    by_scores = p * (by_p - (p * by_p).sum(-1, keepdims=True)) * scale
+    found = by_scores.swapaxes(-1, -2) @ query, p.swapaxes(-1, -2) @ d
+    dkey, dvalue = (x.reshape(n, -1, shared, *x.shape[2:]).sum(2) for x in found)
+    return np.asarray(by_scores @ keys), np.asarray(dkey), np.asarray(dvalue)

@@ -10,12 +10,14 @@ from asmdnn.dump.elf import relocatable
 from asmdnn.dump.gas import assembly
 from asmdnn.dump.header import header
 from asmdnn.dump.kernel import DumpedKernel
+from asmdnn.dump.nasm import assembly_of_nasm
 from asmdnn.files import replace_file
 from asmdnn.generators.contract import Spec
 
 FORMATS: Final[Mapping[str, Callable[[DumpedKernel], bytes]]] = {
     "bin": lambda kernel: kernel.data,
     "s": lambda kernel: assembly(kernel).encode(),
+    "nasm": lambda kernel: assembly_of_nasm(kernel).encode(),
     "o": relocatable,
     "h": lambda kernel: header(kernel).encode(),
 }

@@ -30,7 +30,7 @@ _NOPS: Final = {
 _EVEX: Final = 0x62
 _VEX3: Final = 0xC4
 _REGISTER_OPERANDS: Final = 0xC0  # ModRM bytes from here on
-_VNNI: Final = ("vpdpbusd", "vpdpwssd")
+VNNI: Final = ("vpdpbusd", "vpdpwssd")
 CONSTANTS: Final = ".Lconstants"  # the label of the pool
 
 
@@ -42,7 +42,7 @@ def spelling(text: str, data: bytes) -> str | None:
         name = f"lock {name}"
     if name == "nop":
         return _NOPS.get(data.hex())
-    if _has_useless_length(rest, data):
+    if has_useless_length(rest, data):
         return None
     operands = rest.split(", ") if rest else []
     words = [_operand(operand) for operand in operands]
@@ -65,7 +65,7 @@ def _operand(operand: str) -> str:
     return _POOL.sub(lambda match: f"[rip+{CONSTANTS}{'+' + match[1] if match[1] else ''}]", operand)
 
 
-def _has_useless_length(operands: str, data: bytes) -> bool:
+def has_useless_length(operands: str, data: bytes) -> bool:
     """Whether EVEX.L'L is set in an instruction on scalars, which ignores it; gas always writes 0."""
     return data[0] == _EVEX and data[3] & 0x70 in (0x20, 0x40) and not re.search("[yz](mm|word)", operands)
 
@@ -76,7 +76,7 @@ def _prefix(name: str, operands: list[str], data: bytes) -> str:
         return "{store} "
     if data[0] == _EVEX and not any(map(_ONLY_EVEX.search, operands)):
         return "{evex} "
-    if data[0] == _VEX3 and name.startswith(_VNNI):
+    if data[0] == _VEX3 and name.startswith(VNNI):
         return "{vex} "
     if data[0] == _VEX3 and name.startswith("vmov") and data[-1] >= _REGISTER_OPERANDS:
         return "{vex3} "  # else gas exchanges the operands, and with them the opcode, to save a byte

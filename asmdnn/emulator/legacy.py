@@ -18,6 +18,7 @@ COPIES: Final = {  # these have as many operands as their VEX form
     "MOVMSKPS", "MOVMSKPD", "PTEST", "PABSB", "PABSW", "PABSD", "SQRTPS", "SQRTPD", "PSHUFLW", "PSHUFHW",
     "CVTDQ2PS", "CVTPS2DQ", "CVTTPS2DQ",
     "PEXTRB", "PEXTRW", "PEXTRD", "PEXTRQ", "MOVSHDUP", "MOVSLDUP", "MOVDDUP", "MOVNTPS", "MOVNTDQ", "MOVNTDQA",
+    "AESIMC", "AESKEYGENASSIST",
 }  # fmt: skip
 TWICE: Final = {  # these read their destination
     *(f"P{name}" for name in (
@@ -32,7 +33,7 @@ TWICE: Final = {  # these read their destination
     *(f"{name}{kind}" for name in ("ADD", "SUB", "MUL", "DIV", "MIN", "MAX") for kind in ("PS", "PD", "SS", "SD")),
     *(f"{name}{kind}" for name in ("AND", "ANDN", "OR", "XOR") for kind in ("PS", "PD")),
     "UNPCKLPS", "UNPCKHPS", "UNPCKLPD", "UNPCKHPD", "SHUFPS", "SHUFPD", "MOVLHPS", "MOVHLPS", "BLENDPS", "BLENDPD",
-    "GF2P8MULB", "GF2P8AFFINEQB", "GF2P8AFFINEINVQB",
+    "AESENC", "AESENCLAST", "AESDEC", "AESDECLAST", "GF2P8MULB", "GF2P8AFFINEQB", "GF2P8AFFINEINVQB",
 }  # fmt: skip
 OWN: Final = ("SHA256RNDS2", "SHA256MSG1", "SHA256MSG2")  # without a VEX form
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from asmdnn.emulator import (
+    aes,
     arithmetic,
     bits,
     control,
@@ -18,6 +19,7 @@ from asmdnn.emulator import (
     masks,
     moves,
     narrow,
+    packing,
     scalars,
     shuffles,
     tiles,
@@ -27,7 +29,7 @@ from asmdnn.emulator.operands import Operands, Step
 
 MODULES: Final = (
     integers, bits, wide, control, moves, arithmetic, narrow, fma, dots, tiles, shuffles, elements, conversions, masks,
-    counts, scalars, fields,
+    counts, scalars, fields, aes, packing,
 )  # fmt: skip
 _VEX: Final = {name: build for module in MODULES for name, build in module.TABLE.items()}
 _SSE: Final = legacy.legacy_table(_VEX)

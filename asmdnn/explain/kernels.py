@@ -33,7 +33,7 @@ def kernel_of(spec: KernelSpec) -> PlanKernel:
 
 def read_kernel(spec: KernelSpec, listing: Sequence[Line], size_bytes: int) -> PlanKernel:
     """As `kernel_of`, for one that has been listed."""
-    instructions = tuple(_instructions(listing))
+    instructions = tuple(instructions_of(listing))
     loops = loops_of(instructions)
     return PlanKernel(
         name=spec.name,
@@ -46,7 +46,8 @@ def read_kernel(spec: KernelSpec, listing: Sequence[Line], size_bytes: int) -> P
     )
 
 
-def _instructions(listing: Sequence[Line]) -> Iterator[Instruction]:
+def instructions_of(listing: Sequence[Line]) -> Iterator[Instruction]:
+    """Those of a listing, with labels, targets and the registers that they name."""
     labels: dict[int, list[str]] = {}
     for line in listing:
         target, name = target_of(line.text)

@@ -107,9 +107,11 @@ class Memory:
         memory = cls(desc)
         storage = desc if memory.is_packed else desc.storage
         kind = memory._elements().dtype
-        padded = allocated(np.zeros, storage.padded_dims, kind)
         stored = as_integers(array, desc.dtype) if memory.is_packed else array.view(kind)
-        padded[tuple(map(slice, storage.dims))] = allocated(desc._stored, stored)
+        padded = allocated(desc._stored, stored)
+        if storage.padded_dims != storage.dims:
+            inside, padded = padded, allocated(np.zeros, storage.padded_dims, kind)
+            padded[tuple(map(slice, storage.dims))] = inside
         held = memory._elements()
         view = blocked_view(storage, held)
         view[...] = padded.reshape(view.shape)

@@ -17,6 +17,7 @@ from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import DataType, PropKind, f32
 
+Dims = tuple[int, ...]
 RECURRENT = {"LSTM", "GRU", "RNN"}
 
 
@@ -81,9 +82,17 @@ class Costs:
         if node.op == "ConvTranspose":
             return retyped(deconvolution(self.steps, node), dtype)
         right = self.graph.shape(node.inputs[1])
+        if not self.graph.is_constant(node.inputs[1]):
+            return of_data(self.graph.shape(node.inputs[0]), right, self.graph.shape(group.x), dtype)
         k, n = right[::-1] if node.get("transB", 0) else right[-2:]
         rows = prod(self.graph.shape(group.x)) // n
         return retyped(MatMul(row_major((rows, k)), any_format((k, n)), row_major((rows, n))), dtype)
+
+
+def of_data(left: Dims, right: Dims, result: Dims, dtype: DataType) -> MatMul:
+    """A product of two tensors of a type in row-major order, with batch axes of 1 in front."""
+    src, weights = (row_major((1,) * (len(result) - len(dims)) + dims, dtype) for dims in (left, right))
+    return MatMul(src, weights, row_major(result))
 
 
 def retyped(desc: Description, dtype: DataType) -> Description:

@@ -11,10 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from asmdnn.errors import Unimplemented
-from asmdnn.memory import MemoryDesc
-from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
-from asmdnn.network.narrow_costs import Costs
+from asmdnn.network.narrow_costs import Costs, of_data
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.storage import StorageTypes
 from asmdnn.primitives.products.matmul import MatMul
@@ -67,10 +65,5 @@ def seen(makers: dict[str, Group], name: str) -> str:
 def described(graph: StaticGraph, group: Group, dtype: DataType) -> MatMul:
     """The product of operands of a type, in row-major order."""
     assert group.main is not None
-    result = graph.shape(group.x)
-
-    def whole(dims: tuple[int, ...], of: DataType) -> MemoryDesc:
-        return row_major((1,) * (len(result) - len(dims)) + dims, of)
-
-    left, right = (whole(graph.shape(name), dtype) for name in group.main.inputs)
-    return MatMul(left, right, row_major(result))
+    left, right = (graph.shape(name) for name in group.main.inputs)
+    return of_data(left, right, graph.shape(group.x), dtype)

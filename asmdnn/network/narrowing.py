@@ -31,8 +31,8 @@ PRODUCTS = {"Conv", "ConvTranspose", "MatMul", "Gemm"}
 ATTENTION = f"{OWN}.Attention"
 CARRIERS = MOVES | {"Concat", "AveragePool", "GlobalAveragePool", f"{OWN}.ChannelShuffle"}
 RESIZES = {"Resize", "Upsample"}  # to the nearest elements; what is between them is computed in f32
-# What keeps the type of its operands, beside maps.
-NORMS = {"LayerNormalization", "RMSNormalization"}
+# What stores its operand's type or a narrower one, and computes in f32.
+NORMS = {"LayerNormalization", "RMSNormalization", "Softmax"}
 # Sums of integers that are floats after their scales.
 SUMS = {f"{OWN}.MatMulInteger"}
 
@@ -98,11 +98,11 @@ class Narrowing:
         for group in self.groups:
             if self.is_product(group) and self.gains(group):
                 self.products.add(group.result)
-                self.converted.update(operands(group))
+                self.converted.update(self.operands(group))
         wanted = set[str]()
         for group in reversed(self.groups):
             if group.result in self.products:
-                wanted.update(operands(group))
+                wanted.update(self.operands(group))
             elif not wanted.isdisjoint(results_of(group)) and self.is_carrier(group):
                 wanted.update(self.carried(group))
         wanted = {name for name in wanted if name in self.makers and self.may_be_narrow(name)}
@@ -132,8 +132,16 @@ class Narrowing:
             return True
         if key_of(group) in RECURRENT:
             return group.result != NOTHING and all(self.graph.is_constant(name) for name in node.inputs[1:3])
-        is_of_weights = node.op in PRODUCTS and not node.domain and self.graph.is_constant(node.inputs[1])
-        return is_of_weights and len(self.graph.shape(node.inputs[1])) >= 2 and self.is_f32(node.inputs[0])
+        if node.op not in PRODUCTS or node.domain or not self.is_f32(node.inputs[0]):
+            return False
+        both = node.op == "MatMul" and self.is_f32(node.inputs[1]) and len(self.graph.shape(node.inputs[0])) >= 2
+        return (both or self.graph.is_constant(node.inputs[1])) and len(self.graph.shape(node.inputs[1])) >= 2
+
+    def operands(self, group: Group) -> list[str]:
+        """What a product multiplies, of which weights are no part."""
+        assert group.main is not None
+        count = 3 if key_of(group) == ATTENTION else 2 if key_of(group) == "MatMul" else 1
+        return [name for name in group.main.inputs[:count] if name != NOTHING and not self.graph.is_constant(name)]
 
     def is_f32(self, name: str) -> bool:
         return self.graph.values[name].dtype == np.float32
@@ -154,14 +162,14 @@ class Narrowing:
     def gains(self, group: Group) -> bool:
         """Whether bf16 is expected to be faster, with the conversion of what comes as f32."""
         if key_of(group) == ATTENTION:
-            return all(map(self.comes_narrow, operands(group)))
+            return all(map(self.comes_narrow, self.operands(group)))
         try:
             if key_of(group) in RECURRENT:
                 return self.costs.has_pairs(group)
             before, now = self.costs.both(group)
         except Unimplemented:
             return False
-        return now + sum(map(self.conversion, operands(group))) < before
+        return now + sum(map(self.conversion, self.operands(group))) < before
 
     def comes_narrow(self, name: str) -> bool:
         """Whether a value is made as bf16, or is one that is, seen otherwise."""
@@ -187,10 +195,3 @@ def key_of(group: Group) -> str:
     """The main operator's name, after its domain; "" for maps."""
     node = group.main
     return "" if node is None else node.key
-
-
-def operands(group: Group) -> list[str]:
-    """What a product multiplies, of which weights are no part."""
-    assert group.main is not None
-    count = 3 if key_of(group) == ATTENTION else 1
-    return [name for name in group.main.inputs[:count] if name != NOTHING]

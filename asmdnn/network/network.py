@@ -183,17 +183,15 @@ class Network(KeepsState):
         """Which operators became which primitives and kernels, with layouts, reorders, and memory."""
         return self._source.explain()
 
-    def page(self, feeds: Mapping[str, Any] | None = None, repeats: int = 20) -> str:
-        """What `explain` says as an HTML page that needs no other file: which operators became which primitives, their
-        formats, phases and kernels, bytes and expected cycles, and the arena as a picture.
+    def page(self, feeds: Mapping[str, Any] | None = None, repeats: int = 20, title: str = "") -> str:
+        """What `explain` says as an HTML page that needs no other file, with bytes, cycles and the arena as a picture.
 
-        feeds: of a native network, to measure each primitive: the least time of `repeats` runs (1 to 100000).
-        """
+        feeds: to measure primitives: the least of `repeats` (1 to 100000) runs.  title: default: the model's name."""
         with importing():
             from asmdnn.network.page.html import html_of
 
         seconds = [] if feeds is None else self._times("measured", feeds, repeats)
-        return html_of(self.planned("explained on a page"), seconds)
+        return html_of(self.planned("explained on a page"), seconds, title)
 
     def dump(self, path: str | PathLike[str], formats: Sequence[str] = FORMATS) -> None:
         """Write all kernels, the executor, what `explain` says, and manifest.json to a directory, for any ISA level.
@@ -228,6 +226,10 @@ class Network(KeepsState):
             from asmdnn.network.report import profile
 
         return profile(self._compiled("profiled").steps, seconds)
+
+    def times(self, feeds: Mapping[str, Any], repeats: int = 20) -> list[float]:
+        """The seconds of each primitive that `profile` prints."""
+        return self._times("timed", feeds, repeats)
 
     def analyze(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
         """A line for each primitive of a native network, slowest first: as `profile`, with the share of the time that

@@ -176,11 +176,14 @@ class OpenNetwork(Network):
     def bind(self, **arrays: Array) -> Callable[[], None]:
         return self._for({name: array for name, array in arrays.items() if name in self._dims.declared}).bind(**arrays)
 
-    def page(self, feeds: Mapping[str, Any] | None = None, repeats: int = 20) -> str:
-        return (self.last if feeds is None else self._for(feeds)).page(feeds, repeats)
+    def page(self, feeds: Mapping[str, Any] | None = None, repeats: int = 20, title: str = "") -> str:
+        return (self.last if feeds is None else self._for(feeds)).page(feeds, repeats, title)
 
     def profile(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
         return self._for(feeds).profile(feeds, repeats)
+
+    def times(self, feeds: Mapping[str, Any], repeats: int = 20) -> list[float]:
+        return self._for(feeds).times(feeds, repeats)
 
     def analyze(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
         return self._for(feeds).analyze(feeds, repeats)

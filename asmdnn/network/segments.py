@@ -30,6 +30,7 @@ from asmdnn.network.fusion.rows import with_batches
 from asmdnn.network.fusion.several_scales import scales_apart
 from asmdnn.network.fusion.shuffles import shuffled
 from asmdnn.network.fusion.tiling import untiled
+from asmdnn.network.fusion.upsampling import convolved_first
 from asmdnn.network.fusion.views_after_maps import sunk
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.known import name_of
@@ -66,6 +67,7 @@ REWRITES = (
     attended,
     sunk,
     fold_affine,
+    convolved_first,
 )
 MOST_NAMED = 4  # refused nodes that an error names; a message has 500 characters
 

@@ -11,6 +11,7 @@ from asmdnn.forking import importing
 
 if TYPE_CHECKING:
     from asmdnn.ops.attending import attention as attention
+    from asmdnn.ops.attending import attention_gradient as attention_gradient
     from asmdnn.ops.conv import conv1d as conv1d
     from asmdnn.ops.conv import conv2d as conv2d
     from asmdnn.ops.conv import conv3d as conv3d
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from asmdnn.ops.normalization import group_norm as group_norm
     from asmdnn.ops.normalization import layer_norm as layer_norm
     from asmdnn.ops.normalization import lrn as lrn
+    from asmdnn.ops.normalization import lrn_gradient as lrn_gradient
     from asmdnn.ops.normalization import rms_norm as rms_norm
     from asmdnn.ops.pool_gradients import avg_pool_gradient as avg_pool_gradient
     from asmdnn.ops.pool_gradients import max_pool_gradient as max_pool_gradient
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from asmdnn.ops.reduction import cumsum as cumsum
     from asmdnn.ops.reduction import reduce as reduce
     from asmdnn.ops.resampling import resize as resize
+    from asmdnn.ops.resampling import resize_gradient as resize_gradient
     from asmdnn.ops.row_gradients import layer_norm_gradient as layer_norm_gradient
     from asmdnn.ops.row_gradients import log_softmax_gradient as log_softmax_gradient
     from asmdnn.ops.row_gradients import rms_norm_gradient as rms_norm_gradient
@@ -69,7 +72,7 @@ if TYPE_CHECKING:
     from asmdnn.ops.sum import weighted_sum as weighted_sum
 
 MODULES = {
-    "attending": ("attention",),
+    "attending": ("attention", "attention_gradient"),
     "conv": (
         "conv1d",
         "conv2d",
@@ -91,7 +94,7 @@ MODULES = {
     "lookup": ("embedding", "gather"),
     "masking": ("dropout",),
     "moves": ("concat", "expand", "pad", "slice", "split"),
-    "normalization": ("batch_norm", "group_norm", "layer_norm", "lrn", "rms_norm"),
+    "normalization": ("batch_norm", "group_norm", "layer_norm", "lrn", "lrn_gradient", "rms_norm"),
     "pool_gradients": ("avg_pool_gradient", "max_pool_gradient"),
     "pooling": ("adaptive_avg_pool", "adaptive_max_pool", "avg_pool", "max_pool"),
     "products": ("matmul", "pack_weights"),
@@ -99,7 +102,7 @@ MODULES = {
     "ranking": ("argmax", "argmin", "topk"),
     "recurrent": ("gru", "lstm", "pack_recurrent", "rnn"),
     "reduction": ("cumsum", "reduce"),
-    "resampling": ("resize",),
+    "resampling": ("resize", "resize_gradient"),
     "row_gradients": ("layer_norm_gradient", "log_softmax_gradient", "rms_norm_gradient", "softmax_gradient"),
     "slopes": ("prelu",),
     "softmaxes": ("log_softmax", "softmax"),

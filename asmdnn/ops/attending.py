@@ -1,11 +1,13 @@
-"""Attention on arrays."""
+"""Attention on arrays, and its gradients."""
 
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.ops.applied import apply, widened
-from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.arguments import AnyArray, Array, as_f32
+from asmdnn.ops.gradients import Descs, gradients
 from asmdnn.ops.typed import typed
+from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.description import NDIMS, AttentionForward
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.core.engine import Engine
@@ -47,3 +49,35 @@ def attention(
         lambda descs: (*descs["query"].dims[:3], descs["value"].dims[3]),
         ((), out, engine, dtype),
     )  # fmt: skip
+
+
+def attention_gradient(
+    dy: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    mask: Any = None,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    engine: Engine | None = None,
+) -> tuple[Array, Array, Array]:
+    """(dquery, dkey, dvalue): the gradients of attention(query, key, value, mask, ...), for the gradient dy of its
+    result; probabilities are computed anew.
+
+    Of f32 arrays with the dims that attention has; a mask has no gradient.  Raises InvalidArguments, Unimplemented.
+    """
+    check_flag("causal", causal)
+    arrays = {"query": as_f32("query", query), "key": as_f32("key", key), "value": as_f32("value", value)}
+    for name, array in arrays.items():
+        if array.ndim != NDIMS:
+            raise InvalidArguments(f"{name} has {array.ndim} dims, attention is of {NDIMS}")
+
+    def describe(descs: Descs) -> AttentionBackward:
+        return AttentionBackward(**descs, scale=0.0 if scale is None else scale, causal=causal)
+
+    inputs = {name: (name, array) for name, array in arrays.items()}
+    inputs |= {"diff_dst": ("dy", dy), "mask": ("mask", widened(mask, "mask", NDIMS))}
+    results = {f"diff_{name}": array.shape for name, array in arrays.items()}
+    dquery, dkey, dvalue = gradients(("attention", causal, scale), inputs, results, describe, None, engine)
+    return dquery, dkey, dvalue

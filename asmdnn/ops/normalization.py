@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from asmdnn.ops.applied import apply, same_dims
-from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.arguments import AnyArray, Array, as_f32
+from asmdnn.ops.gradients import Descs, gradient
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
+from asmdnn.primitives.normalization.lrn_backward_description import LRNBackward
 from asmdnn.primitives.normalization.lrn_description import LRNAlgorithm, LRNForward
 from asmdnn.types import DataType, PropKind
 
@@ -163,3 +165,28 @@ def lrn(
         same_dims("src"),
         ((), out, engine, dtype),
     )
+
+
+def lrn_gradient(
+    dy: Any,
+    x: Any,
+    size: int = 5,
+    *,
+    alpha: float = 1e-4,
+    beta: float = 0.75,
+    k: float = 1.0,
+    alg: LRNAlgorithm = "lrn_across_channels",
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """The gradient of x of lrn(x, size, ...), for the gradient dy of its result; what powers are of is computed anew.
+
+    Of f32 arrays (n, c, ..) with the same dims.  Raises InvalidArguments, Unimplemented.
+    """
+    src, numbers = as_f32("x", x), (size, alpha, beta, k)
+
+    def describe(descs: Descs) -> LRNBackward:
+        return LRNBackward(alg, descs["src"], descs["diff_dst"], descs["diff_src"], *numbers)
+
+    inputs = {"src": ("x", src), "diff_dst": ("dy", dy)}
+    return gradient(("lrn", *numbers, alg), inputs, ("diff_src", src.shape), describe, out, engine)

@@ -1,4 +1,4 @@
-"""Resampling of arrays."""
+"""Resampling of arrays, and its gradient."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -7,10 +7,13 @@ from typing import Any
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.ops.applied import Descs, apply
-from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.arguments import AnyArray, Array, as_f32
+from asmdnn.ops.gradients import Descs as Gradients
+from asmdnn.ops.gradients import dims_of, gradient
 from asmdnn.ops.pooling import each, image
 from asmdnn.primitives.attributes.numbers import finite
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.resampling.backward_description import ResamplingBackward
 from asmdnn.primitives.resampling.description import (
     Coordinates,
     NearestRounding,
@@ -47,10 +50,7 @@ def resize(
     if size is not None:
         made = each("size", size, axes, 1)
     else:
-        numbers = factor if isinstance(factor, Sequence) else (factor,) * axes
-        factors = tuple(finite("factor", number) for number in islice(numbers, axes + 1))  # type: ignore[arg-type]
-        if len(factors) != axes or min(factors) <= 0:
-            raise InvalidArguments(f"factor must be a number above 0, or {axes} of them, not {shown(factor)}")
+        factors = factors_of(factor, axes)
         made = tuple(int(n * number) for n, number in zip(sizes, factors, strict=True))
     dims = (*array.shape[:2], *made)
 
@@ -59,3 +59,39 @@ def resize(
 
     key = ("resize", made, factors, mode, coordinates, rounding)
     return apply(key, {"src": ("x", array)}, describe, lambda _: dims, ((), out, engine, dtype))
+
+
+def resize_gradient(
+    dy: Any,
+    image: Sequence[int],
+    *,
+    factor: float | Sequence[float] | None = None,
+    mode: ResamplingAlgorithm = "nearest",
+    coordinates: Coordinates = "half_pixel",
+    rounding: NearestRounding = "round_prefer_ceil",
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """The gradient of x of resize, for the gradient dy of its result; image: the dims of x, (n, c, [d, [h,]] w).
+
+    factor: as given to resize; None, as for a size, means the quotient of dims.  All else is as there.
+    Raises InvalidArguments, Unimplemented.
+    """
+    array = as_f32("dy", dy)
+    dims = dims_of("image", image, array.ndim)
+    given = () if factor is None else factors_of(factor, array.ndim - 2)
+
+    def describe(descs: Gradients) -> ResamplingBackward:
+        return ResamplingBackward(mode, descs["diff_src"], descs["diff_dst"], given, coordinates, rounding)
+
+    key = ("resize", given, mode, coordinates, rounding)
+    return gradient(key, {"diff_dst": ("dy", array)}, ("diff_src", dims), describe, out, engine)
+
+
+def factors_of(factor: Any, axes: int) -> tuple[float, ...]:
+    """One for each axis.  Raises InvalidArguments."""
+    numbers = factor if isinstance(factor, Sequence) else (factor,) * axes
+    factors = tuple(finite("factor", number) for number in islice(numbers, axes + 1))
+    if len(factors) != axes or min(factors, default=1.0) <= 0:
+        raise InvalidArguments(f"factor must be a number above 0, or {axes} of them, not {shown(factor)}")
+    return factors

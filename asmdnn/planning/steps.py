@@ -1,6 +1,7 @@
 """Several kinds of kernels in one phase: the steps that a group of records goes through, each with views of its own.
 
-A step's arguments lie after those of the steps before, so its kernels' frames begin further on.
+A step's arguments lie after those of the steps before, so its kernels' frames begin further on; steps with equal views
+share theirs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,18 +38,32 @@ def step_of(plan: Plan, places: Mapping[str, str]) -> StepRecords:
     return StepRecords(kernels, np.concatenate(records), np.concatenate([phase.cycles for phase in phases]), views)
 
 
+def steps_of(plan: Plan, places: Mapping[str, str]) -> list[StepRecords]:
+    """A step for each phase of a plan, whose views may differ; `places` says what its buffers are."""
+    found = []
+    for phase in (phase.written_out() for phase in plan.phases):
+        views = tuple(
+            view if view == NOTHING else View(places.get(view.buffer, view.buffer)) for view in phase.arguments
+        )
+        found.append(StepRecords(phase.kernels, phase.records, phase.cycles.astype(np.int64), views))
+    return found
+
+
 def group_of(steps: Sequence[StepRecords]) -> Phase:
     """One group of the records of all steps in order."""
-    views = tuple(view for step in steps for view in step.views)
     kernels: dict[KernelSpec, int] = {}
-    records, first = [], 0
+    places: dict[tuple[View, ...], int] = {}
     for step in steps:
+        places.setdefault(step.views, sum(map(len, places)))
+    views = tuple(view for some in places for view in some)
+    records = []
+    for step in steps:
+        first = places[step.views]
         numbers = [kernels.setdefault(shifted(spec, first), len(kernels)) for spec in step.kernels]
         wide = np.zeros((len(step.records), 1 + len(views)), np.int64)
         wide[:, 0] = np.array(numbers)[step.records[:, 0]]
         wide[:, 1 + first : 1 + first + len(step.views)] = step.records[:, 1:]
         records.append(wide)
-        first += len(step.views)
     together = np.concatenate(records)
     cycles = np.concatenate([step.cycles for step in steps]).astype(np.int32)
     return Phase(tuple(kernels), views, together, cycles, groups=np.array([0, len(together)]))

@@ -5,7 +5,6 @@ every column side by side, rows of groups ldb columns apart, zero after k in the
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
 from asmdnn.asm import FunctionBuilder, Register
@@ -17,6 +16,7 @@ from asmdnn.isa.dot import Types, dot_class, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.chain import chain_of
+from asmdnn.records import replace
 from asmdnn.types import DATA_TYPES, DataType
 from asmdnn.ukernel.brgemm_code import BrgemmCode
 from asmdnn.ukernel.brgemm_shape import KINDS, Brgemm

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 import asmdnn as dnn
+from examples.serve.peer import Peer
 
 JSON, NPY = "application/json", "application/x-npy"
 TYPES: Final = (JSON, NPY)
@@ -25,7 +26,7 @@ class Refused(Exception):
         self.status, self.why = status, why
 
 
-def feeds_of(body: bytes, kind: str, net: dnn.Network) -> Arrays:
+def feeds_of(body: bytes, kind: str, net: dnn.Network | Peer) -> Arrays:
     """The arrays for the network's inputs.  Raises Refused with 400 or 415."""
     if kind == JSON:
         return _of_json(body, net)
@@ -71,7 +72,7 @@ def npy_array(body: bytes) -> np.ndarray[Any, Any]:
     return array.reshape(shape, order="F" if is_fortran else "C")
 
 
-def _of_json(body: bytes, net: dnn.Network) -> Arrays:
+def _of_json(body: bytes, net: dnn.Network | Peer) -> Arrays:
     try:
         inputs = json.loads(body, parse_constant=_no_number)["inputs"]
         if not isinstance(inputs, dict):

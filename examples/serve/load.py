@@ -13,6 +13,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -21,6 +22,7 @@ import numpy as np
 
 import asmdnn as dnn
 from examples.serve.bodies import NPY, body_of
+from examples.serve.peer import Peer, network_at
 from examples.serve.server import PREFIX
 
 DIFFERENT: Final = 16  # requests, so that an answer to another one is seen
@@ -29,12 +31,15 @@ REPLY_S: Final = 30.0
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the requests; seconds of those that were answered."""
+    """What became of the requests.  seconds: of those that were answered, from when they were due; served: from when
+    they were sent; longest: the same, of all replies."""
 
     busy: int = 0
     wrong: int = 0
     failed: int = 0
+    longest: float = 0.0
     seconds: list[float] = field(default_factory=list)
+    served: list[float] = field(default_factory=list)
 
     def add(self, other: "Tally") -> None:
         self.busy, self.wrong, self.failed = (
@@ -43,12 +48,15 @@ class Tally:
             self.failed + other.failed,
         )
         self.seconds += other.seconds
+        self.served += other.served
+        self.longest = max(self.longest, other.longest)
 
     def report(self, elapsed: float) -> str:
-        p50, p99 = (np.percentile(self.seconds, (50, 99)) * 1e3).tolist() if self.seconds else (0.0, 0.0)
+        due, served = (np.percentile(times or [0.0], (50, 99)) * 1e3 for times in (self.seconds, self.served))
         return (
             f"{len(self.seconds)} right, {self.busy} times 503, {self.failed} failed, {self.wrong} wrong; "
-            f"{len(self.seconds) / elapsed:.0f} a second, p50 {p50:.2f} ms, p99 {p99:.2f} ms"
+            f"{len(self.seconds) / elapsed:.0f} a second, p50 {due[0]:.2f} ms, p99 {due[1]:.2f} ms; "
+            f"since they were sent {served[0]:.2f} and {served[1]:.2f} ms, no reply above {self.longest * 1e3:.0f} ms"
         )
 
 
@@ -62,11 +70,13 @@ class Target:
     seconds: float
 
 
-def exchanges(net: dnn.Network) -> list[tuple[bytes, bytes]]:
-    """Bodies of requests, and what their answers must be; results have the same bits for every number of threads."""
+def exchanges(net: dnn.Network | Peer, shape: Sequence[int] | None = None) -> list[tuple[bytes, bytes]]:
+    """Bodies of requests, and what their answers must be; results have the same bits for every number of threads.
+    shape: of the input; default: as the network says."""
     random = np.random.default_rng(0)
     ((name, (dims, dtype)),) = net.inputs.items()
-    inputs = [random.uniform(-1, 1, dims).astype(dtype) for _ in range(DIFFERENT)]
+    wanted = [n or 1 for n in dims] if shape is None else shape  # of an open dim, one
+    inputs = [random.uniform(-1, 1, wanted).astype(dtype) for _ in range(DIFFERENT)]
     return [(body_of({name: x}, NPY), body_of(net.run({name: x}), NPY)) for x in inputs]
 
 
@@ -93,6 +103,7 @@ def _client(target: Target, pairs: Sequence[tuple[bytes, bytes]], numbers: Any, 
             break
         sleep(max(0.0, begun - perf_counter()))
         body, wanted = pairs[i % len(pairs)]
+        sent = perf_counter()
         try:
             connection.request("POST", target.path, body, {"Content-Type": NPY})
             response = connection.getresponse()
@@ -101,6 +112,8 @@ def _client(target: Target, pairs: Sequence[tuple[bytes, bytes]], numbers: Any, 
             connection.close()
             tally.failed += 1
             continue
+        now = perf_counter()
+        tally.longest = max(tally.longest, now - sent)
         if response.status == 503:
             tally.busy += 1
         elif response.status != 200:
@@ -108,7 +121,8 @@ def _client(target: Target, pairs: Sequence[tuple[bytes, bytes]], numbers: Any, 
         elif answer != wanted:
             tally.wrong += 1
         else:
-            tally.seconds.append(perf_counter() - begun)
+            tally.seconds.append(now - begun)
+            tally.served.append(now - sent)
     connection.close()
 
 
@@ -124,7 +138,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if given.rate < 0 or not 0 < given.clients <= 1000 or not given.seconds > 0:
         parser.error("--rate must be at least 0, --clients from 1 to 1000, --seconds above 0")
     try:
-        pairs = exchanges(dnn.load_network(given.pack, threads=1))
+        pairs = exchanges(network_at(Path(given.pack), threads=1))
     except (dnn.AsmdnnError, ValueError) as error:
         parser.error(f"{given.pack}: a network with one input and one output is needed: {error}")
     target = Target(urlsplit(given.url).netloc, f"{PREFIX}/{given.name}", given.rate, given.seconds)

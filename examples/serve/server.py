@@ -24,6 +24,7 @@ from typing import Any, Final
 
 import asmdnn as dnn
 from examples.serve.bodies import JSON, TYPES, Refused, body_of, feeds_of
+from examples.serve.peer import Peer
 from examples.serve.work import Crew, Shelf
 
 RETRY_S: Final = 1
@@ -165,7 +166,7 @@ class Handler(BaseHTTPRequestHandler):
             raise Refused(415, f"Content-Type must be {' or '.join(TYPES)}, not {kind[:80]}")
         return body_of(self._run(net, feeds_of(body, kind, net)), kind), kind
 
-    def _run(self, net: dnn.Network, feeds: dict[str, Any]) -> dict[str, Any]:
+    def _run(self, net: dnn.Network | Peer, feeds: dict[str, Any]) -> dict[str, Any]:
         try:
             future = self.server.crew.submit(net.run, feeds)
         except queue.Full:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import asmdnn as dnn
+from examples.serve.peer import Peer, network_at
 
 
 class Shelf:
@@ -23,17 +24,17 @@ class Shelf:
     def __init__(self, paths: Mapping[str, Path], threads: int = 1) -> None:
         """Raises InvalidArguments for a file that is no network."""
         self.paths, self.threads = dict(paths), threads
-        self._networks: dict[str, dnn.Network] = {}
+        self._networks: dict[str, dnn.Network | Peer] = {}
         self.reload()
 
     def reload(self) -> None:
         """Load all files again; if one of them is refused, InvalidArguments, and everything stays as it was."""
-        found = {name: dnn.load_network(path, self.threads) for name, path in self.paths.items()}
+        found = {name: network_at(path, self.threads) for name, path in self.paths.items()}
         for net in found.values():
             net.prepare_to_run()
         self._networks = found  # one assignment: nobody sees half of it
 
-    def get(self, name: str) -> dnn.Network | None:
+    def get(self, name: str) -> dnn.Network | Peer | None:
         return self._networks.get(name)
 
     def described(self) -> dict[str, Any]:

@@ -179,13 +179,13 @@ def test_counts_of_bytes() -> None:
 
 
 def test_an_instruction_that_is_not_known_is_named() -> None:
-    @asm.function("void round_of_aes(uint8_t *x)", isa="avx2+aes", reads={"x": "16"}, writes={"x": "16"})
-    def round_of_aes(f: Any, x: Any) -> None:
-        state = f.vectors().take("state").xmm
-        f.VMOVDQU(state, mem(x, size=16))
-        f.VAESENC(state, state, state)
-        f.VMOVDQU(mem(x, size=16), state)
+    @asm.function("void halves(uint8_t *x)", isa="avx512_core_fp16", reads={"x": "64"}, writes={"x": "64"})
+    def halves(f: Any, x: Any) -> None:
+        sums = f.vectors().take("sums")
+        f.VMOVUPS(sums, mem(x, size=64))
+        f.VADDPH(sums, sums, sums)
+        f.VMOVUPS(mem(x, size=64), sums)
         f.ret()
 
-    with pytest.raises(EmulationFault, match=r"vaesenc .* is not supported by this emulator"):
-        round_of_aes.emulate(np.zeros(16, np.uint8))
+    with pytest.raises(EmulationFault, match=r"vaddph .* is not supported by this emulator"):
+        halves.emulate(np.zeros(64, np.uint8))

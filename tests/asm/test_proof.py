@@ -213,6 +213,6 @@ def test_what_cannot_be_saved(tmp_path: Path) -> None:
 
     with pytest.raises(InvalidArguments, match="it calls addresses that only this process has"):
         root.save(tmp_path / "root.o")
-    with pytest.raises(InvalidArguments, match=r"another suffix than .bin, .s, .o, .h"):
+    with pytest.raises(InvalidArguments, match=r"another suffix than .bin, .s, .nasm, .o, .h"):
         copying(right).save(tmp_path / "copy.txt")
     assert list(tmp_path.iterdir()) == []

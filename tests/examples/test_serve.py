@@ -17,12 +17,14 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from examples.serve import load
+from examples.serve import load, overload
 from examples.serve.__main__ import options
 from examples.serve.bodies import JSON, NPY, Refused, npy_array
+from examples.serve.peer import Peer, network_at
 from examples.serve.processes import reload
 from examples.serve.server import PREFIX, Limits, Service
 from examples.serve.work import Crew, Shelf
+from tests.network import wire
 
 ROOT = Path(__file__).parents[2]
 LIMITS = Limits(read_s=0.5, answer_s=20.0, body_bytes=4096, connections=16)
@@ -286,3 +288,50 @@ def test_a_pack_that_is_not_there_is_one_sentence() -> None:
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "/nowhere.pack" in done.stderr
+
+
+def onnx_file(path: Path) -> Path:
+    nodes = [wire.node("MatMul", ["x", "w"], ["y"])]
+    path.write_bytes(wire.model(wire.graph(nodes, {"x": ("n", 8)}, ["y"], {"w": np.eye(8, dtype=np.float32)})))
+    return path
+
+
+def test_onnxruntime_answers_behind_the_same_service(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    path = onnx_file(tmp_path / "net.onnx")
+    shelf = Shelf({"small": path})
+    running = Service(("127.0.0.1", 0), shelf, Crew(1, 4), LIMITS)
+    threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        target = load.Target(host(running), f"{PREFIX}/small", 0.0, 0.2)
+        tally, _ = load.loaded(target, load.exchanges(network_at(path, 1), (1, 8)), 2)
+    finally:
+        running.stop()
+    assert isinstance(shelf.get("small"), Peer)
+    assert len(tally.seconds) == len(tally.served) > 0 and not (tally.wrong or tally.failed or tally.busy)
+    assert max(tally.served) <= tally.longest
+
+
+def test_what_onnxruntime_refuses_is_one_sentence(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    (tmp_path / "broken.onnx").write_bytes(b"no model")
+    with pytest.raises(dnn.InvalidArguments, match=r"broken.onnx: onnxruntime says"):
+        network_at(tmp_path / "broken.onnx", 1)
+    peer = network_at(onnx_file(tmp_path / "net.onnx"), 1)
+    with pytest.raises(dnn.InvalidArguments, match="x"):
+        peer.run({"x": np.zeros((1, 3), np.float32)})
+
+
+@pytest.mark.parametrize("words", [["--shape=1xx3"], ["--requests=0"], ["--clients=251"], ["--rounds=0"]])
+def test_wrong_words_of_overload(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        overload.main(["none.onnx", "--shape=1x8", *words])
+    assert stopped.value.code == 2 and words[0].partition("=")[0] in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_twice_the_capacity_loses_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("onnxruntime")
+    words = [str(onnx_file(tmp_path / "net.onnx")), "--shape=1x8", "--requests=400", "--rounds=1", "--clients=8"]
+    assert overload.main(words) == 0
+    assert capsys.readouterr().out.count(" 0 failed, 0 wrong; ") == 4

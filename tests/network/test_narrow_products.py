@@ -34,12 +34,12 @@ def split_heads() -> tuple[dnn.Graph, dict[str, Any]]:
 
 
 def upwards() -> tuple[dnn.Graph, dict[str, Any]]:
-    """The nearest elements, and a transposed convolution, between 1x1 convolutions."""
+    """The nearest elements, and a transposed convolution, between convolutions."""
     g = dnn.Graph("upwards")
     x = g.apply("Relu", g.apply("Conv", g.input("x", (1, 64, 24, 24)), random(64, 64, 1, 1), name="first"))
     x = g.apply("Resize", x, None, np.float32((1, 1, 2, 2)), mode="nearest", nearest_mode="floor",
                 coordinate_transformation_mode="asymmetric", name="resize")  # fmt: skip
-    x = g.apply("Relu", g.apply("Conv", x, random(128, 64, 1, 1), name="second"))
+    x = g.apply("Relu", g.apply("Conv", x, random(128, 64, 3, 3), pads=(1,) * 4, name="second"))
     x = g.apply("ConvTranspose", x, random(128, 64, 2, 2), strides=(2, 2), name="transposed")
     return g, {"y": g.apply("Conv", g.apply("Relu", x), random(32, 64, 1, 1), name="last")}
 
@@ -56,7 +56,27 @@ def recurrent() -> tuple[dnn.Graph, dict[str, Any]]:
     return g, {"y": g.apply("MatMul", g.apply("Squeeze", z, np.array((1,))), random(32, 16)), "hn": last, "cn": cells}
 
 
-MORE = {"excited": excited, "split heads": split_heads, "upwards": upwards, "recurrent": recurrent}
+def written_out() -> tuple[dnn.Graph, dict[str, Any]]:
+    """Attention whose probabilities something else reads, too, so that it is products of data."""
+    g = dnn.Graph("written out")
+    x = g.apply("LayerNormalization", g.input("x", (1, 96, 128)), random(128), random(128))
+    heads = []
+    for name, perm in (("q", (0, 2, 1, 3)), ("k", (0, 2, 3, 1)), ("v", (0, 2, 1, 3))):
+        rows = g.apply("Reshape", g.apply("MatMul", x, random(128, 128), name=name), np.array((1, 96, 2, 64)))
+        heads.append(g.apply("Transpose", rows, perm=perm))
+    shares = g.apply("Softmax", g.apply("MatMul", *heads[:2], name="scores") * 0.125, name="shares")
+    mixed = g.apply("Transpose", g.apply("MatMul", shares, heads[2], name="mixed"), perm=(0, 2, 1, 3))
+    y = g.apply("MatMul", g.apply("Reshape", mixed, np.array((1, 96, 128))), random(128, 64), name="out")
+    return g, {"y": y, "most": g.apply("ReduceMax", shares, np.array((-1,)))}
+
+
+MORE = {
+    "written out": written_out,
+    "excited": excited,
+    "split heads": split_heads,
+    "upwards": upwards,
+    "recurrent": recurrent,
+}
 
 
 @pytest.mark.isa(BF16)
@@ -105,6 +125,20 @@ def test_scales_of_channels_are_a_product_of_their_own_in_front_of_bf16() -> Non
 
 def test_attention_reads_parts_of_a_split_and_functions_of_them() -> None:
     assert f"attention:{BF16}" in implementations("split heads").values()
+
+
+def test_products_of_data_multiply_bf16() -> None:
+    """Softmax and the products in front store what they read."""
+    g, outputs = written_out()
+    net = g.compile(engine=dnn.Engine(isa=BF16, machine="zen4", threads=1), precision="bf16", **outputs)
+    src, dst = types(net, "src"), types(net, "dst")
+    assert {src[name] for name in ("scores", "mixed", "out")} == {"bf16"}
+    assert {dst[name] for name in ("q", "k", "v", "shares", "mixed")} == {"bf16"}
+    assert dst["scores"] == src["shares"] == "f32"
+    kept = g.compile(
+        engine=dnn.Engine(isa=BF16, machine="zen4", threads=1), precision="bf16", keep_f32=["mixed"], **outputs
+    )
+    assert types(kept, "src")["mixed"] == types(kept, "dst")["shares"] == "f32"
 
 
 def test_a_norm_that_a_residual_sum_reads_stays_f32() -> None:

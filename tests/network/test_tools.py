@@ -51,8 +51,21 @@ def test_a_page_is_well_formed_and_alone(isa: str) -> None:
 def test_a_page_with_times() -> None:
     net = residual()
     assert 'class="n">µs' in net.page({"x": random(1, 3, 16, 16)}, repeats=1)
-    with pytest.raises(InvalidArguments, match="feeds must be arrays for x"):
-        net.page({})
+    assert all(seconds > 0 for seconds in net.times({"x": random(1, 3, 16, 16)}, repeats=1))
+    for use in (net.page, net.times):
+        with pytest.raises(InvalidArguments, match="feeds must be arrays for x"):
+            use({})
+
+
+def test_a_page_is_headed_by_what_is_said() -> None:
+    assert "<h1>a &lt;b&gt;</h1>" in residual().page(title="a <b>") and "<h1>residual</h1>" in residual().page()
+    with pytest.raises(InvalidArguments, match="title must be a text, not 3"):
+        residual().page(title=3)  # type: ignore[arg-type]
+
+
+def test_the_longest_bar_is_whole() -> None:
+    widths = [float(width) for width in re.findall(r'<i style="width:([\d.]+)%">', residual().page())]
+    assert max(widths) == 100.0
 
 
 def test_nothing_alive_together_shares_bytes_in_the_picture() -> None:

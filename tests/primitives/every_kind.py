@@ -169,6 +169,10 @@ def gradients() -> Iterator[Description]:
     for tensor in (t(6, 19), t(6, 19, tag="aB8b")):
         rows, columns = t(*tensor.dims[:-1]), vector(tensor.dims[-1])
         yield dnn.LayerNormBackward(tensor, tensor, tensor, rows, rows, diff_scale=columns, diff_shift=columns)
+    for tag in ("acdb", "abcd"):
+        yield dnn.ResamplingBackward("linear", t(2, 16, 5, 5, tag=tag), t(2, 16, 10, 10, tag=tag))
+        yield dnn.LRNBackward("lrn_across_channels", *(t(2, 16, 5, 5, tag=tag),) * 3)
+    yield dnn.AttentionBackward(*(t(1, 2, 9, 8),) * 7, causal=True)
     yield from (dnn.SoftmaxBackward("log", tensor, tensor, tensor, 1) for tensor in (plain, image, blocked))
     for tag in ("acdb", "abcd"):
         src, dst, indices = t(2, 16, 9, 9, tag=tag), t(2, 16, 4, 4, tag=tag), t(2, 16, 4, 4, tag=tag, dtype=dnn.s32)

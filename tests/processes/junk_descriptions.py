@@ -84,6 +84,30 @@ def row_gradients() -> dict[str, Call]:
     """Gradients of windows, and those that need sums over a row."""
     x, rows, columns = desc(4, 6), desc(4), desc(6)
     return {
+        "ResamplingBackward": (
+            dnn.ResamplingBackward,
+            lambda: {
+                "alg": "linear", "diff_src": desc(1, 2, 3, 3), "diff_dst": desc(1, 2, 6, 6), "factors": (2.0, 2.0),
+                "coordinates": "half_pixel", "rounding": "floor",
+            },
+        ),
+        "LRNBackward": (
+            dnn.LRNBackward,
+            lambda: {
+                "alg": "lrn_across_channels", "src": desc(2, 6, 4), "diff_dst": desc(2, 6, 4),
+                "diff_src": desc(2, 6, 4), "local_size": 3, "alpha": 1.0, "beta": 0.75, "k": 1.0,
+                "workspace": desc(2, 6, 4),
+            },
+        ),
+        "AttentionBackward": (
+            dnn.AttentionBackward,
+            lambda: {
+                **dict.fromkeys(
+                    ("query", "key", "value", "diff_dst", "diff_query", "diff_key", "diff_value"), desc(1, 2, 4, 8)
+                ),
+                "mask": desc(1, 1, 4, 4), "scale": 0.5, "causal": True,
+            },
+        ),
         "SoftmaxBackward": (
             dnn.SoftmaxBackward, lambda: {"alg": "log", "dst": x, "diff_dst": x, "diff_src": x, "axis": 1}
         ),

@@ -1,15 +1,18 @@
 """`--lrn`: local response normalization, across channels and within them."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.dims import completed, desc_of
-from asmdnn.bench.driver import Case, Driver, TensorData
+from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.lrn_problem import LrnProblem, parse
-from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, TensorWork
 from asmdnn.bench.words import IMAGES, LAYOUT, Option, Settings, data_type, direction, one_of
-from asmdnn.definitions.normalization import local_response, local_response_error
+from asmdnn.definitions.normalization import local_base, local_response, local_response_error, local_response_gradient
 from asmdnn.primitives.normalization.lrn_description import LRNAlgorithm
 from asmdnn.records import dataclass
 
@@ -61,6 +64,88 @@ class LrnWork(TensorWork):
         return FORWARD[self.settings.dir], ALGS[self.settings.alg], *descs, p.size, p.alpha, p.beta, p.k
 
 
+class LrnBackwardWork(TensorWork):
+    """diff_src of src, diff_dst and the workspace, which the forward pass has left."""
+
+    exactness = (False,)
+    results = ("diff_src",)
+    peer_slack = 10.0
+
+    def __init__(self, case: LrnCase) -> None:
+        settings, p = self.settings, self.problem = case.settings, case.problem
+        self.tensor = desc_of(p.dims, "f32", settings.tag)
+        self.is_across = settings.alg == "ACROSS"
+        self.axes = (1,) if self.is_across else tuple(range(2, len(p.dims)))
+        self.window = p.size, p.alpha, p.beta, p.k
+        self.descs = dict.fromkeys(("src", "diff_dst", "workspace", "diff_src"), self.tensor)
+        alg: LRNAlgorithm = "lrn_across_channels" if self.is_across else "lrn_within_channel"
+        self.desc = dnn.LRNBackward(alg, self.tensor, self.tensor, self.tensor, *self.window, self.tensor)
+
+    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
+        x, d = (random.uniform(-8, 8, self.tensor.dims).astype(np.float32) for _ in range(2))
+        base = local_base(x.astype(np.float64), self.axes, self.problem.size, self.problem.alpha, self.problem.k)
+        return {"src": x, "diff_dst": d, "workspace": base.astype(np.float32)}
+
+    def answer(self, data: TensorData) -> Answer:
+        x, d, p = self.real(data, "src"), self.real(data, "diff_dst"), self.problem
+        values, size = local_response_gradient(x, d, self.axes, *self.window)
+        return Answer(values, local_response_error(size, 4 * p.size ** len(self.axes), p.beta + 1), "numpy")
+
+    def peer(self, isa: str, threads: int) -> PeerSide:
+        return LrnBackwardPeer(self, isa, threads)
+
+
+class LrnBackwardPeer:
+    """oneDNN's gradient, in the workspace of its forward pass; a PeerSide."""
+
+    def __init__(self, work: LrnBackwardWork, isa: str, threads: int) -> None:
+        from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage, Tensor
+
+        self.work, internal = work, {"workspace": NUMBERS["workspace"]}
+        first, second = (
+            {name: Tensor(NUMBERS[name], work.tensor) for name in names}
+            for names in (("src", "dst"), ("src", "diff_dst", "diff_src"))
+        )
+        self.forward = OnednnPrimitive(self._forward, first, isa, threads, storage=Storage(internal))
+        storage = Storage(internal, lender=self.forward)
+        self.backward = OnednnPrimitive(self._backward, second, isa, threads, ("diff_src",), storage=storage)
+
+    @property
+    def implementation(self) -> str:
+        return str(self.backward.implementation)
+
+    @property
+    def run(self) -> Callable[[], object]:
+        return self.backward.run
+
+    def write(self, data: Data) -> None:
+        self.forward.compute(TensorData({"src": data.arrays["src"], "dst": data.arrays["diff_src"]}, False))
+        self.backward.write(data)
+
+    def compute(self, data: Data) -> Array:
+        self.write(data)
+        self.run()
+        return self.backward.read()
+
+    def close(self) -> None:
+        self.backward.close()
+        self.forward.close()
+
+    def _forward(self, peer: "OnednnPrimitive") -> Any:
+        alg, desc = ALGS[self.work.settings.alg], peer.descs["src"]
+        create = peer.lib.dnnl_lrn_forward_primitive_desc_create
+        return peer.describe(create, FORWARD["FWD_D"], alg, desc, desc, *self.work.window, peer.null)
+
+    def _backward(self, peer: "OnednnPrimitive") -> Any:
+        alg, descs = ALGS[self.work.settings.alg], [peer.descs[name] for name in ("diff_src", "diff_dst", "src")]
+        create = peer.lib.dnnl_lrn_backward_primitive_desc_create
+        return peer.describe(create, alg, *descs, *self.work.window, self.forward.desc, peer.null)
+
+
+def _work(case: LrnCase) -> TensorWork:
+    return LrnBackwardWork(case) if case.settings.dir == "BWD_D" else LrnWork(case)
+
+
 def _title(case: LrnCase) -> str:
     settings = case.settings
     return f"{settings.dir} {settings.alg.lower()} {settings.tag} {case.problem.name or case.problem}"
@@ -70,14 +155,15 @@ DRIVER = Driver(
     "lrn",
     LrnSettings(),
     {
-        "dir": Option("dir", direction(*PROP_KINDS), "FWD_D training, with a workspace (default), FWD_I", True),
+        "dir": Option("dir", direction(*PROP_KINDS, "BWD_D"),
+                      "FWD_D training, with a workspace (default), FWD_I, BWD_D backward", True),
         "dt": Option("dt", data_type("f32"), "data type: f32", True),
         "tag": LAYOUT,
         "alg": Option("alg", one_of(*ALGS), "ACROSS channels (default), WITHIN each", True),
         "mb": IMAGES,
     },
     parse,
-    LrnWork,
+    _work,
     example="--mode=CP --dir=FWD_I --tag=abx,axb --threads=1 --peer=onednn mb1ic64ih56",
     notation="mb2ic64ih56_ls5alpha0.0001beta0.75k1",
     title=_title,

@@ -11,7 +11,7 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.resampling_problem import ResamplingProblem, parse_problem
 from asmdnn.bench.tensor_work import FORWARD, TensorWork
 from asmdnn.bench.words import DDT, IMAGES, LAYOUT, Option, data_type, direction, one_of
-from asmdnn.definitions.resampling import resampled
+from asmdnn.definitions.resampling import resampled, resampled_gradient
 from asmdnn.errors import Unimplemented
 from asmdnn.primitives.resampling.description import ALGORITHMS, ResamplingAlgorithm
 from asmdnn.records import dataclass, replace
@@ -38,7 +38,7 @@ class ResamplingSettings(AttributeSettings):
 ResamplingCase = Case[ResamplingSettings, ResamplingProblem]
 
 
-class ResamplingWork(TensorWork):
+class ForwardWork(TensorWork):
     exactness = (False,)
     bounds = (-64, 64)
     function, post_ops = "resampling_forward", ("sum", "eltwise", "binary")
@@ -68,6 +68,41 @@ class ResamplingWork(TensorWork):
         return super().peer_primitive(isa, threads, results)
 
 
+class BackwardWork(TensorWork):
+    """diff_src of diff_dst."""
+
+    exactness = (False,)
+    bounds, results = (-1, 1), ("diff_src",)
+
+    def __init__(self, case: ResamplingCase) -> None:
+        settings, problem = case.settings, case.problem
+        if {settings.sdt, settings.ddt} != {"f32"}:
+            raise Unimplemented(f"--dir=BWD_D of {types_word(settings.sdt, settings.ddt)} is not built, f32 is")
+        sizes = {"diff_dst": problem.outer, "diff_src": problem.inner}
+        self.descs = {name: desc_of((problem.mb, problem.ic, *n), "f32", settings.tag) for name, n in sizes.items()}
+        self.attr = settings.attr(self.descs["diff_src"].dims)
+        alg = cast(ResamplingAlgorithm, settings.alg)
+        self.desc = self.resampling = dnn.ResamplingBackward(alg, self.descs["diff_src"], self.descs["diff_dst"])
+
+    def answer(self, data: TensorData) -> Answer:
+        desc = self.resampling
+        how = desc.alg, desc.diff_src.dims[2:], desc.factors, desc.coordinates, desc.rounding
+        return Answer(*resampled_gradient(self.real(data, "diff_dst"), *how), "numpy")
+
+    def onednn(self, peer: "OnednnPrimitive") -> Any:
+        if self.resampling.alg not in OF_ONEDNN:
+            raise Unimplemented(f"oneDNN has no {self.resampling.alg} resampling")
+        alg, src, dst = OF_ONEDNN[self.resampling.alg], peer.descs["diff_src"], peer.descs["diff_dst"]
+        create = peer.lib.dnnl_resampling_forward_primitive_desc_create
+        forward = peer.describe(create, FORWARD["FWD_D"], alg, peer.null, src, dst, peer.null)
+        create = peer.lib.dnnl_resampling_backward_primitive_desc_create
+        return peer.describe(create, alg, peer.null, src, dst, forward, peer.null)
+
+
+def _work(case: ResamplingCase) -> TensorWork:
+    return BackwardWork(case) if case.settings.dir == "BWD_D" else ForwardWork(case)
+
+
 def _completed(
     settings: ResamplingSettings, problem: ResamplingProblem
 ) -> tuple[ResamplingSettings, ResamplingProblem]:
@@ -84,14 +119,17 @@ def _alg(word: str) -> str:
 
 def _title(case: ResamplingCase) -> str:
     settings = case.settings
-    return f"{settings.alg} {types_word(settings.sdt, settings.ddt)}{settings.tag} {case.problem.name or case.problem}"
+    backward = "backward " if settings.dir == "BWD_D" else ""
+    kinds = types_word(settings.sdt, settings.ddt)
+    return f"{settings.alg} {backward}{kinds}{settings.tag} {case.problem.name or case.problem}"
 
 
 DRIVER = Driver(
     "resampling",
     ResamplingSettings(),
     {
-        "dir": Option("dir", direction("FWD_D", "FWD_I"), "FWD_I inference (default), FWD_D training: the same", True),
+        "dir": Option("dir", direction("FWD_D", "FWD_I", "BWD_D"),
+                      "FWD_I inference (default), FWD_D training: the same, BWD_D backward", True),
         "dt": Option("dt", data_type(), "both data types, in older words", True, describes=False),
         "sdt": Option("sdt", data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8", True),
         "ddt": DDT,
@@ -101,7 +139,7 @@ DRIVER = Driver(
         "mb": IMAGES,
     },
     parse_problem,
-    ResamplingWork,
+    _work,
     example="--mode=CP --tag=axb,aBx8b --alg=linear --threads=1 --peer=onednn mb1ic256_ih20oh40",
     notation='mb1ic256_ih20oh40n"name"',
     title=_title,

@@ -16,8 +16,9 @@ from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData
 from asmdnn.bench.drivers.softmax import ALGS
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, TensorWork
+from asmdnn.bench.values import joined
 from asmdnn.bench.words import Option, Settings, data_type, direction, one_of, tag
-from asmdnn.definitions.softmax import attention, attention_error
+from asmdnn.definitions.softmax import attention, attention_error, attention_gradient
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.records import dataclass
 
@@ -88,7 +89,11 @@ class SdpaWork(TensorWork):
         seen = math.prod(self.scores) * (1 - query[2] / key[3] / 2 if self.is_causal else 1)
         self.flops = int(2 * seen * (query[3] + value[3]))
         scale = 0.0 if settings.scale == "library" else self.depth**-0.5  # the same for each way to say it
-        kind = PROP_KINDS[settings.dir]
+        self.describe_as(scale)
+
+    def describe_as(self, scale: float) -> None:
+        """Make the description of the tensors."""
+        kind = PROP_KINDS[self.settings.dir]
         self.desc = dnn.AttentionForward(kind, **self.descs, scale=scale, causal=self.is_causal)
 
     def added(self, data: Data) -> Array | float:
@@ -107,6 +112,35 @@ class SdpaWork(TensorWork):
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         return Composition(self, isa, threads)
+
+
+class SdpaGradientWork(SdpaWork):
+    """All three gradients, for that of dst."""
+
+    results = ("diff_query", "diff_key", "diff_value")
+
+    def describe_as(self, scale: float) -> None:
+        descs = dict(self.descs)
+        descs["diff_dst"] = descs.pop("dst")
+        for name in ("query", "key", "value"):
+            descs[f"diff_{name}"] = plain(descs[name].dims)
+        self.descs, self.flops = descs, self.flops * 5 // 2
+        self.desc = dnn.AttentionBackward(**descs, scale=scale, causal=self.is_causal)
+
+    def answer(self, data: TensorData) -> Answer:
+        query, key, value, d = (self.real(data, name) for name in ("query", "key", "value", "diff_dst"))
+        numbers = self.depth**-0.5, self.added(data)
+        values = attention_gradient(query, key, value, d, *numbers)
+        sizes = attention_gradient(np.abs(query), np.abs(key), np.abs(value), np.abs(d), *numbers)
+        room = attention_error(query, key) * sum(query.shape[2:]) * max(float(np.abs(x).max()) for x in sizes)
+        return Answer(joined(values), np.full(sum(x.size for x in values), room), "numpy")
+
+    def peer(self, isa: str, threads: int) -> PeerSide:
+        raise Unimplemented("oneDNN has no gradient of attention")
+
+
+def _work(case: SdpaCase) -> SdpaWork:
+    return SdpaGradientWork(case) if case.settings.dir == "BWD_DW" else SdpaWork(case)
 
 
 class Composition:
@@ -204,7 +238,8 @@ DRIVER = Driver(
     "sdpa",
     SdpaSettings(),
     {
-        "dir": Option("dir", direction(*PROP_KINDS), "FWD_I inference (default), FWD_D training", True),
+        "dir": Option("dir", direction(*PROP_KINDS, "BWD_DW"),
+                      "FWD_I inference (default), FWD_D training, BWD_DW all gradients", True),
         "dt": Option("dt", _types, "f32 (default), bf16, f16; or four, of query, key, value and dst", True),
         "qtag": Option("qtag", tag, "layout of queries: abx (default), acbd, ...", True),
         "ktag": Option("ktag", tag, "of keys, whose last dim is their number; abdc: each key is dense", True),
@@ -217,7 +252,7 @@ DRIVER = Driver(
                         "who says 1 / sqrt(d): library (default), mul or div", True),
     },
     dims_problem(3),
-    SdpaWork,
+    _work,
     example="--mode=CP --threads=1 --peer=onednn --ktag=abdc 1x12x512x64:1x12x64x512:1x12x512x64",
     notation="1x12x512x64:1x12x64x512:1x12x512x64",
     title=_title,

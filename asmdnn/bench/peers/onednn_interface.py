@@ -79,6 +79,8 @@ int dnnl_sum_primitive_desc_create(handle *desc, handle engine, handle dst, int 
     const handle *srcs, handle attr);
 int dnnl_resampling_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg,
     const float *factors, handle src, handle dst, handle attr);
+int dnnl_resampling_backward_primitive_desc_create(handle *desc, handle engine, int alg, const float *factors,
+    handle diff_src, handle diff_dst, handle hint_forward, handle attr);
 int dnnl_pooling_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
     handle dst, const dim *strides, const dim *kernel, const dim *dilation, const dim *padding_l, const dim *padding_r,
     handle attr);
@@ -100,6 +102,8 @@ int dnnl_batch_normalization_forward_primitive_desc_create(handle *desc, handle 
     handle dst, float epsilon, unsigned flags, handle attr);
 int dnnl_lrn_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src, handle dst,
     dim local_size, float alpha, float beta, float k, handle attr);
+int dnnl_lrn_backward_primitive_desc_create(handle *desc, handle engine, int alg, handle diff_src, handle diff_dst,
+    handle src, dim local_size, float alpha, float beta, float k, handle hint_forward, handle attr);
 int dnnl_prelu_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src, handle weights,
     handle dst, handle attr);
 int dnnl_reduction_primitive_desc_create(handle *desc, handle engine, int alg, handle src, handle dst, float p,

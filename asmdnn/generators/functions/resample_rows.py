@@ -33,7 +33,7 @@ from asmdnn.generators.stores import emit_stored
 from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Vector
-from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
+from asmdnn.isa.vectors import VECTORS, lanes_of, vector_bytes, vector_of
 from asmdnn.records import dataclass
 from asmdnn.types import f32
 
@@ -146,6 +146,11 @@ def shifted(pieces: Iterable[tuple[int, int]], starts: Iterable[int]) -> list[tu
     """What the pieces cover from each of the starts on, together."""
     pieces = list(pieces)
     return merged((start + begin, start + end) for start in set(starts) for begin, end in pieces)
+
+
+def fits_registers(isa: str, lanes: int, rows: int, chain: tuple[PostOp, ...]) -> bool:
+    """Whether vectors hold the lanes of so many taps, as many rows of src, two results, two masks, and post-ops."""
+    return lanes + rows + 4 + (SPARES if chain else 0) <= VECTORS[isa].count
 
 
 class ResampleRowsCode:

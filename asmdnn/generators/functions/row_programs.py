@@ -35,6 +35,17 @@ def softmax_programs(log: bool) -> RowPrograms:
     return RowPrograms(sums, build.finish(dy - flushed_exp(build, y) * total if log else y * (dy - total)))
 
 
+@lru_cache
+def scaled_softmax_programs(scale: float) -> RowPrograms:
+    """Of dy and y: the gradient of softmax(scale * x)."""
+    build = Builder(2)
+    dy, y = build.inputs
+    sums = build.finish(dy * y)
+    build = Builder(3)
+    dy, y, total = build.inputs
+    return RowPrograms(sums, build.finish(y * (dy - total) * scale))
+
+
 def factor_program(epsilon: float) -> Program:
     """f of the variance."""
     build = Builder(1)

@@ -91,7 +91,7 @@ def channel_values(array: Array, shape: tuple[int, ...]) -> Array | None:
 
 def absorbed(values: dict[str, Value], conv: Node, affine: Affine, node: Node) -> Node:
     """The convolution with other weights, in the place of the node after it."""
-    weights = np.asarray(values[conv.inputs[1]].data, np.float64)
+    weights = np.asarray(values[conv.inputs[1]].data)
     has_bias = len(conv.inputs) > 2 and conv.inputs[2]
     bias = np.asarray(values[conv.inputs[2]].data, np.float64) if has_bias else np.zeros(1)
     axis = CONVOLUTIONS[conv.op]
@@ -99,7 +99,9 @@ def absorbed(values: dict[str, Value], conv: Node, affine: Affine, node: Node) -
     scale, shift = (np.broadcast_to(x, channels) for x in (affine.scale, affine.shift))
     names = (f"scaled {node.outputs[0]}", f"shifted {node.outputs[0]}")
     along = scale.reshape([-1 if i == axis else 1 for i in range(weights.ndim)])
-    for name, array in zip(names, (weights * along, bias * scale + shift), strict=True):
+    scaled = np.empty(weights.shape, np.float32)  # rounded once: numpy computes a piece at a time in float64
+    np.multiply(weights, along, out=scaled, dtype=np.float64, casting="same_kind")
+    for name, array in zip(names, (scaled, bias * scale + shift), strict=True):
         values[name] = constant(array)
     inputs = (conv.inputs[0], *names)
     return Node(

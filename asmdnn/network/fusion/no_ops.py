@@ -1,4 +1,5 @@
-"""Moves without an effect are left out: a slice of everything, a reshape to the same dims, padding by nothing.
+"""Moves without an effect are left out: a slice of everything, a reshape to the same dims, padding by nothing, an
+image that is resized to its own size.
 
 Exporters write them where dims were open.  Whoever reads the result reads the operand; the same bits.
 """
@@ -7,6 +8,7 @@ import numpy as np
 
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.moves import permutation, slices
+from asmdnn.network.operators.resizing import CROP, coordinates_of, resize_inputs, resized
 from asmdnn.network.static import StaticGraph, needed
 
 SAME_IF_DIMS = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Expand", "Tile"}
@@ -50,4 +52,9 @@ def is_idle(graph: StaticGraph, node: Node) -> bool:
         return widths is not None and not np.any(widths)
     if node.op == "Transpose":
         return permutation(node, len(shape)) == tuple(range(len(shape)))
+    if node.op in ("Resize", "Upsample"):
+        if any(one is None and name != NOTHING for name, one in zip(node.inputs[1:], data, strict=True)):
+            return False
+        outputs, factors = resized(node, shape, *resize_inputs(node, tuple(data)))
+        return tuple(outputs) == shape and set(factors) <= {1.0} and coordinates_of(node) != CROP
     return node.op in SAME_IF_DIMS or (node.op == "Concat" and len(node.inputs) == 1)

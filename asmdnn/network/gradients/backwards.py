@@ -76,7 +76,7 @@ class Backwards:
 
     def gradients_of(self, words: GradientWords, node: Node, given: Gradients, depends: set[str]) -> Gradients:
         """By each input.  Raises Unimplemented where there is no rule, and none of what the node is spelt in."""
-        if has_rule(node):
+        if has_rule(self.known, node):
             return rules()[node.key](words, node, given)
         found = self.composed(words, node, given, depends)
         if found is None:

@@ -5,7 +5,6 @@ from math import prod
 import numpy as np
 
 from asmdnn.network.gradients.activations import given_of
-from asmdnn.network.gradients.arithmetic import square
 from asmdnn.network.gradients.table import Gradients, Rule
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import Node
@@ -53,23 +52,8 @@ def of_parameter(w: GradientWords, by_channel: str, count: int) -> str:
 
 
 def local_response(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    """With s = k + alpha / size W x^2 and W the sums over neighbouring channels, y = x s^-beta:
-    dx = dy s^-beta - 2 alpha beta / size x W^T (dy y / s)."""
-    d, x, y = given_of(given), node.inputs[0], node.outputs[0]
-    dims, size = w.shape(x), node.get("size")
-    alpha, beta, bias = node.get("alpha", 0.0001), node.get("beta", 0.75), node.get("bias", 1.0)
-    n, c = dims[:2]
-    place = np.arange(c)[None, :] - np.arange(c)[:, None]
-    window = ((place >= -((size - 1) // 2)) & (place <= size // 2)).astype(np.float32)
-
-    def summed(matrix: np.ndarray, name: str) -> str:
-        flat = w("MatMul", w.constant(matrix), w.reshaped(name, n, c, prod(dims[2:])))
-        return w.reshaped(flat, *dims)
-
-    base = w.add(w.mul(summed(window, square(w, x)), alpha / size), bias)
-    direct = w.mul(d, w("Pow", base, w.constant(-beta)))
-    across = w.mul(x, summed(window.T, w.div(w.mul(d, y), base)))
-    return (w.sub(direct, w.mul(across, 2 * alpha * beta / size)),)
+    numbers = {"alpha": node.get("alpha", 0.0001), "beta": node.get("beta", 0.75), "bias": node.get("bias", 1.0)}
+    return w.own("LRNGradient", node.inputs[0], given_of(given), size=node.get("size"), **numbers)
 
 
 RULES: dict[str, Rule] = {

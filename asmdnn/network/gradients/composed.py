@@ -1,5 +1,6 @@
 """Gradients of operators that have no rule, but are spelt in operators that have some (spelling/table.py)."""
 
+from asmdnn.network.gradients.attention import is_plain
 from asmdnn.network.gradients.table import rules
 from asmdnn.network.gradients.words import KnownGraph
 from asmdnn.network.graph import NOTHING, Node
@@ -22,9 +23,9 @@ def spelt_results(known: KnownGraph, words: Speller, node: Node) -> dict[str, st
     return {name: result for name, result in zip(node.outputs, results, strict=False) if name != NOTHING}
 
 
-def has_rule(node: Node) -> bool:
-    """Whether its gradient is written down; that of a batch norm is by given statistics."""
-    return node.key in rules() and not is_training(node)
+def has_rule(known: KnownGraph, node: Node) -> bool:
+    """Whether its gradient is written down: of a batch norm by given statistics, of attention in one form."""
+    return node.key in rules() and not is_training(node) and (node.key != "Attention" or is_plain(known, node))
 
 
 def is_training(node: Node) -> bool:

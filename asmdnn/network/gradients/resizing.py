@@ -1,4 +1,5 @@
-"""Rules of resampling: each axis is a product with a matrix of its taps, so its adjoint is one with the transposed."""
+"""Rules of resampling: the gradient that the primitive has; of other nodes a product for each axis, which is one with a
+matrix of its taps, so that its adjoint is one with the transposed."""
 
 from math import prod
 
@@ -10,16 +11,29 @@ from asmdnn.network.gradients.activations import given_of
 from asmdnn.network.gradients.table import Gradients, Rule
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import Node
-from asmdnn.network.operators.resizing import CROP, coordinates_of, resize_inputs, resized, taps_of
+from asmdnn.network.operators.resizing import (
+    CROP,
+    coordinates_of,
+    resize_inputs,
+    resized,
+    roundings_of,
+    taps_of,
+    why_no_kernel,
+)
 
 
 def resize(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    """Axis by axis, from the last one on; places say nothing of the loss."""
+    """Places say nothing of the loss.  Axis by axis from the last one on."""
     if coordinates_of(node) == CROP:
         raise Unimplemented(f"{node}: {CROP} has no gradient here")
     d, dims = given_of(given), w.shape(node.inputs[0])
     data = [w.data_of(node, i) for i in range(1, len(node.inputs))]
     outputs, factors = resized(node, dims, *resize_inputs(node, tuple(data)))
+    if not why_no_kernel(node, dims, outputs, factors):
+        rounding = min(roundings_of(node, dims, outputs, factors), default="floor")
+        words = {"mode": node.get("mode", "nearest"), "coordinates": coordinates_of(node), "rounding": rounding}
+        found = w.own("ResizeGradient", d, image=dims, factors=tuple(factors[2:]), **words)
+        return *found, *[None] * (len(node.inputs) - 1)
     for axis in reversed(range(len(dims))):
         n, wanted = dims[axis], outputs[axis]
         if (n, 1.0) != (wanted, factors[axis]):

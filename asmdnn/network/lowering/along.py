@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from asmdnn.network.descriptors import any_format
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.lowering.lowering import ImageFormats, Lowering
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.normalization.lrn_backward_description import LRNBackward
 from asmdnn.primitives.normalization.lrn_description import LRNForward
 from asmdnn.primitives.reduction.cumulative import CumulativeSum
 from asmdnn.types import PropKind
@@ -23,6 +25,17 @@ def lower_lrn(steps: Steps, group: Group) -> None:
     steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
 
 
+def lower_lrn_gradient(steps: Steps, group: Group) -> None:
+    """src and diff_dst as the first of them lies."""
+    node = group.main
+    assert node is not None
+    source = steps.place(node.inputs[0])
+    after = steps.place(node.inputs[1], source.desc)
+    numbers = node.get("size"), node.get("alpha"), node.get("beta"), node.get("bias")
+    desc = LRNBackward("lrn_across_channels", source.desc, after.desc, any_format(source.desc.dims), *numbers)
+    steps.add(group.nodes, group.label, desc, {"src": source, "diff_dst": after}, {"diff_src": group.result})
+
+
 def lower_cumulative_sum(steps: Steps, group: Group) -> None:
     """In the format that src has."""
     node = group.main
@@ -35,4 +48,8 @@ def lower_cumulative_sum(steps: Steps, group: Group) -> None:
     steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
 
 
-LOWERINGS = {"LRN": Lowering(lower_lrn, ImageFormats.BLOCKS), "CumSum": lower_cumulative_sum}
+LOWERINGS = {
+    "LRN": Lowering(lower_lrn, ImageFormats.BLOCKS),
+    "asmdnn.LRNGradient": lower_lrn_gradient,
+    "CumSum": lower_cumulative_sum,
+}

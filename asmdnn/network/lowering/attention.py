@@ -7,6 +7,7 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.operators.moves import permutation
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.steps import Place, Steps
+from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.types import DataType, PropKind, f32
 
@@ -42,4 +43,17 @@ def is_turned(steps: Steps, name: str) -> bool:
     return bool(readers) and all(x.op == "Transpose" and permutation(x, len(ROWS_FIRST)) == ROWS_FIRST for x in readers)
 
 
-LOWERINGS = {f"{OWN}.Attention": lower_attention}
+def lower_attention_gradient(steps: Steps, group: Group) -> None:
+    """Of values as they lie where that is in no blocks."""
+    node = group.main
+    assert node is not None
+    names = ("query", "key", "value", "diff_dst")
+    places = {name: unblocked(steps, x, f32) for name, x in zip(names, node.inputs, strict=True)}
+    descs: dict[str, Any] = {name: place.desc for name, place in places.items()}
+    results = [f"diff_{name}" for name in names[:3]]
+    descs |= {name: row_major(steps.shape(x)) for name, x in zip(results, node.inputs, strict=False)}
+    desc = AttentionBackward(**descs, scale=node.get("scale"), causal=bool(node.get("causal")))
+    steps.add(group.nodes, group.label, desc, places, dict(zip(results, node.outputs, strict=True)))
+
+
+LOWERINGS = {f"{OWN}.Attention": lower_attention, f"{OWN}.AttentionGradient": lower_attention_gradient}

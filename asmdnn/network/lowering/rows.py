@@ -49,7 +49,8 @@ def lower_softmax(steps: Steps, group: Group) -> None:
         rows = (prod(dims[: axes[0]]), prod(dims[axes[0] :]))
         plain = steps.plain(node.inputs[0])
         source, axis = Place(plain.buffer, plain.desc.reshape(rows)), 1
-    desc = SoftmaxForward(INFERENCE, SOFTMAX[node.op], source.desc, any_format(source.desc.dims), axis)
+    dst = any_format(source.desc.dims, steps.type_of(group.result))
+    desc = SoftmaxForward(INFERENCE, SOFTMAX[node.op], source.desc, dst, axis)
     places = {"src": source, **tail.places()}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, attr=tail.attr())
 

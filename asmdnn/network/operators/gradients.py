@@ -1,8 +1,9 @@
 """Gradients that have kernels of their own: domain "asmdnn" in a graph, never in a file.
 
 ConvWeightsGradient(x, dy): of the weights of Conv, whose attributes it has.  MaxPoolGradient(x, dy),
-AveragePoolGradient(dy): attributes of the pooling.  SoftmaxGradient(y, dy).  LayerNormGradient(x, dy, scale): of rows,
-by x, scale and shift.
+AveragePoolGradient(dy): attributes of the pooling.  ResizeGradient(dy): the primitive's words.  SoftmaxGradient(y, dy).
+LayerNormGradient(x, dy, scale): of rows, by x, scale and shift.  LRNGradient(x, dy): attributes of LRN.
+AttentionGradient(query, key, value, dy): by these, of `scale` and `causal` of as many rows as keys.
 """
 
 from dataclasses import replace
@@ -10,7 +11,9 @@ from math import prod
 
 import numpy as np
 
-from asmdnn.definitions.normalization import inverse_deviation, moments
+from asmdnn.definitions.normalization import inverse_deviation, local_response_gradient, moments
+from asmdnn.definitions.resampling import resampled_gradient
+from asmdnn.definitions.softmax import attention_gradient
 from asmdnn.definitions.windows import largest, padded, taps, window_sums
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
@@ -60,6 +63,24 @@ def average_pool(node: Node, d: Array) -> Array:
     return result[1:].reshape(dims)
 
 
+def resize(node: Node, d: Array) -> Array:
+    words = node.get("mode"), tuple(node.get("image"))[2:], tuple(node.get("factors"))
+    return np.asarray(resampled_gradient(d, *words, node.get("coordinates"), node.get("rounding"))[0], d.dtype)
+
+
+def lrn(node: Node, x: Array, d: Array) -> Array:
+    numbers = node.get("size"), node.get("alpha"), node.get("beta"), node.get("bias")
+    return np.asarray(local_response_gradient(x, d, (1,), *numbers)[0], x.dtype)
+
+
+def attention(node: Node, query: Array, key: Array, value: Array, d: Array) -> tuple[Array, ...]:
+    rows, keys = query.shape[2], key.shape[2]
+    hidden = np.arange(keys) > np.arange(rows)[:, None] + keys - rows
+    mask = np.where(hidden, -np.inf, 0).astype(query.dtype) if node.get("causal") else 0
+    found = attention_gradient(query, key, value, d, node.get("scale"), mask)
+    return tuple(np.asarray(x, query.dtype) for x in found)
+
+
 def softmax(node: Node, y: Array, d: Array) -> Array:
     axis = node.get("axis")
     if node.get("log"):
@@ -87,6 +108,9 @@ OPERATORS = {
     "ConvWeightsGradient": Operator(conv_weights, weights_types),
     "MaxPoolGradient": Operator(max_pool, same_as_first),
     "AveragePoolGradient": Operator(average_pool, lambda node, d: [(tuple(node.get("image")), d.dtype)]),
+    "ResizeGradient": Operator(resize, lambda node, d: [(tuple(node.get("image")), d.dtype)]),
+    "LRNGradient": Operator(lrn, same_as_first),
+    "AttentionGradient": Operator(attention, lambda node, *x: [(value.shape, value.dtype) for value in x[:3]]),
     "SoftmaxGradient": Operator(softmax, same_as_first),
     "LayerNormGradient": Operator(layer_norm, with_columns),
 }

@@ -20,6 +20,9 @@ from asmdnn.errors import Unimplemented
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Type, Value, axes_of, bounded, ints
 
+ALGORITHMS = ("nearest", "linear", "cubic")  # of the primitive, and the coordinates that it has
+PLACED = ("half_pixel", "align_corners", "asymmetric")
+WHOLE = 1e-3  # of an element
 NEW_RULES = 11  # the operator set since which coordinates and roundings are attributes
 CROP = "tf_crop_and_resize"
 
@@ -123,6 +126,28 @@ def resize_inputs(node: Node, inputs: tuple[Any, ...]) -> tuple[Any, Any, Any]:
         return None, inputs[0] if inputs else node.get("scales"), None
     roi, scales, sizes = (*inputs, None, None, None)[:3]
     return roi, scales, sizes
+
+
+def why_no_kernel(node: Node, dims: tuple[int, ...], outputs: list[int], factors: list[float]) -> str:
+    """Why the primitive does not resize so; empty if it does."""
+    if tuple(outputs[:2]) != dims[:2] or not 3 <= len(dims) <= 5:
+        return f"dims {dims} become {tuple(outputs)}: only spatial axes are resized"
+    mode, algorithm = coordinates_of(node), node.get("mode", "nearest")
+    if algorithm == "nearest" and len(roundings_of(node, dims, outputs, factors)) > 1:
+        return "axes that grow and axes that shrink have different roundings here, and no kernel"
+    if mode not in PLACED or algorithm not in ALGORITHMS:
+        return f"mode {algorithm}, {mode} has no kernel; {', '.join(PLACED)} have"
+    if node.get("antialias", 0) or node.get("exclude_outside", 0) or node.get("cubic_coeff_a", KEYS) != KEYS:
+        return "antialias, exclude_outside and cubic_coeff_a have no kernel"
+    exact = all(abs(f * n - o) < WHOLE for f, n, o in zip(factors, dims, outputs, strict=True))
+    if mode == "align_corners" and not exact:
+        return "scales that make no whole sizes have no kernel with align_corners"
+    return ""
+
+
+def roundings_of(node: Node, dims: tuple[int, ...], outputs: list[int], factors: list[float]) -> set[str]:
+    """Of all axes that are resized."""
+    return {rounding_of(node, f) for f, n, o in zip(factors, dims, outputs, strict=True) if n != o or f != 1}
 
 
 def check_resize(node: Node) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.explain.html.page import style
 from asmdnn.network.barriers import barriers
 from asmdnn.network.compiled import CompiledSegment
@@ -16,10 +17,13 @@ _HERE = Path(__file__).parent
 HEADS = '<th>#<th>operators<th>primitive<th>result<th class="n">reads<th class="n">writes<th class="n">cycles'
 
 
-def html_of(planned: NetworkPlan, seconds: Sequence[float]) -> str:
-    """The whole document.  seconds: of each primitive of a native network, measured; or none."""
+def html_of(planned: NetworkPlan, seconds: Sequence[float], title: str = "") -> str:
+    """The whole document.  seconds: of each primitive of a native network, measured; or none.  title: what it is headed
+    by, such as a file's name; default: the model's."""
+    if not isinstance(title, str):
+        raise InvalidArguments(f"title must be a text, not {shown(title)}")
     own, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "script.js"))
-    title = escape(planned.model.body.name)
+    title = escape(title or planned.model.body.name)
     parts = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -86,20 +90,27 @@ def table(rows: Sequence[PrimitiveRow]) -> Iterator[str]:
     """A row for each primitive, with its phases and kernels folded in."""
     is_measured = all(row.seconds is not None for row in rows)
     measured = '<th class="n">µs' if is_measured else ""
-    yield f"<h3>Primitives</h3><table class='steps'><thead><tr>{HEADS}{measured}<th>share</thead><tbody>"
+    yield '<h3>Primitives <small>choose a heading to sort by it</small></h3><div class="pane">'
+    yield f"<table class='steps'><thead><tr>{HEADS}{measured}<th>share</thead><tbody>"
     cycles, seconds = sum(row.cycles for row in rows), sum(row.seconds or 0 for row in rows)
+    most = max((max(shares_of(row, cycles, seconds)) for row in rows), default=0) or 1  # bars are scaled to the largest
     for row in rows:
-        shares = [row.cycles / max(cycles, 1), *([(row.seconds or 0) / seconds] if is_measured and seconds else [])]
+        shares = shares_of(row, cycles, seconds)
         nodes = f"<details><summary>{escape(row.label)}</summary>{''.join(inner(row))}</details>"
         yield f'<tr data-step="{row.number}"><td>{row.number}<td>{nodes}<td><code>{escape(row.implementation)}</code>'
         yield f"<td><code>{escape(row.result)}</code><td class='n'>{in_units(row.read_bytes)}"
         yield f"<td class='n'>{in_units(row.written_bytes)}<td class='n'>{row.cycles:,}"
         if is_measured:
             yield f"<td class='n'>{(row.seconds or 0) * 1e6:,.1f}"
-        bars = "".join(f'<i style="width:{share:.1%}"></i>' for share in shares)
+        bars = "".join(f'<i style="width:{share / most:.1%}"></i>' for share in shares)
         words = ", ".join(f"{share:.1%} {of}" for share, of in zip(shares, ("expected", "measured"), strict=False))
         yield f'<td title="{words}"><span class="share">{bars}</span>'
-    yield "</tbody></table>"
+    yield "</tbody></table></div>"
+
+
+def shares_of(row: PrimitiveRow, cycles: int, seconds: float) -> list[float]:
+    """Of all expected cycles, and of the seconds if they were measured."""
+    return [row.cycles / max(cycles, 1), *([row.seconds / seconds] if row.seconds is not None and seconds else [])]
 
 
 def inner(row: PrimitiveRow) -> Iterator[str]:

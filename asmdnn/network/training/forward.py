@@ -51,7 +51,7 @@ def make_trainable(graph: Any, wrt: Iterable[str]) -> list[str]:
     body = Body(graph.name, graph._inputs, (), (), graph._constants)
     known = KnownGraph(body, made.append, graph._constants.__setitem__)
     for node in nodes:
-        in_place = is_training(node) or not (has_rule(node) or depends.isdisjoint(node.inputs))
+        in_place = is_training(node) or not (has_rule(known, node) or depends.isdisjoint(node.inputs))
         found = spelt_results(known, Speller(known, node), node) if in_place else None
         if found is None:
             known.node(node)

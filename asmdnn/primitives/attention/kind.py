@@ -1,15 +1,23 @@
 """Attention, as a kind of primitive."""
 
-from asmdnn.primitives.attention import schedule
+from asmdnn.primitives.attention import backward_schedule, schedule
+from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.core.any_batch import by_rows
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
 
 
-def words(desc: AttentionForward) -> Words:
+def backward_words(desc: AttentionBackward) -> Words:
+    return words(desc.forward(), "backward")
+
+
+def words(desc: AttentionForward, kind: str = "forward_inference") -> Words:
     auxiliary = f"scale:{number_word(desc.scale)} causal:{int(desc.causal)}"
-    return Words("sdpa", auxiliary, f"{dims_word(desc.query)}:{dims_word(desc.key)}:{dims_word(desc.value)}")
+    return Words("sdpa", auxiliary, f"{dims_word(desc.query)}:{dims_word(desc.key)}:{dims_word(desc.value)}", kind)
 
 
-KINDS = (Kind(AttentionForward, (schedule.plan,), words, any_batch=by_rows),)
+KINDS = (
+    Kind(AttentionForward, (schedule.plan,), words, any_batch=by_rows),
+    Kind(AttentionBackward, (backward_schedule.plan,), backward_words),
+)

@@ -99,6 +99,8 @@ class RowBlock:
 class AttentionPlan:
     """A plan as it comes together; rows of query, dst and mask are dense; query is of the type that is multiplied."""
 
+    score_buffers = 1  # of a block, that share L2
+
     def __init__(self, desc: AttentionForward, tensors: Mapping[str, MemoryDesc], types: Types, engine: Engine) -> None:
         self.desc, self.tensors, self.engine = desc, tensors, engine
         self.dtype, self.weights = types.src, types.weights
@@ -108,7 +110,7 @@ class AttentionPlan:
         _, self.groups, self.keys, self.width = desc.value.dims
         lanes = lanes_of(self.isa)
         self.score_row = (-(-self.keys // lanes) + 1) * lanes  # one vector more, so that rows do not share sets of L1
-        room = engine.l2_bytes // self.tuning.scores_share // (F32_BYTES * self.score_row)
+        room = engine.l2_bytes // self.tuning.scores_share // (F32_BYTES * self.score_row * self.score_buffers)
         self.block = min(self.rows, self.tuning.most_rows, max(room, self.tuning.least_rows))
         self.last_begin = (self.rows - 1) // self.block * self.block
         self.assembly = Assembly(engine.tuning, engine.isa)

@@ -4,10 +4,12 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.core.any_batch import by_rows, refused
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
-from asmdnn.primitives.normalization import channel_norm, layer_norm, lrn
+from asmdnn.primitives.normalization import channel_norm, layer_norm, lrn, lrn_backward
 from asmdnn.primitives.normalization.channel_description import NONE, BatchNormForward, ChannelNorm, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
+from asmdnn.primitives.normalization.lrn_backward_description import LRNBackward
 from asmdnn.primitives.normalization.lrn_description import LRNForward
+from asmdnn.types import PropKind
 
 
 def layer_words(desc: LayerNormForward) -> Words:
@@ -32,10 +34,10 @@ def channel_words(desc: ChannelNorm) -> Words:
     return Words("batch_normalization", auxiliary, dims_word(desc.src), desc.prop_kind.value)
 
 
-def lrn_words(desc: LRNForward) -> Words:
+def lrn_words(desc: LRNForward | LRNBackward) -> Words:
     numbers = f"size:{desc.local_size} alpha:{number_word(desc.alpha)} beta:{number_word(desc.beta)}"
     auxiliary = f"alg:{desc.alg} {numbers} k:{number_word(desc.k)}"
-    return Words("lrn", auxiliary, dims_word(desc.src), desc.prop_kind.value)
+    return Words("lrn", auxiliary, dims_word(desc.src), getattr(desc, "prop_kind", PropKind.backward_data).value)
 
 
 def batch_norm_of_any_batch(desc: BatchNormForward, attr: Attr) -> str:
@@ -48,4 +50,5 @@ KINDS = (
     Kind(BatchNormForward, (channel_norm.plan_batch_norm,), channel_words, any_batch=batch_norm_of_any_batch),
     Kind(GroupNormForward, (channel_norm.plan_group_norm,), channel_words, any_batch=by_rows),
     Kind(LRNForward, (lrn.plans,), lrn_words, any_batch=by_rows),
+    Kind(LRNBackward, (lrn_backward.plans,), lrn_words),
 )

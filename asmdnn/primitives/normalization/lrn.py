@@ -1,15 +1,19 @@
 """The plan of a local response normalization: kernels for rows that have the same neighbours."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import product
+from typing import TypeVar
 
-from asmdnn.generators.functions.lrn import LrnSpec, Tap
+from asmdnn.generators.functions.lrn import LrnSpec
+from asmdnn.generators.functions.lrn_gradient import LrnGradientSpec
+from asmdnn.generators.functions.tap_rows import Tap, TapRows
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.loops import MAX_STEP, Box, Loop, cut_loop
-from asmdnn.planning.phase import views
+from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import NormalizationTuning, Tuning
@@ -24,6 +28,7 @@ from asmdnn.primitives.shapes.nests import Nest, row_calls
 from asmdnn.types import FLOAT_NAMES, f32
 
 NAME = "lrn"
+Spec = TypeVar("Spec", LrnSpec, LrnGradientSpec)
 MOST_PLACES = 343  # of a window, which is unrolled: 7 along three axes
 
 
@@ -49,9 +54,9 @@ def inside_of(desc: LRNForward, attr: Attr, engine: Engine) -> Inside:
         layout = layout_of(desc, model)
         assert layout is not None, "rows of plain tensors are dense"
     tensors = {name: of_type(t, f32) if same_places(t, model) else model for name, t in passed.items()}
-    calls = list(calls_of(desc, layout, tuple(tensors.values()), isa, tuning))
-    costs = {spec: cost(spec, tuning.normalization) for spec in dict.fromkeys(spec for spec, *_ in calls)}
-    phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
+    kept = desc.workspace is not None
+    make = partial(LrnSpec, isa=isa, k=desc.k, factor=desc.factor, beta=desc.beta, has_workspace=kept)
+    phases = phases_over(layout, tensors, make, tuning)
     return Inside(Plan(name, phases, tensors, {}, {}, outputs), passed, tuning, isa)
 
 
@@ -63,16 +68,26 @@ def same_places(a: MemoryDesc, b: MemoryDesc) -> bool:
     return (a.dims, a.strides, a.inner_blocks) == (b.dims, b.strides, b.inner_blocks)
 
 
+def phases_over(
+    layout: LrnLayout, tensors: Mapping[str, MemoryDesc], make: Callable[..., Spec], tuning: Tuning
+) -> tuple[Phase, ...]:
+    """Kernels of all rows, whose arguments are the tensors.  make: the spec of some rows.  Raises Refused."""
+    calls = list(calls_of(layout, tuple(tensors.values()), make, tuning))
+    costs = {spec: cost(spec, tuning.normalization) for spec in dict.fromkeys(spec for spec, *_ in calls)}
+    return phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
+
+
 def calls_of(
-    desc: LRNForward, layout: LrnLayout, tensors: tuple[MemoryDesc, ...], isa: str, tuning: Tuning
-) -> Iterator[tuple[LrnSpec, Box, tuple[Loop, ...]]]:
+    layout: LrnLayout, tensors: tuple[MemoryDesc, ...], make: Callable[..., Spec], tuning: Tuning
+) -> Iterator[tuple[Spec, Box, tuple[Loop, ...]]]:
     """Kernels, and where they are called.  Raises Refused."""
     starts = [tensor.offset0 for tensor in tensors]
     for runs in product(*(tuple(runs_of(axis)) for axis in layout.axes)):
         first = sum(run.start * axis.stride for run, axis in zip(runs, layout.axes, strict=True))
-        along = [Loop(run.times, (axis.stride,)) for run, axis in zip(runs, layout.axes, strict=True) if run.times > 1]
-        loops = [of_all(loop, len(tensors)) for loop in (*along, *layout.kept)]
-        row = None if layout.row is None else of_all(layout.row, len(tensors))
+        both = zip(runs, layout.axes, strict=True)
+        along: list[Loop] = [Loop(run.times, (axis.stride,)) for run, axis in both if run.times > 1]
+        loops: list[Loop] = [of_all(loop, len(tensors)) for loop in (*along, *layout.kept)]
+        row: Loop | None = None if layout.row is None else of_all(layout.row, len(tensors))
         box = Box(tuple(first + start for start in starts), (*loops, *([] if row is None else [row])))
         most = max(1, tuning.normalization.lrn_row // layout.unit)
         for piece, steps in cut_loop(box, row, most) if row else [(box, None)]:
@@ -83,18 +98,13 @@ def calls_of(
             records = replace(tuning.elementwise, record_elements=tuning.normalization.lrn_record)
             for part, some, outer in row_calls(rest, elements, records):
                 row_bytes = some.strides_bytes(f32)[0]  # of src, and of dst, which lies alike
-                spec = LrnSpec(
-                    isa=isa,
+                spec = make(
                     rows=some.extent,
                     elements=elements,
                     src_row_bytes=row_bytes,
                     dst_row_bytes=row_bytes,
                     taps=taps,
                     piece=layout.piece or elements,
-                    k=desc.k,
-                    factor=desc.factor,
-                    beta=desc.beta,
-                    has_workspace=desc.workspace is not None,
                 )
                 yield spec, part, outer
 
@@ -110,7 +120,7 @@ def check_taps(taps: tuple[Tap, ...]) -> None:
         raise Refused("places of a window are more than 2 GiB apart")
 
 
-def cost(spec: LrnSpec, tuning: NormalizationTuning) -> int:
+def cost(spec: TapRows, tuning: NormalizationTuning) -> int:
     """Expected cycles."""
     vectors = -(-spec.elements // lanes_of(spec.isa))
     return tuning.call_cycles + spec.rows * vectors * (tuning.power_cycles + len(spec.taps))

@@ -2,14 +2,26 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from asmdnn.generators.functions.lrn import Tap
+from asmdnn.generators.functions.tap_rows import Tap
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import Loop, merge
-from asmdnn.primitives.normalization.lrn_description import ACROSS, LRNForward
+from asmdnn.primitives.normalization.lrn_description import ACROSS
 from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
+
+
+class LrnWindows(Protocol):
+    """What a description says of windows."""
+
+    @property
+    def alg(self) -> str: ...
+
+    @property
+    def window(self) -> range:
+        """How far from an element its neighbours are along an axis."""
+        ...
 
 
 class NeighbourAxis(NamedTuple):
@@ -72,7 +84,7 @@ def taps_of(layout: LrnLayout, elements: int, shifts: Sequence[range]) -> tuple[
     return tuple(found)
 
 
-def layout_of(desc: LRNForward, src: MemoryDesc) -> LrnLayout | None:
+def layout_of(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | None:
     """None for a format whose rows no kernel walks along."""
     blocks = src.inner_blocks
     if src.is_any or len(blocks) > 1 or any(dim != 1 for dim, _ in blocks):
@@ -99,7 +111,7 @@ def clipped(window: range, size: int, step: int) -> list[Tap]:
     return [tap for tap in taps if tap.first < tap.last]
 
 
-def across(desc: LRNForward, src: MemoryDesc) -> LrnLayout | None:
+def across(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | None:
     """Channels along rows, or rows of pixels and channels apart."""
     others, channels = [dim for dim in range(src.ndims) if dim != 1], src.dims[1]
     kept = loops(src, others)
@@ -113,7 +125,7 @@ def across(desc: LRNForward, src: MemoryDesc) -> LrnLayout | None:
     return LrnLayout(row, 1, 0, (axis,), kept, lambda elements, at: [Tap(0, 0, elements)])
 
 
-def across_blocks(desc: LRNForward, src: MemoryDesc) -> LrnLayout | None:
+def across_blocks(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | None:
     """Rows of pixels, each a block of channels, and blocks apart."""
     block, window = block_of(src, 1), desc.window
     kept = loops(src, [dim for dim in range(src.ndims) if dim != 1])
@@ -135,7 +147,7 @@ def across_blocks(desc: LRNForward, src: MemoryDesc) -> LrnLayout | None:
     return LrnLayout(row, block, block, (axis,), tuple(loop for loop in kept if loop is not row), taps)
 
 
-def within(desc: LRNForward, src: MemoryDesc) -> LrnLayout | None:
+def within(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | None:
     """Rows along the last axis, with what is dense inside of it; the other spatial axes are apart."""
     columns, block = src.dims[-1], block_of(src, 1)
     has_channels = block == 1 and src.strides[1] == 1 < src.dims[1]

@@ -9,7 +9,14 @@ import numpy as np
 
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.resample import ResampleStep
-from asmdnn.generators.functions.resample_rows import Column, Pick, ResampleRowsSpec, first_result, stretches
+from asmdnn.generators.functions.resample_rows import (
+    Column,
+    Pick,
+    ResampleRowsSpec,
+    first_result,
+    fits_registers,
+    stretches,
+)
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.calls import Call
 from asmdnn.planning.loops import Loop
@@ -69,7 +76,9 @@ class DenseRows:
         return self.axes[:-1] or [ONE]
 
     def columns(self) -> tuple[Column, ...] | None:
-        """Of every vector of a row; None where code for it would be long."""
+        """Of every vector of a row; None where code for it would be long, or registers do not hold all taps."""
+        if not fits_registers(self.isa, self.axes[-1].each, self.row_taps, self.chain):
+            return None
         lanes = lanes_of(self.isa)
         columns = columns_of(self.axes[-1], self.planes.sizes[-1], lanes)
         if columns is None or len(stretches(columns, len(self.axes[-1]) // lanes)) > MOST_STRETCHES:

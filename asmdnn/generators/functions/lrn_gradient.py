@@ -1,0 +1,97 @@
+"""The gradient of local response normalization of dense rows: with t = dy * x * base^(-beta - 1), and s its sum over
+the taps that element e of a row has, which are the elements that have e in their window,
+
+    dst[r, e] = dy[r, e] * base[r, e]^-beta - factor * x[r, e] * s
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src  | f32[rows, elements] | t; rows src_row_bytes apart, elements dense; only read, as far as taps say |
+| dst  | f32[rows, elements] | rows dst_row_bytes apart, elements dense; only written |
+| x    | f32, laid out as dst | the source of the forward pass |
+| dy   | f32, laid out as dst | the gradient of its result |
+| base | f32, laid out as dst | its workspace: k + alpha / n times the sum of squares |
+
+Taps are those of tap_rows.py.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+from asmdnn.exact import exact
+from asmdnn.generators.checksum import checksum
+from asmdnn.generators.functions.expression import Builder
+from asmdnn.generators.functions.lrn import by_power
+from asmdnn.generators.functions.postops import Operand
+from asmdnn.generators.functions.program import Program
+from asmdnn.generators.functions.rows import Vectors
+from asmdnn.generators.functions.tap_rows import TapRows, TapSums
+from asmdnn.isa.assembler import Assembler, Register
+from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
+
+ARGUMENTS: Final = ("src", "dst", "x", "dy", "base")
+
+
+@exact
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LrnGradientSpec(TapRows):
+    """Everything that the bytes of such a kernel depend on.  factor: 2 beta alpha / n."""
+
+    factor: float
+    beta: float
+
+    @property
+    def name(self) -> str:
+        size = f"{self.rows}x{self.elements}_{len(self.taps)}taps"
+        return f"lrnback_f32_{size}_{checksum(self)}__{self.isa}"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
+    @property
+    def read_beside(self) -> range:
+        return range(2, len(ARGUMENTS))
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 frame[5])."""
+        LrnGradientCode(self, vector_of(self.isa, asm)).all_rows()
+        asm.ret()
+
+
+@lru_cache
+def shares_program(beta: float) -> Program:
+    """t, of x, dy and base."""
+    build = Builder(3)
+    x, dy, base = build.inputs
+    return build.finish(by_power(build, dy * x, base, beta) / base)
+
+
+@lru_cache
+def gradient_program(beta: float, factor: float) -> Program:
+    """Of x, dy, base and s."""
+    build = Builder(4)
+    x, dy, base, total = build.inputs
+    return build.finish(by_power(build, dy, base, beta) - x * (total * factor))
+
+
+class LrnGradientCode(TapSums):
+    """A row at a time: sums, and what they take from the gradient."""
+
+    spec: LrnGradientSpec
+
+    def start(self, total: Register, x: Register) -> None:
+        self.v.move(total, x)
+
+    def count(self, total: Register, x: Register) -> None:
+        self.v.add(total, total, x)
+
+    def finish(self, vectors: Vectors, sums: Sequence[Register]) -> None:
+        spec = self.spec
+        beside = [self.operand(Operand(i, spec.dst_row_bytes, 0, False), vectors) for i in spec.read_beside]
+        results = self.apply(gradient_program(spec.beta, spec.factor), [*beside, sums])
+        for j, (part, x) in enumerate(zip(vectors.parts, results, strict=True)):
+            part.store_last(vectors.at(self.dst, j), x)
+        self.v.registers.free(*results)

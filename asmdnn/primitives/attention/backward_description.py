@@ -1,0 +1,52 @@
+"""The description of backward attention, validated at once."""
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.exact import exact
+from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.attention.description import AttentionForward
+from asmdnn.primitives.shapes.tensors import check_tensor
+from asmdnn.records import dataclass
+from asmdnn.types import PropKind
+
+
+@exact
+@dataclass(frozen=True, slots=True, eq=False)
+class AttentionBackward:
+    """The gradients of an attention by query, key and value, for the gradient of its result: with P the probabilities,
+
+        dP = diff_dst value^T,   dS = P * (dP - sum of P * dP over a row) * scale
+        diff_query = dS key,   diff_key = dS^T query,   diff_value = P^T diff_dst
+
+    query, key, value, mask, scale and causal are those of `AttentionForward`; P is computed anew.  diff_dst: dst's
+    dims; diff_query, diff_key, diff_value: those of query, key and value, where heads of a group add up.  All but the
+    gradients may be of any floats; these are f32.  A mask has no gradient.  Raises InvalidArguments.
+    Source: Dao et al., FlashAttention, 2022, algorithm 4.
+    """
+
+    query: MemoryDesc
+    key: MemoryDesc
+    value: MemoryDesc
+    diff_dst: MemoryDesc
+    diff_query: MemoryDesc
+    diff_key: MemoryDesc
+    diff_value: MemoryDesc
+    mask: MemoryDesc | None = None
+    scale: float = 0.0
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("query", "key", "value"):
+            check_tensor(name, getattr(self, name))
+        if not isinstance(self.diff_dst, MemoryDesc):
+            raise InvalidArguments(f"diff_dst must be a MemoryDesc, not {type(self.diff_dst).__name__}")
+        object.__setattr__(self, "scale", self.forward().scale)
+        for name in ("query", "key", "value"):
+            check_tensor(f"diff_{name}", getattr(self, f"diff_{name}"), getattr(self, name).dims)
+
+    def forward(self) -> AttentionForward:
+        """The forward pass, whose result lies as diff_dst.  Raises InvalidArguments."""
+        tensors = self.query, self.key, self.value, self.diff_dst, self.mask
+        return AttentionForward(PropKind.forward_training, *tensors, self.scale, self.causal)
+
+    def __str__(self) -> str:
+        return f"backward {self.forward()}"

@@ -1,0 +1,142 @@
+"""The plans of a backward resampling: those of resampling, of the adjoint's taps.
+
+Where registers do not hold what all axes together need, one axis comes after the other; and of an axis with many taps
+some at a time, whose sums are added.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from asmdnn.isa.vectors import VECTORS, f32_level
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.phase import View
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import Answer, plan_of, try_all
+from asmdnn.primitives.pooling.formats import format_like
+from asmdnn.primitives.resampling import resampling
+from asmdnn.primitives.resampling.adjoint import AdjointResampling, adjoint
+from asmdnn.primitives.resampling.backward_description import ResamplingBackward
+from asmdnn.primitives.resampling.taps import ResampleTaps
+from asmdnn.primitives.sum import sum as sums
+from asmdnn.primitives.sum.sum import SumForward
+from asmdnn.types import f32
+
+MOST_TAPS: Final = 64  # of an element, which are code
+MOST_AT_ONCE: Final = 8  # taps along an axis
+RESERVED: Final = 4  # registers: a result, what is loaded, masks
+NAMES: Final = {"src": "diff_dst", "dst": "diff_src"}  # of the adjoint's tensors here
+
+
+def plans(desc: ResamplingBackward, attr: Attr, engine: Engine) -> Iterator[Answer]:
+    """Every way to compute the gradient, best first."""
+    try:
+        taps = taps_of(desc, attr)
+    except Refused as reason:
+        yield Refusal(f"channels:{f32_level(engine.isa)}", str(reason))
+        return
+    if not at_once(taps, f32_level(engine.isa)):
+        yield by_axes(desc, taps, engine)
+        return
+    for answer in try_all((resampling.plans,), whole(desc, taps), NO_ATTR, engine):
+        yield renamed(answer) if isinstance(answer, Plan) else answer
+
+
+def taps_of(desc: ResamplingBackward, attr: Attr) -> tuple[ResampleTaps, ...]:
+    """Of every axis.  Raises Refused."""
+    if attr.post_ops or attr.quantizes:
+        raise Refused("a gradient has no post-ops, scales or zero points")
+    for name in ("diff_src", "diff_dst"):
+        if (dtype := getattr(desc, name).dtype) != f32:
+            raise Refused(f"{name} is {dtype}, only f32 is implemented")
+    if not desc.diff_dst.nelems() and desc.diff_src.nelems():
+        raise Refused("diff_dst has no elements, of which there are no sums")
+    if not desc.diff_dst.nelems():
+        return ()
+    forward = desc.forward()
+    return tuple(adjoint(forward.taps(i), size) for i, size in enumerate(desc.diff_src.dims[2:]))
+
+
+def at_once(taps: Sequence[ResampleTaps], isa: str) -> bool:
+    """Whether registers hold a weight for each of the outer taps, and sums for each of the inner ones."""
+    *outer, inner = [each.each for each in taps] or [1]
+    return prod(outer) * inner <= MOST_TAPS and prod(outer) + inner + RESERVED <= VECTORS[isa].count
+
+
+def whole(desc: ResamplingBackward, taps: tuple[ResampleTaps, ...]) -> AdjointResampling:
+    """All axes at once."""
+    return AdjointResampling("linear", desc.diff_dst, desc.diff_src, axis_taps=taps)
+
+
+def by_axes(desc: ResamplingBackward, taps: tuple[ResampleTaps, ...], engine: Engine) -> Plan:
+    """One axis after the other, those that become shortest first.  Raises Refused."""
+    src = format_like(desc.diff_src, desc.diff_dst)
+    ends = {"diff_dst": src, "diff_src": format_like(src, desc.diff_src)}
+    assembly, here = Assembly(engine.tuning, engine.isa), GradientAt("diff_dst", src)
+    shares = [made / size for made, size in zip(desc.diff_src.dims[2:], src.dims[2:], strict=True)]
+    *order, last = sorted(range(len(taps)), key=lambda axis: shares[axis])
+    for axis in order:
+        dims = list(here.desc.dims)
+        dims[2 + axis] = desc.diff_src.dims[2 + axis]
+        there = format_like(here.desc, MemoryDesc(tuple(dims), f32, "any"))
+        assembly.scratch[f"axis {axis}"] = there.size_bytes
+        here = along(assembly, taps[axis], axis, here, GradientAt(f"axis {axis}", there), engine)
+    along(assembly, taps[last], last, here, GradientAt("diff_src", ends["diff_src"]), engine)
+    return assembly.plan(f"axes:{f32_level(engine.isa)}", ends, ("diff_src",))
+
+
+class GradientAt(NamedTuple):
+    """A buffer, and what is in it."""
+
+    buffer: str
+    desc: MemoryDesc
+
+
+def along(
+    assembly: Assembly, taps: ResampleTaps, axis: int, src: GradientAt, dst: GradientAt, engine: Engine
+) -> GradientAt:
+    """Add what makes dst of src along one axis; dst.  Raises Refused."""
+    firsts = range(0, taps.each, MOST_AT_ONCE)
+    parts = [f"axis {axis}, taps from {first} on" for first in firsts] if len(firsts) > 1 else [dst.buffer]
+    for first, part in zip(firsts, parts, strict=True):
+        some = some_of(taps, first)
+        every = tuple(some if i == axis else same(n) for i, n in enumerate(src.desc.dims[2:]))
+        step = AdjointResampling("linear", src.desc, dst.desc, axis_taps=every)
+        assembly.add_plan(plan_of((resampling.plans,), step, engine), {"src": View(src.buffer), "dst": View(part)})
+    if len(parts) > 1:
+        assembly.scratch |= dict.fromkeys(parts, dst.desc.size_bytes)
+        total = plan_of((sums.plan,), SumForward((dst.desc,) * len(parts), dst.desc, (1.0,) * len(parts)), engine)
+        names = {f"src{i}": View(part) for i, part in enumerate(parts)}
+        assembly.add_plan(total, {**names, "dst": View(dst.buffer)})
+    return dst
+
+
+def some_of(taps: ResampleTaps, first: int) -> ResampleTaps:
+    """At most `MOST_AT_ONCE` of them; two at least, since a single one has no weight."""
+    begin = max(0, min(first, taps.each - 2))
+    weights = taps.weights[:, begin : first + MOST_AT_ONCE].copy()
+    weights[:, : first - begin] = 0
+    return ResampleTaps(taps.indices[:, begin : first + MOST_AT_ONCE], weights)
+
+
+def same(size: int) -> ResampleTaps:
+    """Of an axis that stays."""
+    return ResampleTaps(np.arange(size)[:, None], np.ones((size, 1)))
+
+
+def renamed(plan: Plan) -> Plan:
+    """A plan of the adjoint with the names of the gradient."""
+    return replace(
+        plan,
+        phases=tuple(phase.on({name: View(here) for name, here in NAMES.items()}) for phase in plan.phases),
+        tensors={NAMES[name]: plan.tensors[name] for name in ("src", "dst")},
+        outputs=("diff_src",),
+        in_place=tuple(NAMES[name] for name in plan.in_place),
+    )
