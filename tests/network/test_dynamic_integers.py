@@ -221,6 +221,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a scale of 0": ({"scale": np.float32([0])}, "scale .* that is 0 or not finite"),
     "scales of wrong dims": ({"scale": np.float32([1, 1, 1])}, "scales or zero points of dims"),
     "zero points of wrong dims": ({"zero": np.zeros((1, 5), np.int8)}, "scales or zero points of dims"),
+    "scales of integers": ({"scale": np.int32([1])}, "scales .* of int32, they must be floats"),
+    "zero points of another type": ({"zero": np.zeros(1, np.uint8)}, "zero points .* of uint8 .* int8"),
     "weights of floats": ({"w": np.ones((1, 24, 24), np.float32)}, "weights .* float32"),
     "weights of two axes": ({"w": np.ones((24, 24), np.int8)}, "weights .* of dims"),
 }

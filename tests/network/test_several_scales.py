@@ -98,3 +98,15 @@ def test_sums_beyond_f32_are_not_rounded() -> None:
     full = np.full((2, k), 255, np.uint8)
     net = g.compile(y=y, engine=engine(), fallback="numpy")
     assert (net.run({"a": full, "b": np.full((k, 3), 255, np.uint8)})["y"] == k * 255 * 255).all()
+
+
+def test_a_scale_below_0() -> None:
+    """Which has no kernel of integers: floats are made by arithmetic."""
+    g, scale, zero = dnn.Graph(), np.float32(-0.25), np.uint8(128)
+    bytes_ = g.apply("QuantizeLinear", g.input("x", (4, 40)), scale, zero)
+    net = g.compile(y=g.apply("DequantizeLinear", bytes_, scale, zero), engine=engine())
+    feeds = {"x": random(4, 40)}
+    found = net.run(feeds)["y"]
+    assert net.is_native
+    assert np.array_equal(found, np.rint(feeds["x"] / scale) * scale)
+    assert np.abs(found).max() > 0

@@ -29,7 +29,7 @@ def scales_apart(graph: StaticGraph) -> StaticGraph:
 
 
 def is_apart(graph: StaticGraph, node: Node) -> bool:
-    """Whether a node of bytes has several scales for data, or makes floats by scales that are data."""
+    """Whether a node of bytes has several scales for data, or makes floats by scales that are data or below 0."""
     if node.op not in (QUANTIZE, DEQUANTIZE) or node.domain or graph.is_constant(node.inputs[0]):
         return False
     floats, integers = (node.inputs[0], node.outputs[0])[:: 1 if node.op == QUANTIZE else -1]
@@ -40,6 +40,9 @@ def is_apart(graph: StaticGraph, node: Node) -> bool:
     if node.get("block_size", 0) and not are_known:
         return False
     is_several = any(prod(graph.shape(name)) != 1 for name in parameters)
+    scale = graph.values[node.inputs[1]].data
+    if node.op == DEQUANTIZE and scale is not None and (scale < 0).any():
+        return True  # kernels of integers know scales above 0
     return is_several or graph.values[integers].dtype in WORDS or (node.op == DEQUANTIZE and not are_known)
 
 

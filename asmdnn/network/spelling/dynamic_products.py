@@ -48,6 +48,11 @@ def floats_of_weights(w: Speller, weights: str, scale: str, zero: str) -> Array:
             raise InvalidArguments(
                 f"{w.spelt} has scales or zero points of dims {one.shape}, {(directions, gates)} fit"
             )
+    if scales.dtype.kind != "f":
+        raise InvalidArguments(f"{w.spelt} has scales {shown(scale)} of {scales.dtype}, they must be floats")
+    if zeros is not None and zeros.dtype != integers.dtype:
+        types = f"of {zeros.dtype} for weights of {integers.dtype}"
+        raise InvalidArguments(f"{w.spelt} has zero points {shown(zero)} {types}: they must be equal")
     if not (np.isfinite(scales).all() and scales.all()):
         raise InvalidArguments(f"{w.spelt} has a scale {shown(scale)} that is 0 or not finite")
     points = np.zeros(1, np.float32) if zeros is None else zeros.astype(np.float32).reshape(directions, 1, -1)
