@@ -134,7 +134,7 @@ def _extra(module: str, use: tuple[str, str]) -> Finding:
     extra, purpose = use
     if find_spec(module):
         return Finding(module, "ok", purpose)
-    return Finding(module, "absent", f"{purpose}: run pip install 'asmdnn[{extra}]'")
+    return Finding(module, "absent", f"{purpose}: run pip install '.[{extra}]' in a clone")
 
 
 CHECKS = {
