@@ -301,3 +301,38 @@ def test_many_threads_share_calls() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4), timeout=120))
+
+
+def misaligned(*shape: int, dtype: Any = np.float32) -> Any:
+    """Zeros that begin a byte after where they may."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return np.zeros(size + 1, np.uint8)[1:].view(dtype).reshape(shape)
+
+
+MATRIX, HALF = np.zeros((4, 4), np.float32), np.zeros((4, 4), np.float16)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda x: ops.matmul(x, MATRIX), "a"),
+        (lambda x: ops.matmul(MATRIX, x), "b"),
+        (lambda x: ops.matmul(MATRIX, MATRIX, out=x), "out"),
+        (lambda x: ops.matmul(misaligned(4, 4, dtype=np.float16), HALF), "a"),
+        (lambda x: ops.matmul(HALF, misaligned(4, 4, dtype=np.float16)), "b"),
+        (lambda x: ops.softmax(x), "x"),
+        (lambda x: ops.concat([MATRIX, x], 0), r"arrays\[1\]"),
+        (lambda x: ops.concat([MATRIX[:2], MATRIX[:2]], 0, out=x), "out"),
+        (lambda x: ops.pad(x, [(1, 1), (0, 0)]), "x"),
+        (lambda x: ops.split(x, 2, 0), "x"),
+        (lambda x: ops.expand(x, (2, 4, 4)), "x"),
+        (lambda x: ops.gather(x, np.zeros(2, np.int32)), "x"),
+        (lambda x: ops.gather(MATRIX, misaligned(2, dtype=np.int32)), "indices"),
+        (lambda x: ops.conv2d(misaligned(1, 3, 8, 8), np.zeros((4, 3, 3, 3), np.float32)), "x"),
+        (lambda x: ops.conv2d(np.zeros((1, 3, 8, 8), np.float16), misaligned(4, 3, 3, 3, dtype=np.float16)), "w"),
+    ],
+)
+def test_what_is_not_aligned_is_named(call: Any, name: str) -> None:
+    says = rf"^{name}( at address \w+)? is not aligned to the element's \d bytes"
+    with pytest.raises(dnn.InvalidArguments, match=says):
+        call(misaligned(4, 4))

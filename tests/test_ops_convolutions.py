@@ -87,7 +87,7 @@ def test_one_is_the_adjoint_of_the_other(isa: str, axes: int) -> None:
 
 
 def test_against_torch() -> None:
-    torch = pytest.importorskip("torch", reason="not compared with torch: pip install 'asmdnn[torch]'")
+    torch = pytest.importorskip("torch", reason="not compared with torch: pip install '.[torch]'")
     x, w = integers(1, 2, 8, 7, 9), integers(2, 8, 3, 4, 3)
     window = {"stride": (2, 3), "padding": (1, 0), "output_padding": (1, 2), "groups": 4, "dilation": 1}
     wanted = torch.nn.functional.conv_transpose2d(torch.from_numpy(x), torch.from_numpy(w), **window).numpy()

@@ -188,3 +188,8 @@ def names_bf16(source: str) -> bool:
 def test_bf16_is_seen() -> None:
     assert names_bf16("x = bf16") and names_bf16("x = dnn.BF16") and names_bf16("x = {'bfloat16': 1}")
     assert not names_bf16('"""Of bf16."""\nx = "pairs of bf16"\ny = numbers.bf16_cycles')
+
+
+def test_nobody_is_told_to_install_a_name_that_is_not_the_projects() -> None:
+    """The package index has no asmdnn: extras are those of a clone, `.[demo]`."""
+    assert not [str(path) for path in FILES if "asmdnn[" in path.read_text() and "pip install" in path.read_text()]

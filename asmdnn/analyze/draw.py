@@ -44,7 +44,7 @@ def write_png(shapes: Sequence[Shape], path: str) -> None:
         from matplotlib.figure import Figure
         from matplotlib.patches import Circle
     except ImportError:
-        raise Unimplemented("PNG needs matplotlib: pip install 'asmdnn[demo]', or use --svg=FILE") from None
+        raise Unimplemented("PNG needs matplotlib: pip install matplotlib, or use --svg=FILE") from None
     figure = Figure((WIDTH / PIXELS_PER_INCH, HEIGHT / PIXELS_PER_INCH), dpi=DOTS_PER_INCH, facecolor="white")
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), xlim=(0, WIDTH), ylim=(HEIGHT, 0))
     axes.set_axis_off()

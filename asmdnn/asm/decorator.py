@@ -9,6 +9,7 @@ from asmdnn.asm.function import CFunction
 from asmdnn.asm.levels import levels_of
 from asmdnn.asm.machine import Body
 from asmdnn.asm.prototype import parse_prototype
+from asmdnn.asm.stored import check_values
 from asmdnn.errors import InvalidArguments
 
 
@@ -20,6 +21,7 @@ def function(
     writes: Mapping[str, object] | None = None,
     calls: Mapping[str, object] | None = None,
     frame_pointer: bool = False,
+    cache: object = None,
 ) -> Callable[[Body], CFunction]:
     """Decorates `def body(f, x, y, n)`, which writes the instructions of `prototype` to the builder `f`.
 
@@ -28,6 +30,9 @@ def function(
     reads, writes: by pointer argument the bytes after it that are touched, as an expression of the integer arguments:
     {"x": "4*n"}.  Calls with arrays check them.
     frame_pointer: rbp points to the caller's rbp, for profilers that follow such chains (perf --call-graph fp).
+    cache: keeps the code on disk, for as long as the body's file, the numbers and texts that it reads there, the
+    assembler, and these values are the same: numbers, texts and tuples that say what the body reads of other files; ()
+    if nothing.  Not for functions that call others.
     calls: by name what the body may call: a C type for a function of libc or libm, or (type, address or callable).
 
     Raises InvalidArguments for a prototype, level or footprint that cannot be; the body runs at the first use.
@@ -37,12 +42,17 @@ def function(
     extents = extents_of(parsed, reads or {}, "reads"), extents_of(parsed, writes or {}, "writes")
     targets = {name: call_target(name, stated) for name, stated in (calls or {}).items()}
 
+    if cache is not None:
+        check_values(parsed.name, cache)
+        if targets:
+            raise InvalidArguments(f"cache of {parsed.name!r}: it calls addresses that only this process has.")
+
     def decorate(body: Body) -> CFunction:
         names = ["f", *(argument.name for argument in parsed.arguments)]
         try:
             inspect.signature(body).bind(*names)
         except TypeError:
             raise InvalidArguments(f"the body of {parsed.name!r} must take ({', '.join(names)}).") from None
-        return CFunction(body, parsed, levels, targets, extents, frame_pointer=frame_pointer)
+        return CFunction(body, parsed, levels, targets, extents, frame_pointer=frame_pointer, cache=cache)
 
     return decorate

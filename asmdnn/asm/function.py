@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from asmdnn.asm.calls import CallTarget, raise_pending
 from asmdnn.asm.footprint import Reaches
 from asmdnn.asm.levels import FunctionLevel, best_of
-from asmdnn.asm.machine import Body, MachineCode, written
+from asmdnn.asm.machine import Body, MachineCode, load_code, written
 from asmdnn.asm.prototype import Prototype
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.code import Line
+from asmdnn.jit.kernels import LoadedKernel
 from asmdnn.jit.native import ffi
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class CFunction:
     say, and writable where that is said.  A pointer of which nothing is stated is refused: use `raw`.
     `f.raw(px, py, n)` is the cffi function itself.  Both release the GIL while the code runs.
     frame_pointer: rbp points to the caller's rbp while the code runs.
+    cache: None, or what the body depends on besides its file: then the code is kept on disk.
     The function exists once for each level, made when it is first asked for; it lives as long as this object.
     """
 
@@ -45,10 +47,11 @@ class CFunction:
         extents: Reaches,
         *,
         frame_pointer: bool = False,
+        cache: object = None,
     ) -> None:
         self._body, self._levels, self._calls = body, levels, calls
         self._prototype = prototype
-        self._extents, self._frame_pointer = extents, frame_pointer
+        self._extents, self._frame_pointer, self._cache = extents, frame_pointer, cache
         self._made: dict[str, MachineCode] = {}
         self._lock = threading.RLock()
         functools.update_wrapper(self, body)
@@ -88,7 +91,7 @@ class CFunction:
             names = ", ".join(level.name for level in self._levels)
             raise InvalidArguments(f"at({isa!r}): {self._prototype.name} is for {names}.")
         shared, fp = (self._body, self._prototype, (found[0],), self._calls, self._extents), self._frame_pointer
-        other = CFunction(*shared, frame_pointer=fp)
+        other = CFunction(*shared, frame_pointer=fp, cache=self._cache)
         other._made, other._lock = self._made, self._lock
         return other
 
@@ -118,7 +121,21 @@ class CFunction:
     @functools.cached_property
     def address(self) -> int:
         """Where the code lies, as long as this object lives."""
-        return self._machine.load().address
+        return self._loaded.address
+
+    @functools.cached_property
+    def _loaded(self) -> LoadedKernel:
+        """From the disk, if it is kept there; else the body writes it."""
+        if self._cache is None:
+            return self._machine.load()
+        from asmdnn.asm.stored import StoredFunction
+
+        fp = self._frame_pointer
+        stored = StoredFunction(self._body, self._prototype, self._level, self._cache, fp)
+        if data := stored.get():
+            return load_code(self._prototype, self._level, data, "disk")
+        stored.put(self.code)
+        return self._machine.load()
 
     @functools.cached_property
     def raw(self) -> Any:

@@ -27,13 +27,18 @@ class MachineCode:
         """In executable memory; profilers are told.  Raises Unimplemented on a CPU that lacks the level."""
         with self._lock:
             if self._loaded is None:
-                missing = ", ".join(self.level.missing())
-                if missing:
-                    what = f"{self.prototype.name} at {self.level.name} needs {missing}"
-                    raise Unimplemented(f"{what}, which this CPU lacks: prove it, or read its listing.")
-                (self._loaded,) = mapped([Fetched(self.prototype.name, self.code.data, "generated")])
-                announce_frames(self.code.data, self._loaded.address, self._loaded.keep_alive)
+                self._loaded = load_code(self.prototype, self.level, self.code.data, "generated")
             return self._loaded
+
+
+def load_code(prototype: Prototype, level: FunctionLevel, data: bytes, origin: str) -> LoadedKernel:
+    """The bytes in executable memory; profilers are told.  Raises Unimplemented on a CPU that lacks the level."""
+    if missing := ", ".join(level.missing()):
+        what = f"{prototype.name} at {level.name} needs {missing}"
+        raise Unimplemented(f"{what}, which this CPU lacks: prove it, or read its listing.")
+    (loaded,) = mapped([Fetched(prototype.name, data, origin)])
+    announce_frames(data, loaded.address, loaded.keep_alive)
+    return loaded
 
 
 def written(

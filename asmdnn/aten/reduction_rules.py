@@ -74,3 +74,13 @@ def _cumsum(c: Rewriter, x: Traced, dim: int, **options: Any) -> Any:
 def _topk(c: Rewriter, x: Traced, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     options = {"axis": axis_of(dim, x.rank), "largest": int(largest), "sorted": int(sorted)}
     return c.apply("TopK", x, np.array([k], np.int64), results=2, **options)
+
+
+@rule("sort.default", "sort.stable")
+def _sort(c: Rewriter, x: Traced, *rest: Any, dim: int = -1, descending: bool = False, stable: Any = None) -> Any:
+    """All elements as the k best.  Of equal ones the first comes first, as `stable` asks."""
+    given = dict(zip(("dim", "descending"), rest[c.name == "sort.stable" :], strict=False))
+    dim, descending = given.get("dim", dim), given.get("descending", descending)
+    axis = axis_of(dim, x.rank)
+    count = np.array([x.shape[axis]], np.int64)
+    return c.apply("TopK", x, count, results=2, axis=axis, largest=int(descending), sorted=1)

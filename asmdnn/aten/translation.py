@@ -12,7 +12,7 @@ from asmdnn.aten.values import RULES, Rewriter, Rule, Traced
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.network.building import Graph, Symbol
 
-MODULES: Final = ("elementwise", "shape", "layer", "reduction", "recurrent", "transformer")
+MODULES: Final = ("elementwise", "function", "shape", "layer", "reduction", "recurrent", "transformer")
 TYPES: Final = ("float32", "float64", "float16", "int64", "int32", "int8", "uint8", "bool")
 
 

@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from asmdnn.isa.assembler import Assembler, Register
+from asmdnn.isa.assembler import Assembler, Pointer, Register
+
+Step = int | Pointer  # a number, or where it is read
 
 
 @contextmanager
-def repeated(asm: Assembler, count: int, name: str, steps: Iterable[tuple[Register, int]]) -> Iterator[None]:
-    """The body `count` times; after each, pointers go on by so many bytes."""
+def repeated(asm: Assembler, count: Step, name: str, steps: Iterable[tuple[Register, Step]]) -> Iterator[None]:
+    """The body `count` times, at least once; after each, pointers go on by so many bytes."""
     if count == 1:
         yield
         advance(asm, steps)
@@ -21,7 +23,7 @@ def repeated(asm: Assembler, count: int, name: str, steps: Iterable[tuple[Regist
     asm.gp.free(left)
 
 
-def advance(asm: Assembler, steps: Iterable[tuple[Register, int]]) -> None:
+def advance(asm: Assembler, steps: Iterable[tuple[Register, Step]]) -> None:
     """Add bytes to pointers."""
     for pointer, step in steps:
         if step:

@@ -16,10 +16,10 @@ from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.memory.foreign import rounded_f32
 from asmdnn.network.calibration import network_within
 from asmdnn.network.declaring import declared
-from asmdnn.network.folding import check_node
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.learning import LearnsParameters
 from asmdnn.network.network import Network
+from asmdnn.network.operators.checks import check_node
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
 from asmdnn.network.stateful import written_node
@@ -241,6 +241,6 @@ class Graph(LearnsParameters):
             raise InvalidArguments(f"an operand must be a Symbol, an array or a number, not {shown(operand)}")
         is_number = array.dtype.kind == "f" or isinstance(operand, int | float)
         name = f"constant {len(self._constants)}"
-        self._constants[name] = rounded_f32("an operand", array).copy() if is_number else array
+        self._constants[name] = rounded_f32("an operand", array) if is_number else array
         self._constants[name].setflags(write=False)
         return name

@@ -1,5 +1,7 @@
 """Descriptors of values: row-major, with channels last, as inputs lie, and of a format that a primitive chooses."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from asmdnn.memory import MemoryDesc
@@ -49,4 +51,10 @@ def any_format(dims: tuple[int, ...], dtype: DataType = f32) -> MemoryDesc:
 
 
 def layout_of(desc: MemoryDesc) -> str:
+    return layout_with(desc, desc.strides)
+
+
+@lru_cache(4096)
+def layout_with(desc: MemoryDesc, strides: tuple[int, ...]) -> str:
+    """By strides, too: equal descriptors may have different ones along dims of 1."""
     return format_of(desc)

@@ -18,14 +18,14 @@ from asmdnn.network.bounds import FoldingBounds, check_room
 from asmdnn.network.element_types import ELEMENTS
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.known import sentence_of_unknown
-from asmdnn.network.operators.attributes import check_attributes
+from asmdnn.network.operators.checks import check_node, check_outputs
 from asmdnn.network.operators.definition import Operator, Value
 from asmdnn.network.operators.evaluation import own_errors
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.operators.signatures import check_signature
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.quantised.blocks import with_blocked_products
 from asmdnn.network.quantised.weights import weights_of_products
+from asmdnn.network.remembered import LARGEST_RESULT_BYTES, Remembered
 from asmdnn.network.spelling.halves import in_type_of, in_types
 from asmdnn.network.spelling.table import foreign, spelt, spelt_foreign
 from asmdnn.network.static import StaticGraph, needed
@@ -37,8 +37,12 @@ RENAMED = {"Identity", "Dropout"}  # nodes whose first result is their first inp
 Shapes = Mapping[str, tuple[int, ...]]
 
 
-def specialise(model: Model, shapes: Shapes, constants: Mapping[str, Array]) -> StaticGraph:
+def specialise(
+    model: Model, shapes: Shapes, constants: Mapping[str, Array], remembered: Remembered | None = None
+) -> StaticGraph:
     """The graph for inputs of these shapes; inputs among `constants` are no inputs any more.
+
+    remembered: what is known of the model from other shapes, and learns more.
 
     Raises InvalidArguments for a name that is no input, a shape that does not fit or is missing, and nodes whose
     operands do not fit together; Unimplemented for unknown operators and dims that depend on data.
@@ -47,7 +51,7 @@ def specialise(model: Model, shapes: Shapes, constants: Mapping[str, Array]) -> 
     for name in (*shapes, *constants):
         if name not in body.inputs:
             raise InvalidArguments(f"{shown(name)} is no input of the model, these are {', '.join(body.inputs)}")
-    folding = Folding(body)
+    folding = Folding(body, remembered)
     for name, declared in body.inputs.items():
         if name in constants:
             data = constant_of(name, declared, constants[name])
@@ -98,8 +102,8 @@ def constant_of(name: str, declared: TensorType, given: Any) -> Array:
 class Folding:
     """Values and nodes as they come together."""
 
-    def __init__(self, body: Body) -> None:
-        self.body, self.bounds = body, FoldingBounds(body)
+    def __init__(self, body: Body, remembered: Remembered | None = None) -> None:
+        self.body, self.bounds, self.remembered = body, FoldingBounds(body), remembered or Remembered()
         self.values: dict[str, Value] = {}
         self.nodes: list[Node] = []
         self.renamed: dict[str, str] = {}
@@ -117,15 +121,7 @@ class Folding:
 
     def with_known_names(self, node: Node) -> Node:
         inputs = tuple(map(self.known, node.inputs))
-        return Node(
-            node.op,
-            inputs,
-            node.outputs,
-            attributes=node.attributes,
-            name=node.name,
-            domain=node.domain,
-            opset=node.opset,
-        )
+        return self.remembered.renamed(node, inputs, lambda: replace(node, inputs=inputs))
 
     def known(self, name: str) -> str:
         """The name under which a value is kept."""
@@ -145,7 +141,7 @@ class Folding:
             return
         if operator is None:
             raise Unimplemented(sentence_of_unknown(node, self.body))
-        check_node(node)
+        self.remembered.check(node, check_node)
         node = without_empty_end(node)
         if node.op in RENAMED or self.is_cast_to_itself(node):
             self.pass_on(node)
@@ -187,12 +183,7 @@ class Folding:
             node.domain == OWN and node.op == "Written"
         )
         if (is_known and node.outputs[0] not in self.kept_integers) or node.op in SEE_DIMS:
-            types = operator.types(node, *inputs) if operator.infer else []
-            self.bounds.spend(node, inputs, types)
-            arrays = (placeholder(value) if node.op in SEE_DIMS else value and value.data for value in inputs)
-            results = tuple(map(np.asarray, operator.results(node, *arrays)))
-            if not operator.infer:
-                self.bounds.spend(node, (), [(array.shape, array.dtype) for array in results])
+            results = self.computed(node, operator, inputs)
             check_outputs(node, len(results))
             for name, array in zip(node.outputs, results, strict=False):
                 self.values[name] = Value(array.shape, array.dtype, array)
@@ -214,6 +205,24 @@ class Folding:
         for name, (shape, dtype) in zip(node.outputs, types, strict=False):
             self.values[name] = Value(tuple(int(n) for n in shape), np.dtype(dtype))
         self.nodes.append(node)
+
+    def computed(self, node: Node, operator: Operator, inputs: list[Value | None]) -> tuple[Array, ...]:
+        """The results of a node whose operands are constants, or of which it sees the dims alone."""
+
+        def make() -> tuple[Array, ...]:
+            types = operator.types(node, *inputs) if operator.infer else []
+            self.bounds.spend(node, inputs, types)
+            arrays = (placeholder(value) if node.op in SEE_DIMS else value and value.data for value in inputs)
+            results = tuple(map(np.asarray, operator.results(node, *arrays)))
+            if not operator.infer:
+                self.bounds.spend(node, (), [(array.shape, array.dtype) for array in results])
+            return results
+
+        if node.op in SEE_DIMS:
+            return make()
+        data = [value and value.data for value in inputs]
+        most = None if node.op == "Constant" else LARGEST_RESULT_BYTES
+        return self.remembered.arrays((node,), data, make, most)
 
     def inlined(self, body: Body, inputs: Mapping[str, str]) -> list[str]:
         """The nodes of a body in the place of its node; returns its results.  inputs: values for the body's own."""
@@ -279,18 +288,3 @@ def without_empty_end(node: Node) -> Node:
     while inputs and inputs[-1] == NOTHING:
         inputs = inputs[:-1]
     return node if inputs == node.inputs else replace(node, inputs=inputs)
-
-
-def check_node(node: Node) -> None:
-    """Raise InvalidArguments for a node that is none of its operator, whatever its operands are."""
-    check_attributes(node)
-    check_signature(node)
-
-
-def check_outputs(node: Node, made: int) -> None:
-    """Raise Unimplemented for an output that the definition has not."""
-    for name in node.outputs[made:]:
-        if name != NOTHING:
-            raise Unimplemented(
-                f"{node} has the output {shown(name)}, and {made} are defined here: nothing may read it"
-            )

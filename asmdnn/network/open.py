@@ -15,9 +15,9 @@ from asmdnn.network.graph import LARGEST_DIM, Model
 from asmdnn.network.network import Network, Origin
 from asmdnn.network.planned import NetworkPlan, mapping, plan
 from asmdnn.network.running import Runnable
+from asmdnn.network.shared import SharedByShapes
 from asmdnn.network.states import StateArrays, checked_state
 from asmdnn.network.storage import IN_F32, Precision
-from asmdnn.network.weights import WeightPool
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.runtime.networks import forget, networks
 
@@ -35,11 +35,11 @@ def network_of(
     if not dims.open_inputs:
         planned = plan(model, shapes, constants, engine, fallback, precision)
         return Network(lambda: engine, planned, origin=origin, states=states)
-    pool, fixed = WeightPool(), dims.fixed
+    shared, fixed = SharedByShapes(), dims.fixed
 
     def at(asked: Shapes) -> Network:
         planned = plan(
-            model, fixed | asked, constants, engine=engine, fallback=fallback, precision=precision, pool=pool
+            model, fixed | asked, constants, engine=engine, fallback=fallback, precision=precision, shared=shared
         )
         one = (network_of, (model, fixed | asked, constants, engine, fallback, precision))
         return Network(lambda: engine, planned, origin=one, states=states)

@@ -20,10 +20,10 @@ from asmdnn.network.passing import made_type
 from asmdnn.network.report import explanation
 from asmdnn.network.running import NativePart, NetworkPart, Runnable, SegmentInterface
 from asmdnn.network.segments import NativeSegment, fused, segments_of
+from asmdnn.network.shared import SharedByShapes
 from asmdnn.network.states import NetworkState, StateWrite, is_index, state_write
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.storage import IN_F32, Precision
-from asmdnn.network.weights import WeightPool
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
 
@@ -72,20 +72,21 @@ def plan(
     engine: Engine,
     fallback: str | None,
     precision: Precision = IN_F32,
-    pool: WeightPool | None = None,
+    shared: SharedByShapes | None = None,
 ) -> NetworkPlan:
-    """Plan a network; nothing is generated or packed.  pool: of packed weights that it may share; the other arguments
-    are those of `load_onnx`.  Raises OutOfMemory."""
+    """Plan a network; nothing is generated or packed.  shared: with other shapes of the model; the other arguments are
+    those of `load_onnx`.  Raises OutOfMemory."""
     if not (fallback is None or (isinstance(fallback, str) and fallback == "numpy")):
         raise InvalidArguments(f"fallback must be None or 'numpy', not {shown(fallback)}")
-    pool = WeightPool() if pool is None else pool
-    graph = specialise(model, mapping("shapes", shapes), mapping("constants", constants))
+    shared = shared or SharedByShapes()
+    graph = specialise(model, mapping("shapes", shapes), mapping("constants", constants), shared.remembered)
     hidden = {name for state in model.states for name in state.hidden}
-    graph = fused(with_f32_inside(graph, precision.io, hidden))
+    graph = fused(with_f32_inside(graph, precision.io, hidden), shared.remembered)
     check_kept(model, precision)
     for state in model.states:
         write_of(graph, state)
     found, refused = segments_of(graph, engine, fallback, precision)
+    pool = shared.pool
     segments = tuple(compiled(graph, segment, engine, pool) if segment.is_native else segment for segment in found)
     how = runnable(model, graph, segments, engine)
     return NetworkPlan(engine, model, graph, segments, refused=refused, runnable=how, precision=precision)

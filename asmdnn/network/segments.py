@@ -36,6 +36,7 @@ from asmdnn.network.graph import NOTHING
 from asmdnn.network.known import name_of
 from asmdnn.network.layouts import FormatPath, FormatSearch
 from asmdnn.network.narrowing import narrowed
+from asmdnn.network.remembered import Remembered
 from asmdnn.network.running import result_name
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import NUMBERS, Place, Steps
@@ -66,8 +67,6 @@ REWRITES = (
     shuffled,
     attended,
     sunk,
-    fold_affine,
-    convolved_first,
 )
 MOST_NAMED = 4  # refused nodes that an error names; a message has 500 characters
 
@@ -87,12 +86,12 @@ class NativeSegment:
     storage: StorageTypes = AS_DECLARED
 
 
-def fused(graph: StaticGraph) -> StaticGraph:
-    """All rewrites that keep ONNX's operators."""
+def fused(graph: StaticGraph, remembered: Remembered | None = None) -> StaticGraph:
+    """All rewrites that keep ONNX's operators.  remembered: what is known of the model from other shapes."""
     with np.errstate(all="ignore"):  # constants may be infinite, or no numbers
         for rewrite in REWRITES:
             graph = rewrite(graph)
-    return graph
+        return convolved_first(fold_affine(graph, remembered or Remembered()))
 
 
 def segments_of(

@@ -61,6 +61,8 @@ class WeightPool:
 
 def packed_bytes(weight: Weight) -> Array:
     """u8[bytes]; f32 for narrower types is rounded to the nearest."""
+    if weight.desc == row_major(weight.desc.dims) and weight.array.dtype == np.float32:
+        return np.ascontiguousarray(weight.array).reshape(-1).view(np.uint8)
     if weight.desc.dtype not in HALF_FLOATS:
         return Memory.from_numpy(weight.array, weight.desc).array.view(np.uint8)
     plain = Memory.from_numpy(weight.array, row_major(weight.desc.dims))

@@ -162,7 +162,23 @@ def layout_of(name: str, array: AnyArray) -> tuple[MemoryDesc, bool]:
 
 def desc_of(name: str, array: AnyArray) -> MemoryDesc:
     """Its dims, type and strides.  Raises InvalidArguments, by this name."""
+    return memory_at(name, array).desc
+
+
+def readable(name: str, array: AnyArray) -> Memory:
+    """A view of an array; a copy where its strides are none that kernels take.  Raises InvalidArguments, by this name,
+    where it is not aligned."""
     try:
-        return Memory.from_array(array).desc
+        return memory_at(name, array)
+    except InvalidArguments:
+        if not array.flags.aligned:
+            raise
+        return memory_at(name, allocated(np.ascontiguousarray, array))
+
+
+def memory_at(name: str, array: AnyArray) -> Memory:
+    """A view of an array.  Raises InvalidArguments, by this name."""
+    try:
+        return Memory.from_array(array)
     except InvalidArguments as error:
         raise InvalidArguments(re.sub(r"\b(array|buffer)\b", name, str(error), count=1)) from error

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.memory import Memory
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.foreign import as_array
 from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.calls import memory_at
 from asmdnn.ops.moves import delivered, memory_of, run, target
 from asmdnn.ops.typed import typed, typed_output
 from asmdnn.primitives.concat.concat import axis_of
@@ -38,7 +38,7 @@ def gather(x: Any, indices: Any, axis: int = 0, *, out: Any = None, engine: Engi
     if dense.dtype == WIDE:
         dense = dense.view(NARROW)[..., ::2]  # the low halves
     if result.desc.nelems():
-        numbers = Memory.from_array(dense)
+        numbers = memory_at("indices", dense)
         run(Gather(memory.desc, numbers.desc, result.desc, at), {"src": memory, "indices": numbers}, result, engine)
     return out if out is not None else delivered(result, None, x).reshape(shape)
 

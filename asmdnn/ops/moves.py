@@ -16,6 +16,7 @@ from asmdnn.memory.allocation import allocated
 from asmdnn.memory.sequences import items
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.arguments import AnyArray, integers
+from asmdnn.ops.calls import memory_at, readable
 from asmdnn.ops.typed import numpy_type, typed, typed_output
 from asmdnn.primitives.concat.concat import Concat, axis_of
 from asmdnn.primitives.concat.pad import Pad, PadMode
@@ -172,17 +173,14 @@ def memory_of(name: str, value: Any) -> Memory:
     array = typed(name, value)
     if not array.ndim:
         raise InvalidArguments(f"{name} is a scalar, it must have dims")
-    try:
-        return Memory.from_array(array)
-    except InvalidArguments:
-        return Memory.from_array(allocated(np.ascontiguousarray, array))
+    return readable(name, array)
 
 
 def target(dims: Sequence[int], like: MemoryDesc, out: Any) -> Memory:
     """A new plain memory, or that of `out`, which must have these dims."""
     if out is None:
         return Memory(MemoryDesc(dims, like.dtype, LETTERS[: len(dims)]))
-    found = Memory.from_array(typed_output("out", out))
+    found = memory_at("out", typed_output("out", out))
     if found.desc.dtype != like.dtype:
         raise InvalidArguments(f"out is of {found.desc.dtype}, the result of {like.dtype}: give an array of that type")
     if found.desc.dims != tuple(dims):

@@ -10,7 +10,7 @@ from asmdnn.forking import importing
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS, MAX_NDIMS
 from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output, packed_or_plain, widened
-from asmdnn.ops.calls import ArrayCall, calls, layout_of
+from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
 from asmdnn.ops.packed import pack
 from asmdnn.ops.quantized import NOTHING, ProductRequest, attr_of, is_plain, is_typed, needs_types
 from asmdnn.primitives.attributes.attr import NO_ATTR, AnyPostOp, Attr
@@ -124,7 +124,7 @@ def result_desc(src: MemoryDesc, weights: MemoryDesc, out: Array | None, attr: A
     except ValueError:
         raise InvalidArguments(f"a has dims {src.dims}, b {weights.dims}: batch dims must be equal or 1") from None
     if out is not None:
-        return Memory.from_array(checked_rank("out", out, 2)).desc
+        return desc_of("out", checked_rank("out", out, 2))
     if attr.reads_dst():
         raise InvalidArguments("out must be given, post-op Sum adds what it holds")
     dims = (*batch, src.dims[-2], weights.dims[-1])

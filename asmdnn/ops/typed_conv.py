@@ -9,8 +9,8 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory
 from asmdnn.memory.allocation import allocated
-from asmdnn.memory.arrays import data_type_of
 from asmdnn.ops.arguments import AnyArray, image_dims
+from asmdnn.ops.calls import memory_at, readable
 from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow, description, packing_desc, plain_weights
 from asmdnn.ops.quantized import Arguments, ProductRequest, check_typed_output, execute, packed_source
 from asmdnn.ops.typed import named, typed
@@ -30,9 +30,9 @@ def typed_convolution(
     image = typed("x", x)
     if image.ndim != kind.axes + 2:
         raise InvalidArguments(f"x has {image.ndim} dims, {kind.axes + 2} are needed")
-    memories = {"src": memory_of(image), "weights": weights_of(kind, w, window.groups)}
+    memories = {"src": readable("x", image), "weights": weights_of(kind, w, window.groups)}
     if b is not None:
-        memories["bias"] = memory_of(allocated(np.ascontiguousarray, typed("b", b)))
+        memories["bias"] = readable("b", allocated(np.ascontiguousarray, typed("b", b)))
     src, weights = memories["src"].desc, memories["weights"].desc
     bias = memories["bias"].desc if b is not None else None
     desc = description(kind, src, weights, bias, window)
@@ -48,25 +48,16 @@ def typed_convolution(
         result = allocated(np.empty, desc.dst.dims, numpy)
     elif out.shape != desc.dst.dims:
         raise InvalidArguments(f"out has dims {out.shape}, the result has {desc.dst.dims}")
-    memories["dst"] = Memory.from_array(typed("out", out) if out is not None else named(result, dtype))
+    memories["dst"] = memory_at("out", typed("out", out) if out is not None else named(result, dtype))
     execute(replace(desc, dst=memories["dst"].desc), memories, arguments, request)
     return result
-
-
-def memory_of(array: AnyArray) -> Memory:
-    """Copied where its strides are none that kernels take."""
-    try:
-        return Memory.from_array(array)
-    except InvalidArguments:
-        data_type_of(array.dtype)  # or it is the type
-        return Memory.from_array(allocated(np.ascontiguousarray, array))
 
 
 def weights_of(kind: ConvFunction, w: Any, groups: int) -> Memory:
     """As a primitive describes them: packed ones as they are."""
     if isinstance(w, Memory) and w.desc.inner_blocks:
         return w
-    dense = Memory.from_array(allocated(np.ascontiguousarray, typed("w", w)))
+    dense = memory_at("w", allocated(np.ascontiguousarray, typed("w", w)))
     return Memory(plain_weights(kind, dense.desc.dims, groups, dense.desc.dtype), dense.array)
 
 

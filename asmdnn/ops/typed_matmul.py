@@ -8,8 +8,8 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated
-from asmdnn.memory.arrays import data_type_of
 from asmdnn.ops.arguments import AnyArray, widened
+from asmdnn.ops.calls import memory_at, readable
 from asmdnn.ops.nibbles import QuantizedWeights
 from asmdnn.ops.quantized import Arguments, ProductRequest, check_typed_output, execute
 from asmdnn.ops.typed import named, typed
@@ -53,13 +53,8 @@ def memory_of(name: str, x: AnyArray | Memory, ndim: int) -> Memory:
     if x.ndim < 2 and name != "bias":
         raise InvalidArguments(f"{name} has {x.ndim} dims, it must have at least 2")
     wide = x.reshape((1,) * (ndim - x.ndim) + x.shape)
-    if name == "out":
-        return Memory.from_array(wide)
-    try:
-        return Memory.from_array(wide)
-    except InvalidArguments:
-        data_type_of(x.dtype)  # or it is the type
-        return Memory.from_array(allocated(np.ascontiguousarray, wide))
+    own = {primitive: own for own, primitive in TENSORS.items()}.get(name, name)
+    return memory_at(own, wide) if own == "out" else readable(own, wide)
 
 
 def dims_of_result(memories: Mapping[str, Memory]) -> tuple[int, ...]:
@@ -78,7 +73,7 @@ def packed_typed(b: AnyArray, engine: Engine | None) -> Memory:
     plain = typed("b", b)
     if plain.ndim != 2:
         raise InvalidArguments(f"b has {plain.ndim} dims, weights that are packed have 2")
-    weights = Memory.from_array(allocated(np.ascontiguousarray, plain))
+    weights = memory_at("b", allocated(np.ascontiguousarray, plain))
     kind = weights.desc.dtype
     (k, n) = weights.desc.dims
     src, wanted = MemoryDesc((1, k), kind, "ab"), MemoryDesc((k, n), kind, "any")

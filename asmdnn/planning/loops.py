@@ -22,6 +22,7 @@ from asmdnn.types import DataType, f32
 
 SRC: Final = 0
 DST: Final = 1
+FEW_SIZES = (512, 64, 8)
 MAX_STEP = (2**31 - 1) // f32.size_bytes  # elements: steps in code are 32 bits of bytes
 
 
@@ -204,6 +205,16 @@ def cut_loop(box: Box, loop: Loop, most: int) -> Iterator[tuple[Box, Loop]]:
         inner = Loop(rest, loop.strides)
         starts = tuple([at + step for at, step in zip(box.starts, loop.every(count * size), strict=True)])
         yield Box(starts, (*others, inner), box.padding), inner
+
+
+def cut_in_few_sizes(box: Box, loop: Loop, most: int) -> Iterator[tuple[Box, Loop]]:
+    """As `cut_loop`, but what is no whole piece comes in pieces of FEW_SIZES and a rest of less, so that a few kernels
+    serve every extent: those of a network whose dims change."""
+    size = next((size for size in (most, *FEW_SIZES) if size <= min(most, loop.extent)), loop.extent)
+    (whole, inner), *rest = cut_loop(box, loop, size)
+    yield whole, inner
+    for part, left in rest:
+        yield from cut_in_few_sizes(part, left, most)
 
 
 def grid(starts: Sequence[int], loops: Iterable[Loop]) -> Int64:

@@ -16,7 +16,7 @@ def write_png(scene: Scene, path: str) -> None:
             from matplotlib.figure import Figure
             from matplotlib.patches import Rectangle
     except ImportError:
-        raise Unimplemented("PNG needs matplotlib: pip install 'asmdnn[demo]', or write a .svg") from None
+        raise Unimplemented("PNG needs matplotlib: pip install matplotlib, or write a .svg") from None
     figure = Figure((scene.width / DOTS_PER_INCH, scene.height / DOTS_PER_INCH), dpi=DOTS_PER_INCH, facecolor="white")
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), xlim=(0, scene.width), ylim=(scene.height, 0))
     axes.set_axis_off()

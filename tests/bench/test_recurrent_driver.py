@@ -194,7 +194,7 @@ def test_onednn_stacks_directions_apart() -> None:
 )
 @pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN")
 def test_torch_agrees(words: str) -> None:
-    pytest.importorskip("torch", reason="the peer torch is not compared: pip install 'asmdnn[torch]'")
+    pytest.importorskip("torch", reason="the peer torch is not compared: pip install torch")
     for case in read(f"--peer=torch --rnn {words}"):
         made = case.driver.work(case)
         data = made.data(exact=False)
@@ -213,7 +213,7 @@ def test_torch_agrees(words: str) -> None:
     ],
 )
 def test_what_torch_does_not_have(words: str, says: str) -> None:
-    pytest.importorskip("torch", reason="the peer torch is not compared: pip install 'asmdnn[torch]'")
+    pytest.importorskip("torch", reason="the peer torch is not compared: pip install torch")
     with pytest.raises(Unimplemented, match=says):
         work(f"--peer=torch {words}").peer("avx2", 1)
 
@@ -224,7 +224,7 @@ def test_without_torch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     torch_rnn.load_torch.cache_clear()
     assert main(["bench", "--rnn", "--peer=torch", "sic8"]) == 2
-    assert "pip install 'asmdnn[torch]'" in capsys.readouterr().err
+    assert "pip install torch" in capsys.readouterr().err
     torch_rnn.load_torch.cache_clear()
 
 

@@ -101,7 +101,7 @@ def test_lengths_are_one_sequence_at_a_time(net: Net, more: dict[str, Any]) -> N
 )
 def test_torch_computes_the_same(alg: str, projection: int, layers: int, bidirectional: bool) -> None:
     """Layers one after the other, as torch's bidirectional layers read both directions of the one before."""
-    torch = pytest.importorskip("torch", reason="the reference is not compared with torch: pip install 'asmdnn[torch]'")
+    torch = pytest.importorskip("torch", reason="the reference is not compared with torch: pip install '.[torch]'")
     torch.manual_seed(1)
     proj = {"proj_size": projection} if projection else {}
     module = getattr(torch.nn, TORCH[alg])(5, 4, layers, bidirectional=bidirectional, dtype=torch.float64, **proj)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("matplotlib", reason="the demo extra: pip install 'asmdnn[demo]'")
+pytest.importorskip("matplotlib", reason="the demo extra: pip install '.[demo]'")
 
 import asmdnn as dnn
 from examples import (

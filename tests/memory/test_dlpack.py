@@ -267,7 +267,7 @@ def test_bf16_of_ml_dtypes() -> None:
 
 @pytest.mark.parametrize("name", ["float32", "float16", "int32", "int8", "uint8", "bfloat16"])
 def test_torch(name: str) -> None:
-    torch = pytest.importorskip("torch", reason="not compared with torch: pip install 'asmdnn[torch]'")
+    torch = pytest.importorskip("torch", reason="not compared with torch: pip install '.[torch]'")
     tensor = torch.arange(60).to(getattr(torch, name)).reshape(3, 4, 5).permute(2, 0, 1)
     memory = Memory.from_dlpack(tensor)
     assert memory.address == tensor.data_ptr()
@@ -283,7 +283,7 @@ def test_torch(name: str) -> None:
 
 
 def test_torch_refusals() -> None:
-    torch = pytest.importorskip("torch", reason="not compared with torch: pip install 'asmdnn[torch]'")
+    torch = pytest.importorskip("torch", reason="not compared with torch: pip install '.[torch]'")
     with pytest.raises(BufferError, match="grad"):
         Memory.from_dlpack(torch.zeros(3, requires_grad=True))
     with pytest.raises(InvalidArguments, match="64 bits"):

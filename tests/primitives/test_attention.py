@@ -113,7 +113,7 @@ def test_bad_input() -> None:
 
 
 def test_torch(isa: str) -> None:
-    torch = pytest.importorskip("torch", reason="not compared with torch: pip install 'asmdnn[torch]'")
+    torch = pytest.importorskip("torch", reason="not compared with torch: pip install '.[torch]'")
     query, key, value = tensors((2, 3, 3, 30, 30, 16, 16))
     inputs = map(torch.from_numpy, (query, key, value))
     result = torch.nn.functional.scaled_dot_product_attention(*inputs, is_causal=True).numpy()

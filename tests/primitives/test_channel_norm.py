@@ -213,7 +213,7 @@ def test_fused_relu_emulated() -> None:
 
 
 def test_fused_relu_of_torch(isa: str) -> None:
-    torch = pytest.importorskip("torch", reason="not compared with torch: pip install 'asmdnn[torch]'")
+    torch = pytest.importorskip("torch", reason="not compared with torch: pip install '.[torch]'")
     pd = dnn.primitive_desc(fused((3, 5, 7, 7), "abcd", "norm_add_relu"), engine=dnn.Engine(isa=isa))
     memories = filled(pd.plan.tensors)
     dnn.Primitive(pd).execute(**memories)
@@ -293,7 +293,7 @@ def test_bad_input() -> None:
 
 
 def test_torch(isa: str) -> None:
-    torch = pytest.importorskip("torch", reason="not compared with torch: pip install 'asmdnn[torch]'")
+    torch = pytest.importorskip("torch", reason="not compared with torch: pip install '.[torch]'")
     x, scale, shift = numbers(4, 6, 50), numbers(6, seed=1), numbers(6, seed=2)
     tensors = [torch.from_numpy(array) for array in (x, scale, shift)]
     found = dnn.ops.group_norm(x, 3, scale, shift, engine=dnn.Engine(isa=isa))

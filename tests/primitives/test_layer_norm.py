@@ -65,7 +65,7 @@ def test_bad_input() -> None:
 
 
 def test_torch(isa: str) -> None:
-    torch = pytest.importorskip("torch", reason="not compared with torch: pip install 'asmdnn[torch]'")
+    torch = pytest.importorskip("torch", reason="not compared with torch: pip install '.[torch]'")
     x, scale, shift = numbers(17, 130), numbers(130, seed=1), numbers(130, seed=2)
     found = dnn.ops.layer_norm(x, scale, shift, engine=dnn.Engine(isa=isa))
     inputs = map(torch.from_numpy, (x, scale, shift))

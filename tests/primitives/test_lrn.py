@@ -115,7 +115,7 @@ def test_bad_input() -> None:
 
 
 def test_torch(isa: str) -> None:
-    torch = pytest.importorskip("torch", reason="not compared with torch: pip install 'asmdnn[torch]'")
+    torch = pytest.importorskip("torch", reason="not compared with torch: pip install '.[torch]'")
     x = numbers(2, 30, 6, 7)
     wanted = torch.nn.functional.local_response_norm(torch.from_numpy(x), 5, 0.5, 0.75, 2.0).numpy()
     np.testing.assert_allclose(dnn.ops.lrn(x, 5, alpha=0.5, k=2.0, engine=dnn.Engine(isa=isa)), wanted, 1e-5)

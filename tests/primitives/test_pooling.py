@@ -359,7 +359,7 @@ def test_ceil_mode_drops_windows_that_begin_after_the_padding() -> None:
 
 @pytest.mark.parametrize("ceil_mode", [False, True])
 def test_torch(isa: str, ceil_mode: bool) -> None:
-    torch = pytest.importorskip("torch", reason="not compared with torch: pip install 'asmdnn[torch]'")
+    torch = pytest.importorskip("torch", reason="not compared with torch: pip install '.[torch]'")
     x = numbers(2, 5, 11, 13)
     for kernel, stride, padding in ((3, 2, 1), (2, 2, 0), (5, 3, 2), ((3, 2), (1, 2), (1, 0))):
         arguments = {"stride": stride, "padding": padding, "ceil_mode": ceil_mode}

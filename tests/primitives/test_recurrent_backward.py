@@ -292,7 +292,7 @@ def test_plans_emulated(kind: type, engine: dnn.Engine) -> None:
 @pytest.mark.parametrize(("name", "module"), [("rnn", "RNN"), ("lstm", "LSTM"), ("lbr_gru", "GRU")])
 @pytest.mark.parametrize(("layers", "directions"), [(1, 1), (1, 2), (3, 1)])
 def test_torch_computes_the_same(name: str, module: str, layers: int, directions: int) -> None:
-    torch = pytest.importorskip("torch", reason="gradients are not compared with torch: pip install 'asmdnn[torch]'")
+    torch = pytest.importorskip("torch", reason="gradients are not compared with torch: pip install '.[torch]'")
     torch.manual_seed(1)
     layer = getattr(torch.nn, module)(24, 24, layers, bidirectional=directions == 2)
     state = {key: x.detach().numpy() for key, x in layer.state_dict().items()}

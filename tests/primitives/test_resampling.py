@@ -190,7 +190,7 @@ def test_arrays(isa: str) -> None:
 
 
 def test_torch(isa: str) -> None:
-    torch = pytest.importorskip("torch", reason="not compared with torch: pip install 'asmdnn[torch]'")
+    torch = pytest.importorskip("torch", reason="not compared with torch: pip install '.[torch]'")
     x, engine = numbers(2, 3, 7, 9), dnn.Engine(isa=isa)
     resize = torch.nn.functional.interpolate
     for size in ((14, 18), (10, 5)):

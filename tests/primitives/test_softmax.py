@@ -77,7 +77,7 @@ def test_bad_input() -> None:
 
 
 def test_torch(isa: str) -> None:
-    torch = pytest.importorskip("torch", reason="not compared with torch: pip install 'asmdnn[torch]'")
+    torch = pytest.importorskip("torch", reason="not compared with torch: pip install '.[torch]'")
     x = numbers(17, 130)
     wanted = torch.softmax(torch.from_numpy(x), -1).numpy()
     np.testing.assert_allclose(dnn.ops.softmax(x, engine=dnn.Engine(isa=isa)), wanted, 1e-5)

@@ -7,15 +7,20 @@ import pytest
 
 from asmdnn.corpus.conv import blocked, plain
 from asmdnn.corpus.families import corpus
+from asmdnn.corpus.few_inputs import inputs_of
 from asmdnn.corpus.grouped import rows
-from asmdnn.generators.contract import KernelWords, Spec
+from asmdnn.generators.contract import KernelSpec, KernelWords, Spec
 from asmdnn.generators.dot.conv_shape import DST, SRC
 from asmdnn.generators.dot.row_cuts import Band, Segment
+from asmdnn.generators.dot.row_words import INPUT_OF_SRC, words_in_front
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.functions.postops import ReluOp
 from asmdnn.generators.functions.resample_rows import ResampleRowsSpec
 from asmdnn.generators.move.gather import GatherSpec
 from asmdnn.generators.move.rows import RowsSpec
+from asmdnn.generators.pooling.pixel_words import TILES
+from asmdnn.generators.pooling.pixels import PoolPixelsSpec
+from asmdnn.generators.pooling.window import PixelLoop, Taps
 from asmdnn.isa.assembler import Assembler, mem, register, rsp
 from asmdnn.isa.code import Line
 from asmdnn.isa.levels import isa_of
@@ -33,6 +38,12 @@ LEFT, BETWEEN = Segment(4, 1, 6), Segment(4, 0, 6, times=2, is_counted=True)
 ROWS = rows("avx2", LEFT, BETWEEN, padding=1, bands=(Band(2, 0, 3),))
 DISTANCE, TIMES, HEIGHT = 1, 4, 6  # words: of dst from row to row, segments between, rows
 BAND_BYTES = 32
+PIXELS = PoolPixelsSpec(
+    "avx2", "max", (PixelLoop(2, 1600, 160), PixelLoop(5, 64, 32)), (Taps(2, 800), Taps(2, 32)), 8, 2, 1
+)
+WINDOWS = PoolPixelsSpec("avx2", "avg", (PixelLoop(1, 0, 32),), (Taps(9, 320), Taps(8, 32)), 8, 1, 1, divisor=72)
+PLANES = inputs_of("avx2", 2, LEFT, BETWEEN, padding=1, bands=(Band(2, 0, 3),))
+INPUT = list(words_in_front(PLANES)).index(INPUT_OF_SRC)
 GATHER = GatherSpec("avx2", 1, 9, 68, 68, 68, 4)
 RBX, RAX, RCX = (register("r64", number) for number in (3, 0, 1))
 NOP3 = bytes.fromhex("0f1f00")
@@ -171,15 +182,19 @@ def wrong_step_in_the_taps() -> Kernel:
     return with_bytes(CONV["avx2"], line.offset + len(line.data) - 1, bytes((24,)))
 
 
-def other_number(place: int, more: int) -> Kernel:
-    """A kernel of rows that is called with another number than its footprint is of."""
-    footprint = ROWS.footprint()
+def other_number(place: int, more: int, spec: KernelSpec = ROWS) -> Kernel:
+    """A kernel that is called with another number than its footprint is of."""
+    footprint = spec.footprint()
     assert footprint.words is not None
     values = list(footprint.words.values)
     values[place] += more
     other = replace(footprint, words=KernelWords(footprint.words.argument, tuple(values)))
-    kernel = kernel_of(ROWS)
+    kernel = kernel_of(spec)
     return Kernel(kernel.name, replace(kernel.contract, footprint=other), kernel.code)
+
+
+def other_word(name: str, more: int, spec: PoolPixelsSpec = PIXELS) -> Kernel:
+    return other_number(list(spec.words).index(name), more, spec)
 
 
 def reads_beside_its_numbers() -> Kernel:
@@ -316,6 +331,13 @@ WITH_BYTES: dict[str, tuple[Callable[[], Kernel], str, str]] = {
     "a number of rows that is one more": (lambda: other_number(HEIGHT, 1), "footprint", "the footprint has"),
     "a number of segments that is one less": (lambda: other_number(TIMES, -1), "footprint", "argument 0"),
     "a distance that is larger": (lambda: other_number(DISTANCE, 64), "footprint", "argument 3"),
+    "a distance of inputs that is larger": (lambda: other_number(INPUT, 4, PLANES), "footprint", "argument 0"),
+    "a row of pixels too many": (lambda: other_word("times 0", 1), "footprint", "argument"),
+    "a tile of pixels too few": (lambda: other_word(TILES, -1), "footprint", "argument"),
+    "a row of a window moved": (lambda: other_word("row 1", 4), "footprint", "argument 0"),
+    "a step that is longer": (lambda: other_word("dst 0", 32), "footprint", "argument 1"),
+    "a window too high": (lambda: other_word("positions 0", 1, WINDOWS), "footprint", "argument 0"),
+    "a window too narrow": (lambda: other_word("positions 1", -1, WINDOWS), "footprint", "argument 0"),
     "a number after the last": (reads_beside_its_numbers, "footprint", "argument 4"),
     "a row too many to choose from": (a_row_too_many, "footprint", "if an index is 9"),
     "rows too far apart": (rows_too_far_apart, "footprint", "if an index is 8"),

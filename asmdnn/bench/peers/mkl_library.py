@@ -70,5 +70,5 @@ def load_mkl() -> Mkl:
     except (OSError, AttributeError) as error:
         raise AsmdnnError(
             f"--peer=mkl: no MKL library ({str(error).splitlines()[0]}); "
-            "run pip install 'asmdnn[mkl]', or point MKL_LIB at a libmkl_rt.so"
+            "run pip install mkl, or point MKL_LIB at a libmkl_rt.so"
         ) from None

@@ -110,7 +110,7 @@ def load() -> Onednn:
             problem = error
     raise AsmdnnError(
         f"--peer=onednn: no oneDNN 3 library ({str(problem).splitlines()[0]}); "
-        "run pip install 'asmdnn[bench]', or point ONEDNN_LIB at a libdnnl.so.3"
+        "run pip install onednn-cpu-gomp==2023.2.0, or point ONEDNN_LIB at a libdnnl.so.3"
     )
 
 

@@ -44,7 +44,7 @@ def load_torch() -> Any:
     try:
         import torch
     except ImportError as error:
-        raise AsmdnnError(f"--peer=torch: {error}; run pip install 'asmdnn[torch]'") from None
+        raise AsmdnnError(f"--peer=torch: {error}; run pip install torch") from None
     return torch
 
 

@@ -41,6 +41,7 @@ from asmdnn.generators.dot.row_words import (
     BACK_IN_SRC,
     FIRST_OF_SRC,
     FIRST_OF_WEIGHTS,
+    INPUT_OF_SRC,
     KERNEL_ROWS,
     PLANE_OF_SRC,
     PLANE_OF_WEIGHTS,
@@ -215,10 +216,7 @@ class GroupedRowsCode(RowsCode):
         more = max(0, min(spec.held + SOURCES - len(self.epilogue.spare), v.registers.available))
         registers = [*self.epilogue.spare, *v.registers.take("weights", more)]
         src, weights = asm.gp.take("kernel row's src"), asm.gp.take("kernel row's weights")
-        for pointer, window, first in (
-            (src, self.src, FIRST_OF_SRC),
-            (weights, self.weights, FIRST_OF_WEIGHTS),
-        ):
+        for pointer, window, first in ((src, self.src, FIRST_OF_SRC), (weights, self.weights, FIRST_OF_WEIGHTS)):
             asm.MOV(pointer, window)
             asm.ADD(pointer, self.band_number(first))
 
@@ -250,6 +248,8 @@ class GroupedRowsCode(RowsCode):
         held, sources = registers[: spec.held], registers[spec.held :]
         for part, j in product(range(spec.parts), range(spec.abreast)):
             asm.role(f"kernel row, vector {j}, input {part}")
+            if part and not j and spec.input_step_bytes is not None:
+                asm.ADD(src, self.number(INPUT_OF_SRC))
             self.start_part(part)
             start = part * spec.weights_input_bytes + j * spec.weights_vector_bytes
             for begin in range(0, spec.kernel, spec.held):

@@ -1,7 +1,7 @@
 """What kernels of rows have in common: what their code depends on, its name, and the bytes that it touches."""
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, KernelWords, Range, joined
@@ -22,6 +22,7 @@ TAIL_REGISTERS = {32: 1, 64: 0}  # that a mask takes, by bytes of a vector
 LEAST_PIXELS = 8  # of a segment: their multiplies are under way together
 MOST_MULTIPLIES = 640  # of a segment's kernel row, all inputs of a group: code of 4 KiB
 MOST_HELD, HELD = 9, 4  # weights of a kernel row in registers: all of them, or of a longer row some at a time
+AnyRows = TypeVar("AnyRows", bound="GroupedRows")
 Uses = dict[int, list[tuple[int, int]]]  # of a column: (pixel, kernel position) pairs
 
 
@@ -72,9 +73,7 @@ class GroupedRows:
     @property
     def code_spec(self) -> "GroupedRows":
         """What the bytes depend on: the same without what is in the words of an image."""
-        segments = tuple(replace(x, times=0) if x.is_counted else x for x in self.segments)
-        spec = replace(self, bands=(), segments=segments, overlap=0, src_plane_bytes=0, weights_plane_bytes=0)
-        return replace(spec, src_row_bytes=0, src_tap_bytes=0, dst_row_bytes=0)
+        return without_image(self)
 
     def words(self) -> tuple[int, ...]:
         """The numbers that the code reads, in the order of row_words.py; none if all are in it."""
@@ -99,6 +98,11 @@ class GroupedRows:
     def parts(self) -> int:
         """In which the inputs of a group are multiplied, one after the other."""
         return self.group
+
+    @property
+    def input_step_bytes(self) -> int | None:
+        """From an input of a group to the next one in src, where that is a word of the image."""
+        return None
 
     @property
     def own_registers(self) -> int:
@@ -284,3 +288,10 @@ class GroupedRows:
                 begin = pixel * operand.row_bytes + j * operand.vector_bytes
                 found.add((begin, begin + size * (1 if operand.element else self.channels)))
         yield from joined(Range(operand.argument, *place) for place in found)
+
+
+def without_image(spec: AnyRows) -> AnyRows:
+    """The same without what is in the words of an image."""
+    segments = tuple(replace(x, times=0) if x.is_counted else x for x in spec.segments)
+    spec = replace(spec, bands=(), segments=segments, overlap=0, src_plane_bytes=0, weights_plane_bytes=0)
+    return replace(spec, src_row_bytes=0, src_tap_bytes=0, dst_row_bytes=0)

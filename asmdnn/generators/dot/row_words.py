@@ -13,7 +13,8 @@ WORD_BYTES = 8
 ROW_OF_SRC, ROW_OF_DST = "row of src", "row of dst"  # bytes from the end a row's last pixel to the next row's first
 BACK_IN_SRC, BACK_IN_DST = "back in src", "back in dst"  # bytes from the end the first segment back to the second one
 TIMES = "times"  # of a segment that is counted; its number follows
-TAP_OF_SRC = "tap of src"  # bytes from a kernel row to the next one
+TAP_OF_SRC = "tap of src"  # bytes from the last input of a kernel row to the first one of the next
+INPUT_OF_SRC = "input of src"  # bytes from an input to the next one
 ROWS = "rows"  # of dst in a band
 KERNEL_ROWS = "kernel rows"  # that are inside
 FIRST_OF_SRC, FIRST_OF_WEIGHTS = "first of src", "first of weights"  # bytes from a kernel's first row to the first one
@@ -36,7 +37,12 @@ def words_in_front(spec: GroupedRows) -> dict[str, int]:
     if len(spec.segments) > 1:
         found |= {BACK_IN_SRC: spec.overlap * step, BACK_IN_DST: spec.overlap * spec.dst_pixel_bytes}
     found |= {f"{TIMES} {i}": segment.times for i, segment in enumerate(spec.segments) if segment.is_counted}
-    return found | ({TAP_OF_SRC: spec.src_tap_bytes} if multiplies(spec) else {})
+    if multiplies(spec):
+        between = spec.input_step_bytes
+        if between is not None:
+            found[INPUT_OF_SRC] = between
+        found[TAP_OF_SRC] = spec.src_tap_bytes - (spec.parts - 1) * (between or 0)
+    return found
 
 
 def words_of_band(spec: GroupedRows, band: Band) -> dict[str, int]:

@@ -66,7 +66,7 @@ def shares_program(beta: float) -> Program:
     """t, of x, dy and base."""
     build = Builder(3)
     x, dy, base = build.inputs
-    return build.finish(by_power(build, dy * x, base, beta) / base)
+    return build.finish(by_power(build, dy * x, base, beta + 1))
 
 
 @lru_cache

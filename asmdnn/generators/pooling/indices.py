@@ -22,14 +22,14 @@ from typing import Any
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.program import Predicate
-from asmdnn.generators.pooling.pixels import PoolPixelsSpec
-from asmdnn.generators.pooling.window import DST, SRC, PixelLoop, Reduction, Taps
+from asmdnn.generators.pooling.window import DST, SRC, PixelLoop, Reduction, Taps, pixels_touched
 from asmdnn.generators.stepping import repeated
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Register, low32, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
+from asmdnn.types import F32_BYTES
 
 ARGUMENTS = ("src", "dst", "indices", "first")
 CARRYING = (*ARGUMENTS[:3], "carried")
@@ -70,14 +70,10 @@ class PoolIndicesSpec:
         return CARRYING if self.carries else ARGUMENTS
 
     def footprint(self) -> Footprint:
-        values = PoolPixelsSpec(
-            isa=self.isa, alg="max", loops=self.loops, window=self.window, elements=self.elements, pixels=1, vectors=1
-        ).footprint()
-        indices = tuple(Range(INDICES, r.begin_bytes, r.end_bytes) for r in values.writes)
-        numbers = (
-            [Range(FIRST, r.begin_bytes, r.end_bytes) for r in values.reads] if self.carries else [Range(FIRST, 0, 8)]
-        )
-        return Footprint((*values.reads, *numbers), (*values.writes, *indices))
+        src, dst = pixels_touched(self.loops, self.window, F32_BYTES * self.elements)
+        indices = tuple(Range(INDICES, r.begin_bytes, r.end_bytes) for r in dst)
+        numbers = [Range(FIRST, r.begin_bytes, r.end_bytes) for r in src] if self.carries else [Range(FIRST, 0, 8)]
+        return Footprint((*src, *numbers), (*dst, *indices))
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[4])."""

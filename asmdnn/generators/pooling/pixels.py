@@ -6,12 +6,15 @@
 |---|---|---|
 | src | kind | windows in nested loops, each of up to three axes of positions; `elements` channels dense; only read |
 | dst | kind | a result for each window, in the same loops; only written, or read by a sum |
+| words | int64[...] | how often loops come, and distances: pixel_words.py; of kernels that have any |
 
 All windows of a kernel have the same positions: those of the interior, or the fewer ones of an edge.  `pixels` results
 of the innermost loop are computed at a time and share what is reduced of a column that several of them cover: 3x3 at
 stride 1 takes 18 loads for four results, not 36.  A window of more than UNROLLED positions is walked by loops; a mean
 is then summed along the last axis first, so that rounding grows with the sides of a window and not with its area.  The
 largest number of no position is the least one, -infinity of f32; their mean is 0.
+
+The size of the image, and what follows from it, is in the words, so that one kernel serves images of any size.
 
 With `streaming`, whole vectors go past the caches if dst is aligned to a vector, as all its steps must be.
 """
@@ -22,29 +25,55 @@ from math import prod
 from typing import Any
 
 from asmdnn.generators.checksum import checksum
-from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.contract import Footprint, KernelWords, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.code import apply_program
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.typed_program import typed_program
 from asmdnn.generators.functions.values import Slots, Source
-from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, PixelLoop, Pooled, Reduction, Taps, offsets
-from asmdnn.generators.stepping import repeated
+from asmdnn.generators.pooling.pixel_words import (
+    ANY,
+    DIVISOR,
+    TILES,
+    WORD_BYTES,
+    axis_step,
+    dst_step,
+    further_rows,
+    is_walked,
+    loops_in_code,
+    positions_of,
+    row_of,
+    src_step,
+    times_of,
+    window_in_code,
+)
+from asmdnn.generators.pooling.pixel_words import words_of as image_words
+from asmdnn.generators.pooling.window import (
+    ARGUMENTS,
+    DST,
+    SRC,
+    PixelLoop,
+    Pooled,
+    Reduction,
+    Taps,
+    offsets,
+    pixels_touched,
+)
+from asmdnn.generators.stepping import Step, advance, repeated
 from asmdnn.generators.stores import emit_stored
-from asmdnn.generators.stretches import touched
-from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.elements import element_of, size_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
-from asmdnn.records import dataclass
+from asmdnn.records import dataclass, replace
 
-UNROLLED = 64  # positions of a window
+WORDS = 2  # the argument
 Store = Callable[[Any, Any], None]
 
 
 @dataclass(frozen=True, slots=True)
 class PoolPixelsSpec(Pooled):
-    """Everything that the bytes of the kernel depend on.
+    """What a kernel does; its bytes depend on `code_spec`.
 
     loops: the outermost first; the last one is of pixels in a row.  window: the axes, outermost first.  divisor: of a
     mean.  pixels, vectors: results of the innermost loop, and vectors of channels, in registers at a time.  alg: avg,
@@ -70,19 +99,36 @@ class PoolPixelsSpec(Pooled):
         alg, _, of_bytes = self.alg.partition("_")
         words = [f"{alg}pool_{of_bytes or self.kind}_{sizes}_{self.pixels}x{self.vectors}", *words_of(self.chain)]
         words += ["streaming"] * self.streaming
-        return f"{'_'.join(words)}_{checksum(self)}__{self.isa}"
+        return f"{'_'.join(words)}_{checksum(self.code_spec)}__{self.isa}"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return (*ARGUMENTS, "words") if self.words else ARGUMENTS
+
+    @property
+    def words(self) -> dict[str, int]:
+        """What the code reads, by name, in order."""
+        return image_words(self.loops, self.window, self.pixels, self.divisor, self.is_divided)
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether a sum becomes a mean."""
+        return self.alg == "avg" and self.divisor != 1
+
+    @property
+    def code_spec(self) -> "PoolPixelsSpec":
+        """What the bytes depend on: the same without the words."""
+        loops, window = loops_in_code(self.loops, self.pixels), window_in_code(self.window)
+        divisor = ANY if DIVISOR in self.words else self.divisor
+        return replace(self, loops=loops, window=window, divisor=divisor)
 
     def footprint(self) -> Footprint:
-        size = size_of(self.kind) * self.elements
-        *outer, row = self.loops
-        *rows, columns = self.window
-        src_rows = offsets((*(Taps(x.times, x.src_bytes) for x in outer), *rows))
-        along = touched(offsets((Taps(row.times, row.src_bytes), columns)), size)
-        reads = {(at + begin, at + end) for at in src_rows for begin, end in along}
-        writes = touched(offsets(Taps(x.times, x.dst_bytes) for x in self.loops), size)
-        src = tuple(Range(SRC, begin, end) for begin, end in sorted(reads))
-        dst = tuple(Range(DST, begin, end) for begin, end in writes)
-        return Footprint((*src, *(dst if self.reads_dst else ())), dst)
+        src, dst = pixels_touched(self.loops, self.window, size_of(self.kind) * self.elements)
+        values = tuple(self.words.values())
+        words = [Range(WORDS, 0, WORD_BYTES * len(values))] if values else []
+        reads = (*src, *(dst if self.reads_dst else ()), *words)
+        return Footprint(reads, dst, words=KernelWords(WORDS, values) if values else None)
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[2])."""
@@ -92,7 +138,10 @@ class PoolPixelsSpec(Pooled):
 
 
 class PixelsCode:
-    """The emission of a kernel: a pointer into src and one into dst, and registers for results."""
+    """The emission of a kernel: pointers into src, one into dst, and registers for results.
+
+    sources: of the first row of a window, and of those after it whose distance is a word.
+    """
 
     def __init__(self, spec: PoolPixelsSpec, v: Vector) -> None:
         asm = v.asm
@@ -100,14 +149,30 @@ class PixelsCode:
         self.src, self.dst = (asm.gp.take(name) for name in ARGUMENTS)
         asm.MOV(self.src, mem(asm.frame, 8 * SRC))
         asm.MOV(self.dst, mem(asm.frame, 8 * DST))
+        self.names = list(spec.words)
+        self.numbers = asm.gp.take("words") if self.names else None
+        if self.names:
+            asm.MOV(self.numbers, mem(asm.frame, 8 * WORDS))
+        self.sources = [self.src, *(asm.gp.take("row of src") for _ in further_rows(spec.window))]
+        for number, pointer in enumerate(self.sources[1:], 1):
+            asm.MOV(pointer, self.src)
+            asm.ADD(pointer, self.word(row_of(number)))
         self.reduction, self.element = Reduction(v, spec.alg, spec.kind), element_of(spec.kind)
         self.whole = self.element.lanes(v, v)
         self.vector_bytes = v.lanes * self.element.size_bytes
-        self.walks = prod(taps.positions for taps in spec.window) > UNROLLED
+        self.walks = is_walked(spec.window)
         self.acc = v.registers.take("result", spec.pixels, spec.vectors)
         by_itself = spec.pixels > 1 or (self.walks and not self.reduction.is_max)
         self.column: Sequence[Register] = v.registers.take("column", spec.vectors) if by_itself else ()
         self.store: Store = v.store
+
+    def word(self, name: str) -> Pointer:
+        assert self.numbers is not None, "it is read where there are some"
+        return mem(self.numbers, WORD_BYTES * self.names.index(name), size=WORD_BYTES)
+
+    def moves(self, src: Step, dst: Step) -> list[tuple[Register, Step]]:
+        """How far all pointers go."""
+        return [*((pointer, src) for pointer in self.sources), (self.dst, dst)]
 
     def run(self, store: Store) -> None:
         """All loops; `store` is for whole vectors."""
@@ -120,18 +185,17 @@ class PixelsCode:
         """The loops from this level on; pointers end where the next result of the loop outside would follow."""
         loop, pixels = self.spec.loops[level], self.spec.pixels
         if level < len(self.spec.loops) - 1:
-            inner = self.spec.loops[level + 1]
-            src, dst = loop.src_bytes - inner.times * inner.src_bytes, loop.dst_bytes - inner.times * inner.dst_bytes
-            with repeated(self.asm, loop.times, f"loop {level}", ((self.src, src), (self.dst, dst))):
+            steps = self.moves(self.word(src_step(level)), self.word(dst_step(level)))
+            with repeated(self.asm, self.word(times_of(level)), f"loop {level}", steps):
                 self.loop(level + 1, parts)
             return
-        tiles, rest = divmod(loop.times, pixels)
-        for count, width in ((tiles, pixels), (1, rest)):
-            if count and width:
-                done = self.spec.vectors * self.vector_bytes * (len(parts) // self.spec.vectors)
-                steps = (self.src, width * loop.src_bytes - done), (self.dst, width * loop.dst_bytes - done)
-                with repeated(self.asm, count, "pixels", steps):
-                    self.tile(width, parts)
+        tiles: list[tuple[Step, int]] = [(self.word(TILES), pixels)] if TILES in self.names else []
+        rest = loop.times % pixels
+        for count, width in [*tiles, *[(1, rest)] * bool(rest)]:
+            done = self.spec.vectors * self.vector_bytes * (len(parts) // self.spec.vectors)
+            steps = self.moves(width * loop.src_bytes - done, width * loop.dst_bytes - done)
+            with repeated(self.asm, count, "pixels", steps):
+                self.tile(width, parts)
 
     def tile(self, pixels: int, parts: Sequence[Lanes]) -> None:
         """All channels of some pixels; whole groups of vectors are gone past, the rest is not."""
@@ -139,14 +203,13 @@ class PixelsCode:
         groups, step = len(parts) // vectors, vectors * self.vector_bytes
         alike = groups - any(part is not self.whole for part in parts[: groups * vectors])
         if alike:
-            with repeated(self.asm, alike, "channels", ((self.src, step), (self.dst, step))):
+            with repeated(self.asm, alike, "channels", self.moves(step, step)):
                 self.block(pixels, parts[:vectors])
         for first in range(alike * vectors, len(parts), vectors):
             some = parts[first : first + vectors]
             self.block(pixels, some)
             if len(some) == vectors:
-                self.asm.ADD(self.src, step)
-                self.asm.ADD(self.dst, step)
+                advance(self.asm, self.moves(step, step))
 
     def block(self, pixels: int, parts: Sequence[Lanes]) -> None:
         """Some pixels of some vectors of channels."""
@@ -169,6 +232,8 @@ class PixelsCode:
     def unrolled_window(self, pixels: int, parts: Sequence[Lanes]) -> None:
         """Column after column: into the one result that covers it, or by itself and then into those that do."""
         *rows, columns = self.spec.window
+        own = len(self.sources) > 1
+        places = [(pointer, 0) for pointer in self.sources] if own else [(self.src, row) for row in offsets(rows)]
         users: dict[int, list[int]] = {}
         for p, at in product(range(pixels), offsets((columns,))):
             users.setdefault(p * self.spec.loops[-1].src_bytes + at, []).append(p)
@@ -176,9 +241,9 @@ class PixelsCode:
         for at, covering in users.items():
             alone = len(covering) == 1
             target = self.acc[covering[0]] if alone else self.column
-            for i, row in enumerate(offsets(rows)):
+            for i, (pointer, row) in enumerate(places):
                 first = i == 0 and not (alone and covering[0] in started)
-                self.take_in(target, self.src, at + row, parts, first)
+                self.take_in(target, pointer, at + row, parts, first)
             for p in () if alone else covering:
                 for acc, column in zip(self.acc[p], self.column[: len(parts)], strict=False):
                     (self.reduction.join if p in started else self.v.move)(acc, column)
@@ -200,23 +265,27 @@ class PixelsCode:
 
     def walk_axis(self, tap: Register, level: int, parts: Sequence[Lanes]) -> None:
         taps, sums = self.spec.window[level], not self.reduction.is_max
+        positions = self.word(positions_of(level))
         if level < len(self.spec.window) - 1:
-            inner = self.spec.window[level + 1]
-            steps = ((tap, taps.bytes - inner.positions * inner.bytes),)
-            with repeated(self.asm, taps.positions, f"axis {level}", steps):
+            with repeated(self.asm, positions, f"axis {level}", ((tap, self.word(axis_step(level))),)):
                 self.walk_axis(tap, level + 1, parts)
             return
         target = self.column if sums else self.acc[0]
         for x, _ in zip(self.column, parts, strict=False) if sums else ():
             self.v.zero(x)
-        with repeated(self.asm, taps.positions, "columns", ((tap, taps.bytes),)):
+        with repeated(self.asm, positions, "columns", ((tap, taps.bytes),)):
             self.take_in(target, tap, 0, parts, False)
         for acc, x, _ in zip(self.acc[0], self.column, parts, strict=False) if sums else ():
             self.reduction.join(acc, x)
 
     def finish(self, acc: Register, at: Any, part: Lanes) -> None:
         """Divide, post-ops, store."""
-        self.reduction.divide(acc, self.spec.divisor)
+        if DIVISOR in self.names:
+            divisor = self.reduction.staged[0]
+            self.asm.VBROADCASTSD(divisor, self.word(DIVISOR))
+            self.asm.VDIVPS(acc, acc, divisor)
+        else:
+            self.reduction.divide(acc, self.spec.divisor)
         if self.spec.chain:
             sources = [Source(lambda: at, part)] * self.spec.reads_dst
             apply_composed(self.spec.chain, self.v, acc, sources, self.reduction.staged, self.slots)

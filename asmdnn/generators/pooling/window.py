@@ -8,8 +8,10 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Final, NamedTuple
 
+from asmdnn.generators.contract import Range
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
+from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.formula import bits_of
@@ -62,6 +64,20 @@ class Pooled:
 def offsets(axes: Iterable[Taps]) -> list[int]:
     """The byte offset of every position of a window, in the order of the axes."""
     return [sum(at) for at in product(*(range(0, n * step, step) if step else [0] * n for n, step in axes))]
+
+
+def pixels_touched(
+    loops: Sequence[PixelLoop], window: Sequence[Taps], size_bytes: int
+) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
+    """What is read of src, and written of dst, of so many bytes for each position and result."""
+    *outer, row = loops
+    *rows, columns = window
+    src_rows = offsets((*(Taps(x.times, x.src_bytes) for x in outer), *rows))
+    along = touched(offsets((Taps(row.times, row.src_bytes), columns)), size_bytes)
+    reads = {(at + begin, at + end) for at in src_rows for begin, end in along}
+    writes = touched(offsets(Taps(x.times, x.dst_bytes) for x in loops), size_bytes)
+    src = tuple(Range(SRC, begin, end) for begin, end in sorted(reads))
+    return src, tuple(Range(DST, begin, end) for begin, end in writes)
 
 
 class Reduction:

@@ -9,13 +9,14 @@ front of a convolution a shift would meet the padding, so batch normalisation th
 addition, which maps.py puts after the kernel before.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.definition import Value
+from asmdnn.network.remembered import Remembered
 from asmdnn.network.static import StaticGraph, needed
 
 CONVOLUTIONS = {"Conv": 0, "ConvTranspose": 1}  # the dim of weights that counts output channels
@@ -29,7 +30,7 @@ class Affine(NamedTuple):
     shift: Array
 
 
-def fold_affine(graph: StaticGraph) -> StaticGraph:
+def fold_affine(graph: StaticGraph, remembered: Remembered) -> StaticGraph:
     """The graph with such nodes inside the weights, and other batch normalisations as products and sums."""
     readers, values = graph.readers(), dict(graph.values)
     makers: dict[str, Node] = {}
@@ -39,7 +40,7 @@ def fold_affine(graph: StaticGraph) -> StaticGraph:
         maker = makers.get(affine.x) if affine else None
         if affine and maker and readers[affine.x] == 1 and is_foldable(values, maker):
             del nodes[maker.outputs[0]]
-            made = [absorbed(values, maker, affine, node)]
+            made = [absorbed(values, maker, affine, node, remembered)]
         elif affine and node.op == "BatchNormalization":
             made = spelt_out(values, node, affine)
         else:
@@ -89,24 +90,30 @@ def channel_values(array: Array, shape: tuple[int, ...]) -> Array | None:
     return array.reshape(-1) if is_of_channels else None
 
 
-def absorbed(values: dict[str, Value], conv: Node, affine: Affine, node: Node) -> Node:
+def absorbed(values: dict[str, Value], conv: Node, affine: Affine, node: Node, remembered: Remembered) -> Node:
     """The convolution with other weights, in the place of the node after it."""
-    weights = np.asarray(values[conv.inputs[1]].data)
-    has_bias = len(conv.inputs) > 2 and conv.inputs[2]
-    bias = np.asarray(values[conv.inputs[2]].data, np.float64) if has_bias else np.zeros(1)
-    axis = CONVOLUTIONS[conv.op]
-    channels = weights.shape[axis]
-    scale, shift = (np.broadcast_to(x, channels) for x in (affine.scale, affine.shift))
     names = (f"scaled {node.outputs[0]}", f"shifted {node.outputs[0]}")
-    along = scale.reshape([-1 if i == axis else 1 for i in range(weights.ndim)])
-    scaled = np.empty(weights.shape, np.float32)  # rounded once: numpy computes a piece at a time in float64
-    np.multiply(weights, along, out=scaled, dtype=np.float64, casting="same_kind")
-    for name, array in zip(names, (scaled, bias * scale + shift), strict=True):
-        values[name] = constant(array)
+    old = [values[name].data if name != NOTHING else None for name in (*conv.inputs[1:], NOTHING)[:2]]
+    given = [values[name].data if name != NOTHING else None for name in node.inputs]
+    words = ("absorbed", conv.op, node.op, node.get("epsilon"), node.inputs.index(affine.x))
+    made = remembered.arrays(words, (*old, *given), lambda: scaled_weights(conv.op, old, affine))
+    values |= {name: Value(array.shape, array.dtype, array) for name, array in zip(names, made, strict=True)}
     inputs = (conv.inputs[0], *names)
     return Node(
         conv.op, inputs, node.outputs, attributes=conv.attributes, name=conv.name, domain=conv.domain, opset=conv.opset
     )
+
+
+def scaled_weights(op: str, old: Sequence[Array | None], affine: Affine) -> tuple[Array, Array]:
+    """Weights and bias, f32, of those that a convolution has."""
+    weights, bias = (np.zeros(1) if x is None else np.asarray(x) for x in old)
+    axis = CONVOLUTIONS[op]
+    channels = weights.shape[axis]
+    scale, shift = (np.broadcast_to(x, channels) for x in (affine.scale, affine.shift))
+    along = scale.reshape([-1 if i == axis else 1 for i in range(weights.ndim)])
+    scaled = np.empty(weights.shape, np.float32)  # rounded once: numpy computes a piece at a time in float64
+    np.multiply(weights, along, out=scaled, dtype=np.float64, casting="same_kind")
+    return scaled, np.asarray(np.asarray(bias, np.float64) * scale + shift, np.float32)
 
 
 def spelt_out(values: dict[str, Value], node: Node, affine: Affine) -> list[Node]:

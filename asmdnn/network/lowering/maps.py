@@ -1,15 +1,12 @@
 """Maps as a post-op of the primitive before them, or as element-wise primitives."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from asmdnn.generators.functions.expression import Condition
 from asmdnn.memory import MemoryDesc
-from asmdnn.network.fusion.expressions import EXPRESSIONS
 from asmdnn.network.graph import NOTHING, Node
+from asmdnn.network.lowering.map_programs import forms_of, function_of, program_of
 from asmdnn.network.steps import Place, Steps
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr, Binary, Eltwise
-from asmdnn.primitives.attributes.functions import where
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.types import BinaryAlgorithm
 
@@ -37,6 +34,7 @@ class Tail:
         self.adapt = adapt or (lambda dims: dims)
         self.ndim = len(steps.shape(maps[-1].outputs[0])) if maps else 0
         self.tensors = self.tensors_read()
+        self.forms = forms_of(maps, (x, *self.tensors), self.number)
         self.traced: dict[tuple[MemoryDesc, ...], PostOp] = {}  # by how the tensors lie
 
     def tensors_read(self) -> list[str]:
@@ -63,7 +61,8 @@ class Tail:
                 return [Binary(SIMPLE[self.maps[0].op], self.desc(name))]
         descs = tuple(map(self.desc, self.tensors))
         if descs not in self.traced:
-            self.traced[descs] = PostOp(self.function, **{f"t{i}": desc for i, desc in enumerate(descs)})
+            tensors = {f"t{i}": desc for i, desc in enumerate(descs)}
+            self.traced[descs] = PostOp.known(program_of(self.forms, tuple(tensors)), function_of(self.forms), tensors)
         return [self.traced[descs]]
 
     def desc(self, name: str) -> MemoryDesc:
@@ -80,18 +79,3 @@ class Tail:
         if any(isinstance(op, Binary) for op in self.post_ops()):
             return {"binary_0": self.place(self.tensors[0])}
         return {f"t{i}_0": self.place(name) for i, name in enumerate(self.tensors)}
-
-    def function(self, x: Any, **tensors: Any) -> Any:
-        """All maps, of a traced value; truths are stored as 1 and 0."""
-        known: dict[str, Any] = {self.x: x}
-        known |= {name: tensors[f"t{i}"] for i, name in enumerate(self.tensors)}
-        for node in self.maps:
-            values = [self.operand(known, name) for name in node.inputs]
-            known[node.outputs[0]] = EXPRESSIONS[node.op](node, *values)
-        result = known[self.maps[-1].outputs[0]]
-        return where(result, 1.0, 0.0) if isinstance(result, Condition) else result
-
-    def operand(self, known: Mapping[str, Any], name: str) -> Any:
-        if name == NOTHING:
-            return None
-        return known[name] if name in known else self.number(name)

@@ -1,6 +1,6 @@
 """Post-ops that the user writes as a Python function of x: traced once into an expression, then part of the kernel."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Real
 from pathlib import Path
 from types import CodeType, TracebackType
@@ -60,8 +60,25 @@ class PostOp:
             descs[name] = tensor(f"PostOp's {name}", value, DATA_TYPES.values())
         names = tuple(descs)
         program = trace(function, names, lambda x, *t: function(x, **dict(zip(names, t, strict=True)), **numbers))
+        self._fill(program, function, descs, numbers, data)
+
+    @classmethod
+    def known(cls, program: Program, function: Callable[..., Any], descs: Mapping[str, MemoryDesc]) -> "PostOp":
+        """Of a function that was traced before, whose arguments are these tensors."""
+        found = cls.__new__(cls)
+        found._fill(program, function, descs, {}, {})
+        return found
+
+    def _fill(
+        self,
+        program: Program,
+        function: Callable[..., Any],
+        descs: Mapping[str, MemoryDesc],
+        numbers: dict[str, float],
+        data: dict[str, Memory],
+    ) -> None:
         fields = {
-            "program": program, "names": names, "descs": tuple(descs.values()), "function": function,
+            "program": program, "names": tuple(descs), "descs": tuple(descs.values()), "function": function,
             "numbers": numbers, "data": data, "_hash": hash((program, *descs.items())),
         }  # fmt: skip
         for name, value in fields.items():

@@ -6,6 +6,8 @@ from math import prod
 import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.pooling.pixel_words import WORD_BYTES
+from asmdnn.generators.pooling.pixels import PoolPixelsSpec
 from asmdnn.generators.pooling.window import PixelLoop
 from asmdnn.planning.phase import Int64, Phase, views
 from asmdnn.planning.rounds import in_loops, without_barrier
@@ -33,7 +35,7 @@ def phases_of(
     calls: Sequence[PoolCall], arguments: Sequence[str], tuning: PhaseTuning
 ) -> tuple[list[Phase], dict[str, Int64]]:
     """All calls in the order of dst, or, of many, rounds of those that share their outer loops; and the constants that
-    they read: numbers, where arguments ask for them.
+    they read: numbers, and the words of kernels of pixels, where arguments ask for them.
 
     indices are laid out as dst, those that are carried as src.
     """
@@ -42,22 +44,36 @@ def phases_of(
     shared: dict[Loops, list[PoolCall]] = {}
     for call in calls:
         shared.setdefault(outer_of(call.loops, tuning.round_records) if many else (), []).append(call)
+    words, starts = words_of(kernels)
     phases: list[Phase] = []
     first = np.zeros(0, np.int64)
     for outer, some in shared.items():
         kernel, places, cycles = in_order_of_dst(some, {spec: i for i, spec in enumerate(kernels)}, len(outer))
         numbers, steps = numbered(places[:, 2], outer) if "first" in arguments else (first[:0], [0] * len(outer))
         columns = {"src": places[:, 0], "dst": places[:, 1], "indices": places[:, 1], "carried": places[:, 0]}
-        columns["first"] = 8 * (len(first) + np.arange(len(places)))
+        columns |= {"first": WORD_BYTES * (len(first) + np.arange(len(places))), "words": starts[kernel]}
         records = np.stack([kernel, *(columns[name] for name in arguments)], axis=1)
         loops = []
         for (loop, _), step in zip(outer, steps, strict=True):
-            moves = {"src": loop[1], "dst": loop[2], "indices": loop[2], "carried": loop[1], "first": step}
+            moves = {"src": loop[1], "dst": loop[2], "indices": loop[2], "carried": loop[1], "first": step, "words": 0}
             loops.append((loop.times, tuple(moves[name] for name in arguments)))
         made = in_loops(kernels, views(arguments), records, cycles, loops, tuning)
         phases += without_barrier(made) if phases else made
         first = np.append(first, numbers)
-    return phases, {"first": first} if "first" in arguments else {}
+    constants = {"first": first, "words": words}
+    return phases, {name: array for name, array in constants.items() if name in arguments}
+
+
+def words_of(kernels: Sequence[KernelSpec]) -> tuple[Int64, Int64]:
+    """The words of all kernels, each list of them once, and the byte at which those of each begin."""
+    words, known, starts = list[int](), dict[tuple[int, ...], int](), list[int]()
+    for spec in kernels:
+        values = tuple(spec.words.values()) if isinstance(spec, PoolPixelsSpec) else ()
+        if values not in known:
+            known[values] = WORD_BYTES * len(words)
+            words += values
+        starts.append(known[values])
+    return np.array(words, np.int64), np.array(starts, np.int64)
 
 
 def outer_of(loops: Loops, most: int) -> Loops:

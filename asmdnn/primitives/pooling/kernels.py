@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.generators.pooling.indices import PoolIndicesSpec
-from asmdnn.generators.pooling.pixels import UNROLLED, PoolPixelsSpec
+from asmdnn.generators.pooling.pixel_words import is_walked
+from asmdnn.generators.pooling.pixels import PoolPixelsSpec
 from asmdnn.generators.pooling.planes import PoolPlanesSpec
 from asmdnn.generators.pooling.rows import BUFFER_BYTES, STRIDES, PoolRowsSpec
 from asmdnn.generators.pooling.window import PixelLoop
@@ -98,7 +99,7 @@ def block_of(piece: WindowNest, elements: int, isa: str, tuning: PoolingTuning) 
     """(pixels, vectors) in registers at a time."""
     row, columns = piece.loops[-1], piece.window[-1]
     vectors = lanes_in(elements, isa)
-    if prod(taps.positions for taps in piece.window) > UNROLLED:
+    if is_walked(piece.window):
         return 1, min(vectors, tuning.walked_vectors)
     shares = columns.bytes > 0 and row.src_bytes % columns.bytes == 0 and row.src_bytes // columns.bytes == 1
     if not shares:

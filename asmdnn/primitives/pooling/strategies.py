@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from math import prod
 from types import MappingProxyType
 
-from asmdnn.generators.pooling.pixels import UNROLLED
+from asmdnn.generators.pooling.pixel_words import UNROLLED
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
@@ -176,8 +176,16 @@ def add_calls(
 ) -> None:
     """Phases of the calls; `places` says what stands for an argument."""
     phases, constants = phases_of(list(calls), arguments, assembly.tuning.phases)
-    assembly.add([phase.on(places) for phase in phases])
-    assembly.constants |= constants
+    own = {name: f"{name} {len(assembly.constants)}" for name in constants}
+    assembly.add([phase.on({**places, **{name: View(own[name]) for name in own}}) for phase in phases])
+    assembly.constants |= {own[name]: array for name, array in constants.items()}
+
+
+def add_pixel_calls(assembly: Assembly, calls: Iterable[PoolCall], places: Mapping[str, View] = NO_PLACES) -> None:
+    """Phases of calls of kernels of pixels, some of which have words."""
+    known = list(calls)
+    have_words = any("words" in call.spec.frame for call in known)
+    add_calls(assembly, known, (*PLAIN, "words") if have_words else PLAIN, places)
 
 
 def planes_for(src: MemoryDesc, dst: MemoryDesc) -> Planes:
@@ -193,7 +201,7 @@ def add_rows(assembly: Assembly, maker: PoolKernels, tensors: Tensors) -> None:
 
 
 def add_pixels(assembly: Assembly, maker: PoolKernels, tensors: Tensors) -> None:
-    add_calls(assembly, pixel_calls(maker, maker.windows.axes))
+    add_pixel_calls(assembly, pixel_calls(maker, maker.windows.axes))
 
 
 def add_indexed(assembly: Assembly, maker: PoolKernels, tensors: Tensors) -> None:
@@ -210,9 +218,9 @@ def add_two_steps(assembly: Assembly, maker: PoolKernels, tensors: Tensors) -> N
     *outer, along_last = maker.windows.axes
     sums = [undivided(runs) for runs in outer]
     calls = pixel_calls(first, [*sums, single_runs(src.dims[-1])])
-    add_calls(assembly, calls, PLAIN, {"dst": View(REDUCED)})
+    add_pixel_calls(assembly, calls, {"dst": View(REDUCED)})
     calls = pixel_calls(second, [*map(reduced_runs, sums if maker.windows.is_max else outer), along_last])
-    add_calls(assembly, calls, PLAIN, {"src": View(REDUCED)})
+    add_pixel_calls(assembly, calls, {"src": View(REDUCED)})
     assembly.scratch[REDUCED] = reduced.size_bytes
 
 

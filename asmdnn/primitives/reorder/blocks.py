@@ -25,7 +25,7 @@ from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import NARROWEST, f32_level, f32_widths, vector_bytes
-from asmdnn.planning.loops import Box, Loop, cut_loop
+from asmdnn.planning.loops import Box, Loop, cut_in_few_sizes, cut_loop
 from asmdnn.planning.move_tuning import MoveTuning
 from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
@@ -164,13 +164,19 @@ class Blocks:
     def cut(self, box: Box, zeros: int) -> Iterator[tuple[Box, Shape]]:
         """The same box with loops inside a kernel no longer than they may be, remainders in boxes of their own."""
         shape = self.shape(box, zeros)
-        for role, limit in self.limits(shape).items():
+        limits = self.limits(shape)
+        for role, limit in limits.items():
             loop = getattr(shape, role)
             if loop.extent > limit:
                 for part, _ in cut_loop(box, loop, limit):
                     yield from self.cut(part, zeros)
                 return
-        yield box, shape
+        if shape.transposes or self.streams or shape.rows is SINGLE:
+            yield box, shape
+        else:
+            yield from (
+                (part, replace(shape, rows=some)) for part, some in cut_in_few_sizes(box, shape.rows, limits["rows"])
+            )
 
     def kernel(self, box: Box, shape: Shape) -> ReorderSpec:
         """The kernel for a box that `cut` made."""

@@ -10,7 +10,7 @@ from typing import TypeVar
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import tag_of
-from asmdnn.planning.loops import MAX_STEP, Box, Digits, Loop, cut_loop, digits, merge, pieces_of, units_of
+from asmdnn.planning.loops import MAX_STEP, Box, Digits, Loop, cut_in_few_sizes, digits, merge, pieces_of, units_of
 from asmdnn.planning.move_tuning import ElementwiseTuning
 from asmdnn.planning.refusal import Refused
 from asmdnn.records import dataclass
@@ -94,7 +94,7 @@ def row_calls(nest: Nest, elements: int, tuning: ElementwiseTuning) -> Iterator[
     others = (loop for loop in nest.kept if max(loop.strides) <= MAX_STEP)
     rows = max(others, key=lambda x: x.extent, default=Loop(1, (0,) * len(nest.starts)))
     most = max(1, min(tuning.most_rows, tuning.record_elements // elements))
-    for box, some in cut_loop(nest.box, rows, most):
+    for box, some in cut_in_few_sizes(nest.box, rows, most):
         yield box, some, tuple(loop for loop in box.loops if loop is not some)
 
 

@@ -26,7 +26,9 @@ def case_of(spec: PoolPixelsSpec | PoolRowsSpec | PoolPlanesSpec, memory: Memory
     assert dst is not None
     roundings = MOST_SLOPE if spec.chain else 128
     tolerance = roundings * UNIT_ROUNDOFF * (1 + np.abs(dst.wanted)) if spec.alg == "avg" or spec.chain else 0.0
-    return Case(spec, {"src": buffer_of(memory["src"]), "dst": dst}, {"dst": tolerance})
+    words = list(spec.words.values()) if isinstance(spec, PoolPixelsSpec) else []
+    numbers = {"words": constant_buffer(np.array(words, np.int64))} if words else {}
+    return Case(spec, {"src": buffer_of(memory["src"]), "dst": dst, **numbers}, {"dst": tolerance})
 
 
 def finished(chain: tuple[PostOp, ...], result: Doubles, memory: Memory, at: int) -> Doubles:
@@ -57,7 +59,7 @@ def reduced(alg: str, found: Sequence[Doubles], count: int = 1) -> Doubles:
 
 def pixels_case(spec: PoolPixelsSpec, random: np.random.Generator, integers: bool) -> Case:
     kind = {"max_s8": s8, "max_u8": u8}.get(spec.alg, DATA_TYPES[spec.kind])
-    memory = {name: elements(random, integers or kind != f32, kind) for name in spec.frame}
+    memory = {name: elements(random, integers or kind != f32, kind) for name in ("src", "dst")}
     count = spec.elements * (4 if spec.alg.startswith("max_") else 1)
     for _, src, dst in steps(spec.loops):
         found = [memory["src"].load(src + at, count) for _, at in positions(spec.window)]
