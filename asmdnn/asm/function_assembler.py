@@ -26,6 +26,7 @@ class FunctionAssembler(Assembler):
         self._frame_pointer = frame_pointer
         numbers = [n for n in (*CALLER_SAVED, _RDI, *CALLEE_SAVED) if not (frame_pointer and n == _RBP.id)]
         self.gp = RegisterFile("general-purpose registers", (register("r64", n) for n in numbers))
+        self._known: set[Register] = set()  # those that instructions named before
         self._named: set[int] = set()  # callee-saved registers that an instruction names
         self._late: list[tuple[str, Register, int]] = []  # loads of what the caller left on the stack
         self._last = ""
@@ -79,21 +80,29 @@ class FunctionAssembler(Assembler):
         if emit is None:
             return None
 
+        known, changes_rbx = self._known, mnemonic in _CHANGE_RBX
+
         def watched(*operands: Any) -> None:
             for operand in operands:
-                if isinstance(operand, Register) and operand.kind in ("r64", "r32", "r16", "r8"):
-                    if operand.id == rsp.id:
-                        raise InvalidArguments(f"{mnemonic} names {operand}: take local memory by local() instead.")
-                    if self._frame_pointer and operand.id == _RBP.id:
-                        raise InvalidArguments(f"{mnemonic} names {operand}, the frame pointer of {self.name!r}.")
-                    self._named.add(operand.id)
-            if mnemonic in _CHANGE_RBX:
+                if type(operand) is Register and operand not in known:
+                    self._meet(mnemonic, operand)
+            if changes_rbx:
                 self._named.add(_RBX)
             emit(*operands)
             self._last = mnemonic
 
         watched.__name__ = mnemonic
         return watched
+
+    def _meet(self, mnemonic: str, operand: Register) -> None:
+        """An operand for the first time."""
+        if operand.kind in ("r64", "r32", "r16", "r8"):
+            if operand.id == rsp.id:
+                raise InvalidArguments(f"{mnemonic} names {operand}: take local memory by local() instead.")
+            if self._frame_pointer and operand.id == _RBP.id:
+                raise InvalidArguments(f"{mnemonic} names {operand}, the frame pointer of {self.name!r}.")
+            self._named.add(operand.id)
+        self._known.add(operand)
 
     def _saved(self) -> list[Register]:
         """Those taken, and those that code names without taking them."""
@@ -113,7 +122,7 @@ class FunctionAssembler(Assembler):
         last = filled[-1] if filled else 0
         item = self._items[last]
         if isinstance(item, Jump):
-            leaves = item.note.detail.mnemonic == "JMP"
+            leaves = item.note.mnemonic == "JMP"
         else:
             leaves = item in self._returns or (isinstance(item, Piece) and bool(item.data) and self._last in _LEAVES)
         trailing = [label for label in self._labels if label.piece > last and self._is_target(label)]

@@ -7,7 +7,7 @@ from statistics import geometric_mean
 from typing import Any
 
 from asmdnn.bench.changes import ChangedTime, ChangedTimes, compare
-from asmdnn.cli.terminal import show_help
+from asmdnn.cli.terminal import coloured, show_help
 from asmdnn.errors import InvalidArguments
 
 USAGE = """asmdnn compare [--change=PERCENT] [--slower=PERCENT] [--json] BEFORE AFTER
@@ -86,7 +86,8 @@ def _line(change: ChangedTime) -> str:
     title = after.title if len(after.title) <= 44 else after.title[:41] + "..."
     drift = f"{change.drift:6.2f}" if change.drift else f"{'-':>6}"
     moved = f"  {before.impl} -> {after.impl}" if before.impl != after.impl else ""
-    return f"{title:<44} {after.driver:<10} {before.us:10.1f} {after.us:10.1f} {change.ratio:6.2f} {drift}{moved}"
+    ratio = coloured(f"{change.ratio:6.2f}", "good" if change.ratio > 1 else "bad")
+    return f"{title:<44} {after.driver:<10} {before.us:10.1f} {after.us:10.1f} {ratio} {drift}{moved}"
 
 
 def _as_json(found: ChangedTimes) -> dict[str, Any]:

@@ -12,12 +12,14 @@ from dataclasses import asdict
 from importlib.util import find_spec
 
 from asmdnn import environment
+from asmdnn.cli.terminal import coloured
 from asmdnn.errors import AsmdnnError, InvalidArguments
 from asmdnn.records import dataclass
 
 MISSING_ESSENTIALS = 1
 RETURN = b"\xc3"  # the one-byte function `ret`
 
+STATUS_COLOURS = {"ok": "good", "missing": "bad", "absent": "soft"}
 # Optional packages by the extra that installs them, and what they are for.
 EXTRAS = {
     "cpuinfo": ("info", "the CPU's name in `asmdnn info`"),
@@ -64,8 +66,9 @@ def run(arguments: Sequence[str]) -> int:
         print(json.dumps({"ready": not missing, "findings": [asdict(finding) for finding in findings]}, indent=2))
         return MISSING_ESSENTIALS if missing else 0
     for finding in findings:
-        print(f"{finding.status:<8} {finding.subject:<18} {finding.text}")
-    print(f"not ready: {', '.join(missing)}" if missing else "ready")
+        status = coloured(f"{finding.status:<8}", STATUS_COLOURS.get(finding.status, ""))
+        print(f"{status} {finding.subject:<18} {finding.text}")
+    print(coloured(f"not ready: {', '.join(missing)}", "bad") if missing else coloured("ready", "good"))
     return MISSING_ESSENTIALS if missing else 0
 
 

@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from asmdnn import environment
 from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import Reader
 from asmdnn.cli.models import HELP, names_model
-from asmdnn.cli.terminal import show_help
+from asmdnn.cli.terminal import has_colours, show_help
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
 
@@ -138,11 +137,6 @@ def chosen(explanation: "Explanation", which: str | None) -> list[int]:
             "or a part of one name"
         )
     return found
-
-
-def has_colours() -> bool:
-    """On a terminal only, and not where NO_COLOR is set (https://no-color.org)."""
-    return sys.stdout.isatty() and not environment.text("NO_COLOR") and environment.text("TERM") != "dumb"
 
 
 def write(option: str, path: str, text: str) -> None:

@@ -24,7 +24,7 @@ COMMANDS = {
     "tune": "measure what planners choose from for a problem, keep the fastest",
     "pack": "kernels and plans in one file, for processes without PeachPy",
     "dump": "kernels as bytes, assembly, ELF objects and C headers",
-    "disasm": "bytes and files as instructions, with the CPU features that they need",
+    "disasm": "bytes and files as instructions, with the CPU features they need",
     "export": "a network or a primitive for C: object, header, shared library",
     "prove": "that kernels keep to ISA level, footprint and ABI; nothing is run",
     "explain": "every instruction of a problem's kernels, its schedule, and why",

@@ -1,10 +1,12 @@
-"""How wide the terminal is, and help that fits into it."""
+"""How wide the terminal is and whether it has colours, and help that fits into it."""
 
 import os
 import re
 import sys
 import textwrap
 from typing import Final, TextIO
+
+from asmdnn import environment
 
 LEAST_COLUMNS: Final = 40  # narrower help would be a word a line
 _HANGING: Final = re.compile(r" *\S.*?\S {2,}|\w+: +| *")  # an option and the blanks after it, "Example: ", or blanks
@@ -18,6 +20,19 @@ def columns_of(stream: TextIO) -> int | None:
         return os.get_terminal_size(stream.fileno()).columns or None
     except OSError:
         return None
+
+
+COLOURS: Final = {"good": "32", "bad": "31", "soft": "2"}  # of ANSI's SGR: green, red, faint
+
+
+def has_colours() -> bool:
+    """On a terminal only, and not where NO_COLOR is set (https://no-color.org)."""
+    return sys.stdout.isatty() and not environment.text("NO_COLOR") and environment.text("TERM") != "dumb"
+
+
+def coloured(text: str, colour: str) -> str:
+    """The text in one of COLOURS, where standard output shows them; as it is elsewhere, and for the colour ""."""
+    return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if colour and has_colours() else text
 
 
 def show_help(text: str) -> None:

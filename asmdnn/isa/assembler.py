@@ -20,14 +20,12 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.isa.callers import generator_line
-from asmdnn.isa.code import Code, Detail, Line
-from asmdnn.isa.effects import effect_of_jump
-from asmdnn.isa.encoder import branch_of, encoder_of, plain_operand, text_of
+from asmdnn.isa.code import Code, Line
+from asmdnn.isa.encoder import branch_of, encoder_of, plain_operand
 from asmdnn.isa.label import Label
-from asmdnn.isa.layout import Align, Item, Jump, Note, Piece, check_alignment, lay_out
+from asmdnn.isa.layout import Align, Item, Jump, Piece, check_alignment, lay_out
 from asmdnn.isa.memory_operand import OPERAND_BYTES, Pointer, mem, pool_pointer
-from asmdnn.isa.naming import Naming
+from asmdnn.isa.notes import Note, Notes
 from asmdnn.isa.operands import Register, low32, rd_sae, register, rn_sae, rsp, ru_sae, rz_sae, sae
 from asmdnn.isa.peachpy_forms import require_peachpy
 from asmdnn.isa.pool import Pool
@@ -76,8 +74,7 @@ class Assembler:
         self._returns: list[Piece] = []
         self._labels: set[Label] = set()
         self._pool = Pool()
-        self._listing = listing
-        self._naming = Naming(self._register_files, {self.frame: "frame", rsp: "stack"}) if listing else None
+        self._notes = Notes(self._register_files, {self.frame: "frame", rsp: "stack"}) if listing else None
         self._role = ""
         self._touches_upper = False
         self._calls = False
@@ -98,6 +95,8 @@ class Assembler:
         wanted = vector_file(vector_bytes, count)
         if self._vectors is None:
             self._vectors = wanted
+            if self._notes:
+                self._notes.forget_files()
         if self._vectors.registers != wanted.registers:
             title = self._vectors.title
             raise InvalidArguments(f"vectors({vector_bytes}, {count}): this kernel already uses the {title}")
@@ -128,8 +127,8 @@ class Assembler:
         if self._piece.data:
             self._append(Piece())
         label.piece = len(self._items) - 1
-        if self._naming:
-            self._naming.forget_values()
+        if self._notes:
+            self._notes.forget_values()
 
     @contextmanager
     def loop(self, counter: Register, name: str) -> Iterator[Label]:
@@ -143,7 +142,7 @@ class Assembler:
     def align(self, alignment: int) -> None:
         """NOPs up to the next multiple of `alignment` bytes, a power of two up to 64."""
         check_alignment(alignment)
-        self._append(Align(alignment, self._note(0, "nop", "NOP")))
+        self._append(Align(alignment, self._note(0, "NOP", ())))
 
     def role(self, text: str) -> None:
         """What the following instructions are for, as the listing says it; no effect on the bytes."""
@@ -151,8 +150,8 @@ class Assembler:
 
     def call_it(self, operand: Register | Pointer, name: str) -> None:
         """What the value in `operand` is called in the listing until it is overwritten; no effect on the bytes."""
-        if self._naming:
-            self._naming.call(operand, name)
+        if self._notes:
+            self._notes.call(operand, name)
 
     def call(self, target: Register | Pointer) -> None:
         """CALL with rsp a multiple of 16, provided the kernel itself leaves rsp alone.  Saves no register."""
@@ -167,14 +166,14 @@ class Assembler:
 
     def ret(self) -> None:
         """Leaves the kernel: VZEROUPPER if ymm or zmm registers are used anywhere, restore, RET."""
-        piece = Piece(notes=[self._note(0, "ret", "RET")] if self._listing else [])
+        piece = Piece(notes=[self._note(0, "RET", ())] if self._notes else [])
         self._returns.append(piece)
         self._append(piece)
 
     def stretch(self, key: Hashable, emit: Callable[[], None]) -> None:
         """What `emit` emits, copied if it was emitted before; see stretches.py.  It is straight code, and depends on
         `key`, on what registers are taken for, and on nothing else."""
-        if self._listing:  # every instruction has its own line
+        if self._notes:  # every instruction has its own line
             emit()
             return
         files, touched = self._register_files(), self._touches_upper
@@ -207,7 +206,7 @@ class Assembler:
         self._fill(self._prologue, save + self._arrivals(depth), "save")
         for piece in self._returns:
             self._fill(piece, [*restore, ("RET",)], "return")
-        return lay_out(self._items, self._pool, self._listing)
+        return lay_out(self._items, self._pool, self._notes)
 
     def _saved(self) -> list[Register]:
         """The callee-saved registers that the code uses."""
@@ -222,7 +221,7 @@ class Assembler:
         if encoder is None:
             return None
         choose = encoder.choose
-        is_branch = branch_of(mnemonic) is not None
+        is_branch, notes = branch_of(mnemonic) is not None, self._notes
 
         def emit(*operands: Any) -> None:
             if is_branch and type(operands[0]) is Label:
@@ -242,8 +241,8 @@ class Assembler:
             if choice.trailing >= 0:
                 end = start + len(code)
                 piece.pool_fixes.append((end - choice.trailing - 4, end))
-            if self._listing:
-                piece.notes.append(self._note(start, text_of(mnemonic, operands), mnemonic, operands))
+            if notes:
+                piece.notes.append(notes.add(start, mnemonic, operands, self._role))
 
         emit.__name__ = mnemonic
         return emit
@@ -252,7 +251,7 @@ class Assembler:
         self._check_own(target)
         encoders = branch_of(mnemonic)
         assert encoders is not None
-        self._append(Jump(target, self._note(0, mnemonic.lower(), mnemonic, (target,)), *encoders))
+        self._append(Jump(target, self._note(0, mnemonic, (target,)), *encoders))
 
     def _check_own(self, label: Label) -> None:
         if label not in self._labels:
@@ -268,31 +267,19 @@ class Assembler:
 
     def _fill(self, piece: Piece, instructions: list[tuple[Any, ...]], role: str) -> None:
         data, notes = bytearray(), []
-        of_return = piece.notes[0] if piece.notes else Note(0, "", "", "")
-        source, names = of_return.source, Naming(lambda: (), {})
+        author = piece.notes[0] if piece.notes else Note(0, "")
         for mnemonic, *operands in instructions:
             encoder = encoder_of(mnemonic)
             assert encoder is not None
-            detail = of_return.detail._replace(
-                mnemonic=mnemonic, operands=tuple(operands), effect=names.effect(mnemonic, operands)
-            )
-            notes.append(Note(len(data), text_of(mnemonic, operands), role, source, detail))
+            written = (len(data), mnemonic, tuple(operands), role)
+            notes.append(Note(*written, author=author.author, line=author.line, holders=author.holders))
             data += encoder.choose(operands).encode(operands)
         piece.data, piece.notes = data, notes
 
     def _register_files(self) -> list[RegisterFile]:
         return [file for file in (self._vectors, self.masks, self.tiles, self.gp) if file]
 
-    def _note(self, start: int, text: str, mnemonic: str, operands: Sequence[Any] = ()) -> Note:
-        if not self._naming:
-            return Note(start, text, self._role, "")
-        path, line = generator_line()
-        target = operands[0] if operands else None
-        holders = self._naming.holders()
-        effect = (
-            effect_of_jump(mnemonic, target.name)
-            if isinstance(target, Label)
-            else self._naming.effect(mnemonic, operands)
-        )
-        detail = Detail(mnemonic, tuple(operands), effect, holders, path)
-        return Note(start, text, self._role, f"{path.rpartition('/')[2]}:{line}" if path else "", detail)
+    def _note(self, start: int, mnemonic: str, operands: tuple[Any, ...]) -> Note:
+        if self._notes:
+            return self._notes.add(start, mnemonic, operands, self._role)
+        return Note(start, mnemonic, operands, self._role)

@@ -1,10 +1,12 @@
 """What the assembler makes: bytes, and lines that say what they are."""
 
+from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from asmdnn.isa.operands import Register
 from asmdnn.notebook import html_of
-from asmdnn.records import dataclass
+from asmdnn.records import dataclass, field
 
 Holders = tuple[tuple[Register, str], ...]  # registers that are taken, and what for
 
@@ -33,17 +35,23 @@ class Line(NamedTuple):
     detail: Detail = Detail()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Code:
     """Machine code with its constants after it, valid at every address that is a multiple of 64.
 
-    `listing` covers every instruction when the assembler was asked for it, else it is None.  `tables` are the offsets
-    that each jump by a table may go to, in the order of these jumps.
+    code_bytes: of the instructions.  lines: makes the listing.  tables: the offsets that each jump by a table may go
+    to, in the order of these jumps.
     """
 
     data: bytes
-    listing: tuple[Line, ...] | None
+    code_bytes: int
+    lines: Callable[[], Iterable[Line]] | None = field(default=None, compare=False, repr=False)
     tables: tuple[tuple[int, ...], ...] = ()
+
+    @cached_property
+    def listing(self) -> tuple[Line, ...] | None:
+        """Every instruction, written when it is first asked for; None if the assembler was made without."""
+        return tuple(self.lines()) if self.lines else None
 
     def _repr_html_(self) -> str:
         return html_of(self)

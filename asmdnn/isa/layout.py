@@ -5,11 +5,13 @@ the iteration ends, and at its end every short jump reaches its target.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Final
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.isa.code import Code, Detail, Line
+from asmdnn.isa.code import Code, Line
 from asmdnn.isa.label import Label
+from asmdnn.isa.notes import Note, Notes
 from asmdnn.isa.pool import Pool
 from asmdnn.records import dataclass, field
 
@@ -25,16 +27,6 @@ _NOPS: Final = tuple(
         "0f1f840000000000", "660f1f840000000000",
     )
 )  # fmt: skip
-
-
-class Note(NamedTuple):
-    """What a listing says about an instruction at `start` of its piece."""
-
-    start: int
-    text: str
-    role: str
-    source: str
-    detail: Detail = Detail()
 
 
 @dataclass(slots=True, eq=False)
@@ -85,8 +77,11 @@ class Align:
 Item = Piece | Jump | Align
 
 
-def lay_out(items: Sequence[Item], pool: Pool, listed: bool) -> Code:
-    """The bytes of the stream, with jumps as short as they can be.  Raises InvalidArguments for an unbound label."""
+def lay_out(items: Sequence[Item], pool: Pool, notes: Notes | None) -> Code:
+    """The bytes of the stream, with jumps as short as they can be; with notes, there is a listing.
+
+    Raises InvalidArguments for an unbound label.
+    """
     _check_bound(items, pool)
     offsets = _offsets(items)
     while _grow_jumps(items, offsets):
@@ -97,9 +92,9 @@ def lay_out(items: Sequence[Item], pool: Pool, listed: bool) -> Code:
     for item, start in zip(items, offsets, strict=False):
         for field_start, end in item.pool_fixes if isinstance(item, Piece) else ():
             _make_rip_relative(data, start + field_start, start + end, len(code) + padding)
-    listing = tuple(_lines(items, offsets, bytes(data))) if listed else None
+    lines = partial(_lines, tuple(items), offsets, bytes(data), notes) if notes else None
     tables = tuple(tuple(offsets[target.piece] for target in table.targets) for table in pool.tables)
-    return Code(bytes(data) + _FILLER * padding + pool.data(len(code) + padding, offsets), listing, tables)
+    return Code(bytes(data) + _FILLER * padding + pool.data(len(code) + padding, offsets), len(code), lines, tables)
 
 
 def _check_bound(items: Sequence[Item], pool: Pool) -> None:
@@ -159,19 +154,21 @@ def _make_rip_relative(data: bytearray, field_start: int, end: int, pool_start: 
     data[place] = (pool_start + offset - end).to_bytes(4, "little", signed=True)
 
 
-def _lines(items: Sequence[Item], offsets: Sequence[int], data: bytes) -> Iterator[Line]:
+def _lines(items: Sequence[Item], offsets: Sequence[int], data: bytes, notes: Notes) -> Iterator[Line]:
+    def line(note: Note, start: int, end: int, text: str) -> Line:
+        return Line(start, data[start:end], text, note.role, note.source, notes.detail(note))
+
     for item, start, end in zip(items, offsets, offsets[1:], strict=False):
         if isinstance(item, Piece):
             stops = [*(note.start for note in item.notes), len(item.data)][1:]
             for note, stop in zip(item.notes, stops, strict=False):
-                yield Line(start + note.start, data[start + note.start : start + stop], *note[1:])
+                yield line(note, start + note.start, start + stop, note.text)
         elif isinstance(item, Jump):
-            text = f"{item.note.text} {offsets[item.target.piece]:#x} <{item.target.name}>"
-            yield Line(start, data[start:end], text, *item.note[2:])
+            yield line(item.note, start, end, f"{item.note.text} {offsets[item.target.piece]:#x} <{item.target.name}>")
         else:
             here = start
             for nop in _nops(end - start):
-                yield Line(here, nop, *item.note[1:])
+                yield line(item.note, here, here + len(nop), item.note.text)
                 here += len(nop)
 
 

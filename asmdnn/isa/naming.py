@@ -6,14 +6,13 @@ into it last, for as long as nothing else is written there: after `vbroadcastss 
 Values are forgotten at every label, since the code there may be reached from elsewhere.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from asmdnn.isa.code import Holders
 from asmdnn.isa.effects import effect_of, is_copy
 from asmdnn.isa.memory_operand import Operand, Pointer
 from asmdnn.isa.operands import VECTOR_KINDS, Register, register
-from asmdnn.isa.registers import RegisterFile
 
 _KINDS: Final = {**dict.fromkeys(VECTOR_KINDS, "vector"), **dict.fromkeys(("r8", "r16", "r32", "r64"), "r64")}
 _WORD_BYTES: Final = 8
@@ -28,16 +27,19 @@ def key_of(reg: Register) -> Key:
 
 
 class Naming:
-    """The names at one point of a kernel; `files` are the register files in use."""
+    """The names at one point of a kernel."""
 
-    def __init__(self, files: Callable[[], Sequence[RegisterFile]], fixed: dict[Register, str]) -> None:
-        self._files = files
-        self._fixed = tuple(fixed.items())
+    def __init__(self) -> None:
         self._values: dict[Key, tuple[str, str]] = {}  # the place when it was named, the value
         self._memory: dict[Pointer, str] = {}
         self._holders: Holders = ()
         self._places: dict[Key, str] = {}
-        self._changes: tuple[int, ...] | None = None
+
+    def hold(self, holders: Holders) -> None:
+        """From here on these registers are taken, and these are their places."""
+        if holders is not self._holders:
+            self._holders = holders
+            self._places = {key_of(reg): place for reg, place in holders}
 
     def call(self, operand: Register | Pointer, name: str) -> None:
         """`operand` holds `name` until it is written, or, of memory, until a register of its address is."""
@@ -49,14 +51,8 @@ class Naming:
     def forget_values(self) -> None:
         self._values.clear()
 
-    def holders(self) -> Holders:
-        """Every register that is taken or has a fixed use, and its place."""
-        self._refresh()
-        return self._holders
-
     def effect(self, mnemonic: str, operands: Sequence[Operand]) -> str:
         """What the instruction does; afterwards the names are those after it."""
-        self._refresh()
         if not operands:
             return effect_of(mnemonic, "", (), "")
         first, *rest = operands
@@ -106,14 +102,6 @@ class Naming:
         index = f" + {form.scale} * {self.place(form.index)}" if form.index else ""
         shift = f" {'+' if at > 0 else '-'} {abs(at)}" if at else ""
         return f"[{base}{index}{shift}]"
-
-    def _refresh(self) -> None:
-        files = self._files()
-        changes = tuple(file.changes for file in files)
-        if changes != self._changes:
-            self._changes = changes
-            self._holders = (*self._fixed, *(held for file in files for held in file.holders()))
-            self._places = {key_of(reg): place for reg, place in self._holders}
 
 
 def _single(pointer: Pointer) -> Pointer:

@@ -65,7 +65,8 @@ def attention_gradient(
     """(dquery, dkey, dvalue): the gradients of attention(query, key, value, mask, ...), for the gradient dy of its
     result; probabilities are computed anew.
 
-    Of f32 arrays with the dims that attention has; a mask has no gradient.  Raises InvalidArguments, Unimplemented.
+    query, key, value, mask, causal, scale: those of attention, f32; a mask has no gradient.
+    Raises InvalidArguments, Unimplemented.
     """
     check_flag("causal", causal)
     arrays = {"query": as_f32("query", query), "key": as_f32("key", key), "value": as_f32("value", value)}

@@ -32,6 +32,19 @@ def fact_at(code: bytes, offset: int) -> Fact | None:
     return None if found is None else _fact_of(code[offset : offset + found])
 
 
+def features_of(code: bytes) -> frozenset[str] | None:
+    """The CPU features that all instructions of `code` need; None if one of them is not known."""
+    iced, features = _decoder(), _tables()[1]
+    decoder, ins, found = iced.Decoder(64, code), iced.Instruction(), dict[int, list[int]]()
+    while decoder.can_decode:
+        decoder.decode_out(ins)
+        if ins.code not in found:
+            found[ins.code] = ins.cpuid_features()
+    if iced.Code.INVALID in found:
+        return None
+    return frozenset(features[f] for each in found.values() for f in each) - X86_64_FEATURES
+
+
 def _first(window: bytes) -> int | None:
     instruction = _decoder().Decoder(64, window).decode()
     return None if instruction.is_invalid else int(instruction.len)

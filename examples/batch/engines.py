@@ -42,11 +42,11 @@ def by_dask(task: Task, pack: str, chunks: Chunks, workers: int) -> Iterator[lis
 
     config.set({"distributed.scheduler.allowed-failures": RETRIES})
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,  # type: ignore[no-untyped-call]
-        Client(cluster) as client,  # type: ignore[no-untyped-call]
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
     ):
         futures = [client.submit(task, pack, list(chunk), pure=False) for chunk in chunks]
-        for _, rows in dask_completed(futures, with_results=True):  # type: ignore[no-untyped-call]
+        for _, rows in dask_completed(futures, with_results=True):
             yield rows
 
 

@@ -139,3 +139,25 @@ def test_no_listing_no_names() -> None:
     asm.call_it(asm.gp.take("a"), "name")
     asm.ret()
     assert asm.finish().listing is None
+
+
+def test_names_are_those_of_the_time_of_writing() -> None:
+    """A listing is written when it is asked for, after all registers were given back and taken for something else."""
+    asm = Assembler("later", listing=True)
+    a = asm.gp.take("first")
+    asm.MOV(a, 1)
+    asm.gp.free(a)
+    assert asm.gp.take("second") is a
+    asm.ADD(a, 2)
+    x = asm.vectors(32, 16).take("x")
+    asm.VADDPS(x, x, x)
+    code = asm.finish()
+    asm.gp.free(a)
+    assert "listing" not in vars(code)
+    assert code.listing is not None and [line.detail.effect for line in code.listing] == [
+        "first = 1",
+        "second += 2",
+        "x += x",
+    ]
+    assert "listing" in vars(code) and {line.detail.path for line in code.listing} == {__file__}
+    assert [dict(line.detail.holders).get(a) for line in code.listing] == ["first", "second", "second"]

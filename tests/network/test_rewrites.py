@@ -217,3 +217,12 @@ def test_a_gemm_between_reshapes_is_a_product_with_batches(turned: int) -> None:
     check(net, random(*ROWS))
     torn = built(lambda g, x: g.apply("Reshape", g.apply("Gemm", x, random(12, 8)), np.array([5, 2, 2, 4])), (10, 12))
     check(torn, random(10, 12))
+
+
+@pytest.mark.isa("avx2")
+def test_a_clip_without_a_lower_bound_between_a_product_and_a_reshape() -> None:
+    """An input that is left out has no dims."""
+    net = built(
+        lambda g, x: g.apply("Reshape", g.apply("Clip", x @ random(12, 8), None, 0.1), np.array((2, 3, 8))), (6, 12)
+    )
+    check(net, random(6, 12))

@@ -10,6 +10,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn import optim
 from tests.network.nets import engine
+from tests.network.wire import graph, model, node
 
 pytestmark = pytest.mark.isa("avx2")
 ONES = np.ones((2, 4), np.float32)
@@ -105,3 +106,46 @@ def test_steps_at_once() -> None:
         thread.join()
     assert step.steps + len(refused) == 600
     assert all("another call of it runs" in message for message in refused)
+
+
+@pytest.mark.parametrize(
+    ("op", "dims", "operands", "attributes"),
+    [
+        ("Resize", (1, 2, 3, 3), (None, np.array([1, 1, 2, 2], np.float32)), {"mode": "linear"}),
+        ("LRN", (1, 4, 3, 3), (), {"size": 3}),
+        ("Attention", (1, 2, 4, 8), ("x", "x"), {}),
+        ("Softmax", (2, 4), (), {}),
+    ],
+)
+def test_second_derivatives_of_primitives(op: str, dims: Any, operands: Any, attributes: dict[str, Any]) -> None:
+    g = dnn.Graph("second")
+    x = g.input("x", dims)
+    y = g.apply(op, x, *(x if isinstance(one, str) else one for one in operands), **attributes)
+    (first,) = g.gradients(g.apply("ReduceSum", y * y, keepdims=0), wrt=[x])
+    with pytest.raises(dnn.Unimplemented, match=rf"asmdnn\.{op}Gradient has no rule .*second derivatives end here"):
+        g.gradients(g.apply("ReduceSum", first, keepdims=0), wrt=[x])
+
+
+def of_file(body: bytes) -> Any:
+    """Of the sum of its result y, by its weight s."""
+    g = dnn.Graph.from_onnx(model(body), train=["s"])
+    return g.train(g.apply("ReduceSum", g.outputs["y"], keepdims=0), optim.SGD(0.1), engine=engine())
+
+
+def test_a_loop_on_data_of_a_file() -> None:
+    nodes = [node("Add", ["v", "v"], ["w"]), node("ReduceMax", ["w"], ["most"], keepdims=0)]
+    nodes += [node("Less", ["most", "hundred"], ["on2"])]
+    kinds = {"i": "int64", "on": "bool"}
+    body = graph(nodes, {"i": (), "on": (), "v": (1, 3)}, ["on2", "w"], None, kinds)
+    whole = [node("ReduceSum", ["x"], ["t"], keepdims=0), node("Less", ["t", "hundred"], ["go"])]
+    whole += [node("Mul", ["x", "s"], ["xs"]), node("Loop", ["", "go", "xs"], ["y"], body=body)]
+    constants = {"hundred": np.float32(100), "s": np.ones(3, np.float32)}
+    with pytest.raises(dnn.Unimplemented, match="Loop 'y' ends when its data say so"):
+        of_file(graph(whole, {"x": (1, 3)}, ["y"], constants))
+
+
+def test_a_training_mode_node_of_a_file_trains() -> None:
+    """By the batch's own statistics: the sum of what is normalised is that of the shifts, whatever x is."""
+    nodes = [node("BatchNormalization", ["x", *"sbmv"], ["y", "rm", "rv"], training_mode=1)]
+    step = of_file(graph(nodes, {"x": (2, 3)}, ["y"], dict.fromkeys("sbmv", np.ones(3, np.float32))))
+    assert step(x=np.arange(6, dtype=np.float32).reshape(2, 3)) == pytest.approx(6.0, abs=1e-5)

@@ -13,8 +13,8 @@ SCRIPT = ROOT / "tools" / "new_reader.sh"
 
 
 def test_its_commands_exist_and_it_reads_as_a_script() -> None:
-    found = re.findall(r"^asmdnn (\w+)", SCRIPT.read_text(), re.MULTILINE)
-    assert set(found) >= {"setup", "doctor", "run", "explain", "studio", "pack", "export"} and set(found) <= set(COMMANDS)
+    found = set(re.findall(r"^asmdnn (\w+)", SCRIPT.read_text(), re.MULTILINE))
+    assert {"setup", "doctor", "run", "explain", "studio", "pack", "export"} <= found <= set(COMMANDS)
     assert subprocess.run(["sh", "-n", SCRIPT], check=False).returncode == 0
 
 

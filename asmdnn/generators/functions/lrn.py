@@ -69,8 +69,10 @@ def base_program(k: float, factor: float) -> Program:
 
 
 def by_power(build: Builder, x: Term, base: Term, beta: float) -> Term:
-    """x * base^-beta, of a base above 0."""
+    """x * base^-beta, of a base above 0; divisions and roots take most of the time."""
     root = build.op("sqrt", base)
+    if beta in (1.5, 1.75, 2.0):
+        return x / (base * (base if beta == 2 else root if beta == 1.5 else root * build.op("sqrt", root)))
     if beta == 0.75:
         return x / (root * build.op("sqrt", root))
     if beta == 0.5:

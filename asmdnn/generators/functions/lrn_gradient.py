@@ -15,7 +15,6 @@ Taps are those of tap_rows.py.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 
 from asmdnn.exact import exact
@@ -61,15 +60,13 @@ class LrnGradientSpec(TapRows):
         asm.ret()
 
 
-@lru_cache
 def shares_program(beta: float) -> Program:
     """t, of x, dy and base."""
     build = Builder(3)
     x, dy, base = build.inputs
-    return build.finish(by_power(build, dy * x, base, beta) / base)
+    return build.finish(by_power(build, dy * x, base, beta + 1))
 
 
-@lru_cache
 def gradient_program(beta: float, factor: float) -> Program:
     """Of x, dy, base and s."""
     build = Builder(4)

@@ -35,7 +35,6 @@ def softmax_programs(log: bool) -> RowPrograms:
     return RowPrograms(sums, build.finish(dy - flushed_exp(build, y) * total if log else y * (dy - total)))
 
 
-@lru_cache
 def scaled_softmax_programs(scale: float) -> RowPrograms:
     """Of dy and y: the gradient of softmax(scale * x)."""
     build = Builder(2)

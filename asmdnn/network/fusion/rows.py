@@ -13,7 +13,7 @@ import numpy as np
 
 from asmdnn.network.fusion.integers import with_names
 from asmdnn.network.fusion.maps import is_map
-from asmdnn.network.graph import Node
+from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.static import StaticGraph, needed
@@ -55,7 +55,7 @@ def chain_to(graph: StaticGraph, makers: Mapping[str, Node], readers: Mapping[st
         if node.key in OF_ROWS:
             is_matrix = len(graph.shape(node.inputs[0])) == len(graph.shape(node.inputs[1])) == len("kn")
             return found if is_matrix and graph.is_constant(node.inputs[1]) and len(found) > 1 else []
-        whole = [x for x in node.inputs if prod(graph.shape(x)[:-1]) != 1]
+        whole = [x for x in node.inputs if x != NOTHING and prod(graph.shape(x)[:-1]) != 1]
         if not is_map(graph, node) or len(whole) != 1 or graph.shape(whole[0]) != graph.shape(name):
             return []
         (name,) = whole

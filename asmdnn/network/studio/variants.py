@@ -6,7 +6,6 @@ takes there: threads do not wait for one another in between.  What a barrier its
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -20,6 +19,7 @@ from asmdnn.network.steps import NetworkStep
 from asmdnn.planning.phase import Phase, View
 from asmdnn.planning.phases import barriers_before
 from asmdnn.planning.splitting import split
+from asmdnn.records import dataclass
 
 Cycles = npt.NDArray[np.int64]
 

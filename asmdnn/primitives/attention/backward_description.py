@@ -17,9 +17,9 @@ class AttentionBackward:
         dP = diff_dst value^T,   dS = P * (dP - sum of P * dP over a row) * scale
         diff_query = dS key,   diff_key = dS^T query,   diff_value = P^T diff_dst
 
-    query, key, value, mask, scale and causal are those of `AttentionForward`; P is computed anew.  diff_dst: dst's
-    dims; diff_query, diff_key, diff_value: those of query, key and value, where heads of a group add up.  All but the
-    gradients may be of any floats; these are f32.  A mask has no gradient.  Raises InvalidArguments.
+    query, key, value, mask, scale, causal: those of `AttentionForward`; P is computed anew.  diff_dst: dst's dims;
+    diff_query, diff_key, diff_value: those of query, key and value, where heads of a group add up.  All are
+    f32.  A mask has no gradient.  Raises InvalidArguments.
     Source: Dao et al., FlashAttention, 2022, algorithm 4.
     """
 

@@ -18,7 +18,7 @@ class ResamplingBackward:
     """diff_src[i] is the sum over all o of diff_dst[o] times the weight of src[i] in dst[o]: a resampling's adjoint.
 
     diff_src, diff_dst: dims of src and dst of the forward pass, f32, in any formats, `any` too.  alg, factors,
-    coordinates and rounding are those of `ResamplingForward`.  The sums are in the order of diff_dst's elements.
+    coordinates, rounding: those of `ResamplingForward`.  The sums are in the order of diff_dst's elements.
     Raises InvalidArguments.
     """
 
