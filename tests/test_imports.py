@@ -423,7 +423,7 @@ import sys, asmdnn as dnn
 from asmdnn.runtime import execution
 d = lambda dims: dnn.MemoryDesc(dims, dnn.f32, "any")
 desc = dnn.ConvolutionForward(d((1, 8, 4, 4)), d((8, 8, 1, 1)), d((1, 8, 4, 4)))
-pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1))
+pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1, machine="zen3"))
 pd.plan.check()
 print(pd.implementation, "peachpy" in sys.modules, execution.kernel_cache.cache_info().currsize)
 print([line for line in open("/proc/self/maps") if "libgomp" in line])

@@ -15,7 +15,7 @@ ISAS = ("avx2", "avx512_core")
 @lru_cache
 def descriptor(words: str, isa: str, threads: int = 2) -> dnn.PrimitiveDesc:
     case = one_case("test", words.split())
-    return primitive_desc_of(case, dnn.Engine(isa=isa, threads=threads, l2_bytes=512 << 10))
+    return primitive_desc_of(case, dnn.Engine(isa=isa, threads=threads, l2_bytes=512 << 10, machine="zen3"))
 
 
 @lru_cache

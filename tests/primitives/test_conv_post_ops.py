@@ -71,7 +71,7 @@ CASES = [("any", 3, 9, 12), ("acdb", 3, 7, 12), ("acdb", 1, 5, 12), ("any", 1, 6
 @pytest.mark.parametrize(("tag", "kernel", "size", "ic"), CASES)
 def test_chain(isa: str, tag: str, kernel: int, size: int, ic: int) -> None:
     layer = Layer(tag, kernel, size, ic)
-    pd = dnn.primitive_desc(layer.desc, layer.attr)
+    pd = dnn.primitive_desc(layer.desc, layer.attr, dnn.Engine(isa=isa, machine="zen3"))
     assert pd.implementation == f"direct:{isa}"
     pd.plan.check()
     memories = layer.memories(pd)
@@ -115,7 +115,7 @@ def test_what_no_tile_can_read_is_copied(isa: str) -> None:
         ((1, OC, 7, 7), "aBcd5b"),
     ):
         tensor = dnn.MemoryDesc(shape, dnn.f32, tag)
-        pd = dnn.primitive_desc(layer.desc, dnn.Attr([dnn.Binary("add", tensor)]), dnn.Engine(isa=isa))
+        pd = dnn.primitive_desc(layer.desc, dnn.Attr([dnn.Binary("add", tensor)]), dnn.Engine(isa=isa, machine="zen3"))
         assert pd.implementation == f"reorder+direct:{isa}"
         pd.plan.check()
         arrays = layer.arrays | {"binary_0": numbers(11, *shape)}

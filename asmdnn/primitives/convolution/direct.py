@@ -22,6 +22,7 @@ from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.joining import joined
+from asmdnn.primitives.convolution.level import Fit, fastest
 from asmdnn.primitives.convolution.multiplied import level_of, types_of
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
@@ -63,11 +64,33 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], we
     """
     types = types_of(desc)
     engine = level_of(types, engine)
-    name = f"{NAME}:{engine.isa}"
-    lanes = lanes_of(engine.isa)
+    if 0 in desc.dst.dims:
+        return nothing(resolve_activations(desc, lanes_of(engine.isa)), attr, engine)
+    fit = fastest(desc, engine, lambda desc, engine: fit_of(desc, engine, parts))
+    resolved, weights, engine, width = fit.desc, fit.weights, fit.engine, fit.width
+    name, lanes = f"{NAME}:{engine.isa}", lanes_of(engine.isa)
+    bias, sums = channels_of_dst(resolved), types.sums
+    chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), bias, sums, sums == s32)
+    starts = starts_of(fit.parts[0][0], width, attr, engine)
+    others = chain.operands(resolved.dst, RESULTS)
+    group = channels_of_group(resolved, "dst")
+    read = {operand: readable(tensor, resolved.dst, group, width, lanes) for operand, tensor in others.items()}
+    tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(read), **zero_points_of(attr)}
+    plans = []
+    for g, tiling in fit.parts:
+        g = replace(g, weights_image_bytes=weights.size_bytes * weights_of_images)
+        operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes, g.axes[-1].all_pixels.step)
+        plans.append(schedule_tiles(name, tensors, TileEnds(chain, operands, starts), g, tiling, engine))
+    plan = joined(plans)
+    if starts:
+        plan = starts.planned(plan, weights.dtype.size_bytes * weights.strides[0], engine.tuning.phases)
+    return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
+
+
+def fit_of(desc: Desc, engine: Engine, parts: Parts[Desc]) -> Fit[Desc]:
+    """How vectors of the engine's level compute it.  Raises Refused."""
+    types, lanes = types_of(desc), lanes_of(engine.isa)
     resolved = resolve_activations(desc, lanes)
-    if 0 in resolved.dst.dims:
-        return nothing(resolved, attr, engine)
     src, dst = image_layout(resolved.src), image_layout(resolved.dst)
     if src is None or dst is None:
         raise Refused("src and dst must be plain, or blocked once and by channels")
@@ -76,27 +99,12 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], we
     check_groups(resolved, lanes)
     geometries = parts(resolved, src, dst)
     first = choose_tiling(geometries[0], engine.isa, panel_widths(resolved, engine.isa), engine.tuning)
-    check_cut_steps(geometries[0], first.vectors * lanes, engine.tuning.convolution)
-    tilings = [first, *(choose_tiling(g, engine.isa, (first.vectors,), engine.tuning) for g in geometries[1:])]
     width = first.vectors * lanes
+    check_cut_steps(geometries[0], width, engine.tuning.convolution)
+    tilings = [first, *(choose_tiling(g, engine.isa, (first.vectors,), engine.tuning) for g in geometries[1:])]
     weights = panels_desc(resolved, width)
     check_weights(desc, weights)
-    bias, sums = channels_of_dst(resolved), types.sums
-    chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), bias, sums, sums == s32)
-    starts = starts_of(geometries[0], width, attr, engine)
-    others = chain.operands(resolved.dst, RESULTS)
-    group = channels_of_group(resolved, "dst")
-    read = {operand: readable(tensor, resolved.dst, group, width, lanes) for operand, tensor in others.items()}
-    tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(read), **zero_points_of(attr)}
-    plans = []
-    for g, tiling in zip(geometries, tilings, strict=True):
-        g = replace(g, weights_image_bytes=weights.size_bytes * weights_of_images)
-        operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes, g.axes[-1].all_pixels.step)
-        plans.append(schedule_tiles(name, tensors, TileEnds(chain, operands, starts), g, tiling, engine))
-    plan = joined(plans)
-    if starts:
-        plan = starts.planned(plan, weights.dtype.size_bytes * weights.strides[0], engine.tuning.phases)
-    return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
+    return Fit(resolved, weights, engine, tuple(zip(geometries, tilings, strict=True)))
 
 
 def nothing(desc: ConvolutionDesc, attr: Attr, engine: Engine) -> Plan:

@@ -31,6 +31,7 @@ from asmdnn.primitives.convolution.grouped import (
 )
 from asmdnn.primitives.convolution.grouped_kernels import base_spec
 from asmdnn.primitives.convolution.grouped_schedule import RowKernels, schedule_rows
+from asmdnn.primitives.convolution.level import of_rows
 from asmdnn.primitives.convolution.multiplied import is_widened, level_of_rows, types_of
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
@@ -54,7 +55,7 @@ def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan `desc` for tensors as they are.  Raises Refused."""
     types = types_of(desc)
-    engine = level_of_rows(types, engine)
+    engine = of_rows(desc, level_of_rows(types, engine))
     check_single(types, engine)
     lanes = lanes_of(engine.isa)
     weights = weights_desc(desc.weights, desc.has_groups, lanes)

@@ -5,12 +5,13 @@ A tile of direct convolution stores a whole vector of output channels, of which 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
 from asmdnn.generators.dot.few_outputs_shape import MOST_OUTPUTS
 from asmdnn.isa.dot import F32, dot_level
-from asmdnn.isa.vectors import lanes_of
+from asmdnn.isa.vectors import NARROWEST, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
 from asmdnn.planning.plan import Plan
@@ -148,6 +149,13 @@ def expected_cycles(g: ConvGeometry, tiles: Tiles, engine: Engine) -> float:
 
 def direct_cycles(parts: Sequence[ConvGeometry], engine: Engine) -> float:
     """Expected cycles of an image by direct convolutions, with a vector of output channels, if ports count."""
+    cost = engine.tuning.convolution.narrow_cost
+    narrow = cost * vector_cycles(parts, replace(engine, isa=NARROWEST)) if cost < 1 else inf
+    return min(vector_cycles(parts, engine), narrow)
+
+
+def vector_cycles(parts: Sequence[ConvGeometry], engine: Engine) -> float:
+    """The same by vectors of a level."""
     lanes, tuning, total = lanes_of(engine.isa), engine.tuning, 0.0
     for part in parts:
         padded = replace(part, oc_stored=lanes)
