@@ -15,6 +15,8 @@ from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.memory.sequences import items
 from asmdnn.network.bodies import BODIES
 from asmdnn.network.bounds import FoldingBounds, check_room
+from asmdnn.network.decompositions.halves import in_type_of, in_types
+from asmdnn.network.decompositions.table import decomposed, decomposed_foreign, foreign
 from asmdnn.network.element_types import ELEMENTS
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.known import sentence_of_unknown
@@ -26,8 +28,6 @@ from asmdnn.network.operators.table import operator_of
 from asmdnn.network.quantised.blocks import with_blocked_products
 from asmdnn.network.quantised.weights import weights_of_products
 from asmdnn.network.remembered import LARGEST_RESULT_BYTES, Remembered
-from asmdnn.network.spelling.halves import in_type_of, in_types
-from asmdnn.network.spelling.table import foreign, spelt, spelt_foreign
 from asmdnn.network.static import StaticGraph, needed
 
 SEE_DIMS = {"Shape", "Size"}
@@ -137,7 +137,7 @@ class Folding:
         operator, other = operator_of(node), foreign(node)
         if other is not None:
             node = without_empty_end(node)
-            self.take(in_type_of(self, node, spelt_foreign(self, node, other)))
+            self.take(in_type_of(self, node, decomposed_foreign(self, node, other)))
             return
         if operator is None:
             raise Unimplemented(sentence_of_unknown(node, self.body))
@@ -197,7 +197,7 @@ class Folding:
         types = operator.types(node, *inputs)
         check_room(node, types)
         check_outputs(node, len(types))
-        known = spelt(self, node)
+        known = decomposed(self, node)
         if known is not None:
             declared = {name: dtype for name, (_, dtype) in zip(node.outputs, types, strict=False)}
             self.take(in_types(self, known, declared))

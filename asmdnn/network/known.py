@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from asmdnn.errors import shown
 from asmdnn.network.bodies import BODIES
+from asmdnn.network.decompositions.table import foreign
 from asmdnn.network.graph import Body, Node
 from asmdnn.network.operators.table import operator_of
-from asmdnn.network.spelling.table import foreign
 from asmdnn.records import dataclass
 
 COUNTS = ("nodes", "native", "numpy", "unknown")

@@ -10,7 +10,7 @@ from asmdnn.network.network import Network
 from asmdnn.network.open import network_of
 from asmdnn.network.static_qdq.folded import folded
 from asmdnn.network.static_qdq.probing import Probe, ProbedStep, collect, corrections
-from asmdnn.network.static_qdq.qdq import MICROSOFT, WITH_AXES, spelt
+from asmdnn.network.static_qdq.qdq import MICROSOFT, WITH_AXES, in_qdq
 from asmdnn.network.static_qdq.ranges import ByteNumbers, Calibration, Observed
 from asmdnn.network.static_qdq.roles import Roles
 from asmdnn.primitives.core.engine import Engine
@@ -83,7 +83,7 @@ class StaticQuantizer:
         """With these products, by result, in f32, too."""
         roles = Roles(self.given.body, (*self.keep_f32, *more_f32)) if more_f32 else self.roles
         biases = corrections(self.steps) if self.calibration.correct_bias else {}
-        body = spelt(roles, self.opset, self.numbers, biases)
+        body = in_qdq(roles, self.opset, self.numbers, biases)
         done = [node.outputs[0] for node in self.given.body.nodes if id(node) in roles.products]
         steps = {self.labels[name]: self.steps[name].share for name in done}
         kept = tuple(self.labels[name] for name in more_f32)

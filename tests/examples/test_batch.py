@@ -110,9 +110,7 @@ def test_what_is_no_picture_is_named(given: argparse.Namespace) -> None:
         (["{folder}", "{pack}", "--out=o", "--by=spark"], "invalid choice"),
     ],
 )
-def test_wrong_words(
-    words: list[str], why: str, given: argparse.Namespace, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_words(words: list[str], why: str, given: argparse.Namespace, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main([word.format(folder=given.folder, pack=given.pack) for word in words])
     assert stopped.value.code == 2 and why in capsys.readouterr().err

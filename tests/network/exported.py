@@ -53,7 +53,7 @@ class Exported:
         return self("Mul", x, self("Sigmoid", x))
 
     def gelu(self, x: str) -> str:
-        """By Erf, as torch's exporter spells it."""
+        """By Erf, as torch's exporter writes it."""
         bell = self("Add", self("Erf", self("Div", x, np.float32(2**0.5))), np.float32(1))
         return self("Mul", self("Mul", x, bell), np.float32(0.5))
 
@@ -137,7 +137,7 @@ def unet() -> bytes:
 
 
 def mobilenet_v3() -> bytes:
-    """Depthwise convolutions with squeeze-and-excite, hardswish as an operator and spelt out."""
+    """Depthwise convolutions with squeeze-and-excite, hardswish as an operator and written out."""
     net = Exported(14)
     x = net("HardSwish", net.conv(net.input("x", 1, 3, 32, 32), 3, 16, 3, strides=[2, 2], pads=[1, 1, 1, 1]))
     y = net.conv(x, 16, 64, 1)

@@ -33,7 +33,7 @@ def reference(net: dnn.Network, feeds: dict[str, np.ndarray]) -> dict[str, np.nd
 
 
 def residual_graph() -> tuple[dnn.Graph, dict[str, Any]]:
-    """A stem with hardswish spelt out, a block with a residual, two branches, and a product."""
+    """A stem with hardswish written out, a block with a residual, two branches, and a product."""
     g = dnn.Graph("residual")
     x = g.input("x", (1, 3, 16, 16))
     stem = g.apply("Conv", x, random(16, 3, 3, 3), random(16), pads=(1, 1, 1, 1), strides=(2, 2), name="stem")

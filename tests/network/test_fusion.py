@@ -14,7 +14,7 @@ pytestmark = pytest.mark.isa("avx2")
 
 
 def one_hot_net(dtype: Any = np.int32) -> dnn.Network:
-    """Bytes, their rows with a single one, a product and an activation, as jax spells them."""
+    """Bytes, their rows with a single one, a product and an activation, as jax writes them."""
     g = dnn.Graph()
     x = g.apply("Unsqueeze", g.input("x", (2, 5), dtype), np.array([2]))
     chosen = g.apply("Equal", x, np.arange(7, dtype=dtype).reshape(1, 1, 7))

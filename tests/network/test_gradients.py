@@ -173,7 +173,7 @@ def test_scales_of_channels(op: str) -> None:
 @pytest.mark.parametrize("causal", [0, 1])
 @pytest.mark.parametrize("same", [False, True])
 def test_attention(causal: int, same: bool) -> None:
-    """Through what it is spelt in; one tensor may be all three operands."""
+    """Through what it is decomposed into; one tensor may be all three operands."""
     graph, dims = dnn.Graph("attention"), (2, 4, 6, 8)
     symbols = [graph.input(name, dims) for name in ("q" if same else "qkv")]
     y = graph.apply("Attention", *(symbols * 3)[:3], is_causal=causal)

@@ -1,4 +1,4 @@
-"""Networks of 8-bit integers: as files spell them, natively, against the operators' definitions and onnxruntime."""
+"""Networks of 8-bit integers: as files write them, natively, against the operators' definitions and onnxruntime."""
 
 from collections.abc import Callable
 from pathlib import Path

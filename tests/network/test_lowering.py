@@ -369,7 +369,7 @@ def test_truths_from_outside() -> None:
 
 
 def shuffled(g: dnn.Graph, x: Any, groups: int) -> Any:
-    """As ShuffleNet's graphs spell it."""
+    """As ShuffleNet's graphs writes it."""
     n, c, *sizes = (2, 16, 9, 8)
     rows = g.apply("Reshape", x, np.array([n, groups, c // groups, *sizes]))
     turned = g.apply("Transpose", rows, perm=(0, 2, 1, 3, 4))

@@ -1,4 +1,4 @@
-"""What files spell with several operators, or in front of the one that has a kernel for it all."""
+"""What files write with several operators, or in front of the one that has a kernel for it all."""
 
 from collections.abc import Callable
 

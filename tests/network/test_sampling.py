@@ -1,4 +1,4 @@
-"""Operators that are spelt in look-ups and products: native, and equal to onnxruntime, or to a loop in numpy."""
+"""Operators that are decomposed into look-ups and products: native, and equal to onnxruntime, or to a loop in numpy."""
 
 from typing import Any
 

@@ -25,7 +25,7 @@ def weights(*dims: int) -> np.ndarray:
 
 
 def file(opset: int = 17) -> bytes:
-    """A stem with a batch norm, hardswish spelt out, a residual sum, a gate, a maximum, a mean, and a classifier."""
+    """A stem with a batch norm, hardswish written out, a residual sum, a gate, a maximum, a mean, and a classifier."""
     positive = np.abs(weights(CHANNELS)) + 1
     nodes = [
         wire.node("Conv", ["x", "stem w"], ["stem"], "stem", pads=[1, 1, 1, 1]),

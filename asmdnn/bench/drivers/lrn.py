@@ -155,8 +155,12 @@ DRIVER = Driver(
     "lrn",
     LrnSettings(),
     {
-        "dir": Option("dir", direction(*PROP_KINDS, "BWD_D"),
-                      "FWD_D training, with a workspace (default), FWD_I, BWD_D backward", True),
+        "dir": Option(
+            "dir",
+            direction(*PROP_KINDS, "BWD_D"),
+            "FWD_D training, with a workspace (default), FWD_I, BWD_D backward",
+            True,
+        ),
         "dt": Option("dt", data_type("f32"), "data type: f32", True),
         "tag": LAYOUT,
         "alg": Option("alg", one_of(*ALGS), "ACROSS channels (default), WITHIN each", True),

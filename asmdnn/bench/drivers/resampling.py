@@ -128,8 +128,12 @@ DRIVER = Driver(
     "resampling",
     ResamplingSettings(),
     {
-        "dir": Option("dir", direction("FWD_D", "FWD_I", "BWD_D"),
-                      "FWD_I inference (default), FWD_D training: the same, BWD_D backward", True),
+        "dir": Option(
+            "dir",
+            direction("FWD_D", "FWD_I", "BWD_D"),
+            "FWD_I inference (default), FWD_D training: the same, BWD_D backward",
+            True,
+        ),
         "dt": Option("dt", data_type(), "both data types, in older words", True, describes=False),
         "sdt": Option("sdt", data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8", True),
         "ddt": DDT,

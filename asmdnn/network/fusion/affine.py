@@ -42,7 +42,7 @@ def fold_affine(graph: StaticGraph, remembered: Remembered) -> StaticGraph:
             del nodes[maker.outputs[0]]
             made = [absorbed(values, maker, affine, node, remembered)]
         elif affine and node.op == "BatchNormalization":
-            made = spelt_out(values, node, affine)
+            made = written_out(values, node, affine)
         else:
             made = [node]
         for new in made:
@@ -116,7 +116,7 @@ def scaled_weights(op: str, old: Sequence[Array | None], affine: Affine) -> tupl
     return scaled, np.asarray(np.asarray(bias, np.float64) * scale + shift, np.float32)
 
 
-def spelt_out(values: dict[str, Value], node: Node, affine: Affine) -> list[Node]:
+def written_out(values: dict[str, Value], node: Node, affine: Affine) -> list[Node]:
     """Mul and Add with constants of channels."""
     shape = values[affine.x].shape
     result, between = node.outputs[0], f"scaled {node.outputs[0]}"

@@ -1,4 +1,4 @@
-"""Einstein sums of one and two operands, spelt as the moves and the product that they are.
+"""Einstein sums of one and two operands, written as the moves and the product that they are.
 
 With two operands, each of their labels is of one of four kinds: in both and in the result (a batch of products), in
 both alone (what is summed), in one of them and the result (rows, or columns).  So
@@ -28,11 +28,11 @@ def products(graph: StaticGraph) -> StaticGraph:
     """The graph without such Einsums."""
     values, nodes = dict(graph.values), list[Node]()
     for node in graph.nodes:
-        nodes += spelt(values, node) if node.op == "Einsum" and not node.domain else [node]
+        nodes += decomposed(values, node) if node.op == "Einsum" and not node.domain else [node]
     return StaticGraph(graph.inputs, graph.outputs, tuple(nodes), values)
 
 
-def spelt(values: dict[str, Value], node: Node) -> list[Node]:
+def decomposed(values: dict[str, Value], node: Node) -> list[Node]:
     """The nodes in the place of one; itself if it is of another form."""
     parsed = labels_of(node.get("equation"), [len(values[name].shape) for name in node.inputs])
     if parsed is None or any(values[name].dtype != np.float32 for name in node.inputs):
@@ -43,19 +43,19 @@ def spelt(values: dict[str, Value], node: Node) -> list[Node]:
         for label, size in zip(term, values[name].shape, strict=True):
             if sizes.setdefault(label, size) != size:
                 return [node]
-    spelling = EinsumSpelling(values, node, sizes)
+    decomposition = EinsumDecomposition(values, node, sizes)
     inside = set(result)
     operands = [
-        spelling.summed(name, term, "".join(x for x in term if x in inside.union(*terms[:i], *terms[i + 1 :])))
+        decomposition.summed(name, term, "".join(x for x in term if x in inside.union(*terms[:i], *terms[i + 1 :])))
         for i, (name, term) in enumerate(zip(node.inputs, terms, strict=True))
     ]
-    name, term = operands[0] if len(operands) == 1 else spelling.product(*operands[0], *operands[1], result)
-    spelling.finish(name, term, result)
-    return spelling.nodes
+    name, term = operands[0] if len(operands) == 1 else decomposition.product(*operands[0], *operands[1], result)
+    decomposition.finish(name, term, result)
+    return decomposition.nodes
 
 
 def labels_of(equation: str, ndims: Sequence[int]) -> tuple[list[str], str] | None:
-    """The labels of each operand's dims, and of the result's; None for a form that is not spelt out."""
+    """The labels of each operand's dims, and of the result's; None for a form that is not written out."""
     left, _, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if "->" not in equation or len(terms) not in (1, 2) or len(terms) != len(ndims):
@@ -72,7 +72,7 @@ def labels_of(equation: str, ndims: Sequence[int]) -> tuple[list[str], str] | No
     return (found, result) if is_plain else None
 
 
-class EinsumSpelling:
+class EinsumDecomposition:
     """The nodes of one sum, as they are written down; what is computed of constants is constant."""
 
     def __init__(self, values: dict[str, Value], node: Node, sizes: dict[str, int]) -> None:

@@ -1,4 +1,4 @@
-"""Group normalisation spelt with instance normalisation becomes one operator, in the format that is there.
+"""Group normalisation written with instance normalisation becomes one operator, in the format that is there.
 
     (n, c, ...) to (n, g, -1), each of the g normalised and scaled, back to (n, c, ...)
 

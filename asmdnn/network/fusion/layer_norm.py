@@ -1,10 +1,10 @@
-"""Layer normalisation that files spell with means becomes the operator that has a kernel.
+"""Layer normalisation that files write with means becomes the operator that has a kernel.
 
     (x - mean x) / sqrt(variance + epsilon)   as a quotient, or as a product with the reciprocal of the root
 
 with variance = mean (x - mean x)^2, or mean x^2 - (mean x)^2, kept from falling below 0 or not, over the
 last axes.  Scale and shift stay the product and the sum after it.  The kernel sums the squares of differences: within
-some roundings of the first spelling, and more accurate than the second one, which loses as many digits as mean^2 is
+some roundings of the first form, and more accurate than the second one, which loses as many digits as mean^2 is
 larger than the variance.
 """
 
@@ -65,7 +65,7 @@ def factors(graph: StaticGraph, node: Node, makers: Makers) -> list[tuple[str, s
 
 
 def variance_axes(graph: StaticGraph, name: str, x: str, difference: str, mean: str, makers: Makers) -> int | None:
-    """The first axis of the variance of x that a value is, in either spelling."""
+    """The first axis of the variance of x that a value is, in either form."""
     node = makers.get(name)
     if node is not None and (node.op == "Relu" or (node.op == "Max" and number_of(graph, node.inputs[-1]) == 0)):
         node = makers.get(node.inputs[0])

@@ -3,7 +3,7 @@
 A *map* computes each element of its result from the elements at the same place of its operands, so any chain or tangle
 of maps of one shape is one expression of the value before it, of constants, and of other tensors:
 
-    y = f(x, a, b, ...)      for example hardswish spelt Add, Clip, Mul, Div, or relu(conv + residual)
+    y = f(x, a, b, ...)      for example hardswish as Add, Clip, Mul, Div, or relu(conv + residual)
 
 A group is a node and the maps after it, such that only its last value is read by anybody else.  Tensors that it reads
 besides must not depend on it; a sum of two branches so goes to one of them, which then runs last.  No map has other

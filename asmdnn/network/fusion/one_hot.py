@@ -46,7 +46,7 @@ def looked_up(graph: StaticGraph) -> StaticGraph:
 
 
 def rows_of_product(graph: StaticGraph, node: Node, makers: dict[str, Node]) -> TableRows | None:
-    """If a node multiplies indices, spelt as rows with a single one, by constants."""
+    """If a node multiplies indices, written as rows with a single one, by constants."""
     weights = graph.values[node.inputs[1]].data if node.op == "MatMul" and not node.domain else None
     cast = makers.get(node.inputs[0]) if weights is not None and weights.ndim == 2 else None
     equal = makers.get(cast.inputs[0]) if cast is not None and cast.op == "Cast" else None

@@ -1,4 +1,4 @@
-"""Functions that files spell with several operators become the one that has a kernel.
+"""Functions that files write with several operators become the one that has a kernel.
 
 gelu(x) = x / 2 (1 + erf(x / sqrt 2)), or x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))): whatever sums and products
 of x, constants and one Erf or Tanh compute it is found by its values.  The expression is evaluated at some points in

@@ -23,7 +23,7 @@ F32 = np.dtype(np.float32)
 
 
 def scales_apart(graph: StaticGraph) -> StaticGraph:
-    """The graph with such nodes spelt."""
+    """The graph with such nodes decomposed."""
     found = [node for node in graph.nodes if is_apart(graph, node)]
     return Apart(graph, {id(node) for node in found}).graph() if found else graph
 

@@ -3,7 +3,7 @@
     f(view(x), constants)  =  view(f(x, constants'))
 
 for views that drop or add dims of 1 or transpose, constants' being the constants seen through the view: a convolution
-of two dims, Squeeze, bias and activation is how files spell one of a single dim.  The same bits.
+of two dims, Squeeze, bias and activation is how files write one of a single dim.  The same bits.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Rule of attention as the primitive has it; other forms go through what they are spelt in."""
+"""Rule of attention as the primitive has it; other forms go through what they are decomposed into."""
 
 import numpy as np
 

@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
-from asmdnn.network.gradients.composed import has_rule, spelt_results
+from asmdnn.network.gradients.composed import decomposed_results, has_rule
 from asmdnn.network.gradients.table import Gradients, rules
 from asmdnn.network.gradients.words import GradientWords, KnownGraph
 from asmdnn.network.graph import NOTHING, Node
@@ -75,7 +75,7 @@ class Backwards:
         return found
 
     def gradients_of(self, words: GradientWords, node: Node, given: Gradients, depends: set[str]) -> Gradients:
-        """By each input.  Raises Unimplemented where there is no rule, and none of what the node is spelt in."""
+        """By each input.  Raises Unimplemented where there is no rule, and none of what the node is decomposed into."""
         if has_rule(self.known, node):
             return rules()[node.key](words, node, given)
         found = self.composed(words, node, given, depends)
@@ -85,12 +85,12 @@ class Backwards:
         return found
 
     def composed(self, words: GradientWords, node: Node, given: Gradients, depends: set[str]) -> Gradients | None:
-        """Through what a node is spelt in; None for one that is not.
+        """Through what a node is decomposed into; None for one that is not.
 
         An input that stands twice has a name of its own each time, so that each place has its gradient."""
         own = tuple(words("Identity", x) if x != NOTHING and node.inputs.count(x) > 1 else x for x in node.inputs)
         start = len(self.known.made)
-        results = spelt_results(self.known, words, replace(node, inputs=own))
+        results = decomposed_results(self.known, words, replace(node, inputs=own))
         if results is None:
             return None
         parts: Parts = {}

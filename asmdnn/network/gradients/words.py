@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.folding import Folding, shape_of
 from asmdnn.network.graph import NOTHING, Array, Body, Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.spelling.words import Speller
 
 Add = Callable[[Node], None]
 AddConstant = Callable[[str, Array], None]
@@ -62,7 +62,7 @@ class KnownValues(dict[str, Value]):
         return self.folding.values[self.folding.known(name)]
 
 
-class GradientWords(Speller):
+class GradientWords(Decomposer):
     """Words of the rule of one node; `number`s names in all rules of a graph."""
 
     def __init__(self, known: KnownGraph, node: Node, numbers: "count[int]") -> None:

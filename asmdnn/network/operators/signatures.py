@@ -127,7 +127,7 @@ def check_signature(node: Node) -> None:
     if node.domain or versions is None:
         return
     known = [version for version in versions if version.since <= node.opset] or versions[:1]
-    if not any(is_spelt_as(version, node) for version in known[:-1]):
+    if not any(is_written_as(version, node) for version in known[:-1]):
         check_count(node, "inputs, and {} takes", known[-1].inputs, node.inputs)
     check_count(node, "outputs, and {} makes", known[-1].outputs, node.outputs)
     for what, places, names in (
@@ -139,7 +139,7 @@ def check_signature(node: Node) -> None:
             raise InvalidArguments(f"{node} has no name for its {what} {missing}, which {node.op} cannot do without")
 
 
-def is_spelt_as(older: NodeSignature, node: Node) -> bool:
+def is_written_as(older: NodeSignature, node: Node) -> bool:
     """Whether a node has the attributes of a version in which they were no inputs yet."""
     return (
         bool(older.attributes)

@@ -1,1 +1,1 @@
-"""Networks of 8-bit integers: how files spell them, and what they become."""
+"""Networks of 8-bit integers: how files write them, and what they become."""

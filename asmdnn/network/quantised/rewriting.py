@@ -3,7 +3,7 @@
 Weights become s8 by output channel, symmetric: the largest magnitude of a channel is 127 steps.  "weights" puts a
 DequantizeLinear after them and computes in f32.  "dynamic" rounds what MatMul and Gemm multiply to u8, too, by the
 range of the data at hand (DynamicQuantizeLinear, once for all that read it), and multiplies integers (MatMulInteger).
-Source: https://onnx.ai/onnx/operators, and how onnxruntime's quantisers spell the two.
+Source: https://onnx.ai/onnx/operators, and how onnxruntime's quantisers write the two.
 """
 
 from collections.abc import Collection

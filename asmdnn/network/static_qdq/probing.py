@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.network.graph import Array, Body, Node
-from asmdnn.network.static_qdq.qdq import QdqSpelling
+from asmdnn.network.static_qdq.qdq import QdqWriter
 from asmdnn.network.static_qdq.ranges import ByteNumbers
 from asmdnn.network.static_qdq.roles import Roles
 from asmdnn.records import dataclass, field, replace
@@ -30,7 +30,7 @@ class ProbedStep:
         return float(np.sqrt(self.error / self.squares)) if self.squares else 0.0
 
 
-class Probe(QdqSpelling):
+class Probe(QdqWriter):
     """body: f32, and for each product four results: names by product, in `results`."""
 
     def __init__(self, roles: Roles, opset: int, numbers: Mapping[str, ByteNumbers]) -> None:

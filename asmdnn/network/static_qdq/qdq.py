@@ -24,12 +24,12 @@ MOST_BIAS = 2.0**30  # steps, so that sums of 32 bits do not wrap
 FINE_BIAS = 2.0**20  # steps of a bias whose channel has no weights
 
 
-def spelt(roles: Roles, opset: int, numbers: Mapping[str, ByteNumbers], biases: Mapping[str, Array]) -> Body:
+def in_qdq(roles: Roles, opset: int, numbers: Mapping[str, ByteNumbers], biases: Mapping[str, Array]) -> Body:
     """The body with such nodes.  biases: what is added to those of products, by result."""
-    return QdqSpelling(roles, opset, numbers, biases).body_of_bytes()
+    return QdqWriter(roles, opset, numbers, biases).body_of_bytes()
 
 
-class QdqSpelling(BodyWriter):
+class QdqWriter(BodyWriter):
     """floats: what stands for a value that is bytes."""
 
     def __init__(

@@ -1,5 +1,5 @@
 """A graph's forward pass as training computes it: dropout draws, batch norm takes statistics, and what has no gradient
-of its own is spelt in what has."""
+of its own is decomposed into what has."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
-from asmdnn.network.gradients.composed import has_rule, is_training, spelt_results
+from asmdnn.network.decompositions.words import Decomposer
+from asmdnn.network.gradients.composed import decomposed_results, has_rule, is_training
 from asmdnn.network.gradients.words import KnownGraph
 from asmdnn.network.graph import NOTHING, Body, Node
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.spelling.words import Speller
 
 SEED = "seed of "
 
@@ -52,7 +52,7 @@ def make_trainable(graph: Any, wrt: Iterable[str]) -> list[str]:
     known = KnownGraph(body, made.append, graph._constants.__setitem__)
     for node in nodes:
         in_place = is_training(node) or not (has_rule(known, node) or depends.isdisjoint(node.inputs))
-        found = spelt_results(known, Speller(known, node), node) if in_place else None
+        found = decomposed_results(known, Decomposer(known, node), node) if in_place else None
         if found is None:
             known.node(node)
         for name, result in (found or {}).items():

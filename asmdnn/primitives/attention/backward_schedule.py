@@ -202,4 +202,3 @@ class BackwardPlan(AttentionPlan):
         for i, times in enumerate((self.images, self.groups)):
             if times > 1:
                 yield Repeat(times, tuple(moves.get(view.buffer, (0, 0))[i] for view in views))
-

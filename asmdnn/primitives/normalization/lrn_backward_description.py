@@ -1,6 +1,5 @@
 """The description of a backward local response normalization, validated at once."""
 
-
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc

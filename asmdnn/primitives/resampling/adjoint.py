@@ -3,7 +3,6 @@
 These are neighbours, so that every element has the same number of them in one pattern; some weigh nothing.
 """
 
-
 import numpy as np
 
 from asmdnn.primitives.resampling.description import ResamplingForward

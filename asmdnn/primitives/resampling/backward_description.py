@@ -1,6 +1,5 @@
 """The description of a backward resampling, validated at once."""
 
-
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.resampling.description import (

@@ -9,6 +9,7 @@ from typing import Any
 
 from asmdnn.definitions.recurrent.sequences import USUAL_FUNCTIONS
 from asmdnn.errors import Unimplemented, shown
+from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import ints
 from asmdnn.network.operators.own import OWN
@@ -20,13 +21,12 @@ from asmdnn.network.operators.recurrent import (
     directions_of,
     missing_kernel,
 )
-from asmdnn.network.spelling.words import Speller
 from asmdnn.recurrent import ONNX_GATES, ONNX_PEEPHOLE
 
-Spelt = tuple[str, ...] | None
+Names = tuple[str, ...] | None
 
 
-def given(w: Speller, node: Node, *inputs: str) -> Spelt:
+def given(w: Decomposer, node: Node, *inputs: str) -> Names:
     """One whose weights are data; None for others, whose weights are packed once."""
     _, weights, r, b, lengths, _, _, p = (*inputs, *[NOTHING] * 8)[:8]
     names = [name for name in (weights, r, b, p) if name != NOTHING]
@@ -36,7 +36,7 @@ def given(w: Speller, node: Node, *inputs: str) -> Spelt:
     return trained(w, node, *inputs)
 
 
-def trained(w: Speller, node: Node, *inputs: str) -> Spelt:
+def trained(w: Decomposer, node: Node, *inputs: str) -> Names:
     """Raises Unimplemented for what the primitives do not have."""
     x, weights, r, b, lengths, h0, c0, p = (*inputs, *[NOTHING] * 8)[:8]
     reason = missing_kernel(node)
@@ -68,7 +68,7 @@ def trained(w: Speller, node: Node, *inputs: str) -> Spelt:
     return tuple(found)
 
 
-def of_gates(w: Speller, name: str, order: Sequence[int]) -> str:
+def of_gates(w: Decomposer, name: str, order: Sequence[int]) -> str:
     """[directions, gates u, c] as [1, directions, c, gates, u]."""
     directions, rows, columns = w.shape(name)
     gates = len(order)
@@ -76,7 +76,7 @@ def of_gates(w: Speller, name: str, order: Sequence[int]) -> str:
     return w.lifted(w.turned(apart, 0, 3, 1, 2), 0)
 
 
-def reordered(w: Speller, x: str, order: Sequence[int]) -> str:
+def reordered(w: Decomposer, x: str, order: Sequence[int]) -> str:
     """Parts of axis 1."""
     if list(order) == sorted(order):
         return x
@@ -84,7 +84,7 @@ def reordered(w: Speller, x: str, order: Sequence[int]) -> str:
     return w.joined(1, *(parts[i] for i in order))
 
 
-def bias_of(w: Speller, name: str, cell: str) -> str:
+def bias_of(w: Decomposer, name: str, cell: str) -> str:
     """[directions, 2 gates u] as [1, directions, gates or 4, u]."""
     if name == NOTHING:
         return NOTHING
@@ -101,7 +101,7 @@ def bias_of(w: Speller, name: str, cell: str) -> str:
     return w.lifted(reordered(w, w.add(outer, inner), order), 0)
 
 
-def peephole_of(w: Speller, name: str) -> str:
+def peephole_of(w: Decomposer, name: str) -> str:
     """[directions, 3 u] as [1, directions, 3, u]."""
     if name == NOTHING:
         return NOTHING
@@ -109,12 +109,12 @@ def peephole_of(w: Speller, name: str) -> str:
     return w.lifted(reordered(w, w.reshaped(name, directions, 3, rows // 3), ONNX_PEEPHOLE), 0)
 
 
-def state_of(w: Speller, name: str, first: bool) -> str:
+def state_of(w: Decomposer, name: str, first: bool) -> str:
     """[directions, n, u], or with sequences first, as [1, directions, n, u]."""
     if name == NOTHING:
         return NOTHING
     return w.lifted(w.turned(name, 1, 0, 2) if first else name, 0)
 
 
-SPELLINGS = dict.fromkeys(USUAL_FUNCTIONS, given)
+DECOMPOSITIONS = dict.fromkeys(USUAL_FUNCTIONS, given)
 TRAINED = dict.fromkeys(USUAL_FUNCTIONS, trained)

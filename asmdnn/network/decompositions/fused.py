@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from asmdnn.network.decompositions.foreign import ForeignOperator
+from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.attributes import AXIS, EPSILON, FLOAT, FLOATS, INT, WINDOW, Attributes, one_of
-from asmdnn.network.spelling.foreign import ForeignOperator
-from asmdnn.network.spelling.words import Speller
 
 ACTIVATIONS: dict[str, tuple[str, ...]] = {  # and the attributes that their parameters are
     "Relu": (), "Tanh": (), "Sigmoid": (), "Softplus": (), "Softsign": (), "HardSwish": (), "Gelu": (),
@@ -14,12 +14,12 @@ ACTIVATIONS: dict[str, tuple[str, ...]] = {  # and the attributes that their par
 }  # fmt: skip
 
 
-def plus(w: Speller, x: str, added: str) -> str:
+def plus(w: Decomposer, x: str, added: str) -> str:
     """The sum with an operand that may be left out."""
     return x if added == NOTHING else w.add(x, added)
 
 
-def activated(w: Speller, node: Node, x: str, parameters: tuple[float, ...]) -> str:
+def activated(w: Decomposer, node: Node, x: str, parameters: tuple[float, ...]) -> str:
     """The activation that a node names, of its result."""
     name = node.get("activation", "")
     if not name:
@@ -30,13 +30,13 @@ def activated(w: Speller, node: Node, x: str, parameters: tuple[float, ...]) -> 
     return w(name, x, **given)
 
 
-def conv(w: Speller, node: Node, x: str, weights: str, bias: str, added: str) -> tuple[str, ...]:
+def conv(w: Decomposer, node: Node, x: str, weights: str, bias: str, added: str) -> tuple[str, ...]:
     how = {name: value for name, value in node.attributes.items() if not name.startswith("activation")}
     y = w("Conv", x, weights, *[bias] * (bias != NOTHING), **how)
     return (activated(w, node, plus(w, y, added), tuple(node.get("activation_params", ()))),)
 
 
-def gemm(w: Speller, node: Node, a: str, b: str, c: str) -> tuple[str, ...]:
+def gemm(w: Decomposer, node: Node, a: str, b: str, c: str) -> tuple[str, ...]:
     how = {name: value for name, value in node.attributes.items() if not name.startswith("activation")}
     y = w("Gemm", a, b, *[c] * (c != NOTHING), **how)
     given = {name: node.get(f"activation_{name}") for name in ("alpha", "beta", "gamma")}
@@ -45,7 +45,7 @@ def gemm(w: Speller, node: Node, a: str, b: str, c: str) -> tuple[str, ...]:
     return (activated(w, node, y, parameters),)
 
 
-def matmul(w: Speller, node: Node, a: str, b: str) -> tuple[str, ...]:
+def matmul(w: Decomposer, node: Node, a: str, b: str) -> tuple[str, ...]:
     both = (
         turned(w, x, bool(node.get(f"transBatch{name}", 0)), bool(node.get(f"trans{name}", 0)))
         for x, name in ((a, "A"), (b, "B"))
@@ -53,7 +53,7 @@ def matmul(w: Speller, node: Node, a: str, b: str) -> tuple[str, ...]:
     return (w.mul(w("MatMul", *both), node.get("alpha", 1.0)),)
 
 
-def turned(w: Speller, x: str, batch: bool, matrix: bool) -> str:
+def turned(w: Decomposer, x: str, batch: bool, matrix: bool) -> str:
     """batch: the first axis goes after those of the batch; matrix: the last two change places, then."""
     ndim = len(w.shape(x))
     order = list(range(ndim))
@@ -64,32 +64,32 @@ def turned(w: Speller, x: str, batch: bool, matrix: bool) -> str:
     return x if order == sorted(order) else w.turned(x, *order)
 
 
-def biased_gelu(w: Speller, node: Node, x: str, bias: str = NOTHING) -> tuple[str, ...]:
+def biased_gelu(w: Decomposer, node: Node, x: str, bias: str = NOTHING) -> tuple[str, ...]:
     how = "tanh" if node.op == "FastGelu" else "none"
     return (w("Gelu", plus(w, x, bias), approximate=how),)
 
 
-def quick_gelu(w: Speller, node: Node, x: str) -> tuple[str, ...]:
+def quick_gelu(w: Decomposer, node: Node, x: str) -> tuple[str, ...]:
     return (w("Swish", x, alpha=node.get("alpha", 1.702)),)
 
 
-def bias_split_gelu(w: Speller, node: Node, x: str, bias: str) -> tuple[str, ...]:
+def bias_split_gelu(w: Decomposer, node: Node, x: str, bias: str) -> tuple[str, ...]:
     """The first half times gelu of the second one."""
     y, axis = w.add(x, bias), len(w.shape(x)) - 1
     half = w.shape(x)[axis] // 2
     return (w.mul(w.part(y, axis, 0, half), w("Gelu", w.part(y, axis, half, 2 * half))),)
 
 
-def bias_add(w: Speller, node: Node, x: str, bias: str, skip: str) -> tuple[str, ...]:
+def bias_add(w: Decomposer, node: Node, x: str, bias: str, skip: str) -> tuple[str, ...]:
     return (w.add(w.add(x, bias), skip),)
 
 
-def simplified_norm(w: Speller, node: Node, x: str, scale: str) -> tuple[str, ...]:
+def simplified_norm(w: Decomposer, node: Node, x: str, scale: str) -> tuple[str, ...]:
     how = {"axis": node.get("axis", -1), "epsilon": node.get("epsilon", 1e-5)}
     return normalised(w, "RMSNormalization", x, (scale,), any(node.outputs[1:]), how)
 
 
-def skip_norm(w: Speller, node: Node, x: str, skip: str, scale: str, shift: str, bias: str) -> tuple[str, ...]:
+def skip_norm(w: Decomposer, node: Node, x: str, skip: str, scale: str, shift: str, bias: str) -> tuple[str, ...]:
     """(y, mean, 1 / deviation, the sum); skip may be that of one image, or of one row."""
     total = plus(w, w.add(x, skip), bias)
     how = {"axis": -1, "epsilon": node.get("epsilon", 1e-12)}
@@ -97,14 +97,14 @@ def skip_norm(w: Speller, node: Node, x: str, skip: str, scale: str, shift: str,
     return (*with_moments(w, total, scales, any(node.outputs[1:3]), how), total)
 
 
-def with_moments(w: Speller, x: str, scales: tuple[str, ...], asked: bool, how: dict[str, Any]) -> tuple[str, ...]:
+def with_moments(w: Decomposer, x: str, scales: tuple[str, ...], asked: bool, how: dict[str, Any]) -> tuple[str, ...]:
     """LayerNormalization's results; without the moments names that nobody reads."""
     if asked:
         return w.results("LayerNormalization", (x, *scales), 3, **how)
     return w("LayerNormalization", x, *scales, **how), NOTHING, NOTHING
 
 
-def skip_simplified_norm(w: Speller, node: Node, x: str, skip: str, scale: str, bias: str) -> tuple[str, ...]:
+def skip_simplified_norm(w: Decomposer, node: Node, x: str, skip: str, scale: str, bias: str) -> tuple[str, ...]:
     total = plus(w, w.add(x, skip), bias)
     how = {"axis": -1, "epsilon": node.get("epsilon", 1e-12)}
     y, inverse = (*normalised(w, "RMSNormalization", total, (scale,), any(node.outputs[1:3]), how), NOTHING)[:2]
@@ -112,7 +112,7 @@ def skip_simplified_norm(w: Speller, node: Node, x: str, skip: str, scale: str, 
 
 
 def normalised(
-    w: Speller, op: str, x: str, scales: tuple[str, ...], asked: bool, how: dict[str, Any]
+    w: Decomposer, op: str, x: str, scales: tuple[str, ...], asked: bool, how: dict[str, Any]
 ) -> tuple[str, ...]:
     """(y, 1 / root of the mean square), the latter if it is asked for."""
     y = w(op, x, *scales, **how)
@@ -130,7 +130,7 @@ TURNED: Attributes = dict.fromkeys(("transA", "transB", "transBatchA", "transBat
 GEMM: Attributes = {"alpha": FLOAT, "beta": FLOAT, "transA": INT, "transB": INT}
 NORM: Attributes = {**AXIS, **EPSILON, "stash_type": INT}
 FUSED_CONV: Attributes = {**WINDOW, "group": INT, **ACTIVATION, "activation_params": FLOATS}
-SPELLINGS = {
+DECOMPOSITIONS = {
     "FusedConv": ForeignOperator(conv, "xx??", 1, FUSED_CONV),
     "FusedGemm": ForeignOperator(gemm, "xx?", 1, {**GEMM, **ACTIVATION, **PARAMETERS}),
     "FusedMatMul": ForeignOperator(matmul, "xx", 1, {"alpha": FLOAT, **TURNED}),

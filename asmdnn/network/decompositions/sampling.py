@@ -17,13 +17,13 @@ from typing import NamedTuple
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.network.decompositions.foreign import ForeignOperator
+from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.attributes import FLOAT, INT, INTS, Attributes, one_of
 from asmdnn.network.operators.definition import bounded, ints
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.spelling.foreign import ForeignOperator
-from asmdnn.network.spelling.words import Speller
 
 INT32 = 6  # ONNX's number of the type of places
 CUBIC = -0.75  # Keys' coefficient, as torch has it
@@ -48,14 +48,14 @@ class SampleTap(NamedTuple):
     weight: str
 
 
-def image_of(w: Speller, x: str, padding: str = "zeros", align: bool = False) -> SampledImage:
+def image_of(w: Decomposer, x: str, padding: str = "zeros", align: bool = False) -> SampledImage:
     n, c, *size = w.shape(x)
     last = w.turned(x, 0, *range(2, len(size) + 2), 1)
     edges = tuple((0.0, d - 1.0) if align else (-0.5, d - 0.5) for d in size)
     return SampledImage(w.reshaped(last, n * prod(size), c), tuple(size), padding, edges)
 
 
-def grid_sample(w: Speller, node: Node, x: str, grid: str) -> tuple[str, ...]:
+def grid_sample(w: Decomposer, node: Node, x: str, grid: str) -> tuple[str, ...]:
     dims, places = w.shape(x), w.shape(grid)
     axes = len(dims) - 2
     if axes < 1 or len(places) != len(dims) or places[0] != dims[0] or places[-1] != axes:
@@ -73,7 +73,7 @@ def grid_sample(w: Speller, node: Node, x: str, grid: str) -> tuple[str, ...]:
     return (channels_second(w, sampled(w, image, taps, places[:-1])),)
 
 
-def taps_of(w: Speller, image: SampledImage, axis: int, at: str, mode: str) -> list[SampleTap]:
+def taps_of(w: Decomposer, image: SampledImage, axis: int, at: str, mode: str) -> list[SampleTap]:
     """What is read along an axis for places between elements."""
     at = within_edges(w, image, axis, w("Round", at) if mode == "nearest" else at, mode)
     first = at if mode == "nearest" else w("Floor", at)
@@ -90,7 +90,7 @@ def taps_of(w: Speller, image: SampledImage, axis: int, at: str, mode: str) -> l
     return found
 
 
-def shares_of(w: Speller, t: str, mode: str) -> list[str]:
+def shares_of(w: Decomposer, t: str, mode: str) -> list[str]:
     """The weights of the taps for a place that far (0 to 1) after the one at 0."""
     if mode == "nearest":
         return [NOTHING]
@@ -100,17 +100,17 @@ def shares_of(w: Speller, t: str, mode: str) -> list[str]:
     return [far(w, t), near(w, t), near(w, rest), far(w, rest)]
 
 
-def near(w: Speller, t: str) -> str:
+def near(w: Decomposer, t: str) -> str:
     """Keys' cubic at a distance t up to 1: ((a + 2) t - (a + 3)) t t + 1."""
     return w.add(w.mul(w.mul(w.sub(w.mul(t, CUBIC + 2), CUBIC + 3), t), t), 1.0)
 
 
-def far(w: Speller, t: str) -> str:
+def far(w: Decomposer, t: str) -> str:
     """At the distance t + 1: a t^3 - 2 a t^2 + a t."""
     return w.mul(w.mul(w.add(w.mul(w.sub(t, 2.0), t), 1.0), t), CUBIC)
 
 
-def within_edges(w: Speller, image: SampledImage, axis: int, at: str, mode: str) -> str:
+def within_edges(w: Decomposer, image: SampledImage, axis: int, at: str, mode: str) -> str:
     """Places outside as the padding brings them in; zeros leave them, and so does a border those of a cubic, whose taps
     are clipped one by one, as torch and onnxruntime do it."""
     least, most = image.edges[axis]
@@ -125,24 +125,24 @@ def within_edges(w: Speller, image: SampledImage, axis: int, at: str, mode: str)
     return w.add(w("Min", way, w.sub(w.constant(2 * length), way)), least)
 
 
-def inside(w: Speller, at: str, least: float, most: float) -> str:
+def inside(w: Decomposer, at: str, least: float, most: float) -> str:
     return w("And", w("GreaterOrEqual", at, w.constant(least)), w("LessOrEqual", at, w.constant(most)))
 
 
-def clipped(w: Speller, at: str, size: int) -> str:
+def clipped(w: Decomposer, at: str, size: int) -> str:
     """Integers from 0 to size - 1."""
     held = w("Clip", at, w.constant(0.0), w.constant(size - 1.0))
     return w("Clip", w("Cast", held, to=INT32), w.constant(0, np.int32), w.constant(size - 1, np.int32))
 
 
-def sampled(w: Speller, image: SampledImage, taps: Sequence[Sequence[SampleTap]], dims: Sequence[int]) -> str:
+def sampled(w: Decomposer, image: SampledImage, taps: Sequence[Sequence[SampleTap]], dims: Sequence[int]) -> str:
     """Weighted sums of rows, (*dims, c); dims: those of places, whose first axis is the image's."""
     steps = [prod(image.size[i + 1 :]) for i in range(len(image.size))]
     base = w.constant(np.arange(dims[0]).reshape(-1, *[1] * (len(dims) - 1)) * prod(image.size), np.int32)
     return weighted(w, image.rows, taps, steps, w.expanded(base, *dims))
 
 
-def weighted(w: Speller, rows: str, taps: Sequence[Sequence[SampleTap]], steps: Sequence[int], base: str) -> str:
+def weighted(w: Decomposer, rows: str, taps: Sequence[Sequence[SampleTap]], steps: Sequence[int], base: str) -> str:
     """The sum over all combinations of the axes' taps."""
     total = NOTHING
     for chosen in product(*taps):
@@ -157,12 +157,12 @@ def weighted(w: Speller, rows: str, taps: Sequence[Sequence[SampleTap]], steps: 
     return total
 
 
-def channels_second(w: Speller, x: str) -> str:
+def channels_second(w: Decomposer, x: str) -> str:
     ndim = len(w.shape(x))
     return w.turned(x, 0, ndim - 1, *range(1, ndim - 1))
 
 
-def affine_grid(w: Speller, node: Node, theta: str, size: str) -> tuple[str, ...]:
+def affine_grid(w: Decomposer, node: Node, theta: str, size: str) -> tuple[str, ...]:
     """theta (n, k, k + 1) times the places of the result, from -1 to 1, and 1."""
     known = w.data(size)
     if known is None:
@@ -179,7 +179,7 @@ def affine_grid(w: Speller, node: Node, theta: str, size: str) -> tuple[str, ...
     return (w.reshaped(found, n, *dims, len(dims)),)
 
 
-def roi_align(w: Speller, node: Node, x: str, rois: str, images: str) -> tuple[str, ...]:
+def roi_align(w: Decomposer, node: Node, x: str, rois: str, images: str) -> tuple[str, ...]:
     """The mean or the largest of some samples of each bin of each box, which are linear in both axes."""
     (_, c, height, width), count = w.shape(x), w.shape(rois)[0]
     ratio, bins = node.get("sampling_ratio", 0), (node.get("output_height", 1), node.get("output_width", 1))
@@ -213,13 +213,13 @@ def roi_align(w: Speller, node: Node, x: str, rois: str, images: str) -> tuple[s
     return (channels_second(w, w.reduced("ReduceMean" if is_mean else "ReduceMax", split, 2, 4, keepdims=False)),)
 
 
-def largest(w: Speller, rows: str, taps: Sequence[Sequence[SampleTap]], steps: Sequence[int], base: str) -> str:
+def largest(w: Decomposer, rows: str, taps: Sequence[Sequence[SampleTap]], steps: Sequence[int], base: str) -> str:
     """The largest weighted element, not the largest sample: ONNX's meaning of a maximum."""
     every = [weighted(w, rows, [[tap] for tap in chosen], steps, base) for chosen in product(*taps)]
     return w("Max", *every)
 
 
-def box_tap(w: Speller, at: str, size: int, step: int) -> SampleTap:
+def box_tap(w: Decomposer, at: str, size: int, step: int) -> SampleTap:
     """Places from -1 to size are those of the image; others weigh nothing."""
     held = w("Clip", at, w.constant(0.0), w.constant(size - 1.0))
     first = w("Floor", held)
@@ -231,7 +231,7 @@ def box_tap(w: Speller, at: str, size: int, step: int) -> SampleTap:
     )
 
 
-def deform_conv(w: Speller, node: Node, x: str, k: str, offset: str, bias: str, mask: str) -> tuple[str, ...]:
+def deform_conv(w: Decomposer, node: Node, x: str, k: str, offset: str, bias: str, mask: str) -> tuple[str, ...]:
     """A convolution whose kernel positions each read where an offset says, linear between elements, 0 outside."""
     (n, c, *size), (made, per_group, *kernel) = w.shape(x), w.shape(k)
     groups, parts = node.get("group", 1), node.get("offset_group", 1)
@@ -269,7 +269,7 @@ BOXES: Attributes = {
 DEFORMED: Attributes = {
     "dilations": INTS, "group": INT, "kernel_shape": INTS, "offset_group": INT, "pads": INTS, "strides": INTS,
 }  # fmt: skip
-SPELLINGS = {
+DECOMPOSITIONS = {
     "GridSample": ForeignOperator(grid_sample, "xx", 1, GRID),
     "AffineGrid": ForeignOperator(affine_grid, "xx", 1, {"align_corners": INT}),
     "RoiAlign": ForeignOperator(roi_align, "xxx", 1, BOXES),

@@ -4,16 +4,16 @@ from math import prod
 
 import numpy as np
 
+from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.normalisation import softmax_axes
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.spelling.words import Speller
 
-Spelt = tuple[str, ...] | None
+Names = tuple[str, ...] | None
 
 
-def layer_norm(w: Speller, node: Node, x: str, scale: str, shift: str = NOTHING) -> Spelt:
+def layer_norm(w: Decomposer, node: Node, x: str, scale: str, shift: str = NOTHING) -> Names:
     dims = w.shape(x)
     axis, epsilon = normal(node.get("axis", -1), len(dims)), node.get("epsilon", 1e-5)
     if not any(node.outputs[1:]) and is_row(w, scale, dims[axis:]) and is_row(w, shift, dims[axis:]):
@@ -32,13 +32,13 @@ def layer_norm(w: Speller, node: Node, x: str, scale: str, shift: str = NOTHING)
     return (y if shift == NOTHING else w.add(y, shift), *moments)
 
 
-def is_row(w: Speller, name: str, row: tuple[int, ...]) -> bool:
+def is_row(w: Decomposer, name: str, row: tuple[int, ...]) -> bool:
     """Whether it is left out, or a constant of a row."""
     data = w.data(name)
     return name == NOTHING or (data is not None and data.size == prod(row))
 
 
-def rms_norm(w: Speller, node: Node, x: str, scale: str) -> Spelt:
+def rms_norm(w: Decomposer, node: Node, x: str, scale: str) -> Names:
     dims = w.shape(x)
     axis, epsilon = normal(node.get("axis", -1), len(dims)), node.get("epsilon", 1e-5)
     if is_row(w, scale, dims[axis:]):
@@ -47,12 +47,12 @@ def rms_norm(w: Speller, node: Node, x: str, scale: str) -> Spelt:
     return (w.mul(w("RMSNormalization", x, ones, axis=axis, epsilon=epsilon), scale),)
 
 
-def along_channels(w: Speller, name: str, ndim: int) -> str:
+def along_channels(w: Decomposer, name: str, ndim: int) -> str:
     """(c) of data as (c, 1, ...)."""
     return w.reshaped(name, *w.shape(name), *[1] * (ndim - 2))
 
 
-def instance_norm(w: Speller, node: Node, x: str, scale: str, shift: str) -> Spelt:
+def instance_norm(w: Decomposer, node: Node, x: str, scale: str, shift: str) -> Names:
     """With groups or without; before operator set 21 scales and shifts are those of groups."""
     channels, ndim = w.shape(x)[1], len(w.shape(x))
     if w.data(scale) is not None and w.data(shift) is not None:
@@ -66,7 +66,7 @@ def instance_norm(w: Speller, node: Node, x: str, scale: str, shift: str) -> Spe
     return (y,)
 
 
-def batch_norm(w: Speller, node: Node, x: str, scale: str, shift: str, mean: str, variance: str) -> Spelt:
+def batch_norm(w: Decomposer, node: Node, x: str, scale: str, shift: str, mean: str, variance: str) -> Names:
     if node.get("training_mode", 0):
         return trained_batch_norm(w, node, x, scale, shift, mean, variance)
     if all(w.data(name) is not None for name in (scale, shift, mean, variance)) or any(node.outputs[1:]):
@@ -77,7 +77,7 @@ def batch_norm(w: Speller, node: Node, x: str, scale: str, shift: str, mean: str
     return (w.add(w.mul(w.sub(x, mean), factor), shift),)
 
 
-def trained_batch_norm(w: Speller, node: Node, x: str, *operands: str) -> Spelt:
+def trained_batch_norm(w: Decomposer, node: Node, x: str, *operands: str) -> Names:
     """By the statistics of x, of which the running ones take a share."""
     scale, shift, *running = operands
     kept, epsilon = node.get("momentum", 0.9), node.get("epsilon", 1e-5)
@@ -86,20 +86,20 @@ def trained_batch_norm(w: Speller, node: Node, x: str, *operands: str) -> Spelt:
     return (y, *(w.add(w.mul(old, kept), w.mul(new, 1 - kept)) for old, new in pairs))
 
 
-def mean_variance(w: Speller, node: Node, x: str) -> Spelt:
+def mean_variance(w: Decomposer, node: Node, x: str) -> Names:
     axes = node.get("axes", (0, 2, 3))
     centred = w.sub(x, w.reduced("ReduceMean", x, *axes))
     deviation = w("Sqrt", w.reduced("ReduceMean", w.mul(centred, centred), *axes))
     return (w.div(centred, w.add(deviation, 1e-9)),)
 
 
-def lp_norm(w: Speller, node: Node, x: str) -> Spelt:
+def lp_norm(w: Decomposer, node: Node, x: str) -> Names:
     """Of p 1 or 2; what has no length stays 0."""
     size = w.reduced(f"ReduceL{node.get('p', 2)}", x, normal(node.get("axis", -1), len(w.shape(x))))
     return (w.div(x, w.where(w("Equal", size, w.constant(0.0)), 1.0, size)),)
 
 
-def hardmax(w: Speller, node: Node, x: str) -> Spelt:
+def hardmax(w: Decomposer, node: Node, x: str) -> Names:
     dims = w.shape(x)
     axes = softmax_axes(node, len(dims))
     if not dims or 0 in dims:
@@ -114,7 +114,7 @@ def hardmax(w: Speller, node: Node, x: str) -> Spelt:
     return (w.reshaped(found, *dims),)
 
 
-SPELLINGS = {
+DECOMPOSITIONS = {
     "LayerNormalization": layer_norm,
     "RMSNormalization": rms_norm,
     "InstanceNormalization": instance_norm,

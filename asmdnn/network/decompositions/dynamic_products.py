@@ -6,27 +6,27 @@ Source: docs/ContribOperators.md of onnxruntime.
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.network.decompositions.foreign import ForeignOperator
+from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.attributes import ATTRIBUTES
-from asmdnn.network.spelling.foreign import ForeignOperator
-from asmdnn.network.spelling.words import Speller
 
-Spelt = tuple[str, ...]
+Names = tuple[str, ...]
 
 
-def as_floats(w: Speller, sums: str, scales: str, bias: str) -> Spelt:
+def as_floats(w: Decomposer, sums: str, scales: str, bias: str) -> Names:
     """Sums of integers in units of scales, with a bias."""
     y = w("Mul", w.number(sums), scales)
     return (y if bias == NOTHING else w("Add", y, bias),)
 
 
-def dynamic_matmul(w: Speller, node: Node, a: str, b: str, scale: str, zero: str, bias: str) -> Spelt:
+def dynamic_matmul(w: Decomposer, node: Node, a: str, b: str, scale: str, zero: str, bias: str) -> Names:
     """DynamicQuantizeMatMul: of floats by weights of integers."""
     x, own, point = w.results("DynamicQuantizeLinear", (a,), 3)
     return as_floats(w, w("MatMulInteger", x, b, point, zero), w("Mul", own, scale), bias)
 
 
-def matmul_to_float(w: Speller, node: Node, a: str, b: str, *rest: str) -> Spelt:
+def matmul_to_float(w: Decomposer, node: Node, a: str, b: str, *rest: str) -> Names:
     """MatMulIntegerToFloat: a scale of the first operand for all its elements."""
     scale_a, scale_b, zero_a, zero_b, bias = rest
     if w.shape(scale_a) not in ((), (1,)):
@@ -34,33 +34,31 @@ def matmul_to_float(w: Speller, node: Node, a: str, b: str, *rest: str) -> Spelt
     return as_floats(w, w("MatMulInteger", a, b, zero_a, zero_b), w("Mul", scale_a, scale_b), bias)
 
 
-def floats_of_weights(w: Speller, weights: str, scale: str, zero: str) -> Array:
+def floats_of_weights(w: Decomposer, weights: str, scale: str, zero: str) -> Array:
     """f32[directions, gates, k] of integers [directions, k, gates], which ONNX's LSTM has the other way round."""
     found = [w.data(name) for name in (weights, scale, zero)]
     integers, scales, zeros = found
     if integers is None or scales is None or (zero != NOTHING and zeros is None):
-        raise Unimplemented(f"{w.spelt} has weights {shown(weights)}, which are no constants")
+        raise Unimplemented(f"{w.node} has weights {shown(weights)}, which are no constants")
     if integers.ndim != len("dkg") or integers.dtype not in (np.uint8, np.int8):
-        raise InvalidArguments(f"{w.spelt} has weights {shown(weights)} of dims {integers.shape}, {integers.dtype}")
+        raise InvalidArguments(f"{w.node} has weights {shown(weights)} of dims {integers.shape}, {integers.dtype}")
     directions, _, gates = integers.shape
     for one in (scales, zeros):
         if one is not None and one.shape not in ((directions,), (directions, gates)):
-            raise InvalidArguments(
-                f"{w.spelt} has scales or zero points of dims {one.shape}, {(directions, gates)} fit"
-            )
+            raise InvalidArguments(f"{w.node} has scales or zero points of dims {one.shape}, {(directions, gates)} fit")
     if scales.dtype.kind != "f":
-        raise InvalidArguments(f"{w.spelt} has scales {shown(scale)} of {scales.dtype}, they must be floats")
+        raise InvalidArguments(f"{w.node} has scales {shown(scale)} of {scales.dtype}, they must be floats")
     if zeros is not None and zeros.dtype != integers.dtype:
         types = f"of {zeros.dtype} for weights of {integers.dtype}"
-        raise InvalidArguments(f"{w.spelt} has zero points {shown(zero)} {types}: they must be equal")
+        raise InvalidArguments(f"{w.node} has zero points {shown(zero)} {types}: they must be equal")
     if not (np.isfinite(scales).all() and scales.all()):
-        raise InvalidArguments(f"{w.spelt} has a scale {shown(scale)} that is 0 or not finite")
+        raise InvalidArguments(f"{w.node} has a scale {shown(scale)} that is 0 or not finite")
     points = np.zeros(1, np.float32) if zeros is None else zeros.astype(np.float32).reshape(directions, 1, -1)
     floats = (integers.astype(np.float32) - points) * scales.astype(np.float32).reshape(directions, 1, -1)
     return np.ascontiguousarray(floats.swapaxes(1, 2))
 
 
-def lstm(w: Speller, node: Node, x: str, weights: str, recurrent: str, *rest: str) -> Spelt:
+def lstm(w: Decomposer, node: Node, x: str, weights: str, recurrent: str, *rest: str) -> Names:
     """DynamicQuantizeLSTM with src and states as they are, so without the rounding to 8 bits of each step."""
     bias, lengths, h, c, peepholes, *numbers = rest
     both = [
@@ -73,7 +71,7 @@ def lstm(w: Speller, node: Node, x: str, weights: str, recurrent: str, *rest: st
     return w.results("LSTM", inputs, len(node.outputs), **node.attributes)
 
 
-SPELLINGS = {
+DECOMPOSITIONS = {
     "DynamicQuantizeMatMul": ForeignOperator(dynamic_matmul, "xxx??", 1, {}, of_integers=True),
     "MatMulIntegerToFloat": ForeignOperator(matmul_to_float, "xxxx???", 1, {}, of_integers=True),
     "DynamicQuantizeLSTM": ForeignOperator(lstm, "xxx?????xxxx", 3, ATTRIBUTES["LSTM"], of_integers=True),

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.quantised.weights import QUANTIZE
-from asmdnn.network.spelling.words import Speller
 from asmdnn.primitives.attributes.functions import maximum, minimum, where
 
-Spelt = tuple[str, ...]
+Names = tuple[str, ...]
 STEPS = 255.0  # between the least and the largest of uint8
 
 
@@ -31,7 +31,7 @@ def below_zero(least: Any) -> Any:
     return 0.0 - minimum(least, 0.0)
 
 
-def quantize(w: Speller, node: Node, x: str) -> Spelt:
+def quantize(w: Decomposer, node: Node, x: str) -> Names:
     if 0 in w.shape(x):
         raise ValueError(f"dims {w.shape(x)} have no least element")
     axes = range(len(w.shape(x)))
@@ -43,4 +43,4 @@ def quantize(w: Speller, node: Node, x: str) -> Spelt:
     return w(QUANTIZE, x, scale, zero), scale, zero
 
 
-SPELLINGS = {"DynamicQuantizeLinear": quantize}
+DECOMPOSITIONS = {"DynamicQuantizeLinear": quantize}

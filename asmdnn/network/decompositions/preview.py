@@ -3,14 +3,14 @@
 from math import sqrt
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.network.decompositions.foreign import ForeignOperator
+from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.attributes import BODY, FLOAT, INT, Attributes, optional
-from asmdnn.network.spelling.foreign import ForeignOperator
-from asmdnn.network.spelling.words import Speller
 
 
-def flex_attention(w: Speller, node: Node, q: str, k: str, v: str) -> tuple[str, ...]:
+def flex_attention(w: Decomposer, node: Node, q: str, k: str, v: str) -> tuple[str, ...]:
     """softmax(score_mod(scale q k^T)) v, prob_mod between both: the heads of a group are rows of one."""
     if any(len(w.shape(x)) != 4 for x in (q, k, v)) or w.shape(q)[1] % w.shape(k)[1]:
         raise InvalidArguments(f"{node} has no queries, keys and values of four dims, whose heads are in groups")
@@ -28,7 +28,7 @@ def flex_attention(w: Speller, node: Node, q: str, k: str, v: str) -> tuple[str,
     return (w.as_type_of(w.reshaped(made, n, heads, rows, w.shape(v)[3]), v),)
 
 
-def inside(w: Speller, node: Node, name: str, x: str) -> str:
+def inside(w: Decomposer, node: Node, name: str, x: str) -> str:
     """What a body that may be left out makes."""
     body = node.get(name)
     return x if body is None else w.inlined(body, x)
@@ -37,4 +37,4 @@ def inside(w: Speller, node: Node, name: str, x: str) -> str:
 FLEXIBLE: Attributes = {
     "prob_mod": optional(BODY), "score_mod": optional(BODY), "scale": FLOAT, "softmax_precision": INT,
 }  # fmt: skip
-SPELLINGS = {"FlexAttention": ForeignOperator(flex_attention, "xxx", 1, FLEXIBLE, of_integers=True)}
+DECOMPOSITIONS = {"FlexAttention": ForeignOperator(flex_attention, "xxx", 1, FLEXIBLE, of_integers=True)}

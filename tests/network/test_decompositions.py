@@ -1,4 +1,4 @@
-"""Operators that are spelt in others: native, and equal to their definitions in double precision."""
+"""Operators that are decomposed into others: native, and equal to their definitions in double precision."""
 
 from typing import Any
 
@@ -146,7 +146,7 @@ def test_a_target_that_is_no_class() -> None:
 
 
 def test_junk() -> None:
-    """One sentence each, as of operators that are not spelt."""
+    """One sentence each, as of operators that are not decomposed."""
     for op, others, attributes in (
         ("Attention", (K, random(2, 3, 9, 8)), {}),
         ("Attention", (random(2, 3, 9, 8), V), {}),

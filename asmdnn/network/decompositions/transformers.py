@@ -6,13 +6,13 @@ from math import sqrt
 import numpy as np
 
 from asmdnn.errors import Unimplemented
+from asmdnn.network.decompositions.attention import rotated
+from asmdnn.network.decompositions.foreign import ForeignOperator
+from asmdnn.network.decompositions.fused import plus
+from asmdnn.network.decompositions.heads import ScoreRules, attended, by_heads, by_rows, hidden_keys, summed
+from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.attributes import EPSILON, FLOAT, INT, INTS, Attributes, needed
-from asmdnn.network.spelling.attention import rotated
-from asmdnn.network.spelling.foreign import ForeignOperator
-from asmdnn.network.spelling.fused import plus
-from asmdnn.network.spelling.heads import ScoreRules, attended, by_heads, by_rows, hidden_keys, summed
-from asmdnn.network.spelling.words import Speller
 from asmdnn.records import dataclass
 
 HIDDEN = float(np.finfo(np.float32).min)  # what causal order adds: keys that a mask hides stay the lesser evil
@@ -29,7 +29,7 @@ class HeadPart:
     past: int = 0
 
 
-def embedded(w: Speller, node: Node, *inputs: str) -> tuple[str, ...]:
+def embedded(w: Decomposer, node: Node, *inputs: str) -> tuple[str, ...]:
     """Rows of words, places and kinds of segments, summed and normalised; how many words a mask leaves."""
     ids, segments, words, places, kinds, scale, shift, mask, place = inputs
     n, count = w.shape(ids)
@@ -43,7 +43,7 @@ def embedded(w: Speller, node: Node, *inputs: str) -> tuple[str, ...]:
     return y, w("Cast", w.reduced("ReduceSum", w.number(mask), 1, keepdims=False), to=INT32), total
 
 
-def packed_attention(w: Speller, node: Node, *inputs: str) -> tuple[str, ...]:
+def packed_attention(w: Decomposer, node: Node, *inputs: str) -> tuple[str, ...]:
     """Attention: its product makes queries, keys and values."""
     x, weights, bias, mask, past, added, length = inputs
     if node.get("do_rotary", 0) or length != NOTHING:
@@ -61,7 +61,7 @@ def packed_attention(w: Speller, node: Node, *inputs: str) -> tuple[str, ...]:
     return finished(w, node, HeadPart(q, k, v, before), mask, added)[0], present
 
 
-def finished(w: Speller, node: Node, parts: HeadPart, mask: str, added: str) -> tuple[str, str]:
+def finished(w: Decomposer, node: Node, parts: HeadPart, mask: str, added: str) -> tuple[str, str]:
     """(the result (n, rows, heads d), the scores) of attention with a mask of integers and what is added."""
     n, _, rows, d = w.shape(parts.query)
     keys = w.shape(parts.key)[2]
@@ -75,7 +75,7 @@ def finished(w: Speller, node: Node, parts: HeadPart, mask: str, added: str) -> 
     return by_rows(w, made.result), made.raw
 
 
-def masked(w: Speller, node: Node, mask: str, n: int, rows: int, keys: int) -> str:
+def masked(w: Decomposer, node: Node, mask: str, n: int, rows: int, keys: int) -> str:
     """Integers as what is added: of each key 1 or 0, or where keys end, and perhaps begin."""
     dims, number = w.shape(mask), w.number(mask)
     hidden = node.get("mask_filter_value", -10000.0)
@@ -92,7 +92,7 @@ def masked(w: Speller, node: Node, mask: str, n: int, rows: int, keys: int) -> s
     return w.mul(w.sub(w.constant(1.0), w.reshaped(number, *forms[dims])), hidden)
 
 
-def multi_head(w: Speller, node: Node, *inputs: str) -> tuple[str, ...]:
+def multi_head(w: Decomposer, node: Node, *inputs: str) -> tuple[str, ...]:
     """MultiHeadAttention: of three tensors, of keys and values in one, or of all in one."""
     query, key, value, bias, mask, added, past_key, past_value, length, beams = inputs
     if length != NOTHING or beams != NOTHING:
@@ -109,7 +109,7 @@ def multi_head(w: Speller, node: Node, *inputs: str) -> tuple[str, ...]:
     return y, k, v, scores
 
 
-def apart(w: Speller, query: str, key: str, value: str, heads: int) -> tuple[str, str, str]:
+def apart(w: Decomposer, query: str, key: str, value: str, heads: int) -> tuple[str, str, str]:
     """Queries, keys and values by heads: (n, rows, heads, 3, d) or (n, keys, heads, 2, d) have several in one."""
     if key == NOTHING:
         return tuple(inner(w, query, i) for i in range(3))  # type: ignore[return-value]
@@ -118,12 +118,12 @@ def apart(w: Speller, query: str, key: str, value: str, heads: int) -> tuple[str
     return by_heads(w, query, heads), by_heads(w, key, heads), by_heads(w, value, heads)
 
 
-def inner(w: Speller, packed: str, number: int) -> str:
+def inner(w: Decomposer, packed: str, number: int) -> str:
     """(n, heads, rows, d) of (n, rows, heads, several, d)."""
     return w.turned(w("Gather", packed, w.constant(number, np.int64), axis=3), 0, 2, 1, 3)
 
 
-def biased(w: Speller, parts: tuple[str, str, str], bias: str) -> tuple[str, ...]:
+def biased(w: Decomposer, parts: tuple[str, str, str], bias: str) -> tuple[str, ...]:
     """With their parts of a bias added."""
     start, found = 0, []
     for x in parts:
@@ -133,7 +133,7 @@ def biased(w: Speller, parts: tuple[str, str, str], bias: str) -> tuple[str, ...
     return tuple(found)
 
 
-def rotary(w: Speller, node: Node, x: str, places: str, cos: str, sin: str) -> tuple[str, ...]:
+def rotary(w: Decomposer, node: Node, x: str, places: str, cos: str, sin: str) -> tuple[str, ...]:
     """RotaryEmbedding: places (n, rows), or the first one of all rows."""
     if node.get("is_packed_batching", 0) or node.get("scale", 1.0) != 1.0:
         raise Unimplemented(f"{node} has is_packed_batching or scale, which are not known here")
@@ -155,7 +155,7 @@ PACKED: Attributes = {
 ROTARY: Attributes = dict.fromkeys(
     ("interleaved", "is_packed_batching", "num_heads", "rotary_embedding_dim"), INT
 )  # fmt: skip
-SPELLINGS = {
+DECOMPOSITIONS = {
     "EmbedLayerNormalization": ForeignOperator(embedded, "x?xx?xx??", 3, {**EPSILON, "mask_index_type": INT}),
     "Attention": ForeignOperator(packed_attention, "xx?????", 2, PACKED),
     "MultiHeadAttention": ForeignOperator(multi_head, "x?????????", 4, HEADS),

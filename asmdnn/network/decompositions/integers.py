@@ -9,25 +9,25 @@ domain com.microsoft docs/ContribOperators.md of onnxruntime.
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.network.decompositions.foreign import Decompose, ForeignOperator
+from asmdnn.network.decompositions.words import OPSET, Decomposer
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.attributes import AXIS, INT, POOLING, WINDOW, Attributes, needed
 from asmdnn.network.operators.attributes import FLOAT as NUMBER
 from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE
-from asmdnn.network.spelling.foreign import ForeignOperator, Spelling
-from asmdnn.network.spelling.words import OPSET, Speller
 
-Spelt = tuple[str, ...]
+Names = tuple[str, ...]
 
 
-def named(*names: str) -> Spelt:
+def named(*names: str) -> Names:
     return tuple(name for name in names if name != NOTHING)
 
 
-def floats(w: Speller, x: str, scale: str, zero: str) -> str:
+def floats(w: Decomposer, x: str, scale: str, zero: str) -> str:
     return w(DEQUANTIZE, *named(x, scale, zero))
 
 
-def weights(w: Speller, x: str, scale: str, zero: str, axis: int) -> str:
+def weights(w: Decomposer, x: str, scale: str, zero: str, axis: int) -> str:
     """Floats that nobody makes, if x is a constant."""
     name = w.name("weights")
     w.folding.kept_integers.add(name)
@@ -37,19 +37,19 @@ def weights(w: Speller, x: str, scale: str, zero: str, axis: int) -> str:
     return name
 
 
-def integers(w: Speller, y: str, scale: str, zero: str) -> Spelt:
+def integers(w: Decomposer, y: str, scale: str, zero: str) -> Names:
     return (w(QUANTIZE, *named(y, scale, zero)),)
 
 
-def scale_of(w: Speller, name: str) -> Array:
+def scale_of(w: Decomposer, name: str) -> Array:
     """f64.  Raises Unimplemented for what is no constant."""
     found = w.data(name)
     if found is None:
-        raise Unimplemented(f"{w.spelt} has the scale {shown(name)}, which is no constant: pass it in constants=")
+        raise Unimplemented(f"{w.node} has the scale {shown(name)}, which is no constant: pass it in constants=")
     return found.astype(np.float64).ravel()
 
 
-def bias(w: Speller, name: str, *scales: str) -> Spelt:
+def bias(w: Decomposer, name: str, *scales: str) -> Names:
     """s32 in units of both scales, as floats; nothing if there is none."""
     if name == NOTHING:
         return ()
@@ -57,20 +57,20 @@ def bias(w: Speller, name: str, *scales: str) -> Spelt:
     return (w(DEQUANTIZE, name, unit, axis=0),)
 
 
-def conv(w: Speller, node: Node, *inputs: str) -> Spelt:
+def conv(w: Decomposer, node: Node, *inputs: str) -> Names:
     x, sx, zx, k, sk, zk, sy, zy, b = inputs
     read = (floats(w, x, sx, zx), weights(w, k, sk, zk, 0), *bias(w, b, sx, sk))
     return integers(w, w("Conv", *read, **node.attributes), sy, zy)
 
 
-def matmul(w: Speller, node: Node, *inputs: str) -> Spelt:
+def matmul(w: Decomposer, node: Node, *inputs: str) -> Names:
     a, sa, za, b, sb, zb, sy, zy = inputs
     if w.shape(sa) not in ((), (1,)):
         raise Unimplemented(f"{node} has a scale for each row of its first operand: only one for all is known")
     return integers(w, w("MatMul", floats(w, a, sa, za), weights(w, b, sb, zb, -1)), sy, zy)
 
 
-def gemm(w: Speller, node: Node, *inputs: str) -> Spelt:
+def gemm(w: Decomposer, node: Node, *inputs: str) -> Names:
     """With floats as the result where it has no scale."""
     a, sa, za, b, sb, zb, c, sy, zy = inputs
     columns = 0 if node.get("transB", 0) else 1
@@ -79,26 +79,26 @@ def gemm(w: Speller, node: Node, *inputs: str) -> Spelt:
     return (y,) if sy == NOTHING else integers(w, y, sy, zy)
 
 
-def of_two(op: str) -> Spelling:
-    def spell(w: Speller, node: Node, *inputs: str) -> Spelt:
+def of_two(op: str) -> Decompose:
+    def decompose(w: Decomposer, node: Node, *inputs: str) -> Names:
         a, sa, za, b, sb, zb, sy, zy = inputs
         return integers(w, w(op, floats(w, a, sa, za), floats(w, b, sb, zb)), sy, zy)
 
-    return spell
+    return decompose
 
 
-def of_one(op: str) -> Spelling:
-    def spell(w: Speller, node: Node, *inputs: str) -> Spelt:
+def of_one(op: str) -> Decompose:
+    def decompose(w: Decomposer, node: Node, *inputs: str) -> Names:
         x, sx, zx, sy, zy = inputs
         if node.get("channels_last", 0):
             raise Unimplemented(f"{node} has its channels last: only channels after the batch are known")
         kept = {name: value for name, value in node.attributes.items() if name not in ("channels_last", "opset")}
         return integers(w, w(op, floats(w, x, sx, zx), **kept), sy, zy)
 
-    return spell
+    return decompose
 
 
-def concat(w: Speller, node: Node, scale: str, zero: str, *rest: str) -> Spelt:
+def concat(w: Decomposer, node: Node, scale: str, zero: str, *rest: str) -> Names:
     parts = rest[: len(node.inputs) - 2]
     if len(parts) % 3:
         raise InvalidArguments(f"{node} has {len(parts)} inputs after its first two, it must have three for each part")
@@ -106,7 +106,7 @@ def concat(w: Speller, node: Node, scale: str, zero: str, *rest: str) -> Spelt:
     return integers(w, w("Concat", *every, **node.attributes), scale, zero)
 
 
-def as_onnx(w: Speller, node: Node, x: str, scale: str, zero: str) -> Spelt:
+def as_onnx(w: Decomposer, node: Node, x: str, scale: str, zero: str) -> Names:
     """What has the same name there."""
     return (w(node.op, *named(x, scale, zero), **node.attributes),)
 
@@ -114,9 +114,9 @@ def as_onnx(w: Speller, node: Node, x: str, scale: str, zero: str) -> Spelt:
 LAST: Attributes = {"channels_last": INT}
 GEMM: Attributes = {"alpha": NUMBER, "transA": INT, "transB": INT}
 POOL: Attributes = {**POOLING, "count_include_pad": INT, **LAST}
-SPELLINGS = {
-    name: ForeignOperator(spell, inputs, 1, attributes, of_integers=True)
-    for name, spell, inputs, attributes in (
+DECOMPOSITIONS = {
+    name: ForeignOperator(decompose, inputs, 1, attributes, of_integers=True)
+    for name, decompose, inputs, attributes in (
         ("QLinearConv", conv, "xxxxxxxx?", {**WINDOW, "group": INT}),
         ("QLinearMatMul", matmul, "xxxxxxxx", {}),
         ("QGemm", gemm, "xx?xx????", GEMM),

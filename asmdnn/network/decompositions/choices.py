@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import Node
-from asmdnn.network.spelling.words import Speller
 
-Spelt = tuple[str, ...] | None
+Names = tuple[str, ...] | None
 
 
-def chosen(w: Speller, node: Node, condition: str, a: str, b: str) -> Spelt:
+def chosen(w: Decomposer, node: Node, condition: str, a: str, b: str) -> Names:
     """The operand that is chosen everywhere, in the dims that all have together."""
     known = w.data(condition)
     if known is None or (known.any() and not known.all()):
@@ -17,7 +17,7 @@ def chosen(w: Speller, node: Node, condition: str, a: str, b: str) -> Spelt:
     return (w.expanded(a if known.all() else b, *dims),)
 
 
-def power(w: Speller, node: Node, x: str, exponent: str) -> Spelt:
+def power(w: Decomposer, node: Node, x: str, exponent: str) -> Names:
     """1 of every number, NaN too."""
     known = w.data(exponent)
     if known is None or known.any():
@@ -25,4 +25,4 @@ def power(w: Speller, node: Node, x: str, exponent: str) -> Spelt:
     return (w.constant(np.ones(np.broadcast_shapes(w.shape(x), w.shape(exponent)), np.float32)),)
 
 
-SPELLINGS = {"Where": chosen, "Pow": power}
+DECOMPOSITIONS = {"Where": chosen, "Pow": power}

@@ -4,14 +4,14 @@ from math import prod
 
 import numpy as np
 
+from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import bounded, normal, number
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.reductions import axes_to_reduce
 from asmdnn.network.operators.shapes import sizes_by_axis
-from asmdnn.network.spelling.words import Speller
 
-Spelt = tuple[str, ...] | None
+Names = tuple[str, ...] | None
 OF_NOTHING = {
     "ReduceSum": 0.0, "ReduceMean": np.nan, "ReduceProd": 1.0, "ReduceMax": -np.inf, "ReduceMin": np.inf,
     "ReduceL1": 0.0, "ReduceL2": 0.0, "ReduceSumSquare": 0.0, "ReduceLogSum": -np.inf, "ReduceLogSumExp": -np.inf,
@@ -19,7 +19,7 @@ OF_NOTHING = {
 OF_ONE = {"ReduceL1": "Abs", "ReduceL2": "Abs", "ReduceLogSum": "Log"}  # of others the element itself
 
 
-def reduction(w: Speller, node: Node, x: str, given: str = NOTHING) -> Spelt:
+def reduction(w: Decomposer, node: Node, x: str, given: str = NOTHING) -> Names:
     """Of no elements a constant, along no axes what it makes of one element."""
     dims = w.shape(x)
     axes = axes_to_reduce(node, len(dims), w.data(given))
@@ -33,7 +33,7 @@ def reduction(w: Speller, node: Node, x: str, given: str = NOTHING) -> Spelt:
     return (w("Log", w.reduced("ReduceSum", x, *axes, keepdims=bool(node.get("keepdims", 1)))),)
 
 
-def triangle(w: Speller, node: Node, x: str, k: str = NOTHING) -> Spelt:
+def triangle(w: Decomposer, node: Node, x: str, k: str = NOTHING) -> Names:
     """Elements from the k-th diagonal on, which may be data."""
     rows, columns = bounded(w.shape(x)[-2:])
     diagonal = np.arange(columns) - np.arange(rows)[:, None]
@@ -47,7 +47,7 @@ def triangle(w: Speller, node: Node, x: str, k: str = NOTHING) -> Spelt:
     return (w.where(w.expanded(kept, *w.shape(x)), x, w.like(x, 0)),)
 
 
-def centre(w: Speller, node: Node, x: str, sizes: str) -> Spelt:
+def centre(w: Decomposer, node: Node, x: str, sizes: str) -> Names:
     """Slices, and one Pad."""
     widths = np.zeros((2, len(w.shape(x))), np.int64)
     for axis, size in sizes_by_axis(node, len(w.shape(x)), w.data(sizes)).items():
@@ -60,7 +60,7 @@ def centre(w: Speller, node: Node, x: str, sizes: str) -> Spelt:
     return (w("Pad", x, w.ints(*widths.ravel())) if widths.any() else w("Identity", x),)
 
 
-def one_hot(w: Speller, node: Node, indices: str, depth: str, values: str) -> Spelt:
+def one_hot(w: Decomposer, node: Node, indices: str, depth: str, values: str) -> Names:
     """A comparison with each number; below 0 they count from the end."""
     count, ndim = int(number(w.data(depth))), len(w.shape(indices)) + 1
     axis = normal(node.get("axis", -1), ndim)
@@ -74,7 +74,7 @@ def one_hot(w: Speller, node: Node, indices: str, depth: str, values: str) -> Sp
     return (w.where(w("Or", *hits), on, off),)
 
 
-def reverse_sequence(w: Speller, node: Node, x: str, lengths: str) -> Spelt:
+def reverse_sequence(w: Decomposer, node: Node, x: str, lengths: str) -> Names:
     """Each sequence in slices, where lengths are constant."""
     known, dims = w.data(lengths), w.shape(x)
     batch, time = node.get("batch_axis", 1), node.get("time_axis", 0)
@@ -88,7 +88,7 @@ def reverse_sequence(w: Speller, node: Node, x: str, lengths: str) -> Spelt:
     return (w.joined(batch, *rows),)
 
 
-def lp_pool(w: Speller, node: Node, x: str) -> Spelt:
+def lp_pool(w: Decomposer, node: Node, x: str) -> Names:
     """The mean of powers, times how many there are."""
     p, kernel = node.get("p", 2), node.get("kernel_shape", ())
     window = window_of(node, w.shape(x)[2:], kernel)
@@ -99,31 +99,31 @@ def lp_pool(w: Speller, node: Node, x: str) -> Spelt:
     return (root(w, w.mul(w("AveragePool", powers(w, x, p), **how), float(prod(kernel))), p),)
 
 
-def global_lp_pool(w: Speller, node: Node, x: str) -> Spelt:
+def global_lp_pool(w: Decomposer, node: Node, x: str) -> Names:
     axes, p = range(2, len(w.shape(x))), node.get("p", 2)
     if p in (1, 2):
         return (w.reduced(f"ReduceL{p}", x, *axes),)
     return (root(w, w.reduced("ReduceSum", powers(w, x, p), *axes), p),)
 
 
-def powers(w: Speller, x: str, p: int) -> str:
+def powers(w: Decomposer, x: str, p: int) -> str:
     if p == 2:
         return w.mul(x, x)
     size = w("Abs", x)
     return size if p == 1 else w("Pow", size, w.constant(float(p)))
 
 
-def root(w: Speller, x: str, p: int) -> str:
+def root(w: Decomposer, x: str, p: int) -> str:
     if p == 1:
         return x
     return w("Sqrt", x) if p == 2 else w("Pow", x, w.constant(1 / p))
 
 
-def swiglu(w: Speller, node: Node, a: str, b: str) -> Spelt:
+def swiglu(w: Decomposer, node: Node, a: str, b: str) -> Names:
     return (w.mul(w("Swish", a, alpha=node.get("alpha", 1.0)), b),)
 
 
-SPELLINGS = {
+DECOMPOSITIONS = {
     **dict.fromkeys(OF_NOTHING, reduction),
     "Trilu": triangle,
     "CenterCropPad": centre,

@@ -8,14 +8,14 @@ from math import prod
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.network.decompositions.foreign import ForeignOperator
+from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.element_types import EXTENSIONS
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.attributes import INT, needed
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.quantised.weights import DEQUANTIZE
-from asmdnn.network.spelling.foreign import ForeignOperator
-from asmdnn.network.spelling.words import Speller
 from asmdnn.primitives.quantized.description import LEAST_GROUP, MOST_GROUP
 from asmdnn.primitives.quantized.octets import NIBBLE_BITS, in_octets
 
@@ -24,15 +24,15 @@ NARROW = {"float16": 10, EXTENSIONS[16]: 16}  # and ONNX's numbers of them
 ROUNDS = 4  # the accuracy level that allows a to be rounded to 8 bits
 
 
-def data_of(w: Speller, name: str, what: str) -> Array:
+def data_of(w: Decomposer, name: str, what: str) -> Array:
     """Raises Unimplemented for what is no constant."""
     found = w.data(name)
     if found is None:
-        raise Unimplemented(f"{w.spelt} has {what} {shown(name)}, which are no constant: pass it in constants=")
+        raise Unimplemented(f"{w.node} has {what} {shown(name)}, which are no constant: pass it in constants=")
     return found
 
 
-def narrowed(w: Speller, x: str, like: str) -> str:
+def narrowed(w: Decomposer, x: str, like: str) -> str:
     """f32 as the type of another value."""
     code = NARROW.get(w.value(like).dtype.name)
     return x if code is None else w("Cast", x, to=code)
@@ -44,21 +44,21 @@ def unpacked(octets: Array, bits: int) -> Array:
     return np.stack(parts, -1).reshape(*octets.shape[:-1], -1)
 
 
-def floats_of(w: Speller, name: str, what: str, dims: tuple[int, ...]) -> Array:
+def floats_of(w: Decomposer, name: str, what: str, dims: tuple[int, ...]) -> Array:
     """f32 of these dims.  Raises InvalidArguments, Unimplemented."""
     found = data_of(w, name, what)
     if found.size != prod(dims):
-        raise InvalidArguments(f"{w.spelt} has {what} of dims {found.shape}, {dims} fit")
+        raise InvalidArguments(f"{w.node} has {what} of dims {found.shape}, {dims} fit")
     numbers = found.astype(np.float32).reshape(dims)
     if not np.isfinite(numbers).all():
-        raise InvalidArguments(f"{w.spelt} has {what} {shown(name)} that are not finite")
+        raise InvalidArguments(f"{w.node} has {what} {shown(name)} that are not finite")
     return numbers
 
 
 class BlocksOfBits:
     """Of the columns n of weights: numbers (n, groups, group), scales and zero points (n, groups), as a node says."""
 
-    def __init__(self, w: Speller, node: Node, b: str, scales: str, points: str) -> None:
+    def __init__(self, w: Decomposer, node: Node, b: str, scales: str, points: str) -> None:
         self.k, n, self.bits, self.group = (node.get(x) for x in ("K", "N", "bits", "block_size"))
         self.bits = 4 if self.bits is None else self.bits
         if self.bits not in BITS:
@@ -79,7 +79,7 @@ class BlocksOfBits:
             if common == int(common) and 0 <= common < 1 << self.bits:
                 self.points, self.zero_point = None, int(common)
 
-    def points_of(self, w: Speller, name: str) -> Array:
+    def points_of(self, w: Decomposer, name: str) -> Array:
         """f32 (n, groups): packed bits, or floats."""
         n, groups = self.scales.shape
         found = data_of(w, name, "zero points")
@@ -88,7 +88,7 @@ class BlocksOfBits:
         size = -(-groups * self.bits // 8)
         if found.dtype != np.uint8 or found.size != n * size:
             what = f"{found.dtype} {found.shape}"
-            raise InvalidArguments(f"{w.spelt} has zero points {what}, uint8 {(n, size)} fit, or floats {(n, groups)}")
+            raise InvalidArguments(f"{w.node} has zero points {what}, uint8 {(n, size)} fit, or floats {(n, groups)}")
         return unpacked(found.reshape(n, size), self.bits)[:, :groups].astype(np.float32)
 
     @property
@@ -103,7 +103,7 @@ class BlocksOfBits:
         return np.ascontiguousarray(whole.reshape(len(whole), -1)[:, : self.k].T)
 
 
-def matmul(w: Speller, node: Node, a: str, b: str, scales: str, *rest: str) -> tuple[str, ...]:
+def matmul(w: Decomposer, node: Node, a: str, b: str, scales: str, *rest: str) -> tuple[str, ...]:
     points, order, bias = rest
     if order != NOTHING:
         raise Unimplemented(f"{node} has a g_idx {shown(order)}, an order of rows that is not known: export without it")
@@ -116,7 +116,7 @@ def matmul(w: Speller, node: Node, a: str, b: str, scales: str, *rest: str) -> t
     return (narrowed(w, y if bias == NOTHING else w.add(y, w.number(bias)), a),)
 
 
-def product(w: Speller, x: str, blocks: BlocksOfBits, rounds: bool) -> str:
+def product(w: Decomposer, x: str, blocks: BlocksOfBits, rounds: bool) -> str:
     """With weights as they are, or as f32 where groups are none of the kernels'."""
     if not blocks.is_native:
         return w("MatMul", x, w.constant(blocks.floats()))
@@ -130,7 +130,7 @@ def product(w: Speller, x: str, blocks: BlocksOfBits, rounds: bool) -> str:
     return w("MatMulNBits", x, *operands, domain=OWN, **what)
 
 
-def gather(w: Speller, node: Node, data: str, indices: str, scales: str, points: str) -> tuple[str, ...]:
+def gather(w: Decomposer, node: Node, data: str, indices: str, scales: str, points: str) -> tuple[str, ...]:
     """Rows of bytes, and of their scales; or of f32, where blocks lie along the axis of the rows."""
     table = data_of(w, data, "data")
     bits, block = node.get("bits", 4), node.get("block_size", 128)
@@ -173,7 +173,7 @@ def gather(w: Speller, node: Node, data: str, indices: str, scales: str, points:
 
 
 SIZES = {name: needed(INT) for name in ("K", "N", "block_size")}
-SPELLINGS = {
+DECOMPOSITIONS = {
     "MatMulNBits": ForeignOperator(
         matmul,
         "xxx???",

@@ -1,4 +1,4 @@
-"""What a spelling is written with: nodes in the place of one, whose operands have known dims."""
+"""What a decomposition is written with: nodes in the place of one, whose operands have known dims."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -30,11 +30,11 @@ class Sentences(Protocol):
     def constant(self, name: str, data: Array) -> str: ...
 
 
-class Speller:
+class Decomposer:
     """Nodes in the place of `node`; each method returns the name of a value."""
 
     def __init__(self, folding: Sentences, node: Node) -> None:
-        self.folding, self.spelt, self.count = folding, node, 0
+        self.folding, self.node, self.count = folding, node, 0
         self.prefix = next(name for name in node.outputs if name != NOTHING)
 
     def name(self, what: str) -> str:
@@ -122,7 +122,7 @@ class Speller:
     def inlined(self, body: Body, x: str) -> str:
         """What a body with one input makes of a value.  Raises InvalidArguments."""
         if len(body.inputs) != 1 or len(body.outputs) != 1:
-            raise InvalidArguments(f"{self.spelt} has a body of {len(body.inputs)} inputs, it must take and make one")
+            raise InvalidArguments(f"{self.node} has a body of {len(body.inputs)} inputs, it must take and make one")
         (result,) = self.folding.inlined(body, dict.fromkeys(body.inputs, x))
         return result
 

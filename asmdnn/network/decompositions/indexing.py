@@ -7,16 +7,16 @@ from math import prod
 
 import numpy as np
 
+from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.spelling.words import Speller
 
-Spelt = tuple[str, ...] | None
+Names = tuple[str, ...] | None
 MOST_PLACES = 1 << 24  # that are counted exactly
 
 
-def gather_elements(w: Speller, node: Node, x: str, indices: str) -> Spelt:
+def gather_elements(w: Decomposer, node: Node, x: str, indices: str) -> Names:
     """dst[i, j, k] = src[i, indices[i, j, k], k], of axis 1 of three."""
     dims, shape = w.shape(x), w.shape(indices)
     axis = normal(node.get("axis", 0), len(dims))
@@ -30,7 +30,7 @@ def gather_elements(w: Speller, node: Node, x: str, indices: str) -> Spelt:
     return (w("Gather", w.reshaped(x, prod(dims)), place, axis=0),)
 
 
-def gather_nd(w: Speller, node: Node, x: str, indices: str) -> Spelt:
+def gather_nd(w: Decomposer, node: Node, x: str, indices: str) -> Names:
     """dst[b, i] = src[b, indices[b, i, 0], indices[b, i, 1], ...], b being `batch_dims` axes."""
     dims, shape, batch = w.shape(x), w.shape(indices), node.get("batch_dims", 0)
     depth = shape[-1]
@@ -47,15 +47,15 @@ def gather_nd(w: Speller, node: Node, x: str, indices: str) -> Spelt:
     return (w.reshaped(rows, *shape[:-1], *dims[batch + depth :]),)
 
 
-def fits(w: Speller, x: str, indices: str) -> bool:
+def fits(w: Decomposer, x: str, indices: str) -> bool:
     """Whether indices are data, and there are elements, as many as are counted exactly."""
     some = 0 not in (*w.shape(x), *w.shape(indices))
     return some and w.data(indices) is None and prod(w.shape(x)) <= MOST_PLACES and w.value(x).dtype != np.bool_
 
 
-def index(w: Speller, indices: str, limit: int, axis: int) -> str:
+def index(w: Decomposer, indices: str, limit: int, axis: int) -> str:
     """Indices along an axis from 0 on."""
     return w("Index", indices, domain=OWN, limit=limit, axis=axis)
 
 
-SPELLINGS = {"GatherElements": gather_elements, "GatherND": gather_nd}
+DECOMPOSITIONS = {"GatherElements": gather_elements, "GatherND": gather_nd}

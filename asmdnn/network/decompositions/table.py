@@ -1,13 +1,13 @@
-"""Which operators are spelt in others, and when."""
+"""Which operators are decomposed into others, and when."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 
+from asmdnn.network.decompositions.foreign import DOMAIN, ForeignOperator, check, results_of
+from asmdnn.network.decompositions.words import Decomposer, Sentences, are_kernels, are_known, is_f32
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.evaluation import own_errors
-from asmdnn.network.spelling.foreign import DOMAIN, ForeignOperator, check, results_of
-from asmdnn.network.spelling.words import Sentences, Speller, are_kernels, are_known, is_f32
 
 MODULES = ("casts", "attention", "norms", "products", "losses", "rows", "indexing", "dynamic", "recurrent", "choices")
 FOREIGN = ("fused", "transformers", "integers", "dynamic_products", "few_bits", "integer_transformers")
@@ -20,68 +20,68 @@ OF_EVERY_TYPE = {"CastLike", "Where"}
 EVERYWHERE = {"SimplifiedLayerNormalization"}  # which onnxruntime writes without its domain
 OF_ONNX = ("QLinearConv", "QLinearMatMul")  # which onnxruntime shares
 PREVIEW = "ai.onnx.preview"
-Spelling = Callable[..., tuple[str, ...] | None]  # (words, node, *inputs): the results; None to leave a node as it is
+Decompose = Callable[..., tuple[str, ...] | None]  # (words, node, *inputs): the results; None to leave a node as it is
 
 
 @cache
-def spellings() -> Mapping[str, Spelling]:
+def decompositions() -> Mapping[str, Decompose]:
     """Of ONNX's own operators, which have definitions in numpy beside: these compute constants and other types."""
-    found: dict[str, Spelling] = {}
+    found: dict[str, Decompose] = {}
     for name in MODULES:
-        found |= import_module(f"asmdnn.network.spelling.{name}").SPELLINGS
+        found |= import_module(f"asmdnn.network.decompositions.{name}").DECOMPOSITIONS
     return found
 
 
-def spelt(folding: Sentences, node: Node) -> dict[str, str] | None:
+def decomposed(folding: Sentences, node: Node) -> dict[str, str] | None:
     """The values after a node's results, whose nodes are taken in; None for one that stays as it is.
 
     What an f32 node of one of these operators means is the same.
     """
-    spelling = spellings().get(node.op) if not node.domain else None
+    decomposition = decompositions().get(node.op) if not node.domain else None
     fits = are_kernels if node.op in OF_ANY_TYPE else is_f32
     fits = are_known if node.op in OF_EVERY_TYPE else fits
-    if spelling is None or not fits(folding, node) or not folding.kept_integers.isdisjoint(node.inputs):
+    if decomposition is None or not fits(folding, node) or not folding.kept_integers.isdisjoint(node.inputs):
         return None
-    results = spelling(Speller(folding, node), node, *node.inputs)
+    results = decomposition(Decomposer(folding, node), node, *node.inputs)
     if results is None:
         return None
     return {name: result for name, result in zip(node.outputs, results, strict=False) if name != NOTHING}
 
 
 @cache
-def foreign_spellings() -> Mapping[str, ForeignOperator]:
+def foreign_decompositions() -> Mapping[str, ForeignOperator]:
     """Of onnxruntime's operators, which have no definitions beside."""
-    return spellings_in(FOREIGN)
+    return decompositions_in(FOREIGN)
 
 
 @cache
-def composed_spellings() -> Mapping[str, ForeignOperator]:
-    """Of ONNX's own operators that have no definitions beside, as what they are spelt in has some."""
-    return spellings_in(COMPOSED) | {name: foreign_spellings()[name] for name in OF_ONNX}
+def composed_decompositions() -> Mapping[str, ForeignOperator]:
+    """Of ONNX's own operators that have no definitions beside, as what they are decomposed into has some."""
+    return decompositions_in(COMPOSED) | {name: foreign_decompositions()[name] for name in OF_ONNX}
 
 
 @cache
-def preview_spellings() -> Mapping[str, ForeignOperator]:
-    return spellings_in(PREVIEWS)
+def preview_decompositions() -> Mapping[str, ForeignOperator]:
+    return decompositions_in(PREVIEWS)
 
 
-def spellings_in(modules: tuple[str, ...]) -> dict[str, ForeignOperator]:
+def decompositions_in(modules: tuple[str, ...]) -> dict[str, ForeignOperator]:
     found: dict[str, ForeignOperator] = {}
     for name in modules:
-        found |= import_module(f"asmdnn.network.spelling.{name}").SPELLINGS
+        found |= import_module(f"asmdnn.network.decompositions.{name}").DECOMPOSITIONS
     return found
 
 
 def foreign(node: Node) -> ForeignOperator | None:
-    """How a node of an operator is spelt that has no definition; None for others."""
+    """How a node of an operator is decomposed that has no definition; None for others."""
     if not node.domain and node.op not in EVERYWHERE:
-        return composed_spellings().get(node.op)
+        return composed_decompositions().get(node.op)
     if node.domain == PREVIEW:
-        return preview_spellings().get(node.op)
-    return foreign_spellings().get(node.op) if node.domain in ("", DOMAIN) else None
+        return preview_decompositions().get(node.op)
+    return foreign_decompositions().get(node.op) if node.domain in ("", DOMAIN) else None
 
 
-def spelt_foreign(folding: Sentences, node: Node, known: ForeignOperator) -> dict[str, str]:
+def decomposed_foreign(folding: Sentences, node: Node, known: ForeignOperator) -> dict[str, str]:
     """The values after a node's results, whose nodes are taken in.
 
     Raises InvalidArguments for a node that is none of its operator; Unimplemented.

@@ -4,14 +4,14 @@ from math import sqrt
 
 import numpy as np
 
+from asmdnn.network.decompositions.heads import ScoreRules, attended, by_heads, by_rows, hidden_keys, summed
+from asmdnn.network.decompositions.words import FLOAT, Decomposer
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.spelling.heads import ScoreRules, attended, by_heads, by_rows, hidden_keys, summed
-from asmdnn.network.spelling.words import FLOAT, Speller
 
 SCORES = 0  # qk_matmul_output_mode
 
 
-def attention(w: Speller, node: Node, q: str, k: str, v: str, *more: str) -> tuple[str, ...] | None:
+def attention(w: Decomposer, node: Node, q: str, k: str, v: str, *more: str) -> tuple[str, ...] | None:
     mask, past_key, past_value, lengths = more + (NOTHING,) * (4 - len(more))
     if node.get("softmax_precision", FLOAT) != FLOAT or 0 in (*w.shape(q), *w.shape(k), *w.shape(v)):
         return None
@@ -31,7 +31,7 @@ def attention(w: Speller, node: Node, q: str, k: str, v: str, *more: str) -> tup
     return result, k, v, shown
 
 
-def masks(w: Speller, mask: str, keys: int) -> list[str]:
+def masks(w: Decomposer, mask: str, keys: int) -> list[str]:
     """The mask as what is added; keys that it lacks are hidden."""
     if mask == NOTHING:
         return []
@@ -41,7 +41,7 @@ def masks(w: Speller, mask: str, keys: int) -> list[str]:
     return [w.joined(len(shape) - 1, added, w.constant(np.full(missing, -np.inf))) if missing[-1] else added]
 
 
-def places(w: Speller, node: Node, sizes: tuple[int, int], past: int, lengths: str) -> list[str]:
+def places(w: Decomposer, node: Node, sizes: tuple[int, int], past: int, lengths: str) -> list[str]:
     """What hides keys by their place: causal order, windows, and padding after `lengths`."""
     rows, keys = sizes
     left = node.get("left_window_size", -1)
@@ -58,7 +58,7 @@ def places(w: Speller, node: Node, sizes: tuple[int, int], past: int, lengths: s
     return found
 
 
-def rotary(w: Speller, node: Node, x: str, cos: str, sin: str, place: str = NOTHING) -> tuple[str, ...]:
+def rotary(w: Decomposer, node: Node, x: str, cos: str, sin: str, place: str = NOTHING) -> tuple[str, ...]:
     heads = by_heads(w, x, node.get("num_heads", 0))
     tables = [w.lifted(t if place == NOTHING else w("Gather", t, place, axis=0), 1) for t in (cos, sin)]
     size = node.get("rotary_embedding_dim", 0) or w.shape(heads)[3]
@@ -66,7 +66,7 @@ def rotary(w: Speller, node: Node, x: str, cos: str, sin: str, place: str = NOTH
     return (result if len(w.shape(x)) == 4 else by_rows(w, result),)
 
 
-def rotated(w: Speller, heads: str, cos: str, sin: str, size: int, near: bool) -> str:
+def rotated(w: Decomposer, heads: str, cos: str, sin: str, size: int, near: bool) -> str:
     """The first `size` elements of rows (n, heads, rows, d) turned, pairs being halves, or neighbours (near)."""
     n, h, rows, d = w.shape(heads)
     turned, half = w.part(heads, 3, 0, size), size // 2
@@ -83,4 +83,4 @@ def rotated(w: Speller, heads: str, cos: str, sin: str, size: int, near: bool) -
     return w.joined(3, first, second, *[w.part(heads, 3, size, d)] * (size < d))
 
 
-SPELLINGS = {"Attention": attention, "RotaryEmbedding": rotary}
+DECOMPOSITIONS = {"Attention": attention, "RotaryEmbedding": rotary}

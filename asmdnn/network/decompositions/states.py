@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.network.decompositions.foreign import ForeignOperator
+from asmdnn.network.decompositions.heads import by_heads, by_rows
+from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.attributes import FLOAT, INT, INTS, Attributes, needed, one_of
 from asmdnn.network.operators.definition import Shape, bounded, ints, normal
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.spelling.foreign import ForeignOperator
-from asmdnn.network.spelling.heads import by_heads, by_rows
-from asmdnn.network.spelling.words import Speller
 
 MOST_STEPS = 256  # of a recurrence that is unrolled, some ten nodes each
-Spelt = tuple[str, ...]
+Names = tuple[str, ...]
 
 
-def causal_conv(w: Speller, node: Node, x: str, k: str, bias: str, past: str) -> Spelt:
+def causal_conv(w: Decomposer, node: Node, x: str, k: str, bias: str, past: str) -> Names:
     """A depthwise convolution after the last elements of before, and the last ones of now."""
     (n, channels, length), taps = w.shape(x), w.shape(k)[-1]
     wide = w.widened(x)
@@ -36,7 +36,7 @@ def causal_conv(w: Speller, node: Node, x: str, k: str, bias: str, past: str) ->
     return w.as_type_of(y, x), w.as_type_of(state, x)
 
 
-def linear_attention(w: Speller, node: Node, *inputs: str) -> Spelt:
+def linear_attention(w: Decomposer, node: Node, *inputs: str) -> Names:
     """S = exp(g) S + k (beta (v - S^T k))^T and o = scale S^T q for each step; by the rule."""
     query, key, value, past, decay, beta = inputs
     heads, groups, rule = node.get("q_num_heads"), node.get("kv_num_heads"), node.get("update_rule", "gated_delta")
@@ -66,7 +66,7 @@ def linear_attention(w: Speller, node: Node, *inputs: str) -> Spelt:
     return w.as_type_of(y, query), w.as_type_of(state, query if past == NOTHING else past)
 
 
-def tensor_scatter(w: Speller, node: Node, past: str, update: str, first: str) -> Spelt:
+def tensor_scatter(w: Decomposer, node: Node, past: str, update: str, first: str) -> Names:
     """Rows of a cache replaced from an index on, which each batch has its own of; circular: around its end."""
     dims, new = w.shape(past), w.shape(update)
     axis = normal(node.get("axis", -2), len(dims))
@@ -85,7 +85,7 @@ def tensor_scatter(w: Speller, node: Node, past: str, update: str, first: str) -
     return (w("ScatterND", past, where, update),)
 
 
-def col2im(w: Speller, node: Node, x: str, image: str, block: str) -> Spelt:
+def col2im(w: Decomposer, node: Node, x: str, image: str, block: str) -> Names:
     """Windows added where they were taken from: a transposed convolution with a single 1 for each position."""
     sizes, kernel = (constant_ints(w, node, name) for name in (image, block))
     n, rows, count = w.shape(x)
@@ -111,14 +111,14 @@ def col2im(w: Speller, node: Node, x: str, image: str, block: str) -> Spelt:
     return (w.reshaped(made, n, rows // taps, *sizes),)
 
 
-def constant_ints(w: Speller, node: Node, name: str) -> Shape:
+def constant_ints(w: Decomposer, node: Node, name: str) -> Shape:
     data = w.data(name)
     if data is None:
         raise Unimplemented(f"{node} has dims that depend on the data of {shown(name)}: pass it in constants=")
     return bounded(ints(data))
 
 
-def max_unpool(w: Speller, node: Node, x: str, places: str, wanted: str) -> Spelt:
+def max_unpool(w: Decomposer, node: Node, x: str, places: str, wanted: str) -> Names:
     """Zeros, but for what was the largest of a window: indices count elements of the tensor that was pooled."""
     kernel, axes = node.get("kernel_shape"), len(w.shape(x)) - 2
     strides, pads = node.get("strides", (1,) * axes), node.get("pads", (0,) * 2 * axes)
@@ -139,9 +139,9 @@ LINEAR: Attributes = {
     "update_rule": one_of("linear", "gated", "delta", "gated_delta"),
 }  # fmt: skip
 WINDOW: Attributes = {"dilations": INTS, "pads": INTS, "strides": INTS}
-SPELLINGS = {
-    name: ForeignOperator(spell, inputs, outputs, attributes, of_integers=True)
-    for name, spell, inputs, outputs, attributes in (
+DECOMPOSITIONS = {
+    name: ForeignOperator(decompose, inputs, outputs, attributes, of_integers=True)
+    for name, decompose, inputs, outputs, attributes in (
         ("CausalConvWithState", causal_conv, "xx??", 2, {"activation": one_of("none", "silu", "swish")}),
         ("LinearAttention", linear_attention, "xxx???", 2, LINEAR),
         ("TensorScatter", tensor_scatter, "xx?", 1, {"axis": INT, "mode": one_of("linear", "circular")}),

@@ -1,10 +1,10 @@
-"""Attention of heads, spelt with products and a softmax, which fusion joins again where nothing is between them."""
+"""Attention of heads, written with products and a softmax, which fusion joins again where nothing is between them."""
 
 import numpy as np
 
+from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Array
 from asmdnn.network.operators.definition import bounded
-from asmdnn.network.spelling.words import Speller
 from asmdnn.records import dataclass
 
 ROWS_FIRST = (0, 2, 1, 3)  # (n, heads, rows, d) as (n, rows, heads, d), and back
@@ -33,7 +33,7 @@ class AttendedHeads:
     weights: str
 
 
-def by_heads(w: Speller, x: str, heads: int) -> str:
+def by_heads(w: Decomposer, x: str, heads: int) -> str:
     """(n, heads, rows, d) of it, or of (n, rows, heads d)."""
     dims = w.shape(x)
     if len(dims) == 4:
@@ -41,13 +41,13 @@ def by_heads(w: Speller, x: str, heads: int) -> str:
     return w.turned(w.reshaped(x, dims[0], dims[1], heads, dims[2] // heads), *ROWS_FIRST)
 
 
-def by_rows(w: Speller, x: str) -> str:
+def by_rows(w: Decomposer, x: str) -> str:
     """(n, rows, heads d) of (n, heads, rows, d)."""
     n, heads, rows, d = w.shape(x)
     return w.reshaped(w.turned(x, *ROWS_FIRST), n, rows, heads * d)
 
 
-def attended(w: Speller, q: str, k: str, v: str, how: ScoreRules) -> AttendedHeads:
+def attended(w: Decomposer, q: str, k: str, v: str, how: ScoreRules) -> AttendedHeads:
     """Of queries (n, heads, rows, d), keys and values (n, groups, keys, .): heads of a group are rows of one, so that
     keys and values are read where they lie."""
     (n, heads, rows, d), (_, groups, keys, _) = w.shape(q), w.shape(k)
@@ -68,11 +68,11 @@ def attended(w: Speller, q: str, k: str, v: str, how: ScoreRules) -> AttendedHea
     return AttendedHeads(w.reshaped(result, n, heads, rows, w.shape(v)[3]), *scores)
 
 
-def row_maxima(w: Speller, bias: str) -> str:
+def row_maxima(w: Decomposer, bias: str) -> str:
     return w.reduced("ReduceMax", bias, len(w.shape(bias)) - 1)
 
 
-def in_groups(w: Speller, bias: str, groups: int, per_group: int, rows: int) -> str:
+def in_groups(w: Decomposer, bias: str, groups: int, per_group: int, rows: int) -> str:
     """A bias as rows of groups see it."""
     shape = w.shape(bias)
     n, heads, many, keys = (1,) * (4 - len(shape)) + shape
@@ -92,7 +92,7 @@ def hidden_keys(rows: int, keys: int, first: int, left: int, right: int, number:
     return np.where(hidden, np.float32(number), np.float32(0))
 
 
-def summed(w: Speller, parts: list[str]) -> str:
+def summed(w: Decomposer, parts: list[str]) -> str:
     """The sum of biases, NOTHING of none."""
     total = NOTHING
     for part in parts:

@@ -5,14 +5,14 @@ A target that is no class and not ignored makes its loss NaN.
 
 import numpy as np
 
+from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.spelling.words import Speller
 
-Spelt = tuple[str, ...] | None
+Names = tuple[str, ...] | None
 MOST_CLASSES = 1 << 24  # whose numbers f32 has
 
 
-def likelihood_loss(w: Speller, node: Node, x: str, target: str, weight: str = NOTHING) -> Spelt:
+def likelihood_loss(w: Decomposer, node: Node, x: str, target: str, weight: str = NOTHING) -> Names:
     dims, ignored = w.shape(x), node.get("ignore_index")
     if 0 in dims or dims[1] > MOST_CLASSES:
         return None
@@ -39,12 +39,12 @@ def likelihood_loss(w: Speller, node: Node, x: str, target: str, weight: str = N
     return (w.div(whole, w.reduced("ReduceSum", total(w, hit, w.expanded(each, *dims)), *axes, keepdims=False)),)
 
 
-def total(w: Speller, hit: str, values: str) -> str:
+def total(w: Decomposer, hit: str, values: str) -> str:
     """Over classes, of what is chosen."""
     return w.reduced("ReduceSum", w.where(hit, values, 0.0), 1, keepdims=False)
 
 
-def cross_entropy(w: Speller, node: Node, x: str, target: str, weight: str = NOTHING) -> Spelt:
+def cross_entropy(w: Decomposer, node: Node, x: str, target: str, weight: str = NOTHING) -> Names:
     if 0 in w.shape(x) or w.shape(x)[1] > MOST_CLASSES:
         return None
     logs = w("LogSoftmax", x, axis=1)
@@ -52,4 +52,4 @@ def cross_entropy(w: Speller, node: Node, x: str, target: str, weight: str = NOT
     return None if loss is None else (*loss, logs)
 
 
-SPELLINGS = {"NegativeLogLikelihoodLoss": likelihood_loss, "SoftmaxCrossEntropyLoss": cross_entropy}
+DECOMPOSITIONS = {"NegativeLogLikelihoodLoss": likelihood_loss, "SoftmaxCrossEntropyLoss": cross_entropy}

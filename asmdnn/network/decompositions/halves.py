@@ -1,15 +1,15 @@
-"""Results of spellings whose constants are f32 where a node is of 16 bits: as the node declares them."""
+"""Results of decompositions whose constants are f32 where a node is of 16 bits: as the node declares them."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from asmdnn.network.decompositions.words import Sentences
 from asmdnn.network.element_types import CODES
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import AXES_MOVED
 from asmdnn.network.passing import is_half
-from asmdnn.network.spelling.words import Sentences
 
 
 def in_types(folding: Sentences, known: Mapping[str, str], types: Mapping[str, Any]) -> dict[str, str]:

@@ -1,12 +1,12 @@
 """Products of vectors, and of two matrices that are data."""
 
+from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.spelling.words import Speller
 
-Spelt = tuple[str, ...] | None
+Names = tuple[str, ...] | None
 
 
-def matmul(w: Speller, node: Node, a: str, b: str) -> Spelt:
+def matmul(w: Decomposer, node: Node, a: str, b: str) -> Names:
     """Of a vector, which is a row in front and a column after."""
     left, right = w.shape(a), w.shape(b)
     if len(left) > 1 and len(right) > 1:
@@ -21,7 +21,7 @@ def matmul(w: Speller, node: Node, a: str, b: str) -> Spelt:
     return (w.reshaped(product, *dims),)
 
 
-def gemm(w: Speller, node: Node, a: str, b: str, c: str = NOTHING) -> Spelt:
+def gemm(w: Decomposer, node: Node, a: str, b: str, c: str = NOTHING) -> Names:
     """With b or c that are data."""
     if w.data(b) is not None and (c == NOTHING or w.data(c) is not None):
         return None
@@ -31,4 +31,4 @@ def gemm(w: Speller, node: Node, a: str, b: str, c: str = NOTHING) -> Spelt:
     return (y if c == NOTHING or not node.get("beta", 1.0) else w.add(y, w.mul(c, node.get("beta", 1.0))),)
 
 
-SPELLINGS = {"MatMul": matmul, "Gemm": gemm}
+DECOMPOSITIONS = {"MatMul": matmul, "Gemm": gemm}

@@ -10,12 +10,12 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.network.arrays import Array
+from asmdnn.network.decompositions.foreign import ForeignOperator
+from asmdnn.network.decompositions.words import FLOAT, Decomposer
 from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.attributes import AXIS, INT, Attributes
 from asmdnn.network.operators.definition import bounded, normal, number
-from asmdnn.network.spelling.foreign import ForeignOperator
-from asmdnn.network.spelling.words import FLOAT, Speller
 
 LONGEST = 4096
 AXIS_AS_INPUT = 20  # the operator set since which the axis of a DFT is one
@@ -24,7 +24,7 @@ COSINES = {  # of windows, from 0 to 1 of their length: the weights of 1, cos(2 
 }  # fmt: skip
 
 
-def constant_number(w: Speller, node: Node, name: str, default: float | None = None) -> float:
+def constant_number(w: Decomposer, node: Node, name: str, default: float | None = None) -> float:
     """Of an input that is one.  Raises Unimplemented for data."""
     if name == NOTHING and default is not None:
         return default
@@ -64,7 +64,7 @@ def matrix_of(count: int, parts: int, length: int, inverse: bool, onesided: bool
     return padded[:, :parts].reshape(count * parts, -1)
 
 
-def transformed(w: Speller, node: Node, x: str, axis: int, length: int, windowed: Array | None = None) -> str:
+def transformed(w: Decomposer, node: Node, x: str, axis: int, length: int, windowed: Array | None = None) -> str:
     """x (..., count, ..., parts) along an axis.  windowed: factors of its elements."""
     inverse, onesided = bool(node.get("inverse", 0)), bool(node.get("onesided", node.op == "STFT"))
     dims = w.shape(x)
@@ -83,7 +83,7 @@ def transformed(w: Speller, node: Node, x: str, axis: int, length: int, windowed
     return split if back == sorted(back) else w.turned(split, *back)
 
 
-def dft(w: Speller, node: Node, x: str, length: str, place: str) -> tuple[str, ...]:
+def dft(w: Decomposer, node: Node, x: str, length: str, place: str) -> tuple[str, ...]:
     """The axis is an input since operator set 20, an attribute before."""
     ndim = len(w.shape(x))
     by_input = node.opset >= AXIS_AS_INPUT
@@ -95,7 +95,7 @@ def dft(w: Speller, node: Node, x: str, length: str, place: str) -> tuple[str, .
     return (transformed(w, node, x, axis, int(constant_number(w, node, length, default))),)
 
 
-def stft(w: Speller, node: Node, x: str, step: str, window: str, length: str) -> tuple[str, ...]:
+def stft(w: Decomposer, node: Node, x: str, step: str, window: str, length: str) -> tuple[str, ...]:
     """Frames of a signal (n, samples, parts), each weighted and transformed."""
     dims, hop = w.shape(x), int(constant_number(w, node, step))
     known = w.shape(window)[0] if window != NOTHING else dims[1]
@@ -111,7 +111,7 @@ def stft(w: Speller, node: Node, x: str, step: str, window: str, length: str) ->
     return (transformed(w, node, cut, 2, size, None if factors is None else factors.astype(float)),)
 
 
-def cosine_window(w: Speller, node: Node, size: str) -> tuple[str, ...]:
+def cosine_window(w: Decomposer, node: Node, size: str) -> tuple[str, ...]:
     count = bounded((int(constant_number(w, node, size)),))[0]
     period = count if node.get("periodic", 1) else max(1, count - 1)
     t = np.arange(count) / period
@@ -119,7 +119,7 @@ def cosine_window(w: Speller, node: Node, size: str) -> tuple[str, ...]:
     return (w.constant(found, element_type(node.get("output_datatype", FLOAT), node.op)),)
 
 
-def mel_weights(w: Speller, node: Node, *inputs: str) -> tuple[str, ...]:
+def mel_weights(w: Decomposer, node: Node, *inputs: str) -> tuple[str, ...]:
     """Triangles over the frequencies of a transform, whose corners lie evenly on the mel scale."""
     bins, length, rate, lowest, highest = (constant_number(w, node, name) for name in inputs)
     ends = [2595 * np.log10(1 + edge / 700) for edge in (lowest, highest)]
@@ -136,7 +136,7 @@ def mel_weights(w: Speller, node: Node, *inputs: str) -> tuple[str, ...]:
 
 
 WINDOW: Attributes = {"output_datatype": INT, "periodic": INT}
-SPELLINGS = {
+DECOMPOSITIONS = {
     "DFT": ForeignOperator(dft, "x??", 1, {**AXIS, "inverse": INT, "onesided": INT}),
     "STFT": ForeignOperator(stft, "xx??", 1, {"onesided": INT}),
     **dict.fromkeys(COSINES, ForeignOperator(cosine_window, "x", 1, WINDOW, of_integers=True)),

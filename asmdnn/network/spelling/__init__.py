@@ -1,1 +1,0 @@
-"""Operators spelt in others while a graph is specialised, so that these alone need definitions and kernels."""
