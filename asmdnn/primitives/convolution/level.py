@@ -1,7 +1,6 @@
 """Which vectors a direct convolution takes: narrow ones, where wide ones would be half empty and cost twice as much."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Generic
 
 from asmdnn.isa.dot import F32
@@ -13,6 +12,7 @@ from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.multiplied import types_of
 from asmdnn.primitives.convolution.tiling import ImageModel, Tiling
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
