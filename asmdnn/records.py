@@ -14,6 +14,7 @@ from dataclasses import field as field
 from dataclasses import fields as fields
 from dataclasses import replace as replace
 from functools import partial
+from inspect import signature
 from reprlib import recursive_repr
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Final
@@ -176,8 +177,6 @@ class _Signature:
     """What `help` and notebooks ask a class for, also before its first instance."""
 
     def __get__(self, instance: object, owner: type) -> Any:
-        from inspect import signature
-
         if instance is not None:
             raise AttributeError("__signature__")
         init: Any = owner.__init__  # type: ignore[misc]

@@ -1,7 +1,6 @@
 """What the assembler makes: bytes, and lines that say what they are."""
 
-from collections.abc import Callable, Iterable
-from functools import cached_property
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from asmdnn.isa.operands import Register
@@ -39,19 +38,19 @@ class Line(NamedTuple):
 class Code:
     """Machine code with its constants after it, valid at every address that is a multiple of 64.
 
-    code_bytes: of the instructions.  lines: makes the listing.  tables: the offsets that each jump by a table may go
-    to, in the order of these jumps.
+    code_bytes: of the instructions.  lines: finds the listing, and keeps what it found.  tables: the offsets that each
+    jump by a table may go to, in the order of these jumps.
     """
 
     data: bytes
     code_bytes: int
-    lines: Callable[[], Iterable[Line]] | None = field(default=None, compare=False, repr=False)
+    lines: Callable[[], tuple[Line, ...]] | None = field(default=None, compare=False, repr=False)
     tables: tuple[tuple[int, ...], ...] = ()
 
-    @cached_property
+    @property
     def listing(self) -> tuple[Line, ...] | None:
         """Every instruction, written when it is first asked for; None if the assembler was made without."""
-        return tuple(self.lines()) if self.lines else None
+        return self.lines() if self.lines else None
 
     def _repr_html_(self) -> str:
         return html_of(self)

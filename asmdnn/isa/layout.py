@@ -5,7 +5,7 @@ the iteration ends, and at its end every short jump reaches its target.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 from asmdnn.errors import InvalidArguments
@@ -92,7 +92,7 @@ def lay_out(items: Sequence[Item], pool: Pool, notes: Notes | None) -> Code:
     for item, start in zip(items, offsets, strict=False):
         for field_start, end in item.pool_fixes if isinstance(item, Piece) else ():
             _make_rip_relative(data, start + field_start, start + end, len(code) + padding)
-    lines = partial(_lines, tuple(items), offsets, bytes(data), notes) if notes else None
+    lines = cache(partial(_listing, tuple(items), offsets, bytes(data), notes)) if notes else None
     tables = tuple(tuple(offsets[target.piece] for target in table.targets) for table in pool.tables)
     return Code(bytes(data) + _FILLER * padding + pool.data(len(code) + padding, offsets), len(code), lines, tables)
 
@@ -152,6 +152,10 @@ def _make_rip_relative(data: bytearray, field_start: int, end: int, pool_start: 
     place = slice(field_start, field_start + 4)
     offset = int.from_bytes(data[place], "little", signed=True)
     data[place] = (pool_start + offset - end).to_bytes(4, "little", signed=True)
+
+
+def _listing(items: Sequence[Item], offsets: Sequence[int], data: bytes, notes: Notes) -> tuple[Line, ...]:
+    return tuple(_lines(items, offsets, data, notes))
 
 
 def _lines(items: Sequence[Item], offsets: Sequence[int], data: bytes, notes: Notes) -> Iterator[Line]:

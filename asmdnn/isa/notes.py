@@ -6,7 +6,6 @@ registers change while code is written.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from types import CodeType
 from typing import Any, Final, NamedTuple
 
@@ -66,6 +65,7 @@ class Notes:
         self._callers = Callers()
         self._log: list[Note | tuple[Register | Pointer, str] | None] = []  # None: values are forgotten
         self._changes, self._holders = -1, self._fixed
+        self._effects: list[str] | None = None  # of each entry, once asked for; of two threads both find the same
 
     def add(self, start: int, mnemonic: str, operands: tuple[Any, ...], role: str) -> Note:
         """Of an instruction that is emitted now."""
@@ -98,11 +98,14 @@ class Notes:
 
     def detail(self, note: Note) -> Detail:
         """What `asmdnn explain` says; no more notes may follow."""
-        effect = self._effects[note.number] if note.number != _NO_NUMBER else _effect(note, Naming())
+        if note.number == _NO_NUMBER:
+            effect = _effect(note, Naming())
+        else:
+            self._effects = effects = self._effects or self._find_effects()
+            effect = effects[note.number]
         return Detail(note.mnemonic, note.operands, effect, note.holders, note.path)
 
-    @cached_property
-    def _effects(self) -> list[str]:
+    def _find_effects(self) -> list[str]:
         """One for each entry of the log."""
         naming, found = Naming(), []
         for entry in self._log:

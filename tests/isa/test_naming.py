@@ -153,11 +153,13 @@ def test_names_are_those_of_the_time_of_writing() -> None:
     asm.VADDPS(x, x, x)
     code = asm.finish()
     asm.gp.free(a)
-    assert "listing" not in vars(code)
+    written = code.lines.cache_info  # type: ignore[union-attr]
+    assert written().misses == 0
     assert code.listing is not None and [line.detail.effect for line in code.listing] == [
         "first = 1",
         "second += 2",
         "x += x",
     ]
-    assert "listing" in vars(code) and {line.detail.path for line in code.listing} == {__file__}
+    assert code.listing is code.listing and written().misses == 1
+    assert {line.detail.path for line in code.listing} == {__file__}
     assert [dict(line.detail.holders).get(a) for line in code.listing] == ["first", "second", "second"]

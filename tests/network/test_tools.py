@@ -106,7 +106,7 @@ def test_dumped(isa: str, tmp_path: Path) -> None:
         assert (tmp_path / f"kernels/{name}.bin").stat().st_size > 0
         assert (tmp_path / f"kernels/{name}.s").exists()
     assert (tmp_path / "kernels/network.txt").read_text() == f"{net.explain()}\n"
-    with pytest.raises(InvalidArguments, match="formats must be some of bin, s, o, h"):
+    with pytest.raises(InvalidArguments, match=r"formats must be some of bin, s, nasm, o, h, not \('exe',\)"):
         net.dump(tmp_path, ("exe",))
 
 

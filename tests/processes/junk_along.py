@@ -51,6 +51,11 @@ def called() -> dict[str, Call]:
             lambda: {"x": rows, "size": 3, "alpha": 0.5, "beta": 0.75, "k": 2.0, "alg": "lrn_across_channels",
                      "out": array(2, 3), "engine": ENGINE},
         ),
+        "ops.lrn_gradient": (
+            ops.lrn_gradient,
+            lambda: {"dy": array(2, 3, 4), "x": array(2, 3, 4), "size": 3, "alpha": 0.5, "beta": 0.75, "k": 2.0,
+                     "alg": "lrn_within_channel", "out": array(2, 3, 4), "engine": ENGINE},
+        ),
         "ops.argmax": (ops.argmax, lambda: position),
         "ops.argmin": (ops.argmin, lambda: position),
     }  # fmt: skip

@@ -64,6 +64,11 @@ def array_moves() -> dict[str, Call]:
             lambda: {"x": array(1, 2, 3, 4), "factor": 2, "mode": "linear", "coordinates": "half_pixel",
                      "rounding": "floor", "out": array(1, 2, 6, 8), "engine": ENGINE},
         ),
+        "ops.resize_gradient": (
+            dnn.ops.resize_gradient,
+            lambda: {"dy": array(1, 2, 6, 8), "image": (1, 2, 3, 4), "factor": 2, "mode": "linear",
+                     "coordinates": "half_pixel", "rounding": "floor", "out": array(1, 2, 3, 4), "engine": ENGINE},
+        ),
     }  # fmt: skip
 
 

@@ -172,6 +172,11 @@ def functions() -> dict[str, Call]:
             lambda: {"query": heads, "key": heads, "value": heads, "mask": array(3, 3), "causal": True, "scale": 0.5,
                      "out": array(1, 2, 3, 4), "engine": ENGINE},
         ),
+        "ops.attention_gradient": (
+            ops.attention_gradient,
+            lambda: {"dy": heads, "query": heads, "key": heads, "value": heads, "mask": array(3, 3), "causal": True,
+                     "scale": 0.5, "engine": ENGINE},
+        ),
         "ops.batch_norm": (
             ops.batch_norm, lambda: {"x": rows, **affine, "mean": array(3), "variance": array(3), **more}
         ),

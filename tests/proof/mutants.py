@@ -56,7 +56,7 @@ def relisted(kernel: Kernel, code: Code) -> Kernel:
         Line(at, code.data[at : step.end], decoded_text(new, step), "", step.line.source)
         for at, step in new.steps.items()
     )
-    return Kernel(kernel.name, kernel.contract, replace(code, listing=lines))
+    return Kernel(kernel.name, kernel.contract, replace(code, lines=lambda: lines))
 
 
 def find(spec: Spec, *starts: str, last: bool = False) -> Line:

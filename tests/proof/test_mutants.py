@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -384,7 +385,8 @@ def test_a_listing_with_a_wrong_operand_or_place() -> None:
     assert lines is not None
     wrong = (lines[0]._replace(text="mov rcx, [rdi]"), *lines[1:])
     for listing, reason in ((wrong, "listed is 'mov rcx, [rdi]'"), (lines[1:], "not to what is listed")):
-        found = violation_of(Kernel(kernel.name, kernel.contract, replace(kernel.code, listing=listing)))
+        code = replace(kernel.code, lines=partial(tuple, listing))
+        found = violation_of(Kernel(kernel.name, kernel.contract, code))
         assert found is not None and found.rule == "listing" and reason in found.reason
 
 

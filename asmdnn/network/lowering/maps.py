@@ -7,7 +7,7 @@ from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.lowering.map_programs import forms_of, function_of, program_of
 from asmdnn.network.steps import Place, Steps
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr, Binary, Eltwise
-from asmdnn.primitives.attributes.user_post_op import PostOp
+from asmdnn.primitives.attributes.user_post_op import PostOp, traced_before
 from asmdnn.types import BinaryAlgorithm
 
 SIMPLE: dict[str, BinaryAlgorithm] = {
@@ -62,7 +62,7 @@ class Tail:
         descs = tuple(map(self.desc, self.tensors))
         if descs not in self.traced:
             tensors = {f"t{i}": desc for i, desc in enumerate(descs)}
-            self.traced[descs] = PostOp.known(program_of(self.forms, tuple(tensors)), function_of(self.forms), tensors)
+            self.traced[descs] = traced_before(program_of(self.forms, tuple(tensors)), function_of(self.forms), tensors)
         return [self.traced[descs]]
 
     def desc(self, name: str) -> MemoryDesc:

@@ -62,13 +62,6 @@ class PostOp:
         program = trace(function, names, lambda x, *t: function(x, **dict(zip(names, t, strict=True)), **numbers))
         self._fill(program, function, descs, numbers, data)
 
-    @classmethod
-    def known(cls, program: Program, function: Callable[..., Any], descs: Mapping[str, MemoryDesc]) -> "PostOp":
-        """Of a function that was traced before, whose arguments are these tensors."""
-        found = cls.__new__(cls)
-        found._fill(program, function, descs, {}, {})
-        return found
-
     def _fill(
         self,
         program: Program,
@@ -97,6 +90,13 @@ class PostOp:
     def reference(self, x: Any, **tensors: Any) -> Any:
         """The function on numpy arrays, with the constants that it was traced with."""
         return self.function(x, **self.numbers, **tensors)
+
+
+def traced_before(program: Program, function: Callable[..., Any], descs: Mapping[str, MemoryDesc]) -> PostOp:
+    """The post-op of a function whose program is known; its arguments are these tensors."""
+    found = PostOp.__new__(PostOp)
+    found._fill(program, function, descs, {}, {})
+    return found
 
 
 def trace(function: Callable[..., Any], tensors: tuple[str, ...], call: Callable[..., Any] | None = None) -> Program:
