@@ -134,7 +134,8 @@ def _with_ymm(row: Tuning) -> Tuning:
     a group at 7x7 0.93x (of eight).
     """
     products = replace(DEFAULT.products, memory_stream_bytes=row.products.memory_stream_bytes)
-    convolution = replace(row.convolution, rows_of_whole=True)  # False made groups of 8 on Zen 4 0.8 to 0.93x
+    # rows_of_whole=False made groups of 8 on Zen 4 0.8 to 0.93x; vectors that are all narrow cost one another the same.
+    convolution = replace(row.convolution, rows_of_whole=True, narrow_cost=1.0)
     phases = replace(row.phases, latency_cycles=DEFAULT.phases.latency_cycles)
     row = replace(row, phases=phases, convolution=convolution, products=products)
     return replace(row, winograd=DEFAULT.winograd, winograd_groups=GROUPS)

@@ -164,7 +164,8 @@ def test_what_was_measured_with_zmm_is_not_taken_with_ymm(name: str) -> None:
     wide, narrow = differing(name, "avx512_core"), differing(name, "avx2")
     assert narrow < wide
     of_zmm = {each for each in wide - narrow if each.split(".")[0] not in ("products", "winograd", "winograd_groups")}
-    assert of_zmm == ({"convolution.rows_of_whole", "phases.latency_cycles"} if name == "zen4" else set())
+    convolution = {"convolution.rows_of_whole", "convolution.narrow_cost"}
+    assert of_zmm == ({*convolution, "phases.latency_cycles"} if name == "zen4" else set())
     assert "moves.streaming_bytes" in narrow
     levels = ("avx2", "avx2_vnni") if name == "zen5" else ("avx2",)
     assert {machine_of(name).tuning_at(level) for level in levels} == {machine_of(name).tuning_at("avx2")}
@@ -176,6 +177,12 @@ def test_blocks_of_sixteen_rows_on_zen_4(isa: str, blocks: bool) -> None:
     engine = dnn.Engine(isa=isa, threads=1, machine="zen4")
     found = dnn.primitive_desc(matmul(16, 4096, 4096), engine=engine).implementation
     assert ("pack_blocks" in found) == blocks
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_with_ymm_alone_no_vectors_are_narrower(name: str) -> None:
+    """A discount would then be direct convolution's, whatever else is compared with it."""
+    assert machine_of(name).tuning_at("avx2").convolution.narrow_cost == 1
 
 
 def test_what_differs_on_emerald_rapids_with_ymm() -> None:

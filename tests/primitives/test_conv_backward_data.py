@@ -7,6 +7,7 @@ import pytest
 
 import asmdnn as dnn
 from tests.primitives import conv_gradients as reference
+from tests.primitives.conv_case import MACHINE
 from tests.primitives.conv_gradients import described, integers, is_deconvolution, problem_of
 from tests.primitives.gradient_case import check, check_emulated, check_guarded, proved, run
 
@@ -172,7 +173,7 @@ def test_post_ops(isa: str, name: str, text: str, weights: str, algorithm: Any) 
     dims = wanted["diff_src"].shape
     others = {f"binary_{i}": integers(5 + i, dims) for i in range(2)}
     ops = [dnn.Binary(word, dnn.MemoryDesc(dims, dnn.f32, "any")) for word in ("add", "mul")]
-    pd = dnn.primitive_desc(desc, dnn.Attr(ops), dnn.Engine(isa=isa, threads=1))
+    pd = dnn.primitive_desc(desc, dnn.Attr(ops), dnn.Engine(isa=isa, threads=1, machine=MACHINE))
     pd.plan.check()
     assert pd.implementation == f"{name}:{isa}"
     expected = (wanted["diff_src"] + others["binary_0"]) * others["binary_1"]

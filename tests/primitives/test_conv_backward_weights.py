@@ -8,6 +8,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.primitives.convolution_backward import weights_tiles
 from tests.primitives import conv_gradients as reference
+from tests.primitives.conv_case import MACHINE
 from tests.primitives.conv_gradients import described, integers, is_deconvolution, problem_of
 from tests.primitives.gradient_case import check, check_emulated, check_guarded, proved, run
 
@@ -134,7 +135,7 @@ def test_the_forward_weights_panels_are_written(isa: str, text: str) -> None:
     """So that an optimiser can work on packed weights, element by element; with padding in the last panel, too."""
     desc, arrays, wanted = gradient(text, bias=False)
     forward = described(dnn.ConvolutionForward, problem_of(text), {})
-    engine = dnn.Engine(isa=isa, threads=1)
+    engine = dnn.Engine(isa=isa, threads=1, machine=MACHINE)
     weights = dnn.primitive_desc(forward, engine=engine).weights_desc
     pd = check(desc.with_formats({"diff_weights": weights}), arrays, wanted, isa)
     assert (pd.implementation, pd.diff_weights_desc) == (f"direct:{isa}", weights)

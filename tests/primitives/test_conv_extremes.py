@@ -8,7 +8,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.problems import parse_problem
-from tests.primitives.conv_case import ConvCase
+from tests.primitives.conv_case import MACHINE, ConvCase
 from tests.primitives.conv_reference import expected, make_data
 from tests.primitives.tensors import assert_within, holding, read
 
@@ -45,7 +45,7 @@ def test_nothing_to_compute(isa: str, what: str, tag: str, wei: str) -> None:
     else:
         desc = described(*dims, pad, tag, wei)
     attr = dnn.Attr([dnn.Sum(0.5), dnn.Eltwise("relu")], scales={"weights": 1})
-    pd = dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa, threads=2, l2_bytes=512 << 10))
+    pd = dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa, threads=2, l2_bytes=512 << 10, machine=MACHINE))
     pd.plan.check()
     assert pd.implementation == f"nothing:{isa}"
     again = desc.with_formats({name: pd.plan.tensors[name] for name in desc.tensors()})
@@ -57,7 +57,8 @@ def test_nothing_to_compute(isa: str, what: str, tag: str, wei: str) -> None:
 def test_nothing_to_read(isa: str, tag: str) -> None:
     """An image without rows, but padding: dst has the bias, through the post-ops."""
     desc = described((2, 24, 0, 5), (40, 24, 3, 3), (2, 40, 4, 9), 3, tag, "any")
-    pd = dnn.primitive_desc(desc, dnn.Attr([dnn.Eltwise("relu")]), dnn.Engine(isa=isa, threads=1, l2_bytes=512 << 10))
+    engine = dnn.Engine(isa=isa, threads=1, l2_bytes=512 << 10, machine=MACHINE)
+    pd = dnn.primitive_desc(desc, dnn.Attr([dnn.Eltwise("relu")]), engine)
     pd.plan.check()
     bias = np.arange(-20, 20).astype(np.float32)
     memories = {n: holding(d, bias if n == "bias" else None) for n, d in pd.plan.tensors.items()}
@@ -95,7 +96,7 @@ def test_tensors_beyond_2_gib(isa: str, what: str) -> None:
     """Offsets are 64 bits wide wherever a plan or a kernel adds them up, and displacements stay small."""
     name, desc, implementation = FAR[what]
     case = ConvCase(parse_problem(FAR_PROBLEM), "any", "any", True, ("sum", "relu"))
-    engine = dnn.Engine(isa=isa, threads=1, l2_bytes=512 << 10)
+    engine = dnn.Engine(isa=isa, threads=1, l2_bytes=512 << 10, machine=MACHINE)
     pd = dnn.primitive_desc(case.desc().with_formats({name: desc}), case.attr(), engine)
     assert pd.implementation == f"{implementation}:{isa}"
     if name != "dst":

@@ -13,7 +13,7 @@ from asmdnn.isa.levels import LEVELS, isa_of
 from asmdnn.planning.host import as_machine, effective_isa
 from asmdnn.planning.machine import Machine, machine_of
 from asmdnn.runtime.threads import max_threads
-from tests.primitives.conv_case import case_of, proven
+from tests.primitives.conv_case import MACHINE, case_of, proven
 
 CASE = case_of("mb1ic8ih4oc16oh4kh3ph1 any any bias relu")
 
@@ -123,7 +123,7 @@ def test_a_cap_forbids_what_the_cpu_has(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_planning_needs_no_machine_but_execution_does() -> None:
     with has(isa_of("avx2").features):
-        pd = dnn.primitive_desc(CASE.desc(), CASE.attr(), dnn.Engine(isa="avx512_core"))
+        pd = dnn.primitive_desc(CASE.desc(), CASE.attr(), dnn.Engine(isa="avx512_core", machine=MACHINE))
         pd.plan.check()
         assert pd.implementation == "direct:avx512_core"
         with pytest.raises(dnn.Unimplemented, match=r"isa avx512_core cannot be executed here.*, use avx2"):

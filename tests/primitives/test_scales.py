@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from tests.primitives.conv_case import MACHINE
 from tests.primitives.guarded import guarded_memory, in_child
 from tests.primitives.tensors import holding, read
 from tests.primitives.test_conv_post_ops import convolve
@@ -161,7 +162,7 @@ def check_conv(tag: str, kernel: int, ic: int, masks: Masks, post_ops: bool, eng
 @pytest.mark.parametrize("post_ops", [False, True], ids=["alone", "post-ops"])
 def test_convolution(isa: str, tag: str, kernel: int, ic: int, name: str, masks: Masks, post_ops: bool) -> None:
     """Channels that fill no vector: their padding in dst stays zero, whatever is divided there."""
-    assert check_conv(tag, kernel, ic, masks, post_ops, dnn.Engine(isa=isa), False) == f"{name}:{isa}"
+    assert check_conv(tag, kernel, ic, masks, post_ops, dnn.Engine(isa=isa, machine=MACHINE), False) == f"{name}:{isa}"
 
 
 @pytest.mark.emulated("avx512_core")

@@ -21,7 +21,7 @@ def implementation(desc: dnn.ConvolutionForward, engine: dnn.Engine = ENGINE) ->
 
 @pytest.mark.parametrize("isa", ["avx2", "avx512_core"])
 def test_the_algorithm_decides(isa: str) -> None:
-    engine = dnn.Engine(isa=isa, threads=1)
+    engine = dnn.Engine(isa=isa, threads=1, machine="zen3")
     assert implementation(LARGE.desc("direct"), engine) == f"direct:{isa}"
     assert implementation(LARGE.desc("auto"), engine) == f"winograd:{isa}"
     assert implementation(LARGE.desc("winograd"), engine) == f"winograd:{isa}"
