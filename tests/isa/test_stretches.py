@@ -6,10 +6,13 @@ from itertools import islice
 import pytest
 
 from asmdnn.corpus.families import specs_of
+from asmdnn.corpus.few_inputs import inputs_of
+from asmdnn.corpus.grouped import whole
 from asmdnn.dump.kernel import listed
 from asmdnn.isa import assembler, stretches
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.stretches import Stretches
+from asmdnn.records import replace
 from asmdnn.runtime.execution import generate
 
 
@@ -35,6 +38,15 @@ def test_kernels_have_the_bytes_that_are_emitted_one_by_one(file: str, known: St
     for spec in (*specs, *reversed(specs)):
         assert generate(spec) == listed(spec).data, spec.name
     assert known.count or file == "depthwise"
+
+
+def test_a_row_is_copied_to_kernels_of_other_segments(known: Stretches) -> None:
+    """What it reads of the image's words lies at the same place in all of them."""
+    one, counted = whole(4), replace(whole(4), times=3, is_counted=True)
+    kernels = [inputs_of("avx2", 3, *segments) for segments in ((one,), (counted,), (one, one), (one, counted, one))]
+    for spec in (*kernels, *reversed(kernels)):
+        assert generate(spec) == listed(spec).data, spec.name
+    assert known.count
 
 
 def test_constants_lie_where_the_new_pool_has_them(known: Stretches) -> None:

@@ -30,17 +30,16 @@ def words_of(spec: GroupedRows) -> Iterator[int]:
 
 
 def words_in_front(spec: GroupedRows) -> dict[str, int]:
-    """By name, in order."""
-    step = spec.stride * spec.src_pixel_bytes
-    found = {ROW_OF_SRC: spec.src_row_bytes - spec.width * step}
+    """By name, in order.  The first is read in a stretch of code that kernels of other segments copy, so its place
+    depends on none."""
+    step, between = spec.stride * spec.src_pixel_bytes, spec.input_step_bytes
+    found = {} if between is None else {INPUT_OF_SRC: between}
+    found[ROW_OF_SRC] = spec.src_row_bytes - spec.width * step
     found[ROW_OF_DST] = spec.dst_row_bytes - spec.width * spec.dst_pixel_bytes
     if len(spec.segments) > 1:
         found |= {BACK_IN_SRC: spec.overlap * step, BACK_IN_DST: spec.overlap * spec.dst_pixel_bytes}
     found |= {f"{TIMES} {i}": segment.times for i, segment in enumerate(spec.segments) if segment.is_counted}
     if multiplies(spec):
-        between = spec.input_step_bytes
-        if between is not None:
-            found[INPUT_OF_SRC] = between
         found[TAP_OF_SRC] = spec.src_tap_bytes - (spec.parts - 1) * (between or 0)
     return found
 
