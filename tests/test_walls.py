@@ -1,7 +1,7 @@
 """What the code keeps to: lines of a file and of a function, parameters, and one name for one class."""
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -33,6 +33,7 @@ OPTIONS = (
 DEFINED_IN = {"LINE_BYTES": "asmdnn/isa/lines.py", "F32_BYTES": "asmdnn/types.py"}
 
 MOST_POSITIONS = 6  # of arguments in a call
+LONG_LINE = 60  # characters of a script: shorter lines may be alike
 # Callees that take any number of arguments, or a key of a cache, which names in a call would be a part of.
 ANY_NUMBER = {
     "zip", "partial", "pack", "pack_into", "free", "one_of", "_one", "say", "describe", "_address_form", "AddressForm"
@@ -163,6 +164,14 @@ NAMES_BF16 = {
     "primitives/core/widening.py", "primitives/reorder/fpmath.py",
     "network/narrowing.py", "network/element_types.py",
 }  # fmt: skip
+
+
+def test_scripts_say_nothing_twice() -> None:
+    """A replacement in text with $ in it may paste what follows into the middle, where it still runs."""
+    for path in PACKAGE.rglob("*.js"):
+        lines = [line.strip() for line in path.read_text().splitlines() if len(line.strip()) >= LONG_LINE]
+        assert lines, path
+        assert not [line for line, count in Counter(lines).items() if count > 1], path
 
 
 def test_few_files_name_bf16() -> None:

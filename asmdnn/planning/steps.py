@@ -34,7 +34,10 @@ def step_of(plan: Plan, places: Mapping[str, str]) -> StepRecords:
         numbered = phase.records.copy()
         numbered[:, 0] = np.array([kernels.index(spec) for spec in phase.kernels])[numbered[:, 0]]
         records.append(numbered)
-    views = tuple(View(places[view.buffer]) if view != NOTHING else NOTHING for view in phases[0].arguments)
+    assert all(phase.arguments == phases[0].arguments for phase in phases), "steps_of takes phases of several views"
+    views = tuple(
+        view._replace(buffer=places[view.buffer]) if view != NOTHING else NOTHING for view in phases[0].arguments
+    )
     return StepRecords(kernels, np.concatenate(records), np.concatenate([phase.cycles for phase in phases]), views)
 
 
@@ -43,7 +46,8 @@ def steps_of(plan: Plan, places: Mapping[str, str]) -> list[StepRecords]:
     found = []
     for phase in (phase.written_out() for phase in plan.phases):
         views = tuple(
-            view if view == NOTHING else View(places.get(view.buffer, view.buffer)) for view in phase.arguments
+            view if view == NOTHING else view._replace(buffer=places.get(view.buffer, view.buffer))
+            for view in phase.arguments
         )
         found.append(StepRecords(phase.kernels, phase.records, phase.cycles.astype(np.int64), views))
     return found
