@@ -7,7 +7,7 @@ import pytest
 
 import asmdnn as dnn
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="the functions are autograd's: pip install torch")
 F = torch.nn.functional
 ROUND = 2.0**-24
 
