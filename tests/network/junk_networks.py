@@ -168,15 +168,14 @@ def of_torch() -> dict[str, Call]:
 
 
 def calls(directory: Path) -> dict[str, Call]:
+    return of_torch() | steps(directory) | of_files(directory) | of_graphs() | of_networks(directory)
+
+
+def of_files(directory: Path) -> dict[str, Call]:
     path = directory / "valid.onnx"
     path.write_bytes(MODEL)
-    net = one_relu(name="x", shape=(2, 3))
-    kept = directory / "kept.pack"
-    net.save(kept)
     loaded: Arguments = {"shapes": {"x": (1, 3, 4, 8)}, "constants": {}, "engine": ENGINE, "fallback": "numpy"}
-    x = array(2, 3)
-    anything = of_any_dims()
-    return of_torch() | steps(directory) | {
+    return {
         "load_onnx": (dnn.load_onnx, lambda: {"path": path, **loaded}),
         "load_onnx within an error": (
             lambda **given: dnn.load_onnx(MODEL, {"x": (1, 3, 4, 8)}, engine=ENGINE, **given),
@@ -198,6 +197,12 @@ def calls(directory: Path) -> dict[str, Call]:
         "load_onnx by dims": (
             lambda **shapes: dnn.load_onnx(MODEL, shapes, engine=ENGINE, fallback="numpy"), lambda: {"x": (1, 3, 4, 8)}
         ),
+    }  # fmt: skip
+
+
+def of_graphs() -> dict[str, Call]:
+    x = array(2, 3)
+    return {
         "Graph": (dnn.Graph, lambda: {"name": "graph", "seed": 0}),
         "Graph.input": (one_relu, lambda: {"name": "x", "shape": (2, 3), "dtype": np.float32}),
         "Graph.apply": (applied, lambda: {"op": "Add", "operand": array(3), "results": 1, "name": "sum"}),
@@ -217,6 +222,14 @@ def calls(directory: Path) -> dict[str, Call]:
             compiled,
             lambda: {"precision": "f32", "io": "file", "keep_f32": (), "max_error": 1.0, "feeds": {"x": x}},
         ),
+    }  # fmt: skip
+
+
+def of_networks(directory: Path) -> dict[str, Call]:
+    net, anything = one_relu(name="x", shape=(2, 3)), of_any_dims()
+    kept, x = directory / "kept.pack", array(2, 3)
+    net.save(kept)
+    return {
         "Network": (net, lambda: {"x": x}),
         "Network.run": (net.run, lambda: {"feeds": {"x": x}}),
         "Network.run by name": (lambda **feeds: net.run(feeds), lambda: {"x": x}),
