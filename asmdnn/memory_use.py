@@ -34,7 +34,8 @@ class MemoryReport:
     """plans: kept for equal requests.  programs: kept for equal primitives, with their plans.  primitives: programs in
     use by primitives that the caller holds, beyond those kept.  calls: kept by the functions of ops and blas.
     networks: of models with open dims, a network for each shape, without its weights.
-    scratchpads: idle, for the next calls; busy: in calls that run now.  code: mapped kernels.  packs: loaded files.
+    scratchpads: idle, for the next calls; busy: of calls that run now, or keep their own.  code: mapped kernels.
+    packs: loaded files.
 
     A plan counts where it is kept and with every program of it: rows are what would go with them, not a sum.
     """
@@ -75,7 +76,7 @@ def memory_report() -> MemoryReport:
         calls=Holding(len(calls.entries), calls.held_bytes, calls.limit_bytes, "kept by ops and blas"),
         networks=Holding(len(networks.entries), networks.held_bytes, networks.limit_bytes, "shapes of open networks"),
         scratchpads=Holding(scratch_pool.idle_count, scratch_pool.idle_bytes, scratch_pool.limit_bytes, "idle"),
-        busy=Holding(scratch_pool.busy_count, scratch_pool.busy_bytes, None, "in calls that run now"),
+        busy=Holding(scratch_pool.busy_count, scratch_pool.busy_bytes, None, "of calls that run or keep their own"),
         code=Holding(
             len(mappings), sum(mapping.size_bytes for mapping in mappings.values()), None, "mapped machine code"
         ),

@@ -132,6 +132,8 @@ def run(primitive: dnn.Primitive) -> None:
 
 
 def test_eighty_batch_sizes_share_a_scratchpad() -> None:
+    gc.collect()
+    others = dnn.memory_report().busy  # of bound networks that other tests hold
     primitives = [product(m) for m in range(20, 100)]
     sizes = [primitive.pd.scratchpad_bytes for primitive in primitives]
     assert min(sizes) > 0
@@ -139,7 +141,7 @@ def test_eighty_batch_sizes_share_a_scratchpad() -> None:
         run(primitive)
     report = dnn.memory_report()
     assert (report.scratchpads.count, report.scratchpads.held_bytes) == (1, max(sizes))
-    assert report.busy.held_bytes == 0
+    assert report.busy == others
 
 
 def test_a_pool_without_room_computes_the_same() -> None:
