@@ -24,7 +24,8 @@ def with_weights(made: RandomGraph) -> dict[str, Any]:
     graph, feeds = made.graph, dict[str, Any](made.feeds)
     for i, node in enumerate(graph._nodes):
         names = list(node.inputs)
-        for at, name in enumerate(names[1:], 1):
+        last = 3 if node.op == "BatchNormalization" else len(names)  # statistics have no gradient
+        for at, name in enumerate(names[1:last], 1):
             array = graph._constants.get(name)
             if array is not None and array.dtype == np.float32 and 0 < array.size <= MOST_ELEMENTS and array.ndim:
                 names[at] = f"input {name}"
