@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from asmdnn.errors import Unimplemented
-from asmdnn.network.building import Graph, Symbol
+from asmdnn.network.building import Graph
 from asmdnn.records import dataclass
 
 Shape = tuple[int, ...]
@@ -112,8 +112,3 @@ def repeated(value: Any, count: int) -> list[int]:
         return [value] * count
     values = list(value)
     return values * count if len(values) == 1 else values
-
-
-def symbol_of(x: Any) -> Symbol:
-    found: Symbol = x.symbol if isinstance(x, Traced) else x
-    return found
