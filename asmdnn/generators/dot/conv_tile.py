@@ -32,9 +32,9 @@ class ConvTile:
     bias: bool = False
     accumulate: bool = False  # start from dst, not from zero or bias
     post_ops: tuple[PostOp, ...] = ()
-    ahead_lines: int = 0  # cache lines to prefetch for every tap
+    prefetch_lines: int = 0  # cache lines to prefetch for every tap
     types: Types = F32
-    src_ahead_bytes: int = 0  # prefetch the source so far ahead: that of the next tile, or of the one below
+    src_prefetch_bytes: int = 0  # prefetch the source so far ahead: that of the next tile, or of the one below
     dst: DataType | None = None  # that of the sums, or f32 where something is computed from them
     operand_types: tuple[DataType, ...] = ()  # of what post-ops read, argument by argument; () if all are f32
     starts: tuple[int, ...] = ()  # of every pixel, in bias
@@ -65,7 +65,7 @@ class ConvTile:
         """The block, the start and end of the sum, and a checksum of the whole spec for the geometry."""
         words = [f"{len(self.src_pixel_bytes)}x{self.channels}"]
         words += ["bias"] * self.bias + ["acc"] * self.accumulate + words_of(self.post_ops)
-        words += ["ahead"] * bool(self.ahead_lines) + [checksum(self)]
+        words += ["prefetch"] * bool(self.prefetch_lines) + [checksum(self)]
         return f"conv_{self.types}_{'_'.join(words)}__{self.isa}"
 
     @property

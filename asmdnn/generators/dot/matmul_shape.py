@@ -11,13 +11,14 @@ from asmdnn.generators.dot.operands import src_spans
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.records import dataclass
 from asmdnn.types import FLOATS, DataType, f32, s8, s32, u8
 
-SRC, WEIGHTS, BIAS, DST, AHEAD, SCALE, PACKED = range(7)
+SRC, WEIGHTS, BIAS, DST, PREFETCHED, SCALE, PACKED = range(7)
 RESULTS = (*FLOATS, s32, s8, u8)  # types of dst, and of the operands of post-ops
-ARGUMENTS = ("src", "weights", "bias", "dst", "ahead", "scale", "packed")
+ARGUMENTS = ("src", "weights", "bias", "dst", "prefetched", "scale", "packed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,8 @@ class MatmulTile:
     scaled: bool = False
     beta: bool = False  # if scaled: add beta * dst
     post_ops: tuple[PostOp, ...] = ()
-    ahead_lines: int = 0  # cache lines to prefetch for every UNROLL steps
-    ahead_bytes: int = 0  # from one of them to the next; 0: they lie side by side
+    prefetch_lines: int = 0  # cache lines to prefetch for every UNROLL steps
+    prefetch_step_bytes: int = 0  # from one of them to the next; 0: they lie side by side
     stream_bytes: int = 0  # prefetch the weights themselves so far ahead of their use
     packs: bool = False
     near_row_bytes: int = 0  # between rows of the copy of src that the tile makes, and multiplies from; 0: none
@@ -102,6 +103,11 @@ class MatmulTile:
     def ending_types(self) -> EndingTypes:
         dst = self.dst_type if self.works_in_f32 else f32  # sums are stored as they are
         return EndingTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
+
+    @property
+    def line_step_bytes(self) -> int:
+        """From a line that is prefetched to the next one."""
+        return self.prefetch_step_bytes or LINE_BYTES
 
     @property
     def vectors(self) -> int:

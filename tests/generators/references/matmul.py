@@ -152,13 +152,13 @@ def dots(spec: DotsSpec, memory: Memory) -> None:
 
 
 def pack_case(spec: PackSpec, random: np.random.Generator, integers: bool) -> Case:
-    """weights[p, k, c] = ahead[k, p * panel + c], and 0 after the columns of the last vector."""
+    """weights[p, k, c] = prefetched[k, p * panel + c], and 0 after the columns of the last vector."""
     memory = {name: elements(random, integers, spec.types.weights) for name in spec.frame}
     lanes, group = LANES[spec.isa], spec.types.group
     for step in range(-(-spec.depth // group)):
         rows = np.zeros((group, spec.vectors * lanes))
         for i, k in enumerate(range(step * group, min(spec.depth, (step + 1) * group))):
-            rows[i, : spec.columns] = memory["ahead"].load(k * spec.row_bytes, spec.columns)
+            rows[i, : spec.columns] = memory["prefetched"].load(k * spec.row_bytes, spec.columns)
         for j, vector in enumerate(rows.T.reshape(-1, lanes * group)):
             panel, within = divmod(j, spec.panel_vectors)
             at = panel * spec.panel_bytes + GROUP_BYTES * lanes * (step * spec.panel_vectors + within)
