@@ -113,7 +113,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    start_anew()
+    start_anew(item.nodeid)
     item.user_properties += [(EMULATED, marker.args[0]) for marker in item.iter_markers(EMULATED)]
     required = [name for name in os.environ.get(REQUIRED, "").split(",") if name]
     for marker in item.iter_markers(REAL):
