@@ -111,11 +111,11 @@ def walk_dst(spec: ConvTileSpec, v: Vector, visit: Visit, key: Hashable) -> None
 def finish_tile(spec: ConvTileSpec, dot: Dot, acc: list[list[Any]]) -> None:
     """Post-ops and stores."""
     dot.asm.role("finish")
-    ending = TileEpilogue(dot.v, spec.post_ops, types=spec.ending_types())
+    epilogue = TileEpilogue(dot.v, spec.post_ops, types=spec.epilogue_types())
 
     def finish(p: int, j: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
         if spec.works_in_f32:
             dot.to_f32(acc[p][j])
-        ending.finish(acc[p][j], p, j, at, stored, real)
+        epilogue.finish(acc[p][j], p, j, at, stored, real)
 
-    walk_dst(spec, dot.v, finish, ending.key)
+    walk_dst(spec, dot.v, finish, epilogue.key)

@@ -236,8 +236,8 @@ class TileCode:
         """Scale, post-ops and stores."""
         tile, v = self.tile, self.v
         self.asm.role("finish")
-        ending = TileEpilogue(v, tile.post_ops, types=tile.ending_types())
-        old, factor = ending.spare
+        epilogue = TileEpilogue(v, tile.post_ops, types=tile.epilogue_types())
+        old, factor = epilogue.spare
 
         def scale(x: Any, at: Pointer, part: Lanes) -> None:
             v.mul(x, x, factor)
@@ -254,7 +254,7 @@ class TileCode:
                 self.dot.to_f32(x)
             if tile.scaled:
                 scale(x, at, part)
-            ending.finish(x, r, j, at, part, part)
+            epilogue.finish(x, r, j, at, part, part)
 
         if tile.scaled:
             v.broadcast(factor, mem(self.pointers[SCALE], 0, size=f32.size_bytes))
@@ -262,7 +262,7 @@ class TileCode:
                 self.beta = v.registers.take("beta")
                 v.broadcast(self.beta, mem(self.pointers[SCALE], f32.size_bytes, size=f32.size_bytes))
         self.walk_dst(visit)
-        ending.release()
+        epilogue.release()
         if tile.beta:
             v.registers.free(self.beta)
 

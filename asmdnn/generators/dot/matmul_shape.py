@@ -6,7 +6,7 @@ The arguments and the formula are in matmul.py, which has the code.
 from collections.abc import Iterator
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.epilogue import EndingTypes, operand_ranges
+from asmdnn.generators.dot.epilogue import EpilogueTypes, operand_ranges
 from asmdnn.generators.dot.operands import src_spans
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
@@ -100,9 +100,9 @@ class MatmulTile:
         """Whether half a register may hold the last vector of dst and of what post-ops read beside it."""
         return all(x.size_bytes == f32.size_bytes for x in (self.dst_type, *self.operand_types))
 
-    def ending_types(self) -> EndingTypes:
+    def epilogue_types(self) -> EpilogueTypes:
         dst = self.dst_type if self.works_in_f32 else f32  # sums are stored as they are
-        return EndingTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
+        return EpilogueTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
 
     @property
     def line_step_bytes(self) -> int:
@@ -129,7 +129,7 @@ class MatmulTile:
             reads += self._ranges(BIAS)
         if self.scaled:
             reads.append(Range(SCALE, 0, (2 if self.beta else 1) * f32.size_bytes))
-        lanes, types = lanes_of(self.isa), self.ending_types()
+        lanes, types = lanes_of(self.isa), self.epilogue_types()
         for operand in operands_read(self.post_ops):  # with one a call is one item
             if operand is not OLD_DST:
                 reads += operand_ranges(operand, self.rows, self.columns, lanes, types.of(operand))

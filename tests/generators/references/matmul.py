@@ -217,7 +217,7 @@ def one_tile(spec: MatmulTile, memory: Memory, items: Items, item: int) -> None:
             factors = memory["src"].load(row + step * spec.src_depth_bytes, count) + shift
             total += factors @ table[step, :count, : spec.columns]
         operands = operands_of_row(spec, memory, r)
-        memory["dst"].store(at, ending(spec, memory, total, bias + r * row_of_bias(spec), at, operands))
+        memory["dst"].store(at, epilogue(spec, memory, total, bias + r * row_of_bias(spec), at, operands))
 
 
 def row_of_bias(spec: MatmulTile) -> int:
@@ -234,7 +234,7 @@ def operands_of_row(spec: MatmulTile, memory: Memory, r: int) -> dict[Operand, D
     return found
 
 
-def ending(
+def epilogue(
     spec: MatmulTile, memory: Memory, total: Doubles, bias_at: int, at: int, operands: dict[Operand, Doubles]
 ) -> Doubles:
     """Scales or start, then post-ops."""
