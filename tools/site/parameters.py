@@ -10,6 +10,7 @@ OPS: Final = {
     "dtype": "type of the result; without it, that of x",
     "out": "where the result is written: a writable array of its dims; without it, a new array",
     "post_ops": "what runs in order on the result inside the kernel: `Eltwise`, `Binary`, `PReLU`, `Sum`, `PostOp`",
+    "data_format": "`NHWC` (`NWC`, `NDHWC`) for channels last, of x and the result; without it channels are second",
     "padding": "zeros around the image: one integer, one for each axis, or one for each side",
     "stride": "pixels between two windows: one integer, or one for each axis",
     "dilation": "pixels between two positions of the kernel, 1 if dense: one integer, or one for each axis",
