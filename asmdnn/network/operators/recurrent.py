@@ -132,8 +132,8 @@ def layer(
     biases = np.zeros((len(w), 2, w.shape[1]), x.dtype) if b is None else b.reshape(len(w), 2, w.shape[1])
     weights = [SequenceWeights(w[d], r[d], biases[d, 0], biases[d, 1], None if p is None else p[d]) for d in directions]
     functions = tuple(functions_of(node, d) for d in directions)
-    flags = (bool(node.get(name, 0)) for name in ("linear_before_reset", "input_forget"))
-    own = SequenceLayer(node.op, directions_of(node), functions, *flags, handed=handed)
+    reset, forget = (bool(node.get(name, 0)) for name in ("linear_before_reset", "input_forget"))
+    own = SequenceLayer(node.op, directions_of(node), functions, reset, forget, handed)
     outputs, *states = own.run(x, weights, h0, c0, lengths)
     if is_batch_first:
         outputs, states = outputs.transpose(2, 0, 1, 3), [state.swapaxes(0, 1) for state in states]

@@ -38,8 +38,8 @@ def stages_of(desc: RecurrentForward, starts: bool) -> Iterator[Multiplied]:
     elif isinstance(desc, LSTMForward):
         peephole = desc.weights_peephole is not None
         has_c = not starts or desc.src_iter_c is not None
-        words = {"peephole": peephole, "keeps": keeps, "has_bias": has_bias}
-        yield Multiplied(Cell("lstm", has_c, data=data, dynamic=dynamic, **words), h)
+        cell = Cell("lstm", has_c, has_bias, peephole=peephole, keeps=keeps, data=data, dynamic=dynamic)
+        yield Multiplied(cell, h)
         if desc.weights_projection is not None:
             yield Multiplied(Cell("projection"), "unprojected", "weights_projection")
     elif isinstance(desc, LBRGRUForward):
