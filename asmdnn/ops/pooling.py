@@ -52,7 +52,7 @@ def max_pool(
         return sizes.describe("max", src, dst, indices)
 
     key, ending = ("max_pool", sizes.key), (post_ops, out, engine, dtype)
-    return pool(sizes.x, sizes.result, key, describe, return_indices, ending, data_format)
+    return pool(sizes.x, sizes.result, key, describe, return_indices, ending, data_format=data_format)
 
 
 def avg_pool(
@@ -82,7 +82,7 @@ def avg_pool(
         return sizes.describe(alg, src, dst, indices)
 
     ending = post_ops, out, engine, dtype
-    result: AnyArray = pool(sizes.x, sizes.result, (alg, sizes.key), describe, False, ending, data_format)
+    result: AnyArray = pool(sizes.x, sizes.result, (alg, sizes.key), describe, False, ending, data_format=data_format)
     return result
 
 
@@ -191,7 +191,7 @@ def adaptive(alg: str, x: Any, size: Sizes, return_indices: bool, ending: Ending
     def describe(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None) -> AdaptivePooling:
         return AdaptivePooling(alg, src, dst, indices)
 
-    return pool(array, result, ("adaptive", alg, result), describe, return_indices, ending, data_format)
+    return pool(array, result, ("adaptive", alg, result), describe, return_indices, ending, data_format=data_format)
 
 
 def pool(

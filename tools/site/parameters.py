@@ -162,6 +162,8 @@ DESCRIPTIONS: Final = {
     "dst_layer": "descriptor of the output of the last layer, (time, batch, channels)",
     "weights_layer": "descriptor of the weights of the layer's input",
     "weights_iter": "descriptor of the weights of the recurrent state",
+    "weights_layer_scales": "descriptor of a scale for each gate and unit of s8 weights_layer, or None",
+    "weights_iter_scales": "the same, of s8 weights_iter",
     "weights_peephole": "descriptor of the peephole weights, or None",
     "weights_projection": "descriptor of the projection weights, or None",
     "rnn_data_qparams": "scale and shift of rows of u8: a byte stands for (byte - shift) / scale; () is none",
