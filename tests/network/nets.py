@@ -8,7 +8,8 @@ import asmdnn as dnn
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.operators.definition import listed
 from asmdnn.network.operators.table import operator_of
-from tests.support.drawing import RANDOM
+
+RANDOM = np.random.default_rng(7)
 
 
 def random(*shape: int) -> np.ndarray:

@@ -11,6 +11,7 @@ import asmdnn as dnn
 from asmdnn.errors import InvalidArguments
 from asmdnn.network import kept
 from asmdnn.network.storage import Precision
+from tests.network import nets
 from tests.network.nets import engine, residual_graph
 
 BF16 = "avx512_core_bf16"
@@ -56,7 +57,13 @@ def sentences() -> tuple[dnn.Graph, dict[str, Any]]:
     return g, {"y": g.apply("LayerNormalization", norm + hidden @ random(256, 64), random(64), random(64))}
 
 
-GRAPHS = {"images": images, "sentences": sentences, "residual": residual_graph}
+def residual() -> tuple[dnn.Graph, dict[str, Any]]:
+    """With the same weights whichever tests ran before: what a softplus makes of errors depends on them."""
+    nets.RANDOM.bit_generator.state = np.random.default_rng(7).bit_generator.state
+    return residual_graph()
+
+
+GRAPHS = {"images": images, "sentences": sentences, "residual": residual}
 
 
 def feeds_of(net: dnn.Network) -> dict[str, np.ndarray]:
