@@ -87,7 +87,9 @@ def of_torch(made: Callable[[], tuple[Any, tuple[Any, ...]]]) -> Items:
             return exported.graph_module.graph, own | fold(exported.graph_module, own)
 
     def of_batch(batch: int, engine: dnn.Engine) -> dnn.Network:
-        return translated("module", *traced(batch), CompileOptions.of(engine))[0]
+        graph, own = traced(batch)
+        network, _ = translated("module", graph, own, CompileOptions.of(engine))
+        return network
 
     return of_batch, [data]
 
@@ -105,8 +107,8 @@ def vision(name: str, size: int = 224, **settings: Any) -> Items:
     def made() -> tuple[Any, tuple[Any, ...]]:
         load_torchvision()
         import torch
-        import torchvision
 
+        torchvision = import_module("torchvision")
         family = torchvision.models.segmentation if settings.pop("segments", False) else torchvision.models
         return getattr(family, name)(weights=None, **settings), (torch.randn(1, 3, size, size),)
 
