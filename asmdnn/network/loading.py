@@ -13,6 +13,7 @@ from asmdnn.jit import image_file
 from asmdnn.jit.packs import Pack
 from asmdnn.network.kept import find, keep, key_of
 from asmdnn.network.network import Network
+from asmdnn.network.open import OpenNetwork
 from asmdnn.network.storage import ErrorLimit, Precision, limit_of, precision_of
 from asmdnn.primitives.core.engine import Engine, engine_asking
 from asmdnn.runtime.threads import check_thread_count, max_threads
@@ -64,7 +65,9 @@ def load_onnx(
     if key and (kept := find(key, engine.threads)):
         return Network(lambda: engine, kept, lambda: anew().planned())
     net = anew()
-    if key and not net.is_open:
+    if isinstance(net, OpenNetwork):
+        net.shapes_kept_under(key)
+    elif key:
         keep(key, net.planned())
     return net
 

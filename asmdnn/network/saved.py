@@ -6,7 +6,7 @@ kernels, the arrays, and the weights.  A kernel's spec stays text until somebody
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from asmdnn.generators.contract import Footprint
 from asmdnn.isa.levels import ANY_CPU, isa_of
 from asmdnn.jit.digests import digest_of
 from asmdnn.jit.image_file import Image, refusal
-from asmdnn.jit.kernels import Fetched, mapped
+from asmdnn.jit.kernels import Fetched, LoadedKernel, mapped
 from asmdnn.network.arena import ArenaLayout, check_layout, lives_of, placed_plan
 from asmdnn.network.arrays import Array
 from asmdnn.network.joined import JoinedPlan
@@ -77,7 +77,7 @@ class SavedKernel:
 @dataclass(frozen=True, eq=False)
 class PackedNetwork:
     """A network that was planned before; `explanation` is what it said of itself then.  joined, layout, plan: as in
-    Compiled."""
+    Compiled; weights: u8[weights_bytes]."""
 
     runnable: Runnable
     joined: JoinedPlan
@@ -85,6 +85,7 @@ class PackedNetwork:
     plan: Plan
     explanation: str
     image: Image
+    weights: Array
 
     @property
     def kept_bytes(self) -> int:
@@ -107,7 +108,21 @@ def versions() -> dict[str, str]:
     return {"asmdnn": __version__, "sources": digest_of(package / name for name in WALKING)}
 
 
-def saved(image: Image, name: str, threads: int) -> PackedNetwork:
+class NetworkPieces:
+    """Where networks from files have their weights, and kernels in memory: each its own."""
+
+    def weights(self, image: Image) -> memoryview:
+        """Raises KeyError where there are none."""
+        return image.sections["weights"]
+
+    def kernels(self, fetched: Sequence[Fetched]) -> list[LoadedKernel]:
+        return mapped(fetched)
+
+
+EACH_ITS_OWN = NetworkPieces()
+
+
+def saved(image: Image, name: str, threads: int, pieces: NetworkPieces = EACH_ITS_OWN) -> PackedNetwork:
     """The network in an intact image of that name, for so many threads.
 
     Raises InvalidArguments for another version and for what makes no sense, Unimplemented for a level that this CPU
@@ -120,16 +135,16 @@ def saved(image: Image, name: str, threads: int) -> PackedNetwork:
             was = f"was made with {key} {str(theirs)[:12]}, this is {mine[:12]}"
             raise refusal(name, was, "make it again with this version")
     try:
-        found = read(image, threads)
+        found = read(image, threads, pieces)
     except Exception as error:  # nonsense makes any constructor fail in any way
         raise refusal(name, f"makes no sense ({type(error).__name__}: {error})", "make it again") from None
     require_executable(found.runnable.isa)
     return found
 
 
-def read(image: Image, threads: int) -> PackedNetwork:
+def read(image: Image, threads: int, pieces: NetworkPieces = EACH_ITS_OWN) -> PackedNetwork:
     """Raises anything where the text is nonsense."""
-    text = image.text
+    text, weights = image.text, np.frombuffer(pieces.weights(image), np.uint8)
     arrays = [array_at(image.sections["arrays"], *place) for place in text["arrays"]]
     kernels = [SavedKernel(kernel["name"], kernel["isa"], kernel["spec"]) for kernel in text["kernels"]]
     require(all(type(x) is str for kernel in kernels for x in (kernel.name, kernel.isa, kernel.text)), "no kernels")
@@ -140,21 +155,20 @@ def read(image: Image, threads: int) -> PackedNetwork:
     own = plan_of(text["plan"], lambda number: integers(arrays[number]), specs)
     check_decoded(own)
     joined = JoinedPlan(own, (), tuple(text["layout"]["weights"]))
-    layout = layout_read(own, text["layout"], len(image.sections["weights"]))
+    layout = layout_read(own, text["layout"], len(weights))
     plan = placed_plan(joined, layout)
     codes = [code_at(image.sections["code"], *kernel["code"]) for kernel in text["kernels"]]
     known = {spec: i for i, spec in enumerate(specs)}
     used = [known[spec] for spec in plan.specs]  # type: ignore[index]
     fetched = [Fetched(kernels[i].name, codes[i], "pack") for i in (*used, -1)]
-    weights = np.frombuffer(image.sections["weights"], np.uint8)
-    runnable = runnable_of(text, plan, arrays, partial(runner, plan, weights, threads, fetched))
-    require(type(text["explanation"]) is str, "no explanation")
-    return PackedNetwork(runnable, joined, layout, plan, text["explanation"], image)
 
+    def runner(names: Sequence[str]) -> Runner:
+        """names: the tensors beside the weights, in the order of calls."""
+        return Runner(plan, weights, ExecutablePlan(plan, threads, loaded=pieces.kernels(fetched)), names)
 
-def runner(plan: Plan, weights: Array, threads: int, fetched: list[Fetched], names: Sequence[str]) -> Runner:
-    """The kernels in executable memory, the weights where they are; names: the other tensors, in the order of calls."""
-    return Runner(plan, weights, ExecutablePlan(plan, threads, loaded=mapped(fetched)), names)
+    runnable = runnable_of(text, plan, arrays, runner)
+    require(type(text["explanation"]) is str and type(text["weights"]) is str, "no explanation")
+    return PackedNetwork(runnable, joined, layout, plan, text["explanation"], image=image, weights=weights)
 
 
 def runnable_of(text: dict[str, Any], plan: Plan, arrays: list[Array], make: Any) -> Runnable:
