@@ -24,8 +24,9 @@ from asmdnn.jit import tuned_folder
 from asmdnn.jit.store import DiskStore, default_store
 from asmdnn.network.dims import Dim
 from asmdnn.network.onnx.wire import LARGEST_FILE_BYTES
+from asmdnn.network.pieces import EACH_ITS_OWN, NetworkPieces
 from asmdnn.network.running import Runner
-from asmdnn.network.saved import EACH_ITS_OWN, NetworkPieces, PackedNetwork, saved
+from asmdnn.network.saved import PackedNetwork, saved
 from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.version import __version__

@@ -5,16 +5,15 @@ a file of their own, under the sha256 of their bytes.  Shapes from the disk shar
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
 
 from asmdnn.jit import image_file
 from asmdnn.jit.image_file import Image
-from asmdnn.jit.kernels import Fetched, LoadedKernel, mapped
 from asmdnn.network.arrays import Array
 from asmdnn.network.kept import find, put, store
-from asmdnn.network.saved import NetworkPieces, PackedNetwork
+from asmdnn.network.pieces import SharedKernels
+from asmdnn.network.saved import PackedNetwork
 
 if TYPE_CHECKING:
     from asmdnn.network.network import Network
@@ -22,13 +21,13 @@ if TYPE_CHECKING:
 Dims = Mapping[str, tuple[int, ...]]
 
 
-class SharedPieces(NetworkPieces):
+class SharedPieces(SharedKernels):
     """Of the shapes of one network."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._weights: dict[str, memoryview] = {}
         self._packed: list[tuple[Array, str]] = []  # what was stored, and its key
-        self._kernels: WeakValueDictionary[Fetched, LoadedKernel] = WeakValueDictionary()
 
     def weights(self, image: Image) -> memoryview:
         """Raises KeyError where there are none."""
@@ -38,14 +37,6 @@ class SharedPieces(NetworkPieces):
             found = kept.get_image(key) if kept else None
             self._weights[key] = (found.sections if found else {})["weights"]
         return self._weights[key]
-
-    def kernels(self, fetched: Sequence[Fetched]) -> list[LoadedKernel]:
-        own = dict.fromkeys(fetched)
-        found = {kernel: loaded for kernel in own if (loaded := self._kernels.get(kernel))}
-        new = [kernel for kernel in own if kernel not in found]
-        for kernel, loaded in zip(new, mapped(new) if new else [], strict=True):
-            found[kernel] = self._kernels.setdefault(kernel, loaded)
-        return [found[kernel] for kernel in fetched]
 
     def put(self, weights: Array) -> str:
         """Store packed weights, once; their key."""

@@ -34,7 +34,7 @@ def network_of(
         one = (network_of, (model, fixed | asked, constants, engine, fallback, precision))
         return Network(lambda: engine, planned, origin=one, states=states)
 
-    return OpenNetwork(model, dims, engine, make=at, origin=origin, states=states)
+    return OpenNetwork(model, dims, engine, title=model.body.name, make=at, origin=origin, states=states)
 
 
 def states_of(model: Model, shapes: Any) -> StateArrays | None:

@@ -3,11 +3,14 @@
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.forking import importing
+from asmdnn.memory.allocation import within_memory
 from asmdnn.memory.sequences import items
 from asmdnn.network.arrays import Array
 from asmdnn.network.dims import AnyDim, OpenDims, Shapes
@@ -48,33 +51,35 @@ class OpenNetwork(Network):
     bounds what is kept of shapes; the last one stays.
 
     inputs: (dims, numpy type) by name, where an open dim is its name, a Dim, or None.  What looks at a plan or at
-    outputs (`check`, `explain`, `page`, `save`, ...) looks at the last shape that was run or asked for.
+    outputs (`check`, `explain`, `page`, ...) looks at the last shape that was run or asked for.
     """
 
     def __init__(
         self,
-        model: Model,
+        owner: object,
         dims: OpenDims,
         engine: Engine,
         *,
+        title: str,
         make: Callable[[Shapes], Network],
-        origin: Origin,
+        origin: Origin | None,
         states: StateArrays | None = None,
     ) -> None:
-        self._given_model, self._dims, self._make, self._origin, self._states = model, dims, make, origin, states
+        self._owner, self._dims, self._make, self._origin, self._states = owner, dims, make, origin, states
+        self._title = title
         self._open = dims.open_inputs
         self._own_engine = engine
         self._plan = None
         self._last: HeldNetwork | None = None
         self._kept: KeptShapes | None = None
-        weakref.finalize(self, forget, model)
+        weakref.finalize(self, forget, owner)
 
     @property
     def is_open(self) -> bool:
         return True
 
     def __repr__(self) -> str:
-        return f"<OpenNetwork {self._given_model.body.name!r} of {self._dims}>"
+        return f"<OpenNetwork {self._title!r} of {self._dims}>"
 
     @property
     def inputs(self) -> dict[str, tuple[tuple[AnyDim, ...] | None, np.dtype[Any]]]:  # type: ignore[override]
@@ -100,13 +105,17 @@ class OpenNetwork(Network):
 
     @property
     def model(self) -> Model:
-        return self._given_model
+        assert isinstance(self._owner, Model)
+        return self._owner
 
     @property
     def shapes(self) -> list[Shapes]:
-        """The dims of open inputs that are held, by name."""
-        held = [key for model, key in list(networks.entries) if model is self._given_model]
-        return [dict(zip(self._open, key, strict=True)) for key in held]
+        """The dims of open inputs that are held, by name; those in its file of a network from a pack."""
+        return [dict(zip(self._open, key, strict=True)) for key in self._held()]
+
+    def _held(self) -> dict[Key, Network]:
+        every = [(key, each) for (owner, key), each in list(networks.entries.items()) if owner is self._owner]
+        return {key: each.network for key, each in every if isinstance(each, HeldNetwork)}
 
     @property
     def last(self) -> Network:
@@ -143,6 +152,26 @@ class OpenNetwork(Network):
             self.at(each).prepare_to_run()
             assert self._last is not None
             self._last.keep()
+
+    @within_memory
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write all shapes that are held to a file, as Network.save does one: `load_pack` gives an OpenNetwork of them,
+        which refuses others.  Code and weights that shapes have in common are there once."""
+        with importing():
+            from asmdnn.network.saving_shapes import write
+
+        if self._states is not None:
+            raise InvalidArguments("a network with state cannot be saved: pickle it, or save its model")
+        _ = self.last  # says that there is none
+        held = {**self._held(), self._last.key: self._last.network} if self._last else {}
+        for network in held.values():
+            network._native("saved")
+        write(
+            path,
+            self._title,
+            self._dims,
+            [(dict(zip(self._open, key, strict=True)), network._source) for key, network in held.items()],
+        )
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
         return self._for(feeds).run(feeds)
@@ -194,7 +223,7 @@ class OpenNetwork(Network):
             last.keep()
             return last.network
         shapes = dict(zip(self._open, key, strict=True))
-        if (self._given_model, key) not in networks.entries:
+        if (self._owner, key) not in networks.entries:
             self._dims.check(shapes)
         return self._found(key, shapes)
 
@@ -207,9 +236,9 @@ class OpenNetwork(Network):
                 raise InvalidArguments(f"{name} must be an array, not {shown(array)}") from None
 
     def _found(self, key: Key, shapes: Shapes) -> Network:
-        held = networks.get((self._given_model, key))
+        held = networks.get((self._owner, key))
         if held is None:
-            held = networks.put((self._given_model, key), self._new(key, shapes))
+            held = networks.put((self._owner, key), self._new(key, shapes))
         assert isinstance(held, HeldNetwork)
         held.keep()
         self._last = held
@@ -221,7 +250,7 @@ class OpenNetwork(Network):
         if kept is None:
             return HeldNetwork(key, self._make(shapes))
         if found := kept.find(shapes):
-            make, (model, _, *more) = self._origin
+            make, (model, _, *more) = self.origin
             origin = make, (model, self._dims.fixed | shapes, *more)
             return HeldNetwork(key, Network(lambda: self.engine, found, lambda: self._make(shapes).planned(), origin))
         return HeldNetwork(key, self._make(shapes), partial(kept.put, shapes))

@@ -18,11 +18,12 @@ from asmdnn.generators.contract import Footprint
 from asmdnn.isa.levels import ANY_CPU, isa_of
 from asmdnn.jit.digests import digest_of
 from asmdnn.jit.image_file import Image, refusal
-from asmdnn.jit.kernels import Fetched, LoadedKernel, mapped
+from asmdnn.jit.kernels import Fetched
 from asmdnn.network.arena import ArenaLayout, check_layout, lives_of, placed_plan
 from asmdnn.network.arrays import Array
 from asmdnn.network.joined import JoinedPlan
 from asmdnn.network.passing import passed_type, type_named
+from asmdnn.network.pieces import EACH_ITS_OWN, NetworkPieces
 from asmdnn.network.running import WEIGHTS, NativePart, Runnable, Runner, SegmentInterface, result_name
 from asmdnn.planning.codec import decoded, plan_of
 from asmdnn.planning.decoded import check_decoded, require
@@ -89,8 +90,8 @@ class PackedNetwork:
 
     @property
     def kept_bytes(self) -> int:
-        """Of the file, which is mapped."""
-        return len(self.image.whole)
+        """Of its schedules."""
+        return len(self.image.sections["arrays"])
 
     def check(self) -> None:
         """Prove what Compiled.check() proves.  Raises PlanError."""
@@ -108,38 +109,28 @@ def versions() -> dict[str, str]:
     return {"asmdnn": __version__, "sources": digest_of(package / name for name in WALKING)}
 
 
-class NetworkPieces:
-    """Where networks from files have their weights, and kernels in memory: each its own."""
-
-    def weights(self, image: Image) -> memoryview:
-        """Raises KeyError where there are none."""
-        return image.sections["weights"]
-
-    def kernels(self, fetched: Sequence[Fetched]) -> list[LoadedKernel]:
-        return mapped(fetched)
-
-
-EACH_ITS_OWN = NetworkPieces()
-
-
 def saved(image: Image, name: str, threads: int, pieces: NetworkPieces = EACH_ITS_OWN) -> PackedNetwork:
     """The network in an intact image of that name, for so many threads.
 
     Raises InvalidArguments for another version and for what makes no sense, Unimplemented for a level that this CPU
     lacks.
     """
-    text = image.text
-    for key, mine in versions().items():
-        theirs = text.get(key)
-        if theirs != mine:
-            was = f"was made with {key} {str(theirs)[:12]}, this is {mine[:12]}"
-            raise refusal(name, was, "make it again with this version")
+    check_versions(image, name)
     try:
         found = read(image, threads, pieces)
     except Exception as error:  # nonsense makes any constructor fail in any way
         raise refusal(name, f"makes no sense ({type(error).__name__}: {error})", "make it again") from None
     require_executable(found.runnable.isa)
     return found
+
+
+def check_versions(image: Image, name: str) -> None:
+    """Raise InvalidArguments unless this version wrote it."""
+    for key, mine in versions().items():
+        theirs = image.text.get(key)
+        if theirs != mine:
+            was = f"was made with {key} {str(theirs)[:12]}, this is {mine[:12]}"
+            raise refusal(name, was, "make it again with this version")
 
 
 def read(image: Image, threads: int, pieces: NetworkPieces = EACH_ITS_OWN) -> PackedNetwork:

@@ -21,6 +21,8 @@ from asmdnn.planning.codec import encoded, plan_text
 from asmdnn.runtime.execution import executor_spec, kernel_cache
 
 ALIGNMENT_BYTES = 64
+Text = dict[str, Any]
+Sections = dict[str, list[bytes | memoryview]]
 
 
 class Shelf:
@@ -40,11 +42,15 @@ class Shelf:
 
 def write(path: str | PathLike[str], source: NetworkPlan | PackedNetwork) -> None:
     """Write a native network to a file.  Raises InvalidArguments."""
+    pack_file.write(path_of(path), image_of(source))
+
+
+def path_of(path: Any) -> Path:
+    """Raises InvalidArguments for what is none."""
     try:
-        where = Path(path).absolute()
+        return Path(path).absolute()
     except Exception:  # whatever the caller's object does
         raise InvalidArguments(f"path must be the path of a file, not {shown(path)}") from None
-    pack_file.write(where, image_of(source))
 
 
 def declared_text(named: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]) -> dict[str, Any]:
@@ -57,8 +63,19 @@ def image_of(
 ) -> bytes:
     """The file's bytes.  key: what it is kept under in a cache; runner: what runs the network, if that is there
     already; weights_key: what its weights are kept under, if they are not to be in this file."""
+    if isinstance(source, PackedNetwork) and "weights" in source.image.sections:
+        return bytes(source.image.whole)
+    text, sections, weights = written(source, runner)
+    if not weights_key:
+        sections["weights"] = [weights.data.cast("B")]
+    return image_file.image_of({**text, "key": key, "weights": weights_key}, sections)
+
+
+def written(source: NetworkPlan | PackedNetwork, runner: Runner | None = None) -> tuple[Text, Sections, Array]:
+    """What its file says, the sections of code and arrays, and its weights."""
     if isinstance(source, PackedNetwork):
-        return with_weights(source)
+        sections: Sections = {name: [source.image.sections[name]] for name in ("code", "arrays")}
+        return source.image.text, sections, source.weights
     (segment,) = source.segments
     assert isinstance(segment, CompiledSegment)
     specs: list[Spec] = [*segment.joined.plan.specs, executor_spec(segment.joined.plan)]
@@ -68,25 +85,10 @@ def image_of(
         own = [*runner.plan.specs, specs[-1]]
         loaded = dict(zip(own, runner.program.kernels, strict=True))
         codes, weights = {spec: loaded[spec].code for spec in specs}, runner.weights
-    text, sections = pieces_of(source, segment, codes)
-    if not weights_key:
-        sections["weights"] = [weights.data.cast("B")]
-    return image_file.image_of({**text, "key": key, "weights": weights_key}, sections)
+    return *pieces_of(source, segment, codes), weights
 
 
-def with_weights(source: PackedNetwork) -> bytes:
-    """The bytes of a network's file, whose weights may be kept apart from it."""
-    image = source.image
-    if not image.text["weights"]:
-        return bytes(image.whole)
-    sections = {**image.sections, "weights": source.weights.data.cast("B")}
-    text = {**image.text, "key": "", "weights": ""}
-    return image_file.image_of(text, {name: [section] for name, section in sections.items()})
-
-
-def pieces_of(
-    source: NetworkPlan, segment: CompiledSegment, codes: Mapping[Spec, bytes]
-) -> tuple[dict[str, Any], dict[str, list[bytes | memoryview]]]:
+def pieces_of(source: NetworkPlan, segment: CompiledSegment, codes: Mapping[Spec, bytes]) -> tuple[Text, Sections]:
     """What a file says, and its sections but the weights.  codes: of all kernels, the executor last."""
     runnable, plan, layout = source.runnable, segment.joined.plan, segment.layout
     part = runnable.native
