@@ -79,6 +79,9 @@ def written(source: NetworkPlan | PackedNetwork, runner: Runner | None = None) -
     (segment,) = source.segments
     assert isinstance(segment, CompiledSegment)
     specs: list[Spec] = [*segment.joined.plan.specs, executor_spec(segment.joined.plan)]
+    part = source.runnable.native
+    if runner is None and part is not None and part.is_ready:
+        runner = part.runner
     if runner is None:
         codes, weights = {spec: kernel_cache().fetch(spec).code for spec in specs}, packed(segment)
     else:
