@@ -1,6 +1,7 @@
 """`asmdnn run`: a network from an ONNX file, its answer, what it consists of, and how long it takes."""
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
@@ -15,6 +16,7 @@ from asmdnn.network.known import as_json, table_of, unknown_in, uses_of_unknown
 from asmdnn.network.network import Network
 from asmdnn.network.onnx.reader import read_model
 from asmdnn.records import dataclass, field
+from asmdnn.runtime.other_work import OtherWork
 
 USAGE = """asmdnn run [OPTION ...] MODEL.onnx
 Loads the model, runs it, and prints its outputs and the least time of some runs.
@@ -58,7 +60,7 @@ def run(arguments: Sequence[str]) -> int:
     request = read(arguments)
     if {"what", "json"} & request.flags:
         return what(request)
-    net = request.words.load(request.texts.get("fallback"), request.files)
+    net = request.words.load_shown(request.texts.get("fallback"), request.files)
     if "check" in request.flags:
         net.check()
         print("proved: bounds, order, and that no value is overwritten before its last reader")
@@ -87,7 +89,7 @@ def answer(net: Network, request: RunRequest) -> int:
         print(f"{name} {array.dtype.name} {'x'.join(map(str, array.shape))} from {low:.6g} to {high:.6g}")
     if "output" in request.texts:
         np.savez(request.texts["output"], **outputs)  # type: ignore[arg-type]
-    fits = True
+    fits, others = True, OtherWork()
     if "verify" in request.flags:
         found = net.verify(feeds)
         wrong = [difference for difference in found if not difference.fits]
@@ -101,6 +103,7 @@ def answer(net: Network, request: RunRequest) -> int:
     else:
         (mine,) = least([lambda: net.run(feeds)])
         print(f"{mine * 1e3:.3f} ms, the least of {REPEATS} runs")
+    others.warn(sys.stderr)
     return 0 if fits else FAILED
 
 
