@@ -5,7 +5,6 @@ python -m examples.quantize [FILE]     reads the page in f32, bf16 and int8; FIL
 A third of the lines chooses the ranges of the integers; all of them are read, and the texts compared.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +17,7 @@ from PIL import Image
 import asmdnn as dnn
 from asmdnn.bench.timing import interleaved
 from examples import models, ocr
+from examples.command import command
 
 KEPT: Final = models.KEPT.parent / "examples" / "recogniser_int8.onnx"
 TIMING_S: Final = 1.0
@@ -120,4 +120,4 @@ def main(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    command(main, __doc__, most=1)

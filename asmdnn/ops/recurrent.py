@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, not_one_of, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.sequences import items
@@ -233,7 +233,7 @@ def pack_recurrent(cell: str, weights: Mapping[str, Any], engine: Engine | None 
     each; a layer that is called before raises InvalidArguments, see PackedWeights.  Raises InvalidArguments.
     """
     if not isinstance(cell, str) or cell not in KINDS:
-        raise InvalidArguments(f"cell must be one of {', '.join(KINDS)}, not {shown(cell)}")
+        raise InvalidArguments(not_one_of("cell", cell, KINDS))
     plain = {name: value for name, value in weights_of(cell, weights).items() if value is not None}
     arrays = {name: typed(name, value) for name, value in plain.items() if name in PACKED}
     formats = packed_formats(KINDS[cell], arrays, engine)

@@ -26,14 +26,20 @@ class Packages:
 
     def unpack(self, name: str) -> Path | None:
         """The directory with the files of package `name`; None where it cannot be had, and then the log says why."""
-        if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
+        if not self.fetch(name):
             return None
-        while not self.run("apt-get", "-q", *self._options, "download", name):
-            if not next(self._refreshed, False):
-                return None
         archive = next(self.work.glob(f"{name}_*.deb"))
         target = self.work / name
         return target if self.run("dpkg-deb", "-x", str(archive), str(target)) else None
+
+    def fetch(self, *names: str) -> bool:
+        """Download packages into `work`; apt compares them with the signed hashes of its lists."""
+        if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
+            return False
+        while not self.run("apt-get", "-q", *self._options, "download", *names):
+            if not next(self._refreshed, False):
+                return False
+        return True
 
     def _refreshes(self) -> Iterator[bool]:
         """First the machine's own package lists, where the rights are there; then private ones, which need none.
