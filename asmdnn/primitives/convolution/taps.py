@@ -14,8 +14,8 @@ from asmdnn.primitives.convolution.tiles import Pattern, Position
 from asmdnn.records import dataclass
 
 NEAR_BYTES = 2**30 - 1  # twice as far, from pixel to pixel and then from channel to channel, fits a displacement
-# Taps of a position that follow one another where its channels do: a line is read whole, before lines of other positions
-# push it out of L1.  Channels innermost on Zen 4, 3x3 of 384 with strides 1.06x, of 1024 at 7x7 1.18x.
+# Taps of a position that follow one another where its channels do: a line is read whole, before those of other
+# positions push it out of L1.  Channels innermost on Zen 4, 3x3 of 384 with strides 1.06x, of 1024 at 7x7 1.18x.
 NEIGHBOURS = 4
 TAP_CHANNELS = 8  # steps of input channels unrolled in a tap: code of a 28-register block stays below 3 KiB a group
 PART_CHANNELS = 128  # at most in a block of a deconvolution's weights: 8 KiB with 16 output channels
