@@ -7,7 +7,6 @@ deconvolution back, and what is to be taken away.  Weights are parameters of a g
 photograph, which it has not seen, is the same function of other dims.
 """
 
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +16,8 @@ import numpy as np
 from PIL import Image
 
 import asmdnn as dnn
-from examples.models import MissingModel, file
+from examples.command import command
+from examples.models import file
 
 Array = np.ndarray[Any, Any]
 PICTURE: Final = Path(__file__).resolve().parent.parent / "build" / "examples" / "denoised.png"
@@ -96,10 +96,7 @@ def decibels(x: Array, clean: Array) -> float:
 
 def main() -> None:
     engine = dnn.Engine(threads=1)
-    try:
-        photographs, clean = [photograph(name) for name in SEEN], photograph(UNSEEN)
-    except MissingModel as error:
-        sys.exit(f"denoise: {error}")
+    photographs, clean = [photograph(name) for name in SEEN], photograph(UNSEEN)
     start = time.perf_counter()
     step, _ = trained(engine, photographs)
     seconds = time.perf_counter() - start
@@ -114,4 +111,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

@@ -7,7 +7,6 @@ convolutions before it, learn from 160 of them, turned over at random.  The othe
 show whether they did.
 """
 
-import sys
 import time
 from typing import Any, Final
 
@@ -15,7 +14,8 @@ import numpy as np
 from PIL import Image
 
 import asmdnn as dnn
-from examples.models import MissingModel, file
+from examples.command import command
+from examples.models import file
 from examples.page_orientation import DEVIATION, MEAN, SIDE
 
 Array = np.ndarray[Any, Any]
@@ -83,16 +83,13 @@ def share_right(net: dnn.Network, x: Array, t: Array) -> float:
 
 
 def main() -> None:
-    try:
-        x, t = tiles()
-        start = time.perf_counter()
-        net, _ = trained(dnn.Engine(threads=1), x[:SEEN], t[:SEEN])
-    except MissingModel as error:
-        sys.exit(f"fine_tune: {error}")
+    x, t = tiles()
+    start = time.perf_counter()
+    net, _ = trained(dnn.Engine(threads=1), x[:SEEN], t[:SEEN])
     seconds = time.perf_counter() - start
     right = share_right(net, x[SEEN:], t[SEEN:])
     print(f"{100 * right:.1f}% of {len(x) - SEEN} tiles that it has not seen are right, after {seconds:.1f} s")
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

@@ -19,7 +19,7 @@ import numpy as np
 
 import asmdnn as dnn
 from examples import train_digits
-from examples.models import MissingModel
+from examples.command import command
 
 Array = np.ndarray[Any, Any]
 Gradients = dict[str, Array]
@@ -148,18 +148,15 @@ WAYS: dict[str, tuple[str, Together]] = {  # with the module that each needs
 }
 
 
-def main(words: Sequence[str]) -> None:
+def main(words: Sequence[str] = ()) -> None:
     name, parts = words[0] if words else "torch", int(words[1]) if len(words) > 1 else PROCESSES
     if name not in WAYS or not find_spec(WAYS[name][0]):
         sys.exit(f"train_together: install {name}" if name in WAYS else f"train_together: say {' or '.join(WAYS)}")
-    try:
-        images, targets = train_digits.digits()
-    except MissingModel as error:
-        sys.exit(f"train_together: {error}")
+    images, targets = train_digits.digits()
     found, wanted = (train(images, targets, parts, STEPS) for train in (WAYS[name][1], alone))
     equal = all(found[name].tobytes() == wanted[name].tobytes() for name in wanted)
     print(f"{parts} processes, {STEPS} steps: {'the same bits as' if equal else 'other bits than'} one process")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    command(main, __doc__, most=2)

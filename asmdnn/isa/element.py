@@ -13,7 +13,7 @@ types themselves are in elements.py.
 from collections.abc import Callable, Sequence
 from struct import pack
 
-from asmdnn.isa.assembler import Assembler, Pointer, Register
+from asmdnn.isa.assembler import Assembler, Label, Pointer, Register
 from asmdnn.isa.formula import Operations, V, bits_of, computed, emit
 from asmdnn.isa.packing import packing_of
 from asmdnn.isa.pieces import low_part
@@ -36,6 +36,7 @@ class Element:
     cut_bits: how many lower bits of an f32 the type leaves out, where it is the same else.
     converts_alone: whether to_f32 takes no register but its own.
     rounds_by_steps: whether `round` takes several instructions.
+    narrows_pairs: whether there is `narrow_pair`.
     """
 
     dtype: DataType
@@ -47,6 +48,7 @@ class Element:
     cut_bits: int = 0
     converts_alone: bool = True
     rounds_by_steps: bool = False
+    narrows_pairs: bool = False
 
     @property
     def name(self) -> str:
@@ -133,6 +135,10 @@ class Element:
         self.round(v, x, spare)
         self.pack(v, x, spare)
 
+    def narrow_pair(self, v: Vector, x: Register, low: Register, high: Register, otherwise: Label) -> None:
+        """x = two vectors of f32 as packed elements; jumps where one of them has elements that it would not round."""
+        raise NotImplementedError
+
     def truncate(self, v: Vector, x: Register) -> None:
         """Lanes to packed elements, which have these numbers, in the low part of x."""
         packing_of(v).truncate(x, self.size_bytes, self.signed)
@@ -158,16 +164,6 @@ class Element:
         """f32 to elements in memory."""
         self.narrow(v, x, spare)
         self.store_packed(v, dst, x, part)
-
-    def store_integers(self, v: Vector, dst: Pointer, x: Register, part: Lanes, spare: Sequence[Register]) -> None:
-        """s32 to elements in memory: to integers exactly, saturated to smaller ones; to others by way of f32."""
-        if self.limits:
-            if self.is_byte_integer:
-                packing_of(v).saturate(x, spare[0], self.signed)
-            self.store_packed(v, dst, x, part)
-        else:
-            v.asm.VCVTDQ2PS(x, x)
-            self.store(v, dst, x, part, spare)
 
     def store_packed(self, v: Vector, dst: Pointer, x: Register, part: Lanes) -> None:
         """What the low part of x holds."""

@@ -11,6 +11,7 @@ from asmdnn.isa.dot import F32, Types, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
+from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.plan import Plan
@@ -44,7 +45,7 @@ SCALED_GROUPS = {"src": {0: 0}, "weights": {0: 1, 1: 1}}  # and, with weights of
 @implementation(NAME, lambda isa: dot_level(F32, isa))
 def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan `desc`.  Raises Refused."""
-    return planned(desc, attr, engine)
+    return planned_parts(desc, attr, engine, one_part, has_sums=True)
 
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
@@ -53,14 +54,22 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
 
 
 def one_part(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> list[ConvGeometry]:
-    """The plan of a whole convolution."""
+    """A whole convolution as its only part."""
     return [make_geometry(desc, src, dst).flattened()]
 
 
-def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], weights_of_images: bool = False) -> Plan:
+def planned_parts(
+    desc: Desc,
+    attr: Attr,
+    engine: Engine,
+    parts: Parts[Desc],
+    weights_of_images: bool = False,
+    has_sums: bool = False,
+) -> Plan:
     """The plan of `parts` of dst, each a convolution of its own with some of the weights, the largest first.
 
     weights_of_images: every image has weights of its own, of the format in the plan's tensors, one after the other.
+    has_sums: weights that are `any` get their sums after them, where starts are made of these.
     """
     types = types_of(desc)
     engine = level_of(types, engine)
@@ -72,6 +81,13 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], we
     bias, sums = channels_of_dst(resolved), types.sums
     chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), bias, sums, sums == s32)
     starts = starts_of(fit.parts[0][0], width, attr, engine)
+    if starts and has_sums:
+        summed = starts.with_sums(weights, desc.has_groups)
+        starts = summed if desc.weights.is_any or desc.weights == summed.packed else starts
+    if isinstance(desc.weights, SummedDesc):
+        weights = desc.weights
+    elif starts and starts.packed:
+        weights = starts.packed
     others = chain.operands(resolved.dst, RESULTS)
     group = channels_of_group(resolved, "dst")
     read = {operand: readable(tensor, resolved.dst, group, width, lanes) for operand, tensor in others.items()}
@@ -83,7 +99,7 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], we
         plans.append(schedule_tiles(name, tensors, TileEnds(chain, operands, starts), g, tiling, engine))
     plan = joined(plans)
     if starts:
-        plan = starts.planned(plan, weights.dtype.size_bytes * weights.strides[0], engine.tuning.phases)
+        plan = starts.planned(plan, weights.dtype.size_bytes * weights.strides[0], engine.tuning)
     return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
 
@@ -103,7 +119,8 @@ def fit_of(desc: Desc, engine: Engine, parts: Parts[Desc]) -> Fit[Desc]:
     check_cut_steps(geometries[0], width, engine.tuning.convolution)
     tilings = [first, *(choose_tiling(g, engine.isa, (first.vectors,), engine.tuning) for g in geometries[1:])]
     weights = panels_desc(resolved, width)
-    check_weights(desc, weights)
+    if not (isinstance(desc.weights, SummedDesc) and desc.weights.storage == weights):
+        check_weights(desc, weights)
     return Fit(resolved, weights, engine, tuple(zip(geometries, tilings, strict=True)))
 
 
@@ -140,17 +157,11 @@ def resolve_activations(desc: Desc, lanes: int) -> Desc:
         wanted |= {n: "axb" for n in ("src", "dst") if channels_of_group(desc, n) % lanes}
     if (group := types_of(desc).group) > 1:
         whole = group * -(-desc.src.dims[1] // group)
-        few = (
-            desc.groups == 1 and desc.src.dims[1] != whole < TAP_CHANNELS
-        )  # a partial step takes longer than a whole one
+        # Few channels are padded, since a partial step takes longer than a whole one.
+        few = desc.groups == 1 and desc.src.dims[1] != whole < TAP_CHANNELS
         wanted |= {"src": f"aBx{whole}b" if few else "axb", "dst": "axb"}
-    return desc.with_formats(
-        {
-            name: MemoryDesc(d.dims, d.dtype, wanted[name])
-            for name, d in desc.tensors().items()
-            if d.is_any and name in wanted
-        }
-    )
+    unset = {name: d for name, d in desc.tensors().items() if d.is_any and name in wanted}
+    return desc.with_formats({name: MemoryDesc(d.dims, d.dtype, wanted[name]) for name, d in unset.items()})
 
 
 def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, types: Types, engine: Engine) -> None:
@@ -168,9 +179,8 @@ def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, typ
     if not dst.is_dense and desc.dst.dims[1] > 1:
         raise Refused(f"dst {format_of(desc.dst)} has its channels apart, a vector of channels cannot be stored")
     if desc.dst.inner_blocks and (dst.block % lanes or dst.block // lanes not in blocks_of(types, isa)):
-        raise Refused(
-            f"dst {format_of(desc.dst)} has blocks of {dst.block} channels, {isa} stores multiples of {lanes}"
-        )
+        blocks = f"has blocks of {dst.block} channels"
+        raise Refused(f"dst {format_of(desc.dst)} {blocks}, {isa} stores multiples of {lanes}")
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
 
@@ -210,7 +220,7 @@ def check_blocks(name: str, desc: MemoryDesc, channels: int, lanes: int) -> None
 
 
 def channels_of_group(desc: ConvolutionDesc, name: str) -> int:
-    """Raise Refused for channels of src or dst that kernels cannot address."""
+    """How many channels of src or dst each group has."""
     return desc.tensors()[name].dims[1] // desc.groups
 
 
@@ -226,10 +236,9 @@ def panel_widths(desc: ConvolutionDesc, isa: str) -> tuple[int, ...]:
 
 
 def make_geometry(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> ConvGeometry:
-    (mb, _, *inputs), outputs = desc.src.dims, desc.dst.dims[2:]
-    sizes = zip(
-        inputs, outputs, desc.kernel, desc.strides, (d + 1 for d in desc.dilations), desc.padding_l, strict=True
-    )
+    """The sizes and distances that a schedule needs, of a convolution whose tensors lie so."""
+    (mb, _, *inputs), outputs, dilations = desc.src.dims, desc.dst.dims[2:], [d + 1 for d in desc.dilations]
+    sizes = zip(inputs, outputs, desc.kernel, desc.strides, dilations, desc.padding_l, strict=True)
     axes = tuple(Axis(*axis) for axis in sizes)
     into, out = (channels_of_group(desc, name) for name in ("src", "dst"))
     types = types_of(desc)

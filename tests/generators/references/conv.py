@@ -26,7 +26,7 @@ Taps = list[list[tuple[int, int]]]  # for each group, (src, weights) byte offset
 def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -> Case:
     """Sums within the bound of Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1."""
     taps = make_taps(spec, random)
-    others = [name for name in spec.frame if name not in ("taps", "ahead")]
+    others = [name for name in spec.frame if name not in ("taps", "prefetched")]
     kinds = kinds_of_conv(spec)
     memory = {name: elements(random, integers, *kinds.get(name, ())) for name in others}
     zero_padding(spec, taps, memory)
@@ -48,7 +48,7 @@ def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -
         if dst is not None and dst.kind != f32 and not of_integers:
             wanted, tolerances[name] = narrowed(dst.wanted, np.asarray(tolerances.get(name, 0.0)), dst.kind)
             buffers[name] = replace(dst, wanted=wanted)
-    return Case(spec, {**buffers, "taps": tap_list, "ahead": None}, tolerances, words)
+    return Case(spec, {**buffers, "taps": tap_list, "prefetched": None}, tolerances, words)
 
 
 def tolerance_of(
@@ -178,7 +178,8 @@ def starts_case(spec: StartsSpec, random: np.random.Generator, integers: bool) -
     offsets = [row * 4 * lanes for row in rows]
     total = sum((memory["sums"].load(at, lanes) for at in offsets), np.zeros(lanes))
     zero_point = memory["zero_point"].load(0, 1)[0] if spec.has_zero_point else 0
-    memory["starts"].store(0, -(spec.shift + zero_point) * total)
+    sign = 1 if spec.negated else -1
+    memory["starts"].store(0, sign * (spec.shift + zero_point) * total)
     words = np.array([len(rows), *offsets], np.int64)
     return Case(spec, {**{n: buffer_of(x) for n, x in memory.items()}, "rows": constant_buffer(words)}, {}, words)
 
