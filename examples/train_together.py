@@ -159,4 +159,4 @@ def main(words: Sequence[str] = ()) -> None:
 
 
 if __name__ == "__main__":
-    command(main, __doc__, most=2)
+    command(main, __doc__, most=None)
