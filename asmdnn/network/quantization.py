@@ -11,9 +11,9 @@ from asmdnn.memory.sequences import items
 from asmdnn.network.graph import Model, TensorType
 from asmdnn.network.narrowing import check_kept
 from asmdnn.network.network import Network
+from asmdnn.network.of_model import network_of
 from asmdnn.network.onnx.reader import DOMAINS, read_model
 from asmdnn.network.onnx.writer import model_bytes
-from asmdnn.network.open import network_of
 from asmdnn.network.quantised.rewriting import KINDS, quantized
 from asmdnn.network.static_qdq.ranges import Calibration
 from asmdnn.network.static_quantization import Feeds, StaticModel, StaticQuantizer, worst_errors

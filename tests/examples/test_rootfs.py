@@ -32,7 +32,7 @@ def test_a_chroot_serves_a_pack(pack: Path, tmp_path: Path, capsys: pytest.Captu
     assert rootfs.main([str(root), f"twice={pack}", f"--archive={archive}"]) == 0
     assert capsys.readouterr().out.startswith(f"chroot {root} /usr/bin/python3 -m examples.serve twice=")
     assert archive.stat().st_size <= LARGEST_BYTES
-    python = ["chroot", str(root), "/usr/bin/python3"]
+    python = [shutil.which("chroot") or "/usr/sbin/chroot", str(root), "/usr/bin/python3"]
     refused = subprocess.run([*python, "-c", "import peachpy"], capture_output=True, text=True, check=False)
     assert "No module named 'peachpy'" in refused.stderr
     words = [*python, "-m", "examples.serve", "twice=/packs/twice.pack", "--port=0"]

@@ -16,7 +16,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SummedDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced
-from asmdnn.planning.phase import Int64, Phase, View, records_of
+from asmdnn.planning.phase import NOTHING, Int64, Phase, View, records_of
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import NO_ATTR
 from asmdnn.primitives.core.engine import Engine
@@ -28,7 +28,7 @@ from asmdnn.records import dataclass
 from asmdnn.types import DataType, PropKind, f32, s32, u8
 
 SUMMED = ("weights_layer", "weights_iter")
-COLUMN_SUMS, STARTS, SHIFT, SCALES = "sums of columns", "starts of gates", "zero point", "scales of gates"
+COLUMN_SUMS, STARTS, SCALES = "sums of columns", "starts of gates", "scales of gates"
 MOST_VECTORS = 4  # of starts made by one call
 WORD_BYTES = 8
 
@@ -41,12 +41,11 @@ def add_starts(assembly: Assembly, tensors: Mapping[str, MemoryDesc], packed: Me
         target = MemoryDesc(packed.dims, s32, packed.tag, offset0=number * size_bytes // s32.size_bytes)
         add_sums_of(assembly, name, tensors[name], buffer, target)
     rows = assembly.constant("rows of sums", np.array([2, 0, size_bytes], np.int64))
-    zero_point = assembly.constant(SHIFT, words_of(np.array([-shift], np.int32)))  # of sums that are negative
     counts = balanced(size_bytes // width, MOST_VECTORS)
     kinds = sorted({*counts})
     first = width * np.cumsum([0, *counts[:-1]])
-    specs = tuple(StartsSpec(isa=isa, vectors=n, shift=0, has_zero_point=True) for n in kinds)
-    places = (View(buffer), View(rows), View(zero_point), View(starts))
+    specs = tuple(StartsSpec(isa=isa, vectors=n, shift=shift, has_zero_point=False, negated=True) for n in kinds)
+    places = (View(buffer), View(rows), NOTHING, View(starts))
     records = records_of(ARGUMENTS, {"sums": first, "starts": first}, np.array([kinds.index(n) for n in counts]))
     cycles = np.array([assembly.tuning.phases.call_cycles + 2 * n for n in counts], np.int32)
     assembly.add([Phase(specs, places, records, cycles)])
