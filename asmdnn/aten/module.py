@@ -9,7 +9,7 @@ import numpy as np
 
 from asmdnn.aten.constants import constant_nodes, fold
 from asmdnn.aten.options import CompileOptions
-from asmdnn.aten.translation import Translation, is_narrow, is_supported, name_of, rules, widened
+from asmdnn.aten.translation import Translation, is_narrow, is_supported, name_of, narrowed, rules, widened
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.network.network import Network
 
@@ -70,7 +70,7 @@ def tensor_of(output: NetworkOutput, array: Any) -> Any:
     import torch
 
     tensor = torch.from_numpy(np.asarray(array, order="C"))
-    return tensor.bfloat16() if output.is_narrow else tensor
+    return narrowed(tensor) if output.is_narrow else tensor
 
 
 def array_of(name: str, tensor: Any, narrow: Collection[str] = ()) -> "np.ndarray[Any, Any]":

@@ -148,6 +148,10 @@ def widened(tensor: Any) -> Any:
     return tensor.float() if is_narrow(tensor) else tensor
 
 
+def narrowed(tensor: Any) -> Any:
+    return tensor.bfloat16()
+
+
 def is_narrow(tensor: Any) -> bool:
     return str(tensor.dtype) == f"torch.{NARROW}"
 
