@@ -246,5 +246,5 @@ SAMPLING = ("linear", "nearest", "cubic"), ("zeros", "border", "reflection")  # 
 @rule("grid_sampler.default", "grid_sampler_2d.default", "grid_sampler_3d.default")
 def _grid_sampler(c: Rewriter, x: Traced, grid: Traced, mode: int, padding: int, align: bool) -> Any:
     modes, paddings = SAMPLING
-    options = {"mode": modes[mode], "padding_mode": paddings[padding], "align_corners": int(align)}
+    options: dict[str, Any] = {"mode": modes[mode], "padding_mode": paddings[padding], "align_corners": int(align)}
     return c.apply("GridSample", x, grid, **options)
