@@ -1,4 +1,4 @@
-"""Programs in C, C++, Rust and Go on exported networks: threads of their own and OpenMP's, sanitizers, every mistake."""
+"""Programs in C, C++, Rust and Go on exported networks: own threads and OpenMP's, sanitizers, every mistake."""
 
 import os
 import shutil
