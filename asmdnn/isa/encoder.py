@@ -4,8 +4,8 @@ PeachPy decides by predicates on the operands which encoders a form has, which c
 chosen encoder costs one.  The predicates see a register's kind, whether its number is 0 or 1 (al, rax, cl, xmm0) or
 above 15, and its masking; a memory operand's size, broadcast, index kind and masking; and in which range an immediate
 lies.  `Register.signature`, `Pointer.signature` and `_IMMEDIATE_BOUNDS` state exactly that.  Encoders whose bytes would
-not say what was asked are left out (`immediates.py`).  Where several remain, all run and the shortest result is taken,
-since length depends on more than the form.
+not say what was asked are left out (`immediates.py`).  Where several remain, the shortest result is taken,
+whose length depends on more than the form.
 """
 
 import re
@@ -29,6 +29,7 @@ _LOCKABLE: Final = frozenset((
 ))  # fmt: skip
 _COMPLEX: Final = re.compile("VFC?(MADD|MUL)C[PS]H")
 _REPEATED: Final = re.compile("^(repe|repne|rep)_")
+_VEX: Final = (0xC4, 0xC5)
 _SIZES: Final = (1, 2, 4, 8, 10, 16, 32, 64)
 
 # Every comparison that PeachPy makes with an immediate: signed or unsigned 4, 8, 16, 32, 64 bits; the negative part of
@@ -38,6 +39,23 @@ _IMMEDIATE_BOUNDS: Final = sorted(
     | {sign_bit for bits in (8, 16, 32, 64) for sign_bit in (-1 << bits - 1, 1 << bits - 1, 1 << bits)}
     | {(1 << wide) - (1 << bits - 1) for wide in (16, 32, 64) for bits in (8, 16, 32) if bits < wide}
 )
+
+
+def _range_of(immediate: int) -> int:
+    """In the place of a signature: between which bounds it lies."""
+    return -1 - bisect_right(_IMMEDIATE_BOUNDS, immediate)
+
+
+def _key_of(operands: Sequence[Any]) -> tuple[int, ...]:
+    """Their signatures.  Two and three operands are nearly all, and the last may be an immediate."""
+    count = len(operands)
+    if count == 3:
+        a, b, c = operands
+        return a.signature, b.signature, c.signature if type(c) is not int else _range_of(c)
+    if count == 2:
+        a, b = operands
+        return a.signature, b.signature if type(b) is not int else _range_of(b)
+    return tuple([_range_of(each) if type(each) is int else each.signature for each in operands])
 
 
 class EncoderChoice(NamedTuple):
@@ -59,10 +77,10 @@ class InstructionEncoder:
 
     def choose(self, operands: Sequence[Any]) -> EncoderChoice:
         """The encoder of these operands.  Raises InvalidArguments when no form or more than one fits."""
-        key = tuple([
-            -1 - bisect_right(_IMMEDIATE_BOUNDS, operand) if type(operand) is int else operand.signature
-            for operand in operands
-        ])  # fmt: skip
+        try:
+            key = _key_of(operands)
+        except AttributeError:  # an immediate is not the last, or this is no operand
+            key = tuple([_range_of(each) if type(each) is int else each.signature for each in operands])
         choice = self._cache.get(key)
         if choice is None:
             choice = self._cache[key] = _choose(self.mnemonic, operands)
@@ -117,7 +135,7 @@ def _choose(mnemonic: str, operands: Sequence[Operand]) -> EncoderChoice:
     if not encoders:
         text = text_of(mnemonic, operands)
         raise InvalidArguments(f"{text} has no form that holds the immediate: give a smaller one, or use a register")
-    encode = encoders[0] if len(encoders) == 1 else _shortest(tuple(encoders))
+    encode = encoders[0] if len(encoders) == 1 else _shortest(encoders, operands)
     if _needs_distinct_registers(mnemonic):
         encode = _with_distinct_registers(mnemonic, encode)
     if _COMPLEX.fullmatch(mnemonic):
@@ -148,7 +166,28 @@ def _same_choice(immediate: int) -> range:
     return range(start, _IMMEDIATE_BOUNDS[after] if after < len(_IMMEDIATE_BOUNDS) else immediate + 1)
 
 
-def _shortest(encoders: tuple[Encode, ...]) -> Encode:
+def _shortest(encoders: Sequence[Encode], operands: Sequence[Operand]) -> Encode:
+    """The shortest result of all.
+
+    Operands of equal signature give encoders without VEX lengths that differ by a constant, whatever the registers.
+    VEX has two or three bytes, EVEX four: it can win only where its unit makes a displacement short.
+    """
+    with_vex = [encode for encode in encoders if encode(operands)[0] in _VEX]
+    if not with_vex:
+        return min(encoders, key=lambda encode: len(encode(operands)))
+    vex = with_vex[0] if len(with_vex) == 1 else _least(with_vex)
+    position = next((i for i, operand in enumerate(operands) if isinstance(operand, Pointer)), -1)
+    if position < 0:
+        return vex
+    everything = _least(encoders)
+
+    def shortest(operands: Sequence[Any]) -> bytes:
+        return vex(operands) if -128 <= operands[position].displacement <= 127 else everything(operands)
+
+    return shortest
+
+
+def _least(encoders: Sequence[Encode]) -> Encode:
     return lambda operands: min([encode(operands) for encode in encoders], key=len)
 
 
@@ -161,8 +200,7 @@ def _trailing_bytes(encode: Encode, operands: Sequence[Any]) -> int:
     if not any(isinstance(operand, Pointer) and operand.form.in_pool for operand in operands):
         return -1
     zeros, ones = (
-        encode([Pointer(op.form, displacement) if isinstance(op, Pointer) else op for op in operands])
-        for displacement in (0, -1)
+        encode([op.at(displacement) if isinstance(op, Pointer) else op for op in operands]) for displacement in (0, -1)
     )
     first = next(position for position, (a, b) in enumerate(zip(zeros, ones, strict=True)) if a != b)
     return len(zeros) - first - 4

@@ -31,11 +31,14 @@ _NOPS: Final = tuple(
 
 @dataclass(slots=True, eq=False)
 class Piece:
-    """Instructions of fixed bytes.  `pool_fixes` are (start of a 4-byte pool offset, end of its instruction)."""
+    """Instructions of fixed bytes.
+
+    pool_fixes: (start of a 4-byte pool offset, end of its instruction).  notes: their numbers.
+    """
 
     data: bytearray = field(default_factory=bytearray)
     pool_fixes: list[tuple[int, int]] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
+    notes: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -164,8 +167,9 @@ def _lines(items: Sequence[Item], offsets: Sequence[int], data: bytes, notes: No
 
     for item, start, end in zip(items, offsets, offsets[1:], strict=False):
         if isinstance(item, Piece):
-            stops = [*(note.start for note in item.notes), len(item.data)][1:]
-            for note, stop in zip(item.notes, stops, strict=False):
+            noted = [notes.at(number) for number in item.notes]
+            stops = [*(note.start for note in noted), len(item.data)][1:]
+            for note, stop in zip(noted, stops, strict=False):
                 yield line(note, start + note.start, start + stop, note.text)
         elif isinstance(item, Jump):
             yield line(item.note, start, end, f"{item.note.text} {offsets[item.target.piece]:#x} <{item.target.name}>")

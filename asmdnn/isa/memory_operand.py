@@ -11,12 +11,14 @@ from typing import Any, Final, NamedTuple, SupportsIndex
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.operands import VECTOR_KINDS, EmbeddedRounding, Register, mask_number, rsp, signature
-from asmdnn.records import dataclass, field
+from asmdnn.records import dataclass
+
+Heads = tuple[tuple[bytes, ...], tuple[bytes, ...], tuple[bytes, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class AddressForm:
-    """Everything of a memory operand but its displacement.  Made by `_address_form`."""
+    """Everything of a memory operand but its displacement.  Made by `_address_form`; equal is same."""
 
     base: Register | None
     index: Register | None
@@ -25,9 +27,10 @@ class AddressForm:
     broadcast: int
     mask: int
     in_pool: bool
-    signature: int = field(compare=False)
+    signature: int
     rm: int  # ModRM.rm
-    sib: bytes  # the SIB byte, or nothing
+    sib: int  # the SIB byte; -1 without
+    heads: Heads
     rex_xb: int
     evex_xb: int
     evex_v: int
@@ -38,10 +41,7 @@ class Pointer(NamedTuple):
 
     form: AddressForm
     displacement: int
-
-    @property
-    def signature(self) -> int:
-        return self.form.signature
+    signature: int  # the form's, where the choice of an encoder finds it without a call
 
     @property
     def address(self) -> "Pointer":
@@ -68,23 +68,25 @@ class Pointer(NamedTuple):
         f = self.form
         if f.broadcast:
             raise InvalidArguments(f"{self} is a broadcast source and takes no write mask")
-        form = _address_form(f.base, f.index, f.scale, f.size, 0, mask_number(self, k), f.in_pool)
-        return Pointer(form, self.displacement)
+        return _pointer((f.base, f.index, f.scale, f.size, 0, mask_number(self, k), f.in_pool), self.displacement)
 
     def broadcast_to(self, count: int) -> "Pointer":
         """The element here (4 bytes when the operand has no size) repeated `count` times: an EVEX source."""
         f = self.form
-        form = _address_form(f.base, f.index, f.scale, f.size or 4, count, f.mask, f.in_pool)
-        return Pointer(form, self.displacement)
+        return _pointer((f.base, f.index, f.scale, f.size or 4, count, f.mask, f.in_pool), self.displacement)
 
     def sized(self, size: int) -> "Pointer":
         """The same operand accessing `size` bytes."""
         f = self.form
-        return Pointer(_address_form(f.base, f.index, f.scale, size, f.broadcast, f.mask, f.in_pool), self.displacement)
+        return _pointer((f.base, f.index, f.scale, size, f.broadcast, f.mask, f.in_pool), self.displacement)
 
     def shifted(self, offset_bytes: int) -> "Pointer":
         """The same operand `offset_bytes` further."""
-        return Pointer(self.form, _displacement(self.displacement + as_int(offset_bytes)))
+        return self.at(self.displacement + as_int(offset_bytes))
+
+    def at(self, displacement: SupportsIndex) -> "Pointer":
+        """The same operand with another displacement."""
+        return Pointer(self.form, _displacement(displacement), self.signature)
 
     def __str__(self) -> str:
         f = self.form
@@ -99,6 +101,10 @@ class Pointer(NamedTuple):
 _SIZE_NAMES: Final = {
     1: "byte", 2: "word", 4: "dword", 8: "qword", 10: "tword", 16: "oword", 32: "yword", 64: "zword",
 }  # fmt: skip
+_Address = tuple[Register | None, Register | None, int, int, int, int, bool]  # an AddressForm's first fields
+_forms: dict[_Address, AddressForm] = {}
+_plain: dict[Register | None, AddressForm] = {}  # those of a base alone, which most are
+_new: Final = tuple.__new__  # half the time of a named tuple's own constructor
 OPERAND_BYTES: Final = tuple(_SIZE_NAMES)
 _SCALE_BITS: Final = {1: 0x00, 2: 0x40, 4: 0x80, 8: 0xC0}
 
@@ -125,16 +131,27 @@ def mem(
     disp: bytes.  size: bytes accessed, needed only where the instruction leaves it open.  broadcast: number of times
     the element of `size` 2, 4 or 8 bytes is repeated.  Raises InvalidArguments.
     """
-    form = _address_form(base, index, scale, size, broadcast, 0, False)
-    return Pointer(form, disp if type(disp) is int and -0x80000000 <= disp <= 0x7FFFFFFF else _displacement(disp))
+    if type(disp) is not int or not -0x80000000 <= disp <= 0x7FFFFFFF:
+        disp = _displacement(disp)
+    if index is None and not size and not broadcast and base in _plain and scale == 1:
+        form = _plain[base]
+        return _new(Pointer, (form, disp, form.signature))
+    pointer = _pointer((base, index, scale, size, broadcast, 0, False), disp)
+    if base and index is None and not size and not broadcast and scale == 1:
+        _plain[base] = pointer.form
+    return pointer
 
 
 def pool_pointer(offset: int, size: int, broadcast: int) -> Pointer:
     """The rip-relative operand `offset` bytes into the constant pool after the code."""
-    return Pointer(_address_form(None, None, 1, size, broadcast, 0, True), offset)
+    return _pointer((None, None, 1, size, broadcast, 0, True), offset)
 
 
-@cache
+def _pointer(address: _Address, displacement: int) -> Pointer:
+    form = _forms.get(address) or _forms.setdefault(address, _address_form(*address))  # of racing threads one is kept
+    return _new(Pointer, (form, displacement, form.signature))
+
+
 def _address_form(
     base: Register | None, index: Register | None, scale: int, size: int, broadcast: int, mask: int, in_pool: bool
 ) -> AddressForm:
@@ -143,15 +160,25 @@ def _address_form(
     kind = None if index is None else (index.kind, index.id > 15)
     shared = signature("pool" if in_pool else "mem", kind, size, broadcast, mask > 0)
     if in_pool:
-        return AddressForm(None, None, 1, size, broadcast, mask, True, shared, 5, b"", 0, 0, 0)
-    xb = (index.hcode << 1 if index else 0) | (base.hcode if base else 0)
+        return AddressForm(None, None, 1, size, broadcast, mask, True, shared, 5, -1, heads(5, -1), 0, 0, 0)
+    rex_xb = (index.hcode << 1 if index else 0) | (base.hcode if base else 0)
     if base is None or index is not None or base.lcode == 4:  # 4 in ModRM.rm announces a SIB byte
         sib = _SCALE_BITS[scale] | (index.lcode if index else 4) << 3 | (base.lcode if base else 5)
-        rm, tail = 4, bytes((sib,))
+        rm = 4
     else:
-        rm, tail = base.lcode, b""
+        rm, sib = base.lcode, -1
     evex_v = index.ecode if index is not None and vector_index else 0
-    return AddressForm(base, index, scale, size, broadcast, mask, False, shared, rm, tail, xb, xb, evex_v)
+    return AddressForm(
+        base, index, scale, size, broadcast, mask, False, shared, rm, sib, heads(rm, sib), rex_xb, rex_xb, evex_v
+    )
+
+
+@cache
+def heads(rm: int, sib: int) -> Heads:
+    """ModRM, and SIB where it is not -1: without a displacement, with 8 bits and with 32; of each by ModRM.reg."""
+    tail = (sib,) if sib >= 0 else ()
+    bare, near, far = (tuple(bytes((mod | reg << 3 | rm, *tail)) for reg in range(8)) for mod in (0x00, 0x40, 0x80))
+    return bare, near, far
 
 
 def _check_address(

@@ -42,6 +42,7 @@ class Register:
     mask: int
     zeroing: bool
     signature: int = field(init=False)
+    form: "Register" = field(init=False)  # itself, in the place of a memory operand's address
     code: int = field(init=False)  # bits 0-4 of the number
     lcode: int = field(init=False)  # bits 0-2
     hcode: int = field(init=False)  # bit 3
@@ -58,6 +59,7 @@ class Register:
         number = self.id
         special = number if number < 2 else 2 if number < 16 else 3  # al/rax/xmm0, cl, VEX-encodable, EVEX only
         fields = {
+            "form": self,
             "signature": signature(self.kind, special, self.mask > 0, self.zeroing),
             "code": number, "lcode": number & 7, "hcode": number >> 3 & 1, "ecode": number >> 4,
             "hlcode": number & 15, "ehcode": number >> 3, "kcode": self.mask, "zcode": int(self.zeroing),
