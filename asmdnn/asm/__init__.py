@@ -24,7 +24,6 @@ from asmdnn.asm.builder import FunctionBuilder
 from asmdnn.asm.decorator import function
 from asmdnn.asm.function import CFunction
 from asmdnn.asm.reference import forms, instructions
-from asmdnn.asm.timing import Timing, bench
 from asmdnn.isa.assembler import (
     Label,
     OutOfRegisters,
@@ -43,6 +42,7 @@ from asmdnn.isa.assembler import (
 
 if TYPE_CHECKING:
     from asmdnn.asm.comparison import Mismatch, exact, ulp, within
+    from asmdnn.asm.timing import Timing, bench
 
 __all__ = [
     "CFunction",
@@ -71,11 +71,14 @@ __all__ = [
     "within",
 ]  # fmt: skip
 
-LATER = {"Mismatch": "comparison", "exact": "comparison", "ulp": "comparison", "within": "comparison"}
+LATER = {
+    **dict.fromkeys(("Mismatch", "exact", "ulp", "within"), "comparison"),
+    **dict.fromkeys(("Timing", "bench"), "timing"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    """The names of comparisons, which need numpy, when they are asked for (PEP 562)."""
+    """The names of comparisons, which need numpy, and of timing, when they are asked for (PEP 562)."""
     if name in LATER:
         return getattr(importlib.import_module(f"{__name__}.{LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,5 @@
 """The assembler of functions with arguments: it knows where they arrive, and refuses what would run astray."""
 
-import difflib
 from typing import Any, Final
 
 from asmdnn.asm.prototype import WORD_BYTES, CArgument, Prototype
@@ -71,6 +70,8 @@ class FunctionAssembler(Assembler):
         except AttributeError:
             if not mnemonic.isupper():
                 raise
+            import difflib
+
             near = difflib.get_close_matches(mnemonic, mnemonics(), 3)
             hint = f": did you mean {' or '.join(near)}?" if near else "."
             raise AttributeError(f"{mnemonic} is no instruction that is known here{hint}") from None

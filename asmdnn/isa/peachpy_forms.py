@@ -16,7 +16,6 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
@@ -52,6 +51,7 @@ def setup_command() -> str:
     """The command that gets PeachPy for this Python; the package index has no usable one."""
     with importing():
         import shutil
+        from pathlib import Path
 
     found = shutil.which("asmdnn")
     is_ours = found is not None and Path(found).parent == Path(sys.executable).parent
