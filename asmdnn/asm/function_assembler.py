@@ -89,7 +89,7 @@ class FunctionAssembler(Assembler):
 
     def _meet(self, mnemonic: str, operand: Register) -> None:
         """An operand for the first time."""
-        if operand.kind in ("r64", "r32", "r16", "r8"):
+        if operand.kind in ("r64", "r32", "r16", "r8", "high8"):
             if operand.id == rsp.id:
                 raise InvalidArguments(f"{mnemonic} names {operand}: take local memory by local() instead.")
             if self._frame_pointer and operand.id == _RBP.id:
@@ -136,4 +136,6 @@ class FunctionAssembler(Assembler):
 
     def _is_target(self, label: object) -> bool:
         jumps = (item.target for item in self._items if isinstance(item, Jump))
-        return any(target is label for target in (*jumps, *(t for table in self._pool.tables for t in table.targets)))
+        addressed = (at for item in self._items if isinstance(item, Piece) for *_, at in item.label_fixes)
+        tables = (target for table in self._pool.tables for target in table.targets)
+        return any(target is label for target in (*jumps, *tables, *addressed))

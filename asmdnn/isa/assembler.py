@@ -26,7 +26,7 @@ from asmdnn.isa.label import Label
 from asmdnn.isa.layout import Align, Item, Jump, Piece, check_alignment, lay_out
 from asmdnn.isa.memory_operand import OPERAND_BYTES, Pointer, mem, pool_pointer
 from asmdnn.isa.notes import Note, Notes
-from asmdnn.isa.operands import Register, low32, rd_sae, register, rn_sae, rsp, ru_sae, rz_sae, sae
+from asmdnn.isa.operands import Register, high8, low32, rd_sae, register, rn_sae, rsp, ru_sae, rz_sae, sae
 from asmdnn.isa.peachpy_forms import require_peachpy
 from asmdnn.isa.pool import Pool
 from asmdnn.isa.registers import (
@@ -42,7 +42,7 @@ from asmdnn.isa.stretches import STRETCHES, StretchRecorder
 
 __all__ = [
     "Assembler", "Code", "Label", "Line", "OutOfRegisters", "Pointer", "Register", "RegisterFile",
-    "low32", "mem", "rd_sae", "register", "rn_sae", "rsp", "ru_sae", "rz_sae", "sae",
+    "high8", "low32", "mem", "rd_sae", "register", "rn_sae", "rsp", "ru_sae", "rz_sae", "sae",
 ]  # fmt: skip
 
 _STACK_ALIGNMENT_BYTES: Final = 16
@@ -245,7 +245,10 @@ class Assembler:
                 self._touches_upper = True
             if choice.trailing >= 0:
                 end = start + len(code)
-                piece.pool_fixes.append((end - choice.trailing - 4, end))
+                label = next(operand.form.label for operand in operands if type(operand) is Pointer)
+                if label is not None:
+                    self._check_own(label)
+                piece.add_fix(end - choice.trailing - 4, end, label)
             if notes:
                 piece.notes.append(notes.add(start, mnemonic, operands, self._role))
 
