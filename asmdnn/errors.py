@@ -44,6 +44,18 @@ def shown(value: object) -> str:
         return f"{type(value).__name__} without a repr ({type(error).__name__})"
 
 
+def not_one_of(name: str, given: object, known: Iterable[str]) -> str:
+    """The message about a word that is none of the known ones, with the one that it resembles."""
+    words = list(known)
+    return f"{name} must be one of {', '.join(words)}, not {shown(given)}{resembling(given, words)}"
+
+
+def resembling(given: object, known: Iterable[str]) -> str:
+    """The end of a message that has named all known words: the one that the given one resembles, or ""."""
+    near = did_you_mean(given, known) if isinstance(given, str) else ""
+    return f": {near}" if near.startswith("did") else ""
+
+
 def did_you_mean(word: str, names: Iterable[str]) -> str:
     """The end of a message about an unknown word: the name that it resembles, else all of them."""
     with importing():

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 
 import asmdnn as dnn
+from examples.command import command
 
 Floats = npt.NDArray[np.float32]
 Layers = list[tuple[Floats, Floats]]  # of each layer: weights (in, out) and bias (out,)
@@ -87,4 +88,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

@@ -4,7 +4,6 @@ python -m examples.characters [PICTURE]        without PICTURE: some that are dr
 """
 
 import ast
-import sys
 from functools import cached_property
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from matplotlib import get_data_path
 from PIL import Image, ImageDraw, ImageFont
 
 import asmdnn as dnn
+from examples.command import command
 from examples.models import file
 
 HEIGHT = 64
@@ -77,4 +77,4 @@ def main(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    command(main, __doc__, most=1)

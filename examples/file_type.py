@@ -6,7 +6,6 @@ Source: https://github.com/google/magika; https://arxiv.org/abs/2409.13768.
 """
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 import asmdnn as dnn
+from examples.command import command
 from examples.models import file
 
 FOLDER: Final = "models/standard_v3_3"
@@ -57,4 +57,4 @@ def main(words: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    command(main, __doc__, most=None)

@@ -5,7 +5,6 @@ python -m examples.ocr [PICTURE]        prints the lines; without PICTURE, of a 
 Source of the steps around the networks: https://github.com/RapidAI/RapidOCR, https://arxiv.org/abs/1911.08947.
 """
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from scipy import ndimage
 from scipy.spatial import ConvexHull, QhullError
 
 import asmdnn as dnn
+from examples.command import command
 from examples.models import file
 
 Floats = npt.NDArray[np.float32]
@@ -191,4 +191,4 @@ def main(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    command(main, __doc__, most=1)

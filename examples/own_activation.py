@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import asmdnn as dnn
+from examples.command import command
 
 
 def wave(x: Any, slope: Any) -> Any:
@@ -34,4 +35,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

@@ -3,7 +3,6 @@
 python -m examples.page_orientation [PICTURE]        without PICTURE: a printed page, turned in all four ways
 """
 
-import sys
 from typing import Final
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from PIL import Image
 
 import asmdnn as dnn
+from examples.command import command
 from examples.models import file
 from examples.ocr import page
 
@@ -50,4 +50,4 @@ def main(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    command(main, __doc__, most=1)

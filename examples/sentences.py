@@ -6,7 +6,6 @@ Source of the model: https://huggingface.co/sentence-transformers/all-MiniLM-L6-
 """
 
 import json
-import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 import asmdnn as dnn
+from examples.command import command
 from examples.models import file
 
 Floats = npt.NDArray[np.float32]
@@ -102,4 +102,4 @@ def main(words: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    command(main, __doc__, most=None)

@@ -7,7 +7,6 @@ that reads digits takes what was learned.
 """
 
 import gzip
-import sys
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +14,8 @@ from typing import Any
 import numpy as np
 
 import asmdnn as dnn
-from examples.models import MissingModel, file
+from examples.command import command
+from examples.models import file
 
 Array = np.ndarray[Any, Any]
 PACKAGE = "scikit-learn"
@@ -80,10 +80,7 @@ def accuracy(engine: dnn.Engine, step: dnn.TrainingStep, images: Array, targets:
 
 
 def main() -> None:
-    try:
-        images, targets = digits()
-    except MissingModel as error:
-        sys.exit(f"train_digits: {error}")
+    images, targets = digits()
     engine, start = dnn.Engine(threads=1), time.perf_counter()
     step, _ = trained(engine, images[:SEEN], targets[:SEEN])
     seconds = time.perf_counter() - start
@@ -92,4 +89,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

@@ -17,7 +17,7 @@ import numpy as np
 
 import asmdnn as dnn
 from examples import train_digits
-from examples.models import MissingModel
+from examples.command import command
 
 Array = np.ndarray[Any, Any]
 Gradients = dict[str, Array]
@@ -87,12 +87,12 @@ def together(images: Array, targets: Array, parts: int, steps: int) -> Gradients
     return found
 
 
-def main() -> None:
-    parts = int(sys.argv[1]) if len(sys.argv) > 1 else PROCESSES
+def main(words: Sequence[str] = ()) -> None:
+    parts = int(words[0]) if words else PROCESSES
     try:
         images, targets = train_digits.digits()
         import torch  # noqa: F401 - which brings what processes talk by
-    except (MissingModel, ImportError) as error:
+    except ImportError as error:
         sys.exit(f"train_together: {error}")
     found, wanted = (train(images, targets, parts, STEPS) for train in (together, alone))
     equal = all(found[name].tobytes() == wanted[name].tobytes() for name in wanted)
@@ -100,4 +100,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__, most=1)

@@ -5,7 +5,6 @@ python -m examples.voice_activity [FILE.wav]        without FILE: two voices' wo
 Writes build/examples/voice.png.  Source of the model: https://github.com/snakers4/silero-vad.
 """
 
-import sys
 import wave
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from matplotlib.figure import Figure
 from scipy.signal import resample_poly
 
 import asmdnn as dnn
+from examples.command import command
 from examples.models import SPEECH, file
 
 Floats = npt.NDArray[np.float32]
@@ -93,4 +93,4 @@ def main(words: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    command(main, __doc__, most=1)

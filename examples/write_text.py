@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import asmdnn as dnn
+from examples.command import command
 
 Array = np.ndarray[Any, Any]
 ROOT = Path(__file__).resolve().parent.parent
@@ -108,8 +109,8 @@ def pages() -> str:
     return "".join(path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))))
 
 
-def main() -> None:
-    given = Path(sys.argv[1]).read_text(errors="replace") if len(sys.argv) > 1 else pages()
+def main(words: Sequence[str]) -> None:
+    given = Path(words[0]).read_text(errors="replace") if words else pages()
     if len(given) <= LENGTH + 1:
         sys.exit(f"write_text: the text has {len(given)} characters, it needs more than {LENGTH + 1}")
     text, engine = Text(given[:MOST_CHARACTERS]), dnn.Engine(threads=1)
@@ -121,4 +122,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__, most=1)

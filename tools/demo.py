@@ -22,6 +22,7 @@ from asmdnn.bench.timing import PAUSE_S, interleaved
 from asmdnn.cli.guard import guarded
 from asmdnn.cli.info import cpu_brand
 from asmdnn.errors import AsmdnnError
+from asmdnn.runtime.other_work import OtherWork
 from examples import models, ocr, quantize
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -73,12 +74,13 @@ def run(engine: dnn.Engine, docs: bool) -> int:
     for path in (PICTURE, *([DOCS_PICTURE] if docs else [])):
         picture(page, lines).savefig(path, dpi=DOTS_PER_INCH, metadata={"Software": None})
         print(f"  {path}", flush=True)
-    every = list(parts(reader, page, lines))
+    every, others = list(parts(reader, page, lines)), OtherWork()
     are_right = [beside_peer(part, engine.threads) for part in every]
     for part in every:
         slowest(part)
     recogniser = quantize.Recogniser(quantize.lines_of_page(engine), engine)
     print("\nthe page's lines by precision:", *quantize.rows(list(recogniser.readings())), sep="\n  ", flush=True)
+    others.warn(sys.stderr)
     return 0 if is_read and all(are_right) else FAILED
 
 
@@ -103,14 +105,14 @@ def beside_peer(part: Part, threads: int) -> bool:
     peer = peer_of(part, threads)
     if peer:
         calls.append(peer)
-    (mine, _), *theirs = interleaved(calls, TIMING_S, pause_s=PAUSE_S * (threads > 1))
+    mine, *theirs = (times.least for times in interleaved(calls, TIMING_S, pause_s=PAUSE_S * (threads > 1)))
     dims = "x".join(map(str, part.x.shape))
     row = f"{part.name:15} {dims:15} {len(part.net.model.body.nodes):4} nodes, proved, {mine * 1e3:8.2f} ms"
     if not peer:
         print(f"{row}; no onnxruntime to compare with: pip install onnxruntime", flush=True)
         return True
     worst = float(abs(peer()[0] - y).max())
-    ((other, _),) = theirs
+    (other,) = theirs
     verdict = "" if worst <= WORST else f", WRONG: more than {WORST:.0e}"
     print(f"{row}, onnxruntime {other * 1e3:8.2f} ms, {other / mine:.2f}x; differs by {worst:.0e}{verdict}", flush=True)
     return worst <= WORST

@@ -25,6 +25,7 @@ from asmdnn.bench.timing import interleaved
 from asmdnn.cli.guard import guarded
 from asmdnn.cli.info import cpu_brand
 from asmdnn.errors import AsmdnnError
+from asmdnn.runtime.other_work import OtherWork
 from asmdnn.runtime.peak import fma_gflops
 from tools import filter_bank, resnet_table
 from tools.filter_bank import FAMILIES, Doubles, Floats
@@ -69,7 +70,9 @@ def run(engine: dnn.Engine, docs: bool) -> int:
         why_no_peer = str(error).removeprefix("--peer=onednn: ")
     SHEET.parent.mkdir(parents=True, exist_ok=True)  # a tree that cannot be written fails before anything is computed
     print(header(engine, peer or "not installed"), flush=True)
+    others = OtherWork()
     statuses = [filter_bank_job(engine, docs), resnet_job(engine, why_no_peer)]
+    others.warn(sys.stderr)
     return 0 if all(statuses) else FAILED
 
 
@@ -91,9 +94,10 @@ def filter_bank_job(engine: dnn.Engine, docs: bool) -> bool:
     filters = filter_bank.bank()
     weights = filter_bank.colour_weights(filters)
     result = filter_bank.convolve(image, weights, engine)
-    ((seconds, _),) = interleaved([lambda: filter_bank.convolve(image, weights, engine)], TIMING_S)
+    (times,) = interleaved([lambda: filter_bank.convolve(image, weights, engine)], TIMING_S)
     sizes = " -> ".join("x".join(map(str, array.shape)) for array in (image, result))
-    print(f"\nFilter bank: 64 filters of 3x7x7 on RGB, stride 2, {sizes}: {seconds * 1e3:.2f} ms a call of ops.conv2d")
+    what = f"64 filters of 3x7x7 on RGB, stride 2, {sizes}"
+    print(f"\nFilter bank: {what}: {times.least * 1e3:.2f} ms a call of ops.conv2d")
     verdict, bound = filter_bank.check(image, weights, result)
     print(
         f"  against scipy in float64: {verdict.reason or 'right'}, largest error {verdict.max_error:.1e}; f32 rounding "

@@ -64,9 +64,9 @@ def modelled(bodies: Sequence[Sequence[Line]], isa: str, cpu: str, not_measured:
     nothing: list[Bound | None] = [None] * len(bodies)
     if not mca.is_installed():
         return nothing, mca.MISSING
-    model = cpu or mca.model_for(isa, not not_measured)
     try:
-        return mca.bounds(bodies, model), f"LLVM's model of {model}"
+        model, found = mca.modelled(bodies, isa, not not_measured, cpu)
+        return found, f"LLVM's model of {model}"
     except InvalidArguments as error:
         if cpu:
             raise

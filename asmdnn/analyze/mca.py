@@ -41,6 +41,18 @@ def model_for(isa: str, executable: bool) -> str:
     return _TYPICAL[isa]
 
 
+def modelled(bodies: Sequence[Sequence[Line]], isa: str, executable: bool, cpu: str) -> tuple[str, list[Bound | None]]:
+    """The model and its bounds: the one that was asked for, that of this CPU, or a typical one where LLVM's lacks the
+    level: one that is older than the CPU takes it for one before it.  Raises InvalidArguments as `bounds`."""
+    model, typical = cpu or model_for(isa, executable), model_for(isa, False)
+    try:
+        return model, bounds(bodies, model)
+    except InvalidArguments:
+        if cpu or model == typical:
+            raise
+        return typical, bounds(bodies, typical)
+
+
 def bounds(bodies: Sequence[Sequence[Line]], cpu: str) -> list[Bound | None]:
     """A bound for each body; None for an empty one.  Raises InvalidArguments for a CPU that LLVM does not know."""
     texts = ["\n".join(map(in_llvm_words, body)) for body in bodies]

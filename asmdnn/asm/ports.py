@@ -4,9 +4,8 @@ from asmdnn.analyze import mca
 from asmdnn.analyze.model import Bound
 from asmdnn.analyze.parts import bodies_of
 from asmdnn.asm.machine import MachineCode
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.errors import Unimplemented
 from asmdnn.explain.kernels import instructions_of, loops_of
-from asmdnn.isa.code import Line
 from asmdnn.records import dataclass
 
 
@@ -45,21 +44,9 @@ def port_bounds(machine: MachineCode, cpu: str) -> PortBounds:
     assert listing is not None
     parts = bodies_of(listing, loops_of(list(instructions_of(listing))))
     bodies = [part.lines for part in parts]
-    model, found = _modelled(bodies, machine, cpu)
+    model, found = mca.modelled(bodies, machine.level.base, not machine.level.missing(), cpu)
     loops = (_loop(part.loop.name, len(part.lines), x) for part, x in zip(parts, found, strict=True) if x)
     return PortBounds(model, tuple(loops))
-
-
-def _modelled(bodies: list[tuple[Line, ...]], machine: MachineCode, cpu: str) -> tuple[str, list[Bound | None]]:
-    """By the model that was asked for, that of this CPU, or, where LLVM's lacks the level, of a typical one."""
-    typical = mca.model_for(machine.level.base, False)
-    model = cpu or mca.model_for(machine.level.base, not machine.level.missing())
-    try:
-        return model, mca.bounds(bodies, model)
-    except InvalidArguments:
-        if cpu or model == typical:
-            raise
-        return typical, mca.bounds(bodies, typical)
 
 
 def _loop(name: str, instructions: int, bound: Bound) -> LoopBound:

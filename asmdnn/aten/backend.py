@@ -259,5 +259,5 @@ def _module_type() -> Any:
 def translated_part(part: Any, data: dict[str, Any], options: CompileOptions) -> tuple[Network, list[Any], bool]:
     """Of a submodule: the network, its outputs, and whether there is one that stands alone."""
     (end,) = (node for node in part.graph.nodes if node.op == "output")
-    network, outputs = translated("graph", part.graph, data, options)
+    network, outputs = translated("graph", part.graph, data, options, holds=True)
     return network, outputs, not isinstance(end.args[0], list | tuple)

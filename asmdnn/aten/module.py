@@ -153,15 +153,18 @@ def unknown_in(exported: Any, weights: Sequence[int] = ()) -> set[Any]:
     return {target for target in calls if target is not operator.getitem and name_of(target) not in rules()}
 
 
-def translated(name: str, graph: Any, bound: Mapping[str, Any], options: CompileOptions) -> "tuple[Network, list[Any]]":
+def translated(
+    name: str, graph: Any, bound: Mapping[str, Any], options: CompileOptions, *, holds: bool = False
+) -> "tuple[Network, list[Any]]":
     """The network of a torch graph, and for each result the name of an output, or the constant that it is.
 
-    bound: placeholders and attributes that are data.  Raises Unimplemented with all nodes that have no translation.
+    bound: placeholders and attributes that are data, which are copied unless `holds`.  Raises Unimplemented with all
+    nodes that have no translation.
     """
     import torch
 
     refuse_unknown(graph)
-    translation = Translation(name)
+    translation = Translation(name, holds)
     inputs = 0
     outputs: list[Any] = []
     for node in graph.nodes:

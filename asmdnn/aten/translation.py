@@ -55,10 +55,11 @@ def types_of(example: Any) -> "list[tuple[tuple[int, ...], np.dtype[Any] | None]
 
 
 class Translation:
-    """Of one torch graph.  `graph` is what there is of it; `run` walks the nodes."""
+    """Of one torch graph.  `graph` is what there is of it.  holds: constants stay torch's memory, which nobody writes
+    to before the network has run; else they are copied."""
 
-    def __init__(self, name: str) -> None:
-        self.graph = Graph(name)
+    def __init__(self, name: str, holds: bool = False) -> None:
+        self.graph, self._holds = Graph(name), holds
         self.values: dict[Any, Any] = {}
 
     def add_input(self, node: Any, name: str) -> None:
@@ -86,7 +87,8 @@ class Translation:
         if found is None:
             raise Unimplemented(f"aten.{name} has no translation")
         types = types_of(node.meta["val"])
-        context = Rewriter(self.graph, name, [(shape, dtype or np.dtype(np.float32)) for shape, dtype in types])
+        results = [(shape, dtype or np.dtype(np.float32)) for shape, dtype in types]
+        context = Rewriter(self.graph, name, results, self._holds)
         made = found(context, *arguments[0], **arguments[1])
         self.values[node] = as_values(made, context)
 
@@ -126,7 +128,7 @@ def leaves(tree: Any) -> "list[Traced]":
 
 
 def constant(tensor: Any) -> Traced:
-    """Data as an array that does not change with the tensor."""
+    """Data as an array."""
     import torch
 
     if not isinstance(tensor, torch.Tensor):

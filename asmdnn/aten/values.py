@@ -7,6 +7,7 @@ import numpy as np
 
 from asmdnn.errors import Unimplemented
 from asmdnn.network.building import Graph, Symbol
+from asmdnn.network.symbols import Held
 from asmdnn.records import dataclass
 
 Shape = tuple[int, ...]
@@ -36,10 +37,15 @@ class Traced:
 
 
 class Rewriter:
-    """Writes the nodes of one torch node.  `shape` and `dtype` are what torch says of its result."""
+    """Writes the nodes of one torch node.  `shape` and `dtype` are what torch says of its result.
 
-    def __init__(self, graph: Graph, name: str, results: Sequence[tuple[Shape, "np.dtype[Any]"]]) -> None:
-        self.graph, self.name, self.results = graph, name, results
+    holds: constants are read where torch has them.
+    """
+
+    def __init__(
+        self, graph: Graph, name: str, results: Sequence[tuple[Shape, "np.dtype[Any]"]], holds: bool = False
+    ) -> None:
+        self.graph, self.name, self.results, self._holds = graph, name, results, holds
 
     @property
     def shape(self) -> Shape:
@@ -56,7 +62,7 @@ class Rewriter:
     def operand(self, x: Any) -> Any:
         """What Graph.apply takes: numbers become constants of the result's kind."""
         if isinstance(x, Traced):
-            return x.symbol
+            return x.symbol if x.data is None or not self._holds else Held(x.data)
         return x
 
     def like(self, x: Any, other: Traced) -> Any:

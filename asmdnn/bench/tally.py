@@ -51,6 +51,10 @@ class Tally:
         return bool(self._failures)
 
     @property
+    def has_times(self) -> bool:
+        return self._timed > 0
+
+    @property
     def is_list(self) -> bool:
         """Whether nothing but a list was asked for."""
         return set(self._counts) <= {"listed"}

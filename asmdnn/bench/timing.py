@@ -18,16 +18,17 @@ OVERRUN = 3  # a call that is slower than its budget stops after this many budge
 
 
 class Times(NamedTuple):
-    """Seconds of a call: the median of the samples, and their 10th percentile, which slow phases of a machine spare."""
+    """Seconds of a call: the median of the samples, their 10th percentile, which slow phases spare, and the least."""
 
     median: float
     low: float
+    least: float = 0.0
 
 
 def interleaved(calls: Sequence[Call], budget_s: float, rounds: int = 0, pause_s: float = 0) -> list[Times]:
     """What each of `calls` takes, of samples as `sampled` takes them."""
     samples = sampled(calls, budget_s, rounds, pause_s)
-    return [Times(statistics.median(times), sorted(times)[int(LOW * len(times))]) for times in samples]
+    return [Times(statistics.median(times), sorted(times)[int(LOW * len(times))], min(times)) for times in samples]
 
 
 def sampled(

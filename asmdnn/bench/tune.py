@@ -6,6 +6,7 @@ least on average, each as a share of that choice's.  A plan is kept where it bea
 does, judged by other samples than those that it is the best of (`rank.judged`).
 """
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from asmdnn.primitives.core.implementation import plan_digest, plan_key
 from asmdnn.primitives.core.registry import kind_of
 from asmdnn.primitives.core.tuned import Choice
 from asmdnn.records import dataclass, field, replace
+from asmdnn.runtime.other_work import OtherWork
 
 LEAST_GAIN = 1.03  # of what is kept: less is noise
 Calls = Mapping[str, Callable[[], object]]
@@ -40,22 +42,27 @@ class TuningProblem:
         return tuple(engine_of(case).threads for case in self.cases)
 
 
-def run(words: Sequence[str]) -> int:
+def run(words: Sequence[str], begin: Callable[[int, str], None], end: Callable[[], None]) -> int:
     """Tune every problem of `words`, of which there is one, and say what came of it; the exit status.
 
-    Raises AsmdnnError for options that cannot be read; a problem that cannot be planned or run here is passed over.
+    begin, end: called before and after each, with the number that are done and what it is.  Raises AsmdnnError for
+    options that cannot be read; a problem that cannot be planned or run here is passed over.
     """
-    kept = total = 0
+    kept, total, others = 0, 0, OtherWork()
     for problem in problems_of(words):
+        begin(total, problem.title)
         total += 1
         try:
             choice, is_kept = tune(problem)
         except AsmdnnError as error:
+            end()
             print(f"{problem.title}: {' '.join(str(error).split())}", flush=True)
             continue
+        end()
         kept += is_kept
         print(f"{problem.title}: {f'kept: {choice}' if is_kept else f'{choice.default} stays'}", flush=True)
     print(f"{kept} of {total} problems tuned, in {tuned.store().directory}")
+    others.warn(sys.stderr)
     return 0
 
 

@@ -17,6 +17,7 @@ from asmdnn.bench.tally import Tally
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import columns_of, show_help
 from asmdnn.errors import InvalidArguments
+from asmdnn.runtime.other_work import OtherWork
 
 FAILED = 1
 
@@ -44,11 +45,14 @@ def run(arguments: Sequence[str]) -> int:
         with Progress(total, sys.stderr) as progress:
             return rank.run(arguments, progress.update, progress.clear)
     tally = Tally()
+    others = OtherWork()
     with _json_stream(reader.json) as json_stream:
         for record in _records(arguments, total, json_stream, table=reader.json != "-"):
             tally.add(record)
     if not tally.is_list:
         print(tally.text(reader.shows_failures), file=sys.stderr if reader.json == "-" else sys.stdout)
+    if tally.has_times:
+        others.warn(sys.stderr)
     return FAILED if tally.has_failed else 0
 
 

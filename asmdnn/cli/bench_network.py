@@ -1,5 +1,6 @@
 """`asmdnn bench --network MODEL.onnx`: a model here and in other libraries, in turns in one process."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,6 +13,7 @@ from asmdnn.bench.timing import PAUSE_S, Times, interleaved
 from asmdnn.cli.models import HELP, ModelWords, data_of, model_words, number
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
+from asmdnn.runtime.other_work import OtherWork
 
 USAGE = """asmdnn bench --network [OPTION ...] MODEL.onnx
 Runs a model on random inputs here and in other libraries, in turns in one process: a row for each number of threads
@@ -48,7 +50,9 @@ def run_network(arguments: Sequence[str]) -> int:
     budget_s = number("max-ms", own.get("max-ms", str(MAX_MS))) / 1e3
     peers = [peer for peer in own.get("peer", "").split(",") if peer]
     print(HEADER)
+    others = OtherWork()
     fits = [bench(asked, count, peers, files, budget_s) for count in own.get("threads", "0").split(",")]
+    others.warn(sys.stderr)
     return 0 if all(fits) else FAILED
 
 

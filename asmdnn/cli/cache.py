@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 USAGE = """asmdnn cache list [--json]  name, size and time since the last use of every kernel and network, and
                             what asmdnn tune has kept; --json: one JSON object, sizes in bytes, times in seconds
 asmdnn cache prune [SIZE]   remove those that were not used for longest until SIZE is left, such as 64M;
-                            default: ASMDNN_CACHE_SIZE, else 256M, which is kept to while they are written, too;
+                            default: ASMDNN_CACHE_SIZE, else 1G, which is kept to while they are written, too;
                             and what was tuned with another version of asmdnn
 asmdnn cache clear          remove them, the measured rates of this machine, and what asmdnn tune has kept
 The directory is ASMDNN_CACHE_DIR, else XDG_CACHE_HOME/asmdnn, else ~/.cache/asmdnn; ASMDNN_CACHE=0 disables it."""

@@ -1,11 +1,14 @@
 """`asmdnn explain|analyze|dump|prove MODEL.onnx`: the tools for problems, on the primitives of a network."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from asmdnn.cli.models import ModelWords, data_of, model_words, number
+from asmdnn.cli.progress import Progress
 from asmdnn.errors import InvalidArguments
+from asmdnn.runtime.other_work import OtherWork
 
 if TYPE_CHECKING:
     from asmdnn.network.compiled import CompiledSegment
@@ -52,7 +55,7 @@ def explain_model(arguments: Sequence[str], show: Show, write: Callable[[str, st
     """As text or page; or one primitive as `asmdnn explain` shows a problem.  Raises AsmdnnError."""
     asked = model_words("explain", arguments)
     given = own_options("explain", asked, ("html", "primitive", "kernel", "input", "fallback"), ("measure", "json"))
-    net = asked.load(given.get("fallback"))
+    net = asked.load_shown(given.get("fallback"))
     if "primitive" in given:
         name, step = step_of(net, given["primitive"])
         return show(step.pd, f"{asked.path} {name}", given)
@@ -62,8 +65,12 @@ def explain_model(arguments: Sequence[str], show: Show, write: Callable[[str, st
     if "html" not in given:
         print(net.explain())
         return 0
-    feeds = feeds_of(net, given) if "measure" in given else None
-    write("--html", given["html"], net.page(feeds, title=Path(asked.path).name))
+    feeds, others = feeds_of(net, given) if "measure" in given else None, OtherWork()
+    with Progress(2, sys.stderr) as progress:
+        progress.update(1, "run each primitive" if feeds else "draw the page")
+        write("--html", given["html"], net.page(feeds, title=Path(asked.path).name))
+    if feeds:
+        others.warn(sys.stderr)
     print(f"{asked.path} explained in {given['html']}")
     return 0
 
@@ -72,13 +79,15 @@ def analyze_model(arguments: Sequence[str], show: Show) -> int:
     """Every primitive, measured; or one as `asmdnn analyze` shows a problem.  Raises AsmdnnError."""
     asked = model_words("analyze", arguments)
     given = own_options("analyze", asked, ("primitive", "mcpu", "svg", "png", "input"), ("measure", "json"))
-    net = asked.load()
+    net = asked.load_shown()
     if "primitive" in given:
         name, step = step_of(net, given["primitive"])
         return show(step.pd, f"{asked.path} {name}", given)
     for option in given.keys() - {"input"}:
         raise InvalidArguments(f"analyze: --{option} is about one primitive: name it, as in --primitive=0")
+    others = OtherWork()
     print(net.analyze(feeds_of(net, given)))
+    others.warn(sys.stderr)
     return 0
 
 
@@ -88,7 +97,7 @@ def dump_model(arguments: Sequence[str]) -> int:
     given = own_options("dump", asked, ("output", "format"), ())
     if "output" not in given:
         raise InvalidArguments("dump: no output directory is given: say --output=DIR")
-    net = asked.load()
+    net = asked.load_shown()
     formats = given.get("format", "bin,s,o,h").split(",")
     net.dump(given["output"], formats)
     print(f"the kernels of {asked.path} in {given['output']}: {', '.join(formats)}, and manifest.json")
@@ -99,15 +108,26 @@ def prove_model(arguments: Sequence[str], prove: Callable[[str, Sequence[Any], i
     """The plan, and every kernel of it by `prove`, which takes the level, specs and how many plans there are; the exit
     status.  Raises AsmdnnError."""
     from asmdnn.network.dumping import specs_of
-    from asmdnn.planning.coverage import PlanError
 
     asked = model_words("prove", arguments)
     own_options("prove", asked, (), ())
-    net = asked.load()
+    net = asked.load_shown()
     planned = net.planned("proved")
+    with Progress(2, sys.stderr) as progress:
+        progress.update(1, "check the plan")
+        broken = violation_of(planned)
+    if broken:
+        print(f"violation at level {net.engine.isa}: the plan of {asked.path} breaks the rule 'plan': {broken}")
+        return VIOLATED
+    return prove(net.engine.isa, specs_of(planned), len(native_of(net)))
+
+
+def violation_of(planned: Any) -> str:
+    """What the plan violates, or ""."""
+    from asmdnn.planning.coverage import PlanError
+
     try:
         planned.check()
     except PlanError as error:
-        print(f"violation at level {net.engine.isa}: the plan of {asked.path} breaks the rule 'plan': {error}")
-        return VIOLATED
-    return prove(net.engine.isa, specs_of(planned), len(native_of(net)))
+        return str(error)
+    return ""

@@ -1,6 +1,7 @@
 """The words by which commands name a model: its file, dims of its inputs, and what it is planned for."""
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -8,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.cli.progress import Progress
 from asmdnn.errors import InvalidArguments
 from asmdnn.network.loading import load_onnx
 from asmdnn.network.network import Network
@@ -74,6 +76,12 @@ class ModelWords:
             return net
         feeds = {name: data_of(name, files, *wanted) for name, wanted in net.inputs.items()}
         return load(shapes, max_error=share_of("max-error", self.texts["max-error"]), feeds=feeds)
+
+    def load_shown(self, fallback: str | None = None, files: Mapping[str, str] = MappingProxyType({})) -> Network:
+        """As `load`; a terminal says that it is being planned."""
+        with Progress(1, sys.stderr) as progress:
+            progress.update(0, f"plan {self.path}")
+            return self.load(fallback, files)
 
 
 def said_or_one(net: OpenNetwork, said: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:

@@ -1,6 +1,7 @@
 """`asmdnn run`: a network from an ONNX file, its answer, what it consists of, and how long it takes."""
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
@@ -9,12 +10,14 @@ import numpy as np
 
 from asmdnn.bench.peers.models import difference, peer_model
 from asmdnn.cli.models import HELP, TEXTS, ModelWords, data_of, model_words
+from asmdnn.cli.run_report import Report
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments, did_you_mean
 from asmdnn.network.known import as_json, table_of, unknown_in, uses_of_unknown
 from asmdnn.network.network import Network
 from asmdnn.network.onnx.reader import read_model
 from asmdnn.records import dataclass, field
+from asmdnn.runtime.other_work import OtherWork
 
 USAGE = """asmdnn run [OPTION ...] MODEL.onnx
 Loads the model, runs it, and prints its outputs and the least time of some runs.
@@ -22,7 +25,8 @@ Loads the model, runs it, and prints its outputs and the least time of some runs
   --input=NAME:FILE.npy    data of an input; others are random numbers, or zeros if they are integers
   --output=FILE.npz        write the outputs to a file
   --fallback=numpy         nodes without a kernel are computed by numpy instead of being refused
-  --what                   print how often each operator is native, in numpy, or not known, and why; --json for programs
+  --what                   print how often each operator is native, in numpy, or not known, and why
+  --json                   print what is said as one JSON object, for programs
   --explain                print the primitives, their formats and the memory; --isa may be any level then
   --check                  prove the plan before it runs
   --profile                print the time of each primitive
@@ -56,9 +60,11 @@ def run(arguments: Sequence[str]) -> int:
         show_help(USAGE.format(model=HELP))
         return 0
     request = read(arguments)
-    if {"what", "json"} & request.flags:
+    if "json" in request.flags and {"explain", "check"} & request.flags:
+        raise InvalidArguments("run: --json says neither what --explain nor what --check says: leave them out")
+    if "what" in request.flags:
         return what(request)
-    net = request.words.load(request.texts.get("fallback"), request.files)
+    net = request.words.load_shown(request.texts.get("fallback"), request.files)
     if "check" in request.flags:
         net.check()
         print("proved: bounds, order, and that no value is overwritten before its last reader")
@@ -70,8 +76,6 @@ def run(arguments: Sequence[str]) -> int:
 
 def what(request: RunRequest) -> int:
     """Print of each operator of the model how it is computed; nothing is run."""
-    if "what" not in request.flags:
-        raise InvalidArguments("run: --json says what --what says, for programs: use both")
     body = read_model(request.words.path).body
     uses = uses_of_unknown(body) if unknown_in(body) else request.words.load("numpy").planned().uses()
     print(json.dumps(as_json(uses), indent=1) if "json" in request.flags else table_of(uses))
@@ -79,32 +83,32 @@ def what(request: RunRequest) -> int:
 
 
 def answer(net: Network, request: RunRequest) -> int:
-    """Run the network and say what was asked for."""
+    """Run the network and say what was asked for, as text or as one JSON object."""
     feeds = {name: data_of(name, request.files, *wanted) for name, wanted in net.inputs.items()}
+    report = Report("json" in request.flags)
     outputs = net.run(feeds)
     for name, array in outputs.items():
-        low, high = (array.min(), array.max()) if array.size else (0, 0)
-        print(f"{name} {array.dtype.name} {'x'.join(map(str, array.shape))} from {low:.6g} to {high:.6g}")
+        report.output(name, array)
     if "output" in request.texts:
         np.savez(request.texts["output"], **outputs)  # type: ignore[arg-type]
-    fits = True
+    fits, others = True, OtherWork()
     if "verify" in request.flags:
-        found = net.verify(feeds)
-        wrong = [difference for difference in found if not difference.fits]
-        print("\n".join(map(str, wrong)) or "every primitive is within its bound")
-        print(found)
-        fits = not wrong
+        fits = report.verified(net.verify(feeds))
     if "profile" in request.flags:
-        print(net.profile(feeds))
+        report.profiled(net, feeds)
     if "peer" in request.texts:
-        fits &= beside(net, request, feeds, outputs)
+        fits &= beside(net, request, feeds, outputs, report)
     else:
         (mine,) = least([lambda: net.run(feeds)])
-        print(f"{mine * 1e3:.3f} ms, the least of {REPEATS} runs")
+        report.add({"ms": mine * 1e3, "runs": REPEATS}, f"{mine * 1e3:.3f} ms, the least of {REPEATS} runs")
+    report.end()
+    others.warn(sys.stderr)
     return 0 if fits else FAILED
 
 
-def beside(net: Network, request: RunRequest, feeds: Mapping[str, Any], outputs: Mapping[str, Any]) -> bool:
+def beside(
+    net: Network, request: RunRequest, feeds: Mapping[str, Any], outputs: Mapping[str, Any], report: Report
+) -> bool:
     """The model in the peer, in turns; whether the answers are near."""
     peer, path = request.texts["peer"], request.words.path
     every = {**feeds, **{name: np.asarray(value) for name, value in request.words.constants.items()}}
@@ -113,8 +117,10 @@ def beside(net: Network, request: RunRequest, feeds: Mapping[str, Any], outputs:
         raise InvalidArguments(f"--peer={peer} needs that package: pip install {peer}")
     worst, largest = difference(outputs, theirs())
     mine, other = least([lambda: net.run(feeds), theirs])
-    print(f"{peer} differs by {worst:.2e} of {largest:.2e}")
-    print(f"{mine * 1e3:.3f} ms, {peer} {other * 1e3:.3f} ms, {other / mine:.2f} times as long")
+    found = {"name": peer, "ms": other * 1e3, "difference": float(worst), "largest": float(largest)}
+    text = f"{peer} differs by {worst:.2e} of {largest:.2e}\n"
+    text += f"{mine * 1e3:.3f} ms, {peer} {other * 1e3:.3f} ms, {other / mine:.2f} times as long"
+    report.add({"ms": mine * 1e3, "runs": REPEATS, "peer": found}, text)
     return worst <= NEAR * largest
 
 

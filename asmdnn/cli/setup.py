@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import AsmdnnError, InvalidArguments
 
@@ -37,7 +38,8 @@ def set_up(work: Path) -> int:
     from asmdnn.setup import openmp, peachpy
     from asmdnn.setup.debian import Packages
 
-    packages = Packages(work)
+    progress = Progress(1, sys.stderr)
+    packages = Packages(work, lambda words: progress.update(0, words))
     steps: tuple[tuple[str, Callable[[], bool], Callable[[], str]], ...] = (
         ("PeachPy", peachpy.is_installed, lambda: peachpy.install(packages)),
         ("OpenMP", lambda: not openmp.missing(), lambda: openmp.install(packages)),
@@ -49,8 +51,11 @@ def set_up(work: Path) -> int:
             continue
         print(f"setup: getting {subject}", flush=True)
         try:
-            print(f"setup: {subject} comes from {install()}")
+            source = install()
+            progress.clear()
+            print(f"setup: {subject} comes from {source}")
         except AsmdnnError as error:  # the other one is of use all the same
+            progress.clear()
             print(f"{packages.last_words()}\nsetup: {error}".lstrip(), file=sys.stderr)
             status = FAILED
     return status

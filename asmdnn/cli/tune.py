@@ -1,10 +1,12 @@
 """`asmdnn tune`: measure what planners choose from, and keep what is fastest."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from asmdnn.bench import batch_files
 from asmdnn.bench.options import Reader
+from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.jit.store import enabled
@@ -35,8 +37,10 @@ def run(arguments: Sequence[str]) -> int:
         from asmdnn.cli.tune_machine import run as tune_machine
 
         return tune_machine(arguments)
-    if not Reader().count(arguments, Path.cwd()):
+    total = Reader().count(arguments, Path.cwd())
+    if not total:
         raise InvalidArguments("tune: no problem is given; name one, or a set with --batch=resnet_50")
     from asmdnn.bench.tune import run as tune  # not above: help needs neither numpy nor the library
 
-    return tune(arguments)
+    with Progress(total, sys.stderr) as progress:
+        return tune(arguments, progress.update, progress.clear)

@@ -143,6 +143,9 @@ def wide_conversion_specs() -> Iterator[ConvertSpec]:
         yield ConvertSpec(WIDE_ISA, Conversion(src, dst), 2, 21, *steps)
     for columns in (16, 144):
         yield ConvertSpec(WIDE_ISA, Conversion("s8", "f32"), 3, columns, (columns, 1), (4 * columns, 4), streaming=True)
+    for columns in (32, 83, 400):
+        steps = (4 * columns + 4, 4), (2 * columns + 2, 2)
+        yield ConvertSpec("avx512_core_bf16", Conversion("f32", "bf16", columns == 83), 2, columns, *steps, (4, 0))
 
 
 def wide_convert_transpose_specs() -> Iterator[ConvertTransposeSpec]:

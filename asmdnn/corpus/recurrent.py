@@ -7,7 +7,9 @@ from itertools import product
 from typing import Any
 
 from asmdnn.corpus.conv import LANES, of_levels
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.recurrent.cells import Cell, form_of
+from asmdnn.generators.recurrent.dynamic_rows import DynamicRowsSpec
 from asmdnn.generators.recurrent.tile import RecurrentTileSpec
 from asmdnn.generators.recurrent.tile_shape import CellOperand, blocks_of
 from asmdnn.isa.dot import BF16, DOTS, F32, F32_BF16, F32_F16, U8S8, Types
@@ -40,24 +42,27 @@ BYTE_GATES = Cell("gru_gates", has_bias=True, data=BYTES)
 BYTE_CELLS = (
     BYTE_LSTM,
     Cell("lstm", has_state=False, peephole=True, data=BYTES),
+    Cell("lstm", has_bias=True, dynamic=True),
+    Cell("lstm", has_state=False, peephole=True, dynamic=True),
     BYTE_GATES,
     Cell("gru_candidate", has_bias=True, data=BYTES),
     Cell("gru_candidate", data=BYTES),
 )
 HANDED = ("dst", "reset")  # what products multiply
-OF_ALL_ROWS = ("bias", "peephole", "scales", "offsets")
+OF_ALL_ROWS = ("bias", "peephole", "scales", "offsets", "starts", "layer_scales")
 # How many parts operands have here; gates are whole vectors of them.
-PARTS = {"gates": 4, "workspace": 4, "scales": 4, "offsets": 4}
+PARTS = {"gates": 4, "workspace": 4, "scales": 4, "offsets": 4, "starts": 4, "layer_scales": 4}
 
 
-def operand(name: str, isa: str, units: int, types: Types = F32, cell: str = "") -> CellOperand:
+def operand(name: str, isa: str, units: int, types: Types, cell: Cell) -> CellOperand:
     """Rows with gaps after them; the parts of a vector of units side by side, or rows of units."""
     lanes, parts = lanes_of(isa), PARTS.get(name, 1)
     width = 4 * lanes
     if name == "gates":
         row = -(-units // lanes) * parts * width + 64
         return CellOperand(name, row, width, parts * width, whole=True, dtype=types.sums)
-    dtype = types.src if name in HANDED or (name == "state" and cell != "lstm") else f32
+    handed = name in HANDED or (name == "state" and cell.algorithm != "lstm")
+    dtype = types.sums if name == "starts" else types.src if handed and not cell.dynamic else f32
     part = dtype.size_bytes * (units + 2)
     row = 0 if name in OF_ALL_ROWS else parts * part + dtype.size_bytes
     return CellOperand(name, row, part, dtype.size_bytes * lanes, dtype=dtype)
@@ -78,7 +83,7 @@ def tile(
         weights_row_bytes=form.gates * width,
         gate_bytes=width,
         panel_bytes=(depth + 2) * form.gates * width,
-        operands=tuple(operand(name, isa, units, types, cell.algorithm) for name in form.names),
+        operands=tuple(operand(name, isa, units, types, cell) for name in form.names),
         together=2,
         types=types,
     )
@@ -144,8 +149,19 @@ def typed(isa: str, types: Types) -> Iterator[RecurrentTileSpec]:
     yield tile(isa, lstm, most[4], lanes, 25, types, ahead_lines=3)
 
 
+def dynamic_rows(isa: str) -> Iterator[DynamicRowsSpec]:
+    """One row and several, whole vectors, tails and both; rows that touch and rows apart."""
+    lanes = LANES[isa]
+    for rows, elements, columns in ((1, lanes, 1), (3, 2 * lanes + 3, 3 * lanes), (2, lanes - 1, 2 * lanes - 1)):
+        for gap in (0, 5) if rows > 1 else (0,):
+            row = 4 * (elements + gap)
+            yield DynamicRowsSpec(isa=isa, rows=rows, elements=elements, src_row_bytes=row, columns=columns)
+
+
 TYPES = tuple((types, level.name) for types, level in DOTS if types in (F32_BF16, F32_F16, BF16, U8S8))
-FAMILIES: dict[str, Callable[[], Iterator[RecurrentTileSpec]]] = {
-    **of_levels("recurrent", cells=cells, blocks=blocks, depths=depths, single_rows=single_rows),
+FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {
+    **of_levels(
+        "recurrent", cells=cells, blocks=blocks, depths=depths, single_rows=single_rows, dynamic_rows=dynamic_rows
+    ),
     **{f"recurrent-{types}-{isa}": partial(typed, isa, types) for types, isa in TYPES},
 }

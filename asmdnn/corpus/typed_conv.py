@@ -74,6 +74,7 @@ def starts(isa: str) -> Iterator[StartsSpec]:
     for vectors in (1, 2, 4):
         for shift, has_zero_point in ((128, False), (0, True), (128, True)):
             yield StartsSpec(isa=isa, vectors=vectors, shift=shift, has_zero_point=has_zero_point)
+    yield StartsSpec(isa=isa, vectors=2, shift=128, has_zero_point=True, negated=True)
 
 
 FAMILIES = {

@@ -12,6 +12,19 @@ UNIT = 2.0**-23  # the distance from 1 to the next f32
 SMALLEST = 2.0**-126  # the least normal number
 
 
+def as_bytes(x: Array) -> Array:
+    """What numbers stand for once they are u8 by their own range, as ONNX's DynamicQuantizeLinear makes them; float64.
+    A scale is 2^-126 at least; where x has NaN or infinity all results are NaN."""
+    floats = x.astype(np.float32)
+    if not np.isfinite(floats).all():
+        return np.full(x.shape, np.nan)
+    low, high = floats.min(initial=0), floats.max(initial=0)
+    scale = max((high - low) / np.float32(255), np.float32(SMALLEST))
+    zero = np.clip(np.rint(-low / scale), 0, 255)
+    octets = np.clip(np.rint(floats / scale) + zero, 0, 255) - zero
+    return np.asarray(octets.astype(np.float64) * float(scale))
+
+
 def as_f32(number: float) -> float:
     """The f32 number that a kernel has for it."""
     return float(np.float32(number))

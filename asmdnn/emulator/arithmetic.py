@@ -14,6 +14,8 @@ from asmdnn.emulator.operands import Operands, Step
 
 Lanewise = Callable[[Array, Array, Array], object]  # (a, b, out): out may be a or b
 
+INFINITY_BITS, LEAST_NORMAL, QUIET_BIT = 0x7F80_0000, 0x80_0000, 0x40_0000  # of f32
+
 
 def _maximum(a: Array, b: Array, out: Array) -> None:
     """The first if it is greater, else the second: also where one is NaN or both are zero."""
@@ -156,6 +158,32 @@ def compare(ops: Operands) -> Step:
     return step
 
 
+def classes_of(bits: Array) -> tuple[Array, ...]:
+    """Whether each f32 is of each of VFPCLASSPS's classes, in the order of its immediate's bits."""
+    size, negative = bits & 0x7FFF_FFFF, bits >> 31 > 0
+    zero, infinite, nan = size == 0, size == INFINITY_BITS, size > INFINITY_BITS
+    quiet, denormal = bits & QUIET_BIT > 0, ~zero & (size < LEAST_NORMAL)
+    finite = negative & ~zero & (size < INFINITY_BITS)
+    signs = (zero & ~negative, zero & negative, infinite & ~negative, infinite & negative)
+    return nan & quiet, *signs, denormal, finite, nan & ~quiet
+
+
+def of_classes(ops: Operands) -> Step:
+    """VFPCLASSPS; denormals are that whatever MXCSR says, which emulated code leaves as it is."""
+    size, wanted = 16 << ops.ins.op_code().l, ops.immediate()
+    a, k, number, active = ops.source(1, np.uint32, size), ops.cpu.k, ops.number(0), ops.active(size // 4)
+
+    def step() -> None:
+        bits = a()
+        lanes = np.zeros(len(bits), bool)
+        for i, found in enumerate(classes_of(bits)):
+            if wanted >> i & 1:
+                lanes |= found
+        k[number] = mask_value(lanes if active is None else lanes & active())
+
+    return step
+
+
 def blend_by_sign(ops: Operands) -> Step:
     """VBLENDVPS, VBLENDVPD: operand 2 where the sign bit of operand 3 is set, else operand 1."""
     signed, unsigned = _LANES["D" if ops.name[-1] == "S" else "Q"]
@@ -223,6 +251,7 @@ TABLE: dict[str, Callable[[Operands], Step]] = {
     **dict.fromkeys(PACKED, packed), **dict.fromkeys(_SCALAR, scalar), "VSQRTPS": square_root, "VSQRTPD": square_root,
     **dict.fromkeys((f"VPS{kind}{lane}" for kind in ("LL", "RL", "RA") for lane in "WDQ"), shift),
     **dict.fromkeys(("VCMPPS", "VCMPPD", *_COMPARISONS), compare),
+    "VFPCLASSPS": of_classes,
     **{f"{test}{lane}": compare for test in _MASK_TESTS for lane in _LANES},
     "VBLENDVPS": blend_by_sign, "VBLENDVPD": blend_by_sign, "VPTERNLOGD": ternary_logic, "VPTERNLOGQ": ternary_logic,
     **dict.fromkeys(("VBLENDMPS", "VBLENDMPD", *(f"VPBLENDM{lane}" for lane in _LANES)), blend_by_mask),

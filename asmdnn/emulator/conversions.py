@@ -81,12 +81,26 @@ def single_to_bf16(ops: Operands) -> Step:
     a = ops.source(1, np.uint32, size)
 
     def fill(out: Array) -> None:
-        bits = a()
-        nearest = np.where(bits & 0x7F80_0000, bits + 0x7FFF + (bits >> 16 & 1), bits & 0x8000_0000)
-        nan = (bits & 0x7FFF_FFFF) > 0x7F80_0000
-        out[:] = np.where(nan, bits >> 16 | 0x40, nearest >> 16)
+        out[:] = bf16_of(a())
 
     return ops.define(np.uint16, fill, size // 2)
+
+
+def two_to_bf16(ops: Operands) -> Step:
+    """VCVTNE2PS2BF16: as VCVTNEPS2BF16, the lower half from the last operand, the upper one from the other."""
+    size = ops.vector_size
+    high, low = ops.vector(1, np.uint32), ops.source(2, np.uint32, size)
+
+    def fill(out: Array) -> None:
+        out[:] = np.concatenate((bf16_of(low()), bf16_of(high)))
+
+    return ops.define(np.uint16, fill)
+
+
+def bf16_of(bits: Array) -> Array:
+    nearest = np.where(bits & 0x7F80_0000, bits + 0x7FFF + (bits >> 16 & 1), bits & 0x8000_0000)
+    nan = (bits & 0x7FFF_FFFF) > 0x7F80_0000
+    return np.asarray(np.where(nan, bits >> 16 | 0x40, nearest >> 16))
 
 
 def round_to_integral(ops: Operands) -> Step:
@@ -145,6 +159,7 @@ TABLE: dict[str, Callable[[Operands], Step]] = {
     "VCVTPS2DQ": to_int32, "VCVTTPS2DQ": to_int32, "VCVTDQ2PS": lane_by_lane(np.int32, np.float32),
     "VCVTPS2PD": lane_by_lane(np.float32, np.float64), "VCVTPD2PS": lane_by_lane(np.float64, np.float32),
     "VCVTPH2PS": half_to_single, "VCVTPS2PH": single_to_half, "VCVTNEPS2BF16": single_to_bf16,
+    "VCVTNE2PS2BF16": two_to_bf16,
     **dict.fromkeys(("VROUNDPS", "VRNDSCALEPS"), round_to_integral),
     **dict.fromkeys(_NARROWINGS, narrow), **dict.fromkeys(_EXTENSIONS, extend), **dict.fromkeys(PACKS, pack),
 }  # fmt: skip

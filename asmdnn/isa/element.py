@@ -13,7 +13,7 @@ types themselves are in elements.py.
 from collections.abc import Callable, Sequence
 from struct import pack
 
-from asmdnn.isa.assembler import Assembler, Pointer, Register
+from asmdnn.isa.assembler import Assembler, Label, Pointer, Register
 from asmdnn.isa.formula import Operations, V, bits_of, computed, emit
 from asmdnn.isa.packing import packing_of
 from asmdnn.isa.pieces import low_part
@@ -36,6 +36,7 @@ class Element:
     cut_bits: how many lower bits of an f32 the type leaves out, where it is the same else.
     converts_alone: whether to_f32 takes no register but its own.
     rounds_by_steps: whether `round` takes several instructions.
+    narrows_pairs: whether there is `narrow_pair`.
     """
 
     dtype: DataType
@@ -47,6 +48,7 @@ class Element:
     cut_bits: int = 0
     converts_alone: bool = True
     rounds_by_steps: bool = False
+    narrows_pairs: bool = False
 
     @property
     def name(self) -> str:
@@ -132,6 +134,10 @@ class Element:
         """f32 to packed elements in the low part of x."""
         self.round(v, x, spare)
         self.pack(v, x, spare)
+
+    def narrow_pair(self, v: Vector, x: Register, low: Register, high: Register, otherwise: Label) -> None:
+        """x = two vectors of f32 as packed elements; jumps where one of them has elements that it would not round."""
+        raise NotImplementedError
 
     def truncate(self, v: Vector, x: Register) -> None:
         """Lanes to packed elements, which have these numbers, in the low part of x."""

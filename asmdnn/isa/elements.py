@@ -8,16 +8,18 @@ from collections.abc import Sequence
 from struct import pack
 from typing import Final
 
-from asmdnn.isa.assembler import Assembler, Pointer, Register
+from asmdnn.isa.assembler import Assembler, Label, Pointer, Register
 from asmdnn.isa.element import Element
 from asmdnn.isa.float8 import F8E4M3, F8E5M2
 from asmdnn.isa.formula import UNORDERED, Operations, V
 from asmdnn.isa.levels import AVX512_CORE, AVX512_CORE_BF16, Isa, isa_of
 from asmdnn.isa.pieces import low_part
 from asmdnn.isa.vector import Vector
+from asmdnn.isa.vectors import f32_level
 from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
 
 BF16_ROUND, BF16_QUIET = 0x7FFF, 0x400000
+DENORMAL_CLASS: Final = 0x20  # of VFPCLASSPS
 
 
 class F32(Element):
@@ -146,8 +148,21 @@ class Bf16(Element):
 class NativeBf16(Bf16):
     """As AVX512_BF16 rounds: to nearest even, denormals to zero, as the products of the same level take them."""
 
+    narrows_pairs = True
+
     def narrow(self, v: Vector, x: Register, spare: Sequence[Register]) -> None:
         v.asm.VCVTNEPS2BF16(low_part(x, self.size_bytes), x)
+
+    def narrow_pair(self, v: Vector, x: Register, low: Register, high: Register, otherwise: Label) -> None:
+        """Denormals, which stay what they are, are for the other code."""
+        asm = v.asm
+        masks = asm.masks.take("denormals", 2)
+        for mask, source in zip(masks, (low, high), strict=True):
+            asm.VFPCLASSPS(mask, source, DENORMAL_CLASS)
+        asm.KORTESTW(*masks)
+        asm.JNZ(otherwise)
+        asm.masks.free(*masks)
+        asm.VCVTNE2PS2BF16(x, high, low)
 
 
 class NativeS8(S8):
@@ -183,6 +198,13 @@ def native_element(kind: str | DataType, isa: str) -> Element:
     """As code of level `isa` rounds to the type in one instruction, if it has that."""
     features = isa_of(isa).features
     return next((e for level, e in _NATIVE.get(str(kind), ()) if level.features <= features), element_of(kind))
+
+
+def narrowing_level(kind: str, isa: str) -> str:
+    """The level of code that narrows f32 to the type, two vectors at once if a CPU of level `isa` does, else f32's."""
+    features = isa_of(isa).features
+    pairs = (level for level, e in _NATIVE.get(kind, ()) if e.narrows_pairs and level.features <= features)
+    return next((level.name for level in pairs), f32_level(isa))
 
 
 _NUMBERS: Final[tuple[Element, ...]] = (F32(), S32(), Bf16(), F16(), S8(), U8(), F8E5M2(), F8E4M3())

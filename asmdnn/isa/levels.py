@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.records import dataclass
 from asmdnn.types import IsaName
 
@@ -47,4 +47,5 @@ def isa_of(name: str) -> Isa:
     for level in LEVELS:
         if isinstance(name, str) and level.name == name:
             return level
-    raise InvalidArguments(f"isa {shown(name)} is not one of {', '.join(level.name for level in LEVELS)}")
+    known = [level.name for level in LEVELS]
+    raise InvalidArguments(f"isa {shown(name)} is not one of {', '.join(known)}{resembling(name, known)}")

@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 from asmdnn import environment
 from asmdnn.errors import InvalidArguments
 
-DEFAULT_LIMIT_BYTES: Final = 256 << 20
+DEFAULT_LIMIT_BYTES: Final = 1 << 30
+IMAGE_SUFFIX: Final = ".network"
 _SIZE: Final = re.compile(r"([0-9]{1,15})\s*([KMGT]?)(?:I?B)?", re.IGNORECASE)
 _UNITS: Final = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
@@ -23,7 +24,19 @@ class StoredFile(NamedTuple):
 
 
 def surplus(files: Iterable[StoredFile], limit_bytes: int) -> list[StoredFile]:
-    """The least recently used files, without which the others have at most `limit_bytes` together."""
+    """The least recently used files, without which the others have at most `limit_bytes` together.
+
+    Networks leave a quarter of that to kernels, as far as these need it.
+    """
+    every = list(files)
+    networks = [file for file in every if file.name.endswith(IMAGE_SUFFIX)]
+    kernels_bytes = sum(file.size_bytes for file in every) - sum(file.size_bytes for file in networks)
+    gone = oldest(networks, limit_bytes - min(kernels_bytes, limit_bytes // 4))
+    return [*gone, *oldest(set(every).difference(gone), limit_bytes)]
+
+
+def oldest(files: Iterable[StoredFile], limit_bytes: int) -> list[StoredFile]:
+    """Those without which the others keep to a limit."""
     oldest_first = sorted(files)
     total = sum(file.size_bytes for file in oldest_first)
     removed = []
@@ -54,5 +67,5 @@ def _limit_of(text: str) -> int:
     try:
         return parse_size(environment.CACHE_SIZE, text)
     except InvalidArguments as error:
-        warnings.warn(f"{error}; until then it is 256M.", RuntimeWarning, stacklevel=4)
+        warnings.warn(f"{error}; until then it is 1G.", RuntimeWarning, stacklevel=4)
         return DEFAULT_LIMIT_BYTES

@@ -21,11 +21,11 @@ from asmdnn import environment
 from asmdnn.files import opened, replace_file, temporary_directory
 from asmdnn.jit.image_file import Image, map_image
 from asmdnn.jit.kernel_file import pack, unpack
-from asmdnn.jit.pruning import StoredFile, size_limit, surplus
+from asmdnn.jit.pruning import IMAGE_SUFFIX, StoredFile, size_limit, surplus
 from asmdnn.jit.trust import distrust, distrust_link, distrust_way, make_private
 
 MAX_FILE_BYTES = 1 << 26  # a kernel has kilobytes; what is larger is not one of ours and not worth reading
-SUFFIX, IMAGE_SUFFIX = ".kernel", ".network"
+SUFFIX = ".kernel"
 TUNED_FOLDER = "tuned"  # beside them: plans that measurements chose
 LARGEST_SHARE = 2  # an image has at most this part of the limit
 LOOKS = 16  # at the whole directory, while as much as its limit is written

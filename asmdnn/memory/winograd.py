@@ -17,7 +17,7 @@ HALF_BITS, HALF_UNIT = 16, 1 << 15  # that bf16 leaves out of f32; half of the l
 POINTS: Final = {2: (0.0, 1.0, -1.0), 4: (0.0, 0.5**0.5, -(0.5**0.5), 2**0.5, -(2**0.5))}  # and infinity
 GROUPS: Final = {f32: 1, bf16: 2}  # input channels that lie side by side, as a multiply takes them
 FIRST_SIGN: Final = {2: -1, 4: 1}  # of the row for point 0, whose sign is free
-ROWS: Final = 4096  # of taps that are transformed at a time: float64 of them stays in L2
+COLUMNS: Final = 1024  # taps that are transformed at a time: float64 of them stays in L2, and BLAS on one thread
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -94,9 +94,9 @@ class WinogradDesc(MemoryDesc):
         both, points = np.kron(g, g), len(g)  # vec(G g G^T) = (G x G) vec(g): one product, where einsum is slow
         taps = np.asarray(array, np.float32).reshape(-1, TAPS * TAPS)[:, :: -1 if self.turned else 1]
         found = np.empty((len(taps), points * points), np.float32)
-        for begin in range(0, len(taps), ROWS):
-            some = slice(begin, begin + ROWS)
-            found[some] = taps[some].astype(np.float64) @ both.T
+        for begin in range(0, len(taps), COLUMNS):
+            some = slice(begin, begin + COLUMNS)
+            found[some] = (both @ np.array(taps[some].T, np.float64, order="C")).T
         found = found.reshape(*array.shape[:-2], points, points)
         return bf16_words(found) if self.dtype == bf16 else found
 

@@ -25,6 +25,7 @@ from asmdnn.network.operators.table import operators
 from asmdnn.network.stateful import written_node
 from asmdnn.network.states import NetworkState, checked_state
 from asmdnn.network.storage import ErrorLimit, Precision, limit_of, precision_of
+from asmdnn.network.symbols import Held
 from asmdnn.network.symbols import Symbol as Symbol
 from asmdnn.primitives.attributes.user_post_op import trace
 from asmdnn.primitives.core.engine import Engine, engine_asking
@@ -234,7 +235,7 @@ class Graph(LearnsParameters):
                 raise InvalidArguments(f"{operand} is of another graph")
             return operand.name
         try:
-            array = np.array(operand)
+            array = operand.array.view() if isinstance(operand, Held) else np.array(operand)
         except Exception:  # whatever the caller's object does
             raise InvalidArguments(f"an operand must be a Symbol, an array or a number, not {shown(operand)}") from None
         if array.dtype.kind not in "fiub":

@@ -15,7 +15,7 @@ from asmdnn.network.accuracy import Verification, share
 from asmdnn.network.graph import Model
 from asmdnn.network.narrowing import names_of
 from asmdnn.network.network import Network
-from asmdnn.network.open import network_of
+from asmdnn.network.of_model import network_of
 from asmdnn.network.storage import ErrorLimit, Precision
 from asmdnn.network.verification import is_narrow
 from asmdnn.primitives.core.engine import Engine

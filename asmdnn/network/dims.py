@@ -135,3 +135,18 @@ def may_be(dim: AnyDim, size: int) -> bool:
 
 def is_fixed(dims: tuple[AnyDim, ...] | None) -> bool:
     return dims is not None and all(isinstance(n, int) for n in dims)
+
+
+def dims_text(dims: Any) -> Any:
+    """Dims that are numbers, names, `Dim`s or None as JSON."""
+    if dims is None:
+        return None
+    return [{"dim": [n.name, n.least, n.most, n.multiple]} if isinstance(n, Dim) else n for n in dims]
+
+
+def dims_read(text: Any) -> Any:
+    """What `dims_text` wrote.  Raises anything for what it did not."""
+    dims = None if text is None else tuple(Dim(*n["dim"]) if isinstance(n, dict) else n for n in text)
+    if dims is not None and any(type(n) not in (int, str, Dim, type(None)) for n in dims):
+        raise ValueError(dims)
+    return dims

@@ -22,7 +22,9 @@ from asmdnn.forking import importing
 from asmdnn.isa.peachpy_version import PEACHPY_VERSION
 from asmdnn.jit import tuned_folder
 from asmdnn.jit.store import DiskStore, default_store
+from asmdnn.network.dims import Dim
 from asmdnn.network.onnx.wire import LARGEST_FILE_BYTES
+from asmdnn.network.pieces import EACH_ITS_OWN, NetworkPieces
 from asmdnn.network.running import Runner
 from asmdnn.network.saved import PackedNetwork, saved
 from asmdnn.network.storage import IN_F32, Precision
@@ -63,7 +65,7 @@ def key_of(
         if ELSEWHERE in data:
             return None
         made_for = (engine.isa, engine.threads, engine.l2_bytes, engine.machine, engine.deterministic)
-        dims = [(str(name), tuple(int(n) for n in shape)) for name, shape in items(shapes)]
+        dims = [(str(name), tuple(map(dim_text, shape))) for name, shape in items(shapes)]
         digest = hashlib.sha256(data)
         digest.update(repr((made_for, repr(engine.tuning), dims, precision, sources(), tuned_folder.state())).encode())
         for name, value in items(constants):
@@ -74,6 +76,11 @@ def key_of(
     except Exception:  # whatever the caller's objects do: whoever plans says what is wrong with them
         return None
     return digest.hexdigest()
+
+
+def dim_text(dim: Any) -> str:
+    """A number, the name of an open dim, or a Dim."""
+    return repr(dim if dim is None or isinstance(dim, str | Dim) else int(dim))
 
 
 def items(given: Any) -> list[tuple[Any, Any]]:
@@ -92,12 +99,12 @@ def sources() -> str:
     return hashlib.sha256(repr((__version__, PEACHPY_VERSION, sorted(files))).encode()).hexdigest()
 
 
-def find(key: str, threads: int) -> PackedNetwork | None:
+def find(key: str, threads: int, pieces: NetworkPieces = EACH_ITS_OWN) -> PackedNetwork | None:
     """The network that is kept under a key."""
     kept = store()
     image = kept.get_image(key) if kept else None
     try:
-        return saved(image, key, threads) if image else None
+        return saved(image, key, threads, pieces) if image else None
     except AsmdnnError:  # of another version, or of a level that the CPU lacks
         return None
 
@@ -117,8 +124,8 @@ def keep(key: str, planned: "NetworkPlan") -> None:
     part.make = made
 
 
-def put(key: str, planned: "NetworkPlan", runner: Runner) -> None:
-    """Store a network, if it can be written down."""
+def put(key: str, planned: "NetworkPlan", runner: Runner, weights_key: str = "") -> None:
+    """Store a network, if it can be written down; with a key, its weights are kept under that."""
     with importing():
         from asmdnn.network.saving import image_of
         from asmdnn.planning.codec import NotPackable
@@ -126,6 +133,6 @@ def put(key: str, planned: "NetworkPlan", runner: Runner) -> None:
     kept = store()
     try:
         if kept:
-            kept.put_image(key, image_of(planned, key, runner.weights))
+            kept.put_image(key, image_of(planned, key, runner, weights_key))
     except NotPackable:  # by a plan that has no words for a value: it is planned every time
         pass

@@ -13,6 +13,7 @@ from asmdnn.jit import image_file
 from asmdnn.jit.packs import Pack
 from asmdnn.network.kept import find, keep, key_of
 from asmdnn.network.network import Network
+from asmdnn.network.open import OpenNetwork
 from asmdnn.network.storage import ErrorLimit, Precision, limit_of, precision_of
 from asmdnn.primitives.core.engine import Engine, engine_asking
 from asmdnn.runtime.threads import check_thread_count, max_threads
@@ -64,7 +65,9 @@ def load_onnx(
     if key and (kept := find(key, engine.threads)):
         return Network(lambda: engine, kept, lambda: anew().planned())
     net = anew()
-    if key and not net.is_open:
+    if isinstance(net, OpenNetwork):
+        net.shapes_kept_under(key)
+    elif key:
         keep(key, net.planned())
     return net
 
@@ -112,6 +115,7 @@ def load_pack(path: str | PathLike[str], threads: int = 0, *, sha256: str = "") 
     made it, and that what is in it makes sense.  A network's file is mapped, its weights are used where they lie; who
     replaces it puts a new file in its place.  Other packs are read, stay loaded, and change nothing when they are
     loaded again.  Any thread may call this at any time.  Only load packs that you trust: they are code.
+    An OpenNetwork's file has the shapes that it held; what is loaded is one, too, and refuses others.
     Raises InvalidArguments with the reason; Unimplemented for a network of an ISA level that cannot be executed here.
     """
     where = place_of(path, sha256)
@@ -139,5 +143,11 @@ def network_at(where: Path, threads: int, sha256: str) -> Network:
         from asmdnn.network.saved import saved
 
     count = max_threads() if type(threads) is int and threads == 0 else check_thread_count(threads)
-    found = saved(image_file.read(where, sha256), str(where), count)
+    image = image_file.read(where, sha256)
+    if "shapes" in image.text:
+        with importing():
+            from asmdnn.network.saved_shapes import open_network
+
+        return open_network(image, str(where), count, origin=(network_at, (where, threads, sha256)))
+    found = saved(image, str(where), count)
     return Network(partial(Engine, isa=found.runnable.isa, threads=count), found)  # type: ignore[arg-type]

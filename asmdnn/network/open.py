@@ -2,109 +2,92 @@
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from functools import partial
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.forking import importing
+from asmdnn.memory.allocation import within_memory
 from asmdnn.memory.sequences import items
 from asmdnn.network.arrays import Array
-from asmdnn.network.dims import AnyDim, OpenDims, Shapes, open_dims
-from asmdnn.network.folding import shape_of
+from asmdnn.network.dims import AnyDim, OpenDims, Shapes
 from asmdnn.network.graph import LARGEST_DIM, Model
+from asmdnn.network.kept_shapes import KeptShapes
 from asmdnn.network.network import Network, Origin
-from asmdnn.network.planned import NetworkPlan, mapping, plan
 from asmdnn.network.running import Runnable
-from asmdnn.network.shared import SharedByShapes
-from asmdnn.network.states import StateArrays, checked_state
-from asmdnn.network.storage import IN_F32, Precision
+from asmdnn.network.states import StateArrays
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.runtime.networks import forget, networks
+
+if TYPE_CHECKING:
+    from asmdnn.network.planned import NetworkPlan
 
 Key = tuple[tuple[int, ...], ...]
 
 
-def network_of(
-    model: Model, shapes: Any, constants: Any, engine: Engine, fallback: str | None, precision: Precision = IN_F32
-) -> Network:
-    """The network of a model, planned if no dim is open.  The arguments are those of `load_onnx`."""
-    states = states_of(model, shapes)
-    hidden = [name for state in model.states for name in state.hidden]
-    dims = open_dims(model.body.inputs, shapes, [*mapping("constants", constants), *hidden])
-    origin = (network_of, (model, shapes, constants, engine, fallback, precision))
-    if not dims.open_inputs:
-        planned = plan(model, shapes, constants, engine, fallback, precision)
-        return Network(lambda: engine, planned, origin=origin, states=states)
-    shared, fixed = SharedByShapes(), dims.fixed
-
-    def at(asked: Shapes) -> Network:
-        planned = plan(
-            model, fixed | asked, constants, engine=engine, fallback=fallback, precision=precision, shared=shared
-        )
-        one = (network_of, (model, fixed | asked, constants, engine, fallback, precision))
-        return Network(lambda: engine, planned, origin=one, states=states)
-
-    return OpenNetwork(model, dims, engine, make=at, origin=origin, states=states)
-
-
-def states_of(model: Model, shapes: Any) -> StateArrays | None:
-    """The arrays of a model's states, one for all shapes.  Raises InvalidArguments for one whose dims are open."""
-    if not model.states:
-        return None
-    dims, given = dict[str, tuple[int, ...]](), mapping("shapes", shapes)
-    for state in model.states:
-        known = shape_of(state.name, model.body.inputs[state.name], given.get(state.name))
-        checked_state(state.name, known, model.body.inputs[state.name].dtype, state.initial)
-        dims[state.name] = known
-    return StateArrays(model.states, dims)
-
-
 class HeldNetwork:
-    """A network for one shape.  Its weights belong to the model, and are no part of `kept_bytes`."""
+    """A network for one shape.  Its weights belong to the model, and are no part of `kept_bytes`.  store: has it kept
+    on disk, and says whether that is done; what comes once only is not worth the time."""
 
-    def __init__(self, key: Key, network: Network) -> None:
-        self.key, self.network, self.used = key, network, False
+    def __init__(self, key: Key, network: Network, store: Callable[[Network], bool] | None = None) -> None:
+        self.key, self.network, self.used, self._store = key, network, False, store
         self.kept_bytes = network.kept_bytes
+
+    def keep(self) -> None:
+        """Once it has run."""
+        if self._store is not None and self._store(self.network):
+            self._store = None
 
 
 class OpenNetwork(Network):
     """A Network whose inputs have dims that arrays bring: `load_onnx` and `Graph.compile` make it of such models.
 
     The first call at a shape plans it, and generates the kernels that no other shape has had; further calls find it
-    again.  Weights are packed once for all shapes that read them in one format.  `set_memory_limits(networks=...)`
+    again.  Weights are packed once for all shapes that read them in one format.  Of a file, shapes that are prepared or
+    come again are kept in the cache on disk, and are not planned by later processes.  `set_memory_limits(networks=...)`
     bounds what is kept of shapes; the last one stays.
 
     inputs: (dims, numpy type) by name, where an open dim is its name, a Dim, or None.  What looks at a plan or at
-    outputs (`check`, `explain`, `page`, `save`, ...) looks at the last shape that was run or asked for.
+    outputs (`check`, `explain`, `page`, ...) looks at the last shape that was run or asked for.
     """
 
     def __init__(
         self,
-        model: Model,
+        owner: object,
         dims: OpenDims,
         engine: Engine,
         *,
+        title: str,
         make: Callable[[Shapes], Network],
-        origin: Origin,
+        origin: Origin | None,
         states: StateArrays | None = None,
     ) -> None:
-        self._given_model, self._dims, self._make, self._origin, self._states = model, dims, make, origin, states
+        self._owner, self._dims, self._make, self._origin, self._states = owner, dims, make, origin, states
+        self._title = title
         self._open = dims.open_inputs
         self._own_engine = engine
         self._plan = None
         self._last: HeldNetwork | None = None
-        weakref.finalize(self, forget, model)
+        self._kept: KeptShapes | None = None
+        weakref.finalize(self, forget, owner)
 
     @property
     def is_open(self) -> bool:
         return True
 
     def __repr__(self) -> str:
-        return f"<OpenNetwork {self._given_model.body.name!r} of {self._dims}>"
+        return f"<OpenNetwork {self._title!r} of {self._dims}>"
 
     @property
     def inputs(self) -> dict[str, tuple[tuple[AnyDim, ...] | None, np.dtype[Any]]]:  # type: ignore[override]
         return {name: (self._dims.of(name), each.dtype) for name, each in self._dims.declared.items()}
+
+    def shapes_kept_under(self, key: str | None) -> None:
+        """Have shapes that come again kept in the cache on disk, under a key of the model and what it is made with."""
+        self._kept = KeptShapes(key, self.engine.threads) if key else None
 
     @property
     def dims(self) -> OpenDims:
@@ -122,13 +105,17 @@ class OpenNetwork(Network):
 
     @property
     def model(self) -> Model:
-        return self._given_model
+        assert isinstance(self._owner, Model)
+        return self._owner
 
     @property
     def shapes(self) -> list[Shapes]:
-        """The dims of open inputs that are held, by name."""
-        held = [key for model, key in list(networks.entries) if model is self._given_model]
-        return [dict(zip(self._open, key, strict=True)) for key in held]
+        """The dims of open inputs that are held, by name; those in its file of a network from a pack."""
+        return [dict(zip(self._open, key, strict=True)) for key in self._held()]
+
+    def _held(self) -> dict[Key, Network]:
+        every = [(key, each) for (owner, key), each in list(networks.entries.items()) if owner is self._owner]
+        return {key: each.network for key, each in every if isinstance(each, HeldNetwork)}
 
     @property
     def last(self) -> Network:
@@ -163,6 +150,28 @@ class OpenNetwork(Network):
             raise InvalidArguments(f"shapes must be several, such as [{{'x': dims}}], not {shown(shapes)}") from None
         for each in several:
             self.at(each).prepare_to_run()
+            assert self._last is not None
+            self._last.keep()
+
+    @within_memory
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write all shapes that are held to a file, as Network.save does one: `load_pack` gives an OpenNetwork of them,
+        which refuses others.  Code and weights that shapes have in common are there once."""
+        with importing():
+            from asmdnn.network.saving_shapes import write
+
+        if self._states is not None:
+            raise InvalidArguments("a network with state cannot be saved: pickle it, or save its model")
+        _ = self.last  # says that there is none
+        held = {**self._held(), self._last.key: self._last.network} if self._last else {}
+        for network in held.values():
+            network._native("saved")
+        write(
+            path,
+            self._title,
+            self._dims,
+            [(dict(zip(self._open, key, strict=True)), network._source) for key, network in held.items()],
+        )
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
         return self._for(feeds).run(feeds)
@@ -191,7 +200,7 @@ class OpenNetwork(Network):
     def verify(self, feeds: Mapping[str, Any]) -> Any:
         return self._for(feeds).verify(feeds)
 
-    def planned(self, what: str = "looked at") -> NetworkPlan:
+    def planned(self, what: str = "looked at") -> "NetworkPlan":
         return self.last.planned(what)
 
     @property
@@ -211,9 +220,10 @@ class OpenNetwork(Network):
         last = self._last
         if last is not None and last.key == key:
             last.used = True
+            last.keep()
             return last.network
         shapes = dict(zip(self._open, key, strict=True))
-        if (self._given_model, key) not in networks.entries:
+        if (self._owner, key) not in networks.entries:
             self._dims.check(shapes)
         return self._found(key, shapes)
 
@@ -226,9 +236,21 @@ class OpenNetwork(Network):
                 raise InvalidArguments(f"{name} must be an array, not {shown(array)}") from None
 
     def _found(self, key: Key, shapes: Shapes) -> Network:
-        held = networks.get((self._given_model, key))
+        held = networks.get((self._owner, key))
         if held is None:
-            held = networks.put((self._given_model, key), HeldNetwork(key, self._make(shapes)))
+            held = networks.put((self._owner, key), self._new(key, shapes))
         assert isinstance(held, HeldNetwork)
+        held.keep()
         self._last = held
         return held.network
+
+    def _new(self, key: Key, shapes: Shapes) -> HeldNetwork:
+        """The network for a shape that is not held: from the disk, or planned."""
+        kept = self._kept
+        if kept is None:
+            return HeldNetwork(key, self._make(shapes))
+        if found := kept.find(shapes):
+            make, (model, _, *more) = self.origin
+            origin = make, (model, self._dims.fixed | shapes, *more)
+            return HeldNetwork(key, Network(lambda: self.engine, found, lambda: self._make(shapes).planned(), origin))
+        return HeldNetwork(key, self._make(shapes), partial(kept.put, shapes))

@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, not_one_of, shown
 from asmdnn.files import replace_file
 from asmdnn.memory.allocation import within_memory
 from asmdnn.memory.sequences import items
 from asmdnn.network.graph import Model, TensorType
 from asmdnn.network.narrowing import check_kept
 from asmdnn.network.network import Network
+from asmdnn.network.of_model import network_of
 from asmdnn.network.onnx.reader import DOMAINS, read_model
 from asmdnn.network.onnx.writer import model_bytes
-from asmdnn.network.open import network_of
 from asmdnn.network.quantised.rewriting import KINDS, quantized
 from asmdnn.network.static_qdq.ranges import Calibration
 from asmdnn.network.static_quantization import Feeds, StaticModel, StaticQuantizer, worst_errors
@@ -117,7 +117,7 @@ def quantize(
 def check_words(method: Any, max_error: Any, calibration: Any) -> None:
     """Raise InvalidArguments for what is not known, or is of another method."""
     if not isinstance(method, str) or method not in PRODUCTS:
-        raise InvalidArguments(f"method must be one of {', '.join(PRODUCTS)}, not {shown(method)}")
+        raise InvalidArguments(not_one_of("method", method, PRODUCTS))
     if method != STATIC and (max_error is not None or calibration is not None):
         raise InvalidArguments(f'max_error and calibration are of method="static", not of {method}')
     if not isinstance(calibration, Calibration | None):

@@ -26,7 +26,7 @@ def explanation(
 def listing(graph: StaticGraph, names: Iterable[str]) -> str:
     """Names of inputs or outputs with their dims."""
     dims = {name: graph.shape(graph.outputs.get(name, name)) for name in names}
-    return ", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in dims.items())
+    return ", ".join(f"{name} {'x'.join(map(str, shape)) or 'scalar'}" for name, shape in dims.items())
 
 
 def native_lines(segment: CompiledSegment) -> list[str]:

@@ -117,6 +117,11 @@ class NativePart:
             self._runner = self.make((*self.ends.reads, *map(result_name, self.ends.makes)))
         return self._runner
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has been prepared, or has run."""
+        return self._runner is not None
+
     def prepare(self) -> None:
         """Raises Unimplemented where the CPU lacks the level."""
         _ = self.runner

@@ -6,7 +6,7 @@ kernels, the arrays, and the weights.  A kernel's spec stays text until somebody
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,11 +18,12 @@ from asmdnn.generators.contract import Footprint
 from asmdnn.isa.levels import ANY_CPU, isa_of
 from asmdnn.jit.digests import digest_of
 from asmdnn.jit.image_file import Image, refusal
-from asmdnn.jit.kernels import Fetched, mapped
+from asmdnn.jit.kernels import Fetched
 from asmdnn.network.arena import ArenaLayout, check_layout, lives_of, placed_plan
 from asmdnn.network.arrays import Array
 from asmdnn.network.joined import JoinedPlan
 from asmdnn.network.passing import passed_type, type_named
+from asmdnn.network.pieces import EACH_ITS_OWN, NetworkPieces
 from asmdnn.network.running import WEIGHTS, NativePart, Runnable, Runner, SegmentInterface, result_name
 from asmdnn.planning.codec import decoded, plan_of
 from asmdnn.planning.decoded import check_decoded, require
@@ -77,7 +78,7 @@ class SavedKernel:
 @dataclass(frozen=True, eq=False)
 class PackedNetwork:
     """A network that was planned before; `explanation` is what it said of itself then.  joined, layout, plan: as in
-    Compiled."""
+    Compiled; weights: u8[weights_bytes]."""
 
     runnable: Runnable
     joined: JoinedPlan
@@ -85,11 +86,12 @@ class PackedNetwork:
     plan: Plan
     explanation: str
     image: Image
+    weights: Array
 
     @property
     def kept_bytes(self) -> int:
-        """Of the file, which is mapped."""
-        return len(self.image.whole)
+        """Of its schedules."""
+        return len(self.image.sections["arrays"])
 
     def check(self) -> None:
         """Prove what Compiled.check() proves.  Raises PlanError."""
@@ -107,29 +109,33 @@ def versions() -> dict[str, str]:
     return {"asmdnn": __version__, "sources": digest_of(package / name for name in WALKING)}
 
 
-def saved(image: Image, name: str, threads: int) -> PackedNetwork:
+def saved(image: Image, name: str, threads: int, pieces: NetworkPieces = EACH_ITS_OWN) -> PackedNetwork:
     """The network in an intact image of that name, for so many threads.
 
     Raises InvalidArguments for another version and for what makes no sense, Unimplemented for a level that this CPU
     lacks.
     """
-    text = image.text
-    for key, mine in versions().items():
-        theirs = text.get(key)
-        if theirs != mine:
-            was = f"was made with {key} {str(theirs)[:12]}, this is {mine[:12]}"
-            raise refusal(name, was, "make it again with this version")
+    check_versions(image, name)
     try:
-        found = read(image, threads)
+        found = read(image, threads, pieces)
     except Exception as error:  # nonsense makes any constructor fail in any way
         raise refusal(name, f"makes no sense ({type(error).__name__}: {error})", "make it again") from None
     require_executable(found.runnable.isa)
     return found
 
 
-def read(image: Image, threads: int) -> PackedNetwork:
+def check_versions(image: Image, name: str) -> None:
+    """Raise InvalidArguments unless this version wrote it."""
+    for key, mine in versions().items():
+        theirs = image.text.get(key)
+        if theirs != mine:
+            was = f"was made with {key} {str(theirs)[:12]}, this is {mine[:12]}"
+            raise refusal(name, was, "make it again with this version")
+
+
+def read(image: Image, threads: int, pieces: NetworkPieces = EACH_ITS_OWN) -> PackedNetwork:
     """Raises anything where the text is nonsense."""
-    text = image.text
+    text, weights = image.text, np.frombuffer(pieces.weights(image), np.uint8)
     arrays = [array_at(image.sections["arrays"], *place) for place in text["arrays"]]
     kernels = [SavedKernel(kernel["name"], kernel["isa"], kernel["spec"]) for kernel in text["kernels"]]
     require(all(type(x) is str for kernel in kernels for x in (kernel.name, kernel.isa, kernel.text)), "no kernels")
@@ -140,21 +146,20 @@ def read(image: Image, threads: int) -> PackedNetwork:
     own = plan_of(text["plan"], lambda number: integers(arrays[number]), specs)
     check_decoded(own)
     joined = JoinedPlan(own, (), tuple(text["layout"]["weights"]))
-    layout = layout_read(own, text["layout"], len(image.sections["weights"]))
+    layout = layout_read(own, text["layout"], len(weights))
     plan = placed_plan(joined, layout)
     codes = [code_at(image.sections["code"], *kernel["code"]) for kernel in text["kernels"]]
     known = {spec: i for i, spec in enumerate(specs)}
     used = [known[spec] for spec in plan.specs]  # type: ignore[index]
     fetched = [Fetched(kernels[i].name, codes[i], "pack") for i in (*used, -1)]
-    weights = np.frombuffer(image.sections["weights"], np.uint8)
-    runnable = runnable_of(text, plan, arrays, partial(runner, plan, weights, threads, fetched))
-    require(type(text["explanation"]) is str, "no explanation")
-    return PackedNetwork(runnable, joined, layout, plan, text["explanation"], image)
 
+    def runner(names: Sequence[str]) -> Runner:
+        """names: the tensors beside the weights, in the order of calls."""
+        return Runner(plan, weights, ExecutablePlan(plan, threads, loaded=pieces.kernels(fetched)), names)
 
-def runner(plan: Plan, weights: Array, threads: int, fetched: list[Fetched], names: Sequence[str]) -> Runner:
-    """The kernels in executable memory, the weights where they are; names: the other tensors, in the order of calls."""
-    return Runner(plan, weights, ExecutablePlan(plan, threads, loaded=mapped(fetched)), names)
+    runnable = runnable_of(text, plan, arrays, runner)
+    require(type(text["explanation"]) is str and type(text["weights"]) is str, "no explanation")
+    return PackedNetwork(runnable, joined, layout, plan, text["explanation"], image=image, weights=weights)
 
 
 def runnable_of(text: dict[str, Any], plan: Plan, arrays: list[Array], make: Any) -> Runnable:

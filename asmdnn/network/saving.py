@@ -15,11 +15,14 @@ from asmdnn.network.compiled import CompiledSegment, packed
 from asmdnn.network.graph import Array
 from asmdnn.network.passing import name_of
 from asmdnn.network.planned import NetworkPlan
+from asmdnn.network.running import Runner
 from asmdnn.network.saved import PackedNetwork, versions
 from asmdnn.planning.codec import encoded, plan_text
 from asmdnn.runtime.execution import executor_spec, kernel_cache
 
 ALIGNMENT_BYTES = 64
+Text = dict[str, Any]
+Sections = dict[str, list[bytes | memoryview]]
 
 
 class Shelf:
@@ -39,11 +42,15 @@ class Shelf:
 
 def write(path: str | PathLike[str], source: NetworkPlan | PackedNetwork) -> None:
     """Write a native network to a file.  Raises InvalidArguments."""
+    pack_file.write(path_of(path), image_of(source))
+
+
+def path_of(path: Any) -> Path:
+    """Raises InvalidArguments for what is none."""
     try:
-        where = Path(path).absolute()
+        return Path(path).absolute()
     except Exception:  # whatever the caller's object does
         raise InvalidArguments(f"path must be the path of a file, not {shown(path)}") from None
-    pack_file.write(where, image_of(source))
 
 
 def declared_text(named: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]) -> dict[str, Any]:
@@ -51,21 +58,45 @@ def declared_text(named: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]) ->
     return {name: [name_of(dtype), dims] for name, (dims, dtype) in named.items()}
 
 
-def image_of(source: NetworkPlan | PackedNetwork, key: str = "", weights: Array | None = None) -> bytes:
-    """The file's bytes.  key: what it is kept under in a cache; weights: packed, if they are already."""
-    if isinstance(source, PackedNetwork):
+def image_of(
+    source: NetworkPlan | PackedNetwork, key: str = "", runner: Runner | None = None, weights_key: str = ""
+) -> bytes:
+    """The file's bytes.  key: what it is kept under in a cache; runner: what runs the network, if that is there
+    already; weights_key: what its weights are kept under, if they are not to be in this file."""
+    if isinstance(source, PackedNetwork) and "weights" in source.image.sections:
         return bytes(source.image.whole)
+    text, sections, weights = written(source, runner)
+    if not weights_key:
+        sections["weights"] = [weights.data.cast("B")]
+    return image_file.image_of({**text, "key": key, "weights": weights_key}, sections)
+
+
+def written(source: NetworkPlan | PackedNetwork, runner: Runner | None = None) -> tuple[Text, Sections, Array]:
+    """What its file says, the sections of code and arrays, and its weights."""
+    if isinstance(source, PackedNetwork):
+        sections: Sections = {name: [source.image.sections[name]] for name in ("code", "arrays")}
+        return source.image.text, sections, source.weights
     (segment,) = source.segments
     assert isinstance(segment, CompiledSegment)
-    return image_of_native(source, segment, key, packed(segment) if weights is None else weights)
+    specs: list[Spec] = [*segment.joined.plan.specs, executor_spec(segment.joined.plan)]
+    part = source.runnable.native
+    if runner is None and part is not None and part.is_ready:
+        runner = part.runner
+    if runner is None:
+        codes, weights = {spec: kernel_cache().fetch(spec).code for spec in specs}, packed(segment)
+    else:
+        own = [*runner.plan.specs, specs[-1]]
+        loaded = dict(zip(own, runner.program.kernels, strict=True))
+        codes, weights = {spec: loaded[spec].code for spec in specs}, runner.weights
+    return *pieces_of(source, segment, codes), weights
 
 
-def image_of_native(source: NetworkPlan, segment: CompiledSegment, key: str, weights: Array) -> bytes:
-    """The file's bytes.  Generates kernels that do not exist yet."""
+def pieces_of(source: NetworkPlan, segment: CompiledSegment, codes: Mapping[Spec, bytes]) -> tuple[Text, Sections]:
+    """What a file says, and its sections but the weights.  codes: of all kernels, the executor last."""
     runnable, plan, layout = source.runnable, segment.joined.plan, segment.layout
     part = runnable.native
     assert part is not None, "callers have looked"
-    cache, code, shelf, arrays = kernel_cache(), Shelf(), Shelf(), list[list[Any]]()
+    code, shelf, arrays = Shelf(), Shelf(), list[list[Any]]()
     numbers: dict[int, int] = {}
 
     def shelve(array: Array) -> int:
@@ -75,16 +106,13 @@ def image_of_native(source: NetworkPlan, segment: CompiledSegment, key: str, wei
         return numbers[id(array)]
 
     kernels, places = list[dict[str, Any]](), dict[bytes, list[int]]()
-    specs: list[Spec] = [*plan.specs, executor_spec(plan)]
-    for spec in specs:
-        data = cache.fetch(spec).code  # of several kernels, where numbers make the difference
+    for spec, data in codes.items():  # several kernels have one code, where numbers make the difference
         if data not in places:
             places[data] = [code.put(data), len(data)]
         said = json.dumps(encoded(spec), separators=(",", ":"))
         kernels.append({"name": spec.name, "isa": spec.isa, "spec": said, "code": places[data]})
     text: dict[str, Any] = {
         **versions(),
-        "key": key,
         "title": runnable.title,
         "isa": runnable.isa,
         "machine": source.engine.machine,
@@ -101,5 +129,4 @@ def image_of_native(source: NetworkPlan, segment: CompiledSegment, key: str, wei
         "kernels": kernels,
         "arrays": arrays,
     }
-    blob: list[bytes | memoryview] = [weights.data.cast("B")]
-    return image_file.image_of(text, {"code": code.pieces, "arrays": shelf.pieces, "weights": blob})
+    return text, {"code": code.pieces, "arrays": shelf.pieces}

@@ -7,7 +7,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.network.accuracy import share
 from asmdnn.network.graph import Array, Body, Model
 from asmdnn.network.network import Network
-from asmdnn.network.open import network_of
+from asmdnn.network.of_model import network_of
 from asmdnn.network.static_qdq.folded import folded
 from asmdnn.network.static_qdq.probing import Probe, ProbedStep, collect, corrections
 from asmdnn.network.static_qdq.qdq import MICROSOFT, WITH_AXES, in_qdq

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, not_one_of, shown
 from asmdnn.memory.sequences import items
 from asmdnn.records import dataclass, field
 from asmdnn.types import FLOAT_NAMES, DataType
@@ -44,9 +44,9 @@ IN_F32, AS_DECLARED = Precision(), StorageTypes()
 def precision_of(word: Any, keep_f32: Any, io: Any = FILE) -> Precision:
     """What a caller said.  Raises InvalidArguments."""
     if not isinstance(word, str) or word not in WORDS:
-        raise InvalidArguments(f"precision must be one of {', '.join(WORDS)}, not {shown(word)}")
+        raise InvalidArguments(not_one_of("precision", word, WORDS))
     if not isinstance(io, str) or io not in IO_TYPES:
-        raise InvalidArguments(f"io must be one of {', '.join(IO_TYPES)}, not {shown(io)}")
+        raise InvalidArguments(not_one_of("io", io, IO_TYPES))
     try:
         names = tuple(items(keep_f32)) if not isinstance(keep_f32, str) else (keep_f32,)
     except Exception:  # whatever the caller's object does

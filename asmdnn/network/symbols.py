@@ -1,6 +1,14 @@
 """What stands for a value while a graph is written."""
 
-from typing import Any
+from typing import Any, NamedTuple
+
+from asmdnn.network.arrays import Array
+
+
+class Held(NamedTuple):
+    """An operand that a graph takes without a copy: nobody writes to it before its network has run."""
+
+    array: Array
 
 
 class Symbol:

@@ -1,6 +1,7 @@
 """Packed weights of a model: what several shapes read in one format is packed and held once."""
 
 from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reordering import reorder
 from asmdnn.records import dataclass
 from asmdnn.types import HALF_FLOATS
+
+LARGE_BYTES: Final = 1 << 16  # of weights that are worth a kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +66,20 @@ def packed_bytes(weight: Weight) -> Array:
     """u8[bytes]; f32 for narrower types is rounded to the nearest."""
     if weight.desc == row_major(weight.desc.dims) and weight.array.dtype == np.float32:
         return np.ascontiguousarray(weight.array).reshape(-1).view(np.uint8)
-    if weight.desc.dtype not in HALF_FLOATS:
+    if weight.desc.dtype in HALF_FLOATS:
+        plain = Memory.from_numpy(weight.array, row_major(weight.desc.dims))
+    elif is_turned(weight):
+        plain = Memory.from_array(weight.array)
+    else:
         return Memory.from_numpy(weight.array, weight.desc).array.view(np.uint8)
-    plain = Memory.from_numpy(weight.array, row_major(weight.desc.dims))
     return reorder(plain, weight.desc, Engine(threads=1)).array.view(np.uint8)
+
+
+def is_turned(weight: Weight) -> bool:
+    """Whether a large matrix lies by columns, as torch keeps those of products: numpy is slow to turn it."""
+    array = weight.array
+    is_large = array.ndim == 2 and array.dtype == np.float32 and array.nbytes >= LARGE_BYTES
+    return is_large and array.flags.f_contiguous and not array.flags.c_contiguous
 
 
 def same_bits(a: Array, b: Array) -> bool:

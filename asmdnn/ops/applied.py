@@ -64,6 +64,8 @@ def compute(
     except Exception:  # what cannot be hashed or compared is nothing that prepare() takes
         call = None
     if call is None:
+        if type(result_dims) is SameDims and not given[result_dims.name][1].ndim:
+            return of_scalars(key, given, describe, result_dims, (chain, target, engine, dtype), out)
         call = calls.put(full_key, prepare(given, describe, result_dims, (target, dtype), Attr(chain), engine))
     if chain:
         arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
@@ -71,6 +73,24 @@ def compute(
     if out is not None or result.dtype is F32:
         return result if out is None else out
     return result.view(numpy_type(call.target.dtype, (array.dtype for _, array in given.values())))
+
+
+def of_scalars(
+    key: tuple[Hashable, ...],
+    given: Mapping[str, tuple[str, AnyArray]],
+    describe: Callable[[Descs, MemoryDesc], Description],
+    result_dims: Callable[[Descs], tuple[int, ...]],
+    ending: Ending,
+    out: Any,
+) -> AnyArray:
+    """`compute` where the array has no dims, nor has the result: by views of one dim, as no descriptor has none."""
+    post_ops, target, engine, dtype = ending
+    lines = {name: (label, array.reshape(array.shape or 1)) for name, (label, array) in given.items()}
+    if target is not None and target.ndim:
+        raise InvalidArguments(f"out has dims {target.shape}, the result has ()")
+    place = None if target is None else target.reshape(1)
+    result = compute(key, lines, describe, result_dims, (post_ops, place, engine, dtype))
+    return result.reshape(()) if out is None else out
 
 
 def layout_key(array: AnyArray) -> tuple[Hashable, ...]:
@@ -118,9 +138,16 @@ def prepare(
     )
 
 
-def same_dims(name: str) -> Callable[[Descs], tuple[int, ...]]:
-    """A result with the dims of an input."""
-    return lambda descs: descs[name].dims
+class SameDims:
+    """A result with the dims of an input, which may have none."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, descs: Descs) -> tuple[int, ...]:
+        return descs[self.name].dims
 
 
 def widened(array: Any, label: str, ndim: int, axis: int | None = None) -> Any:
@@ -128,8 +155,7 @@ def widened(array: Any, label: str, ndim: int, axis: int | None = None) -> Any:
     if array is None:
         return None
     found = typed(label, array)
-    if not ndim:
-        raise InvalidArguments("x is a scalar, it must have dims")
+    ndim = ndim or 1  # as `of_scalars`
     if axis is not None and found.ndim == 1:
         return found.reshape([-1 if dim == axis % ndim else 1 for dim in range(ndim)])
     if found.ndim > ndim:

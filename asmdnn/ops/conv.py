@@ -37,6 +37,7 @@ def conv1d(
     zero_points: Mapping[str, Any] = NOTHING,
     fpmath_mode: FpMathMode = "strict",
     accumulation_mode: AccumulationMode = "strict",
+    data_format: str | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:
@@ -44,7 +45,7 @@ def conv1d(
 
     padding is one integer, or (left, right).
     """
-    window = ConvWindow(stride, padding, dilation, groups)
+    window = ConvWindow(stride, padding, dilation, groups, data_format=data_format)
     modes = fpmath_mode, accumulation_mode
     request = ProductRequest(post_ops, dtype, scales, zero_points, engine, modes)
     return convolve(CONV1D, (x, w, b), window, out, request)
@@ -66,6 +67,7 @@ def conv2d(
     zero_points: Mapping[str, Any] = NOTHING,
     fpmath_mode: FpMathMode = "strict",
     accumulation_mode: AccumulationMode = "strict",
+    data_format: str | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:
@@ -79,15 +81,15 @@ def conv2d(
     `PostOp` come with their data.  algorithm: "winograd" is for 3x3 with stride 1 and rounds more (docs/winograd.md),
     "auto" takes it where it is expected to be faster; weights that are packed for it need no word.
     Returns a new array (n, o, oh, ow), or `out`: anything that exports memory of these dims.  Arrays may be numpy's, or
-    anything that speaks DLPack or the array interface.  x and out may lie anyhow, such as images with channels last
-    (x.transpose(0, 3, 1, 2)) and parts of larger ones; w and b are copied if not dense.
+    anything that speaks DLPack or the array interface.  x and out may lie anyhow, such as parts of larger ones; w and b
+    are copied if not dense.  data_format: "NHWC" for x (n, h, w, c) and a result with channels last; w stays as it is.
     Of other types than f32, and with scales and zero points of "x", "w" and "out", see docs/low-precision.md: bf16 or
     f16 both, or u8 or s8 times s8.  The result has `dtype`; without it x's type, but s32 of integers, f32 with scales.
     Pixels of padding count as x's zero point.  fpmath_mode: what f32 arrays may be rounded to before they are
     multiplied, see `Attr`: "bf16" is about twice as fast where the CPU multiplies it.
     Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
     """
-    window = ConvWindow(stride, padding, dilation, groups, algorithm=algorithm)
+    window = ConvWindow(stride, padding, dilation, groups, algorithm=algorithm, data_format=data_format)
     modes = fpmath_mode, accumulation_mode
     request = ProductRequest(post_ops, dtype, scales, zero_points, engine, modes)
     return convolve(CONV2D, (x, w, b), window, out, request)
@@ -108,6 +110,7 @@ def conv3d(
     zero_points: Mapping[str, Any] = NOTHING,
     fpmath_mode: FpMathMode = "strict",
     accumulation_mode: AccumulationMode = "strict",
+    data_format: str | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:
@@ -115,7 +118,7 @@ def conv3d(
 
     padding is one integer, (depth, height, width), or all that comes before and then all that comes after.
     """
-    window = ConvWindow(stride, padding, dilation, groups)
+    window = ConvWindow(stride, padding, dilation, groups, data_format=data_format)
     modes = fpmath_mode, accumulation_mode
     request = ProductRequest(post_ops, dtype, scales, zero_points, engine, modes)
     return convolve(CONV3D, (x, w, b), window, out, request)

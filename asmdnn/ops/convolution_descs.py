@@ -43,13 +43,14 @@ class ConvWindow(NamedTuple):
     groups: Any = 1
     output_padding: Any = 0
     algorithm: Any = "direct"
+    data_format: Any = None
 
     def plain(self, kind: ConvFunction) -> tuple[Any, ...]:
         """As they are given if they are plain integers, which True and 1.0 are not, though equal to one; else tuples.
 
         Raises InvalidArguments.
         """
-        stride, padding, dilation, groups, more, algorithm = self
+        stride, padding, dilation, groups, more, algorithm, data_format = self
         if type(groups) is not int or not 1 <= groups <= MAX_SIZE:
             raise InvalidArguments(f"groups must be an integer of at least 1, below 2**31, not {shown(groups)}")
         if type(algorithm) is not str:
@@ -64,6 +65,7 @@ class ConvWindow(NamedTuple):
             groups,
             more if type(more) is int else per_axis("output_padding", more, axes, 0),
             algorithm,
+            data_format,
         )
 
     def _padding(self, kind: ConvFunction) -> str | tuple[int, ...]:

@@ -1,5 +1,6 @@
 """How a convolution of f32 arrays comes to its primitive: kept calls, and the packing of weights."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output, packed_or_plain
 from asmdnn.ops.calls import ArgumentPacker, ArrayCall, calls, desc_of, layout_of
 from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow, any_format, description, plain_weights
+from asmdnn.ops.data_format import channels_second, into_last, is_last
 from asmdnn.ops.quantized import ProductRequest, attr_of, is_plain, needs_types
+from asmdnn.ops.typed import kind_of, typed
 from asmdnn.ops.typed_conv import typed_convolution
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
@@ -28,6 +31,8 @@ def convolve(
 ) -> AnyArray:
     """The call for x, w and b, looked up by all that it depends on."""
     (x, w, b), engine = inputs, request.engine
+    if window.data_format is not None and is_last(window.data_format, kind.axes):
+        return convolve_last(kind, inputs, window._replace(data_format=None), out, request)
     if not is_plain(request.dtype, request.scales, request.zero_points) or needs_types(x, w, b, out):
         return typed_convolution(kind, inputs, window, out, request)
     image = x if type(x) is np.ndarray and x.dtype is F32 else as_f32("x", x)
@@ -58,6 +63,31 @@ def convolve(
         arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
     result = call(arrays, target)
     return result if out is None else out
+
+
+def convolve_last(
+    kind: ConvFunction, inputs: tuple[Any, Any, Any], window: ConvWindow, out: Any, request: ProductRequest
+) -> AnyArray:
+    """`convolve` of an image with channels last, into a result with channels last: on views with channels second."""
+    x, w, b = inputs
+    image = typed("x", x)
+    if image.ndim != kind.axes + 2:
+        raise InvalidArguments(f"x has {image.ndim} dims, {kind.axes + 2} are needed")
+    image, numbers = channels_second(image), window.plain(kind)
+    weights = w.desc if type(w) is Memory else plain_weights(kind, np.shape(w), window.groups)
+    dims = result_dims(kind, image.shape, weights.dims, ConvWindow(*numbers))
+    given = [image, *[w] * isinstance(w, np.ndarray)]
+    _, dtype = request.result(kind_of(image), given)
+    made, _ = into_last(lambda view: convolve(kind, (image, w, b), window, view, request), dims, dtype, out)
+    return made  # type: ignore[no-any-return]
+
+
+@lru_cache(1000)
+def result_dims(
+    kind: ConvFunction, image: tuple[int, ...], weights: tuple[int, ...], window: ConvWindow
+) -> tuple[int, ...]:
+    src, plain = (MemoryDesc(dims, f32, "any") for dims in (image, weights))
+    return description(kind, src, plain, None, window).dst.dims
 
 
 @dataclass(frozen=True, eq=False, slots=True)

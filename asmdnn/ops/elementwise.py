@@ -8,7 +8,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.foreign import as_array, is_python
-from asmdnn.ops.applied import Descs, Ending, apply, compute, same_dims
+from asmdnn.ops.applied import Descs, Ending, SameDims, apply, compute
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.typed import kind_of, typed
 from asmdnn.primitives.attributes.attr import AnyPostOp
@@ -39,7 +39,7 @@ def eltwise(
         return EltwiseForward(PropKind.forward_inference, alg, descs["src"], dst, alpha, beta)
 
     key = ("eltwise", alg, alpha, beta)
-    return apply(key, {"src": ("x", x)}, describe, same_dims("src"), (post_ops, out, engine, dtype))
+    return apply(key, {"src": ("x", x)}, describe, SameDims("src"), (post_ops, out, engine, dtype))
 
 
 def binary(
@@ -89,8 +89,6 @@ def broadcast(alg: Any, given: dict[str, tuple[str, Any]], ending: Ending) -> An
     except ValueError:
         shapes = ", ".join(f"{label} {array.shape}" for label, array in arrays.values())
         raise InvalidArguments(f"dims that are not 1 must be equal, from the last one on: {shapes}") from None
-    if not dims:
-        raise InvalidArguments("all arrays are scalars, one must have dims")
     wide = {
         name: (label, array.reshape((1,) * (len(dims) - array.ndim) + array.shape))
         for name, (label, array) in arrays.items()
@@ -102,7 +100,8 @@ def broadcast(alg: Any, given: dict[str, tuple[str, Any]], ending: Ending) -> An
     post_ops, out, engine, dtype = ending
     if dtype is None and out is None and is_python(given["src0"][1]):
         dtype = None if is_python(given["src1"][1]) else kind_of(arrays["src1"][1])
-    return compute(("binary", alg), wide, describe, lambda _: dims, (post_ops, out, engine, dtype))
+    result_dims = (lambda _: dims) if dims else SameDims("src0")  # which takes arrays without dims
+    return compute(("binary", alg), wide, describe, result_dims, (post_ops, out, engine, dtype))
 
 
 def numbers(label: str, value: Any) -> AnyArray:

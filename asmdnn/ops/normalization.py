@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from asmdnn.ops.applied import apply, same_dims
+from asmdnn.ops.applied import SameDims, apply
 from asmdnn.ops.arguments import AnyArray, Array, as_f32
 from asmdnn.ops.gradients import Descs, gradient
 from asmdnn.primitives.attributes.attr import AnyPostOp
@@ -40,7 +40,7 @@ def layer_norm(
         lambda descs, dst: LayerNormForward(
             INFERENCE, descs["src"], dst, epsilon, descs.get("scale"), descs.get("shift")
         ),
-        same_dims("src"),
+        SameDims("src"),
         (post_ops, out, engine, dtype),
     )
 
@@ -60,7 +60,7 @@ def rms_norm(
         ("rms_norm", epsilon),
         {"src": ("x", x), "scale": ("scale", scale)},
         lambda descs, dst: LayerNormForward(INFERENCE, descs["src"], dst, epsilon, descs.get("scale"), rms=True),
-        same_dims("src"),
+        SameDims("src"),
         (post_ops, out, engine, dtype),
     )
 
@@ -101,7 +101,7 @@ def batch_norm(
             variance=descs.get("variance"),
             use_global_stats=given,
         ),
-        same_dims("src"),
+        SameDims("src"),
         (post_ops, out, engine, dtype),
     )
 
@@ -134,7 +134,7 @@ def group_norm(
             scale=descs.get("scale"),
             shift=descs.get("shift"),
         ),
-        same_dims("src"),
+        SameDims("src"),
         (post_ops, out, engine, dtype),
     )
 
@@ -162,7 +162,7 @@ def lrn(
         lambda descs, dst: LRNForward(
             prop_kind=INFERENCE, alg=alg, src=descs["src"], dst=dst, local_size=size, alpha=alpha, beta=beta, k=k
         ),
-        same_dims("src"),
+        SameDims("src"),
         ((), out, engine, dtype),
     )
 

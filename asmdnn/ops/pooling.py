@@ -11,6 +11,7 @@ from asmdnn.memory.allocation import allocated
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.applied import Descs, Ending, apply
 from asmdnn.ops.arguments import AnyArray, integers
+from asmdnn.ops.data_format import channels_last, channels_second, into_last, is_last, result_like
 from asmdnn.ops.typed import typed
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
@@ -33,6 +34,7 @@ def max_pool(
     return_indices: bool = False,
     post_ops: Sequence[AnyPostOp | str] = (),
     dtype: DataType | None = None,
+    data_format: str | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> Any:
@@ -40,17 +42,17 @@ def max_pool(
 
     kernel, stride (default: the kernel), padding (on both sides), dilation (1 is dense): an integer, or one for each
     axis.  ceil_mode: windows may end after the padding, if they begin before it.  NaN is passed over.
+    data_format: "NHWC", with channels last, of x and the result.
     Returns a new array, or `out`; with return_indices also an int64 array: the number of each maximum's element in its
     plane, of the first one where several are equal.  Raises InvalidArguments.
     """
-    sizes = PoolWindow(x, kernel, stride, padding, dilation, ceil_mode)
+    sizes = PoolWindow(image(x, data_format), kernel, stride, padding, dilation, ceil_mode)
 
     def describe(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None) -> PoolingForward:
         return sizes.describe("max", src, dst, indices)
 
-    return pool(
-        sizes.x, sizes.result, ("max_pool", sizes.key), describe, return_indices, (post_ops, out, engine, dtype)
-    )
+    key, ending = ("max_pool", sizes.key), (post_ops, out, engine, dtype)
+    return pool(sizes.x, sizes.result, key, describe, return_indices, ending, data_format=data_format)
 
 
 def avg_pool(
@@ -63,6 +65,7 @@ def avg_pool(
     count_include_pad: bool = True,
     post_ops: Sequence[AnyPostOp | str] = (),
     dtype: DataType | None = None,
+    data_format: str | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:
@@ -70,7 +73,7 @@ def avg_pool(
 
     Arguments as those of max_pool; count_include_pad: padding counts as zeros.  Raises InvalidArguments.
     """
-    sizes = PoolWindow(x, kernel, stride, padding, 1, ceil_mode)
+    sizes = PoolWindow(image(x, data_format), kernel, stride, padding, 1, ceil_mode)
     alg: PoolingAlgorithm = (
         "avg_include_padding" if flag("count_include_pad", count_include_pad) else "avg_exclude_padding"
     )
@@ -78,7 +81,8 @@ def avg_pool(
     def describe(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None) -> PoolingForward:
         return sizes.describe(alg, src, dst, indices)
 
-    result: AnyArray = pool(sizes.x, sizes.result, (alg, sizes.key), describe, False, (post_ops, out, engine, dtype))
+    ending = post_ops, out, engine, dtype
+    result: AnyArray = pool(sizes.x, sizes.result, (alg, sizes.key), describe, False, ending, data_format=data_format)
     return result
 
 
@@ -89,6 +93,7 @@ def adaptive_max_pool(
     return_indices: bool = False,
     post_ops: Sequence[AnyPostOp | str] = (),
     dtype: DataType | None = None,
+    data_format: str | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> Any:
@@ -96,7 +101,7 @@ def adaptive_max_pool(
 
     x: f32 (n, c, [d, [h,]] w); size: an integer, or one for each axis.  Results as those of max_pool.
     """
-    return adaptive("max", x, size, return_indices, (post_ops, out, engine, dtype))
+    return adaptive("max", x, size, return_indices, (post_ops, out, engine, dtype), data_format)
 
 
 def adaptive_avg_pool(
@@ -105,11 +110,12 @@ def adaptive_avg_pool(
     *,
     post_ops: Sequence[AnyPostOp | str] = (),
     dtype: DataType | None = None,
+    data_format: str | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:
     """Means of windows such that the result has `size`, 1 being the mean of the plane; see adaptive_max_pool."""
-    result: AnyArray = adaptive("avg", x, size, False, (post_ops, out, engine, dtype))
+    result: AnyArray = adaptive("avg", x, size, False, (post_ops, out, engine, dtype), data_format)
     return result
 
 
@@ -117,10 +123,9 @@ class PoolWindow:
     """Arguments of a pooling, checked as far as the result's size needs it."""
 
     def __init__(
-        self, x: Any, kernel: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes, ceil_mode: bool
+        self, x: AnyArray, kernel: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes, ceil_mode: bool
     ) -> None:
-        self.x = image(x)
-        axes = self.x.ndim - 2
+        self.x, axes = x, x.ndim - 2
         self.kernel = each("kernel", kernel, axes, 1)
         self.stride = self.kernel if stride is None else each("stride", stride, axes, 1)
         self.padding, self.dilation = each("padding", padding, axes, 0), each("dilation", dilation, axes, 1)
@@ -162,11 +167,12 @@ def flag(name: str, value: Any) -> bool:
     return value
 
 
-def image(x: Any) -> AnyArray:
+def image(x: Any, data_format: str | None = None) -> AnyArray:
+    """x with channels second, a view."""
     array = typed("x", x)
     if not 3 <= array.ndim <= 5:
         raise InvalidArguments(f"x must be (n, c, w), (n, c, h, w) or (n, c, d, h, w), not of {array.ndim} dims")
-    return array
+    return channels_second(array) if is_last(data_format, array.ndim - 2) else array
 
 
 def each(name: str, value: Sizes, axes: int, least: int) -> tuple[int, ...]:
@@ -178,14 +184,14 @@ def each(name: str, value: Sizes, axes: int, least: int) -> tuple[int, ...]:
     return numbers
 
 
-def adaptive(alg: str, x: Any, size: Sizes, return_indices: bool, ending: Ending) -> Any:
-    array = image(x)
+def adaptive(alg: str, x: Any, size: Sizes, return_indices: bool, ending: Ending, data_format: str | None) -> Any:
+    array = image(x, data_format)
     result = (*array.shape[:2], *each("size", size, array.ndim - 2, 1))
 
     def describe(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None) -> AdaptivePooling:
         return AdaptivePooling(alg, src, dst, indices)
 
-    return pool(array, result, ("adaptive", alg, result), describe, return_indices, ending)
+    return pool(array, result, ("adaptive", alg, result), describe, return_indices, ending, data_format=data_format)
 
 
 def pool(
@@ -195,8 +201,17 @@ def pool(
     describe: Describe,
     return_indices: bool,
     ending: Ending,
+    data_format: str | None = None,
 ) -> Any:
     """Compute; indices are written as s32, into memory that goes in as if it were an input."""
+    if is_last(data_format, x.ndim - 2):
+        post_ops, out, engine, dtype = ending
+
+        def second(view: AnyArray) -> Any:
+            return pool(x, dims, key, describe, return_indices, (post_ops, view, engine, dtype))
+
+        made, found = into_last(second, dims, result_like(x, dtype), out)
+        return (made, channels_last(found[1])) if return_indices else made
     indices = allocated(np.empty, dims, np.int32) if flag("return_indices", return_indices) else None
 
     def described(descs: Descs, dst: MemoryDesc) -> Pooling:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, not_one_of, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.sequences import items
@@ -27,14 +27,14 @@ from asmdnn.primitives.recurrent.description import (
     RecurrentForward,
     VanillaRNNForward,
 )
-from asmdnn.primitives.recurrent.qparams import as_tuple
+from asmdnn.primitives.recurrent.qparams import SCALES, as_tuple
 from asmdnn.types import RNNActivation, RNNDirection, f32, s8, u8
 
 Kind = type[RecurrentForward]
 KINDS: dict[str, Kind] = {"rnn": VanillaRNNForward, "lstm": LSTMForward, "gru": GRUForward, "lbr_gru": LBRGRUForward}
 NEEDED = ("weights_layer", "weights_iter")
 PACKED = (*NEEDED, "weights_projection")
-KNOWN = (*PACKED, "bias", "weights_peephole")
+KNOWN = (*PACKED, "bias", "weights_peephole", *SCALES)
 LEFT2RIGHT: RNNDirection = "unidirectional_left2right"
 
 find = calls.entries.get
@@ -98,7 +98,7 @@ def lstm(
     dim, layers, is 1: what `asmdnn.recurrent` makes of torch's and ONNX's; or what `pack_recurrent` made of them.
     Plain ones are packed in every call.  src_iter, src_iter_c: (1, directions, sequences, channels), zeros if absent.
     rnn_data_qparams, rnn_weights_qparams: scale and shift of src of u8, scales of weights of s8, as LSTMForward has
-    them.
+    them.  With weights_layer_scales and weights_iter_scales among the weights of s8, src of f32 is rounded to bytes.
     Raises InvalidArguments for what does not fit, Unimplemented without AVX2.
     """
     arguments = {"src_layer": src, **weights_of("lstm", weights), "src_iter": src_iter, "src_iter_c": src_iter_c}
@@ -233,7 +233,7 @@ def pack_recurrent(cell: str, weights: Mapping[str, Any], engine: Engine | None 
     each; a layer that is called before raises InvalidArguments, see PackedWeights.  Raises InvalidArguments.
     """
     if not isinstance(cell, str) or cell not in KINDS:
-        raise InvalidArguments(f"cell must be one of {', '.join(KINDS)}, not {shown(cell)}")
+        raise InvalidArguments(not_one_of("cell", cell, KINDS))
     plain = {name: value for name, value in weights_of(cell, weights).items() if value is not None}
     arrays = {name: typed(name, value) for name, value in plain.items() if name in PACKED}
     formats = packed_formats(KINDS[cell], arrays, engine)

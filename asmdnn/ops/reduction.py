@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
-from asmdnn.ops.applied import apply, same_dims
+from asmdnn.ops.applied import SameDims, apply
 from asmdnn.ops.arguments import AnyArray, integers
 from asmdnn.ops.typed import fractions, typed, typed_output
 from asmdnn.primitives.attributes.attr import AnyPostOp
@@ -37,6 +37,8 @@ def reduce(
     """
     check_flag("keepdims", keepdims)
     array = typed("x", x)
+    if not array.ndim:  # numpy takes its last axis, too
+        array, keepdims = array.reshape(1), False
     axes = checked_axes(axis, array.ndim)
     target = out if out is None or keepdims else with_dims_of_one(out, array.shape, axes)
     result = apply(
@@ -70,7 +72,7 @@ def cumsum(
         ("cumsum", axis, exclusive, reverse),
         {"src": ("x", x)},
         lambda descs, dst: CumulativeSum(descs["src"], dst, axis, exclusive, reverse),
-        same_dims("src"),
+        SameDims("src"),
         ((), out, engine, dtype),
     )
 

@@ -8,6 +8,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.ops.applied import Descs, apply
 from asmdnn.ops.arguments import AnyArray, Array, as_f32
+from asmdnn.ops.data_format import into_last, is_last, result_like
 from asmdnn.ops.gradients import Descs as Gradients
 from asmdnn.ops.gradients import dims_of, gradient
 from asmdnn.ops.pooling import each, image
@@ -31,6 +32,7 @@ def resize(
     mode: ResamplingAlgorithm = "nearest",
     coordinates: Coordinates = "half_pixel",
     rounding: NearestRounding = "round_prefer_ceil",
+    data_format: str | None = None,
     dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
@@ -39,10 +41,11 @@ def resize(
 
     size, factor: a number, or one for each axis; exactly one of the two.  mode: "nearest", "linear" or "cubic";
     coordinates and rounding as in ResamplingForward.  torch's interpolate: "nearest" is coordinates="asymmetric" with
-    rounding="floor", "bilinear" is "linear", align_corners=True is coordinates="align_corners".
+    rounding="floor", "bilinear" is "linear", align_corners=True is coordinates="align_corners".  data_format: "NHWC",
+    with channels last, of x and the result.
     Raises InvalidArguments.
     """
-    array = image(x)
+    array = image(x, data_format)
     axes, sizes = array.ndim - 2, array.shape[2:]
     if (size is None) == (factor is None):
         raise InvalidArguments("give exactly one of size and factor")
@@ -58,7 +61,13 @@ def resize(
         return ResamplingForward(mode, descs["src"], dst, factors, coordinates, rounding)
 
     key = ("resize", made, factors, mode, coordinates, rounding)
-    return apply(key, {"src": ("x", array)}, describe, lambda _: dims, ((), out, engine, dtype))
+
+    def second(target: Any) -> AnyArray:
+        return apply(key, {"src": ("x", array)}, describe, lambda _: dims, ((), target, engine, dtype))
+
+    if is_last(data_format, axes):
+        return into_last(second, dims, result_like(array, dtype), out)[0]  # type: ignore[no-any-return]
+    return second(out)
 
 
 def resize_gradient(

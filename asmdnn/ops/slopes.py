@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from asmdnn.ops.applied import apply, same_dims, widened
+from asmdnn.ops.applied import SameDims, apply, widened
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.typed import typed
 from asmdnn.primitives.attributes.attr import AnyPostOp
@@ -33,6 +33,6 @@ def prelu(
         ("prelu",),
         {"src": ("x", array), "weights": ("weights", vector)},
         lambda descs, dst: PReLUForward(PropKind.forward_inference, descs["src"], descs["weights"], dst),
-        same_dims("src"),
+        SameDims("src"),
         (post_ops, out, engine, dtype),
     )

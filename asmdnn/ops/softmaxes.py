@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from asmdnn.ops.applied import Ending, apply, same_dims, widened
+from asmdnn.ops.applied import Ending, SameDims, apply, widened
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.typed import fractions, typed
 from asmdnn.primitives.attributes.attr import AnyPostOp
@@ -62,6 +62,6 @@ def _softmax(alg: SoftmaxAlgorithm, x: Any, axis: int, mask: Any, scale: float, 
             mask=descs.get("mask"),
             scale=scale,
         ),
-        same_dims("src"),
+        SameDims("src"),
         (post_ops, out, engine, fractions(dtype, out, array)),
     )

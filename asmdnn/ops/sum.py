@@ -5,7 +5,7 @@ from typing import Any
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.sequences import items
-from asmdnn.ops.applied import apply, same_dims
+from asmdnn.ops.applied import SameDims, apply
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
@@ -39,6 +39,6 @@ def weighted_sum(
         ("weighted_sum", factors),
         inputs,
         lambda descs, dst: SumForward(tuple(descs.values()), dst, factors),
-        same_dims("src0"),
+        SameDims("src0"),
         (post_ops, out, engine, dtype),
     )

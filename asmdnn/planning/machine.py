@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.forking import importing
 from asmdnn.isa.cpu import CacheSizes, Signature
 from asmdnn.isa.levels import (
@@ -134,7 +134,7 @@ _TYPICAL: Final = {
 def machine_of(name: str) -> Machine:
     """The class of that name.  Raises InvalidArguments listing the names."""
     if not isinstance(name, str) or name not in MACHINES:
-        raise InvalidArguments(f"machine {shown(name)} is not one of {', '.join(MACHINES)}")
+        raise InvalidArguments(f"machine {shown(name)} is not one of {', '.join(MACHINES)}{resembling(name, MACHINES)}")
     return MACHINES[name]
 
 

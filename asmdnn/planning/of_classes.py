@@ -91,6 +91,8 @@ ZEN4: Final = Tuning(
     # would be 0.95 to 1.07x.
     products=ProductTuning(
         block_least_rows=17,
+        # 9 to 16 rows times 1024x4096 and 4096x4096 in tiles of 6, as they lie: 1.2 to 1.5x, 1024x1024 1.02 to 1.15x.
+        alias_plain_rows=17,
         memory_stream_bytes=256,  # one row of f32 and bf16 1.27 to 1.35x, of s8 1.5x; of 17 MB, from L3, 0.92 to 0.97x
     ),
     # 16 channels a group at 14x14 1.74x, 32 at 7x7 1.84x, 48 at 7x7 1.68x, 512 channels at 14x14 1.22x.

@@ -9,6 +9,11 @@ from asmdnn.records import dataclass
 L1_SETS_BYTES: Final = 4096  # addresses that differ by a multiple share a set of L1, on x86-64 CPUs of today
 
 
+def lines_that_stay(distance_bytes: int, set_lines: int) -> int:
+    """How many lines so far apart L1 holds at a time, if it has room for `set_lines` of them in a set."""
+    return max(1, set_lines * L1_SETS_BYTES // gcd(max(distance_bytes, 1), L1_SETS_BYTES))
+
+
 @dataclass(frozen=True, slots=True)
 class ByDistance:
     """A number that depends on how a column of weights falls into the sets of L1: into all 64 (`spread`), into 4 where
@@ -75,7 +80,9 @@ class ProductTuning:
     few_weights: int = 64 * 64  # which stay in L1 and need no prefetch
     strided_depth: int = 8  # more steps of k whose elements of src are strided are copied,
     strided_columns: int = 64  # if so many columns read them
-    alias_rows: int = 16  # of src, all in the same sets of L1, are copied: 2 to 7% faster,
+    alias_once: int = 10  # rows of src, all in the same sets of L1, are one tile if it reads panels,
+    alias_rows: int = 16  # and so many are copied: 2 to 7% faster,
+    alias_plain_rows: int = 16  # or so many where weights are plain,
     alias_columns: int = 512  # if so many columns read them,
     alias_copy_bytes: int = 64 << 20  # and they are no more; more memory is not worth the gain
     vector_rows: int = 32  # of weights that a vector is multiplied with at a time
@@ -90,7 +97,7 @@ class ProductTuning:
     outer_depth: int = 8  # with more steps of k there is more to multiply than to store, and tiles are as fast,
     streamed_depth: int = 16  # with more also if dst is written past the caches
     outer_bytes: int = 16 << 10  # of weights, which each row of dst reads from L1 again
-    set_lines: int = 6  # lines of weights in a set of L1, which has 8 and takes dst besides
+    set_lines: int = 6  # lines of src, or of weights, in a set of L1, which has 8 and takes others besides
     few_rows: int = 16  # read aliasing operands of outer products so seldom that no copy pays
     outer_cycles: int = 20_000  # of a call
     many_blocks: int = 1 << 5  # written out

@@ -67,13 +67,13 @@ def executor_spec(plan: Plan) -> "ExecutorSpec":
 class ExecutablePlan:
     """A plan that can run on this machine, for up to `threads` threads; `program_of` keeps those used lately.
 
-    pooled: calls take scratchpads from the process's pool; else each is told where its scratch lies.  loaded: kernels
-    for plan.specs, and the executor after them, if they do not come from the kernel cache.  counts: where its kernels
-    came from.  kept_bytes: what goes with it; code is counted for the program that loaded it.
+    pooled: calls take scratchpads from the process's pool; else each is told where its scratch lies.  loaded: `kernels`
+    of plan.specs, and the executor after them, if they do not come from the kernel cache.  counts: where they came
+    from.  kept_bytes: what goes with it; code is counted for the program that loaded it.
     """
 
     __slots__ = (
-        "__weakref__", "_idle", "_kernels", "_slots", "_tables", "again", "arguments", "counts", "entry", "kept_bytes",
+        "__weakref__", "_idle", "_slots", "_tables", "again", "arguments", "counts", "entry", "kept_bytes", "kernels",
         "outputs", "parts", "places", "plan", "pooled", "scratch_places", "scratchpad_bytes", "sizes", "used",
     )  # fmt: skip
 
@@ -88,8 +88,8 @@ class ExecutablePlan:
         else:
             self.counts = CacheCounts(pack_hits=len(loaded))
         (*kernels, executor) = loaded
-        self._kernels: Sequence[LoadedKernel] = (*kernels, executor)  # keeps their memory mapped
-        self.again = CacheCounts(memory_hits=len(self._kernels))
+        self.kernels: Sequence[LoadedKernel] = (*kernels, executor)  # keeps their memory mapped
+        self.again = CacheCounts(memory_hits=len(self.kernels))
         addresses = {spec: kernel.address for spec, kernel in zip(plan.specs, kernels, strict=True)}
         self._tables = PhaseTables(plan, self.parts, addresses)
         self.entry = ffi.cast("void (*)(void *)", executor.address)
@@ -106,7 +106,7 @@ class ExecutablePlan:
             (slot, i, offset) for i, name in enumerate(plan.tensors) for slot, offset in self.slots(name)
         )
         self._idle: list[NativeCall] = []
-        code = 0 if self.counts.is_known else sum(kernel.size for kernel in self._kernels)
+        code = 0 if self.counts.is_known else sum(kernel.size for kernel in self.kernels)
         self.kept_bytes: int = plan.nbytes + self._tables.nbytes + code + OBJECTS_BYTES
         _live.add(self)
 

@@ -6,11 +6,10 @@ when a result exceeds them.  How many CPUs other programs kept busy meanwhile is
 
 import json
 import math
-import os
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from time import perf_counter, process_time
+from time import perf_counter
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from asmdnn.jit.store import default_directory, enabled
 from asmdnn.planning.host import require_executable
 from asmdnn.records import dataclass, fields, replace
 from asmdnn.runtime.execution import kernel_cache
+from asmdnn.runtime.other_work import QUIET_CPUS, OtherWork
 from asmdnn.runtime.peak import fma_gflops
 from asmdnn.runtime.scratch import aligned_bytes
 
@@ -32,7 +32,6 @@ CLOCK_PASSES = 100_000
 BYTES_OF_SAMPLE = 1 << 28  # read in one sample: some ms at any rate
 USUAL_L3_BYTES = 32 << 20
 LARGEST_BUFFER_BYTES = 1 << 29
-QUIET_CPUS = 0.2  # what a machine at rest does beside a measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ def measure(isa: str) -> Rates:
     """Some seconds of work on the calling thread."""
     sizes = cache_sizes()
     l1, l2, l3 = sizes.l1d_bytes or 32 << 10, sizes.l2_bytes or 512 << 10, sizes.l3_bytes or USUAL_L3_BYTES
-    start, busy_before = perf_counter(), _busy_seconds()
+    others = OtherWork()
     within = (l1 // 2, (l1 + l2) // 2, min((l2 + l3) // 2, 4 * l2), min(4 * l3, LARGEST_BUFFER_BYTES))
     found = Rates(
         cpu_name(),
@@ -103,18 +102,7 @@ def measure(isa: str) -> Rates:
         round(fma_gflops(isa), 1),
         *(round(bandwidth_gbs(isa, size), 1) for size in within),
     )
-    busy = (_busy_seconds() - busy_before) / (perf_counter() - start)
-    return replace(found, busy_cpus=round(max(0.0, busy), 1))
-
-
-def _busy_seconds() -> float:
-    """What all CPUs have worked for others than this process, as far as the system tells; they may lie outside of a
-    container, where they share caches and memory all the same."""
-    with suppress(OSError, ValueError, IndexError), open("/proc/stat", encoding="ascii") as file:
-        user, nice, system, _, _, irq, soft_irq, steal = map(int, file.readline().split()[1:9])
-        ticks = user + nice + system + irq + soft_irq + steal
-        return ticks / os.sysconf("SC_CLK_TCK") - process_time()
-    return 0.0
+    return replace(found, busy_cpus=round(others.cpus, 1))
 
 
 def clock_ghz() -> float:

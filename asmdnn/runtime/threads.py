@@ -27,6 +27,7 @@ from asmdnn.runtime.quota import allowed_cpus
 _RUNTIME = re.compile(r".*/lib(gomp|iomp5|omp)\b[^/]*\.so[^/]*")  # torch's wheel has libgomp-a34b3233.so.1
 MAX_THREADS = 4096  # libgomp keeps a team on the caller's stack and overflows it with some ten thousands
 _PF_FORKNOEXEC = 0x40  # linux/sched.h: forked, but no program executed since
+_PROC = "/proc/self"
 
 _usable: bool | None = None  # unknown until somebody asks; False for good in a fork()ed child
 
@@ -110,6 +111,8 @@ def _quota() -> int:
 @functools.cache
 def _search() -> OpenMP | str:
     """The first candidate that exports what is needed, or why there is none."""
+    if not os.path.exists(f"{_PROC}/maps"):  # a plain chroot
+        return "/proc, which tells a forked process, is not mounted: mount it, or use threads=1."
     tried = []
     for name in _candidates():
         try:
@@ -144,7 +147,11 @@ def _load(name: str) -> OpenMP:
 def _decide() -> bool:
     """Find out whether threads are usable, and from now on notice forks."""
     global _usable
-    inherited = _forked_without_exec() and any(_RUNTIME.fullmatch(path) for _, _, path in _mapped_files())
+    inherited = (
+        os.path.exists(_PROC)
+        and _forked_without_exec()
+        and any(_RUNTIME.fullmatch(path) for _, _, path in _mapped_files())
+    )
     # A child forked before asmdnn looked, with a runtime in place: the parent may have used it, so do not.
     if _usable is None:
         _usable = isinstance(_search(), OpenMP) and not inherited
@@ -158,14 +165,14 @@ def _forbid_threads() -> None:
 
 
 def _forked_without_exec() -> bool:
-    with open("/proc/self/stat", encoding="latin-1") as file:
+    with open(f"{_PROC}/stat", encoding="latin-1") as file:
         fields = file.read().rpartition(")")[2].split()  # the program's name, in parentheses, may contain anything
     return bool(int(fields[6]) & _PF_FORKNOEXEC)
 
 
 def _mapped_files() -> Iterator[tuple[int, int, str]]:
     """(start, end, path) of every file mapping of this process."""
-    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
+    with open(f"{_PROC}/maps", encoding="utf-8", errors="surrogateescape") as file:
         for line in file:
             fields = line.rstrip("\n").split(maxsplit=5)
             if len(fields) == 6 and fields[5].startswith("/"):

@@ -6,32 +6,40 @@ The standard library alone is imported: tools/setup.sh runs this with a Python t
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
+TICK_S: Final = 0.25
 LOG_LINES: Final = 15  # enough of what apt-get said to see why it failed
 
 
 class Packages:
-    """Unpacks packages into `work`, a directory that was empty.  `log` holds what the commands said."""
+    """Unpacks packages into `work`, a directory that was empty.  `log` holds what the commands said.  watch: called
+    some times a second while a command runs, with its words."""
 
-    def __init__(self, work: Path) -> None:
-        self.work = work
+    def __init__(self, work: Path, watch: Callable[[str], None] = lambda words: None) -> None:
+        self.work, self._watch = work, watch
         self._options: tuple[str, ...] = ()
         self._refreshed = self._refreshes()
         self.log = ""
 
     def unpack(self, name: str) -> Path | None:
         """The directory with the files of package `name`; None where it cannot be had, and then the log says why."""
-        if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
+        if not self.fetch(name):
             return None
-        while not self.run("apt-get", "-q", *self._options, "download", name):
-            if not next(self._refreshed, False):
-                return None
         archive = next(self.work.glob(f"{name}_*.deb"))
         target = self.work / name
         return target if self.run("dpkg-deb", "-x", str(archive), str(target)) else None
+
+    def fetch(self, *names: str) -> bool:
+        """Download packages into `work`; apt compares them with the signed hashes of its lists."""
+        if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
+            return False
+        while not self.run("apt-get", "-q", *self._options, "download", *names):
+            if not next(self._refreshed, False):
+                return False
+        return True
 
     def _refreshes(self) -> Iterator[bool]:
         """First the machine's own package lists, where the rights are there; then private ones, which need none.
@@ -51,15 +59,21 @@ class Packages:
     def run(self, *command: str, **environment: str) -> bool:
         """Run a command in `work`, with these variables too; whether it succeeded."""
         try:
-            done = subprocess.run(
+            done = subprocess.Popen(
                 command, cwd=self.work, env=os.environ | environment,
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             )  # fmt: skip
         except OSError as error:  # there is no sudo
             self.log += f"{error}\n"
             return False
-        self.log += done.stdout
-        return done.returncode == 0
+        with done:
+            while True:
+                self._watch(" ".join(command))
+                try:
+                    self.log += done.communicate(timeout=TICK_S)[0]
+                    return done.returncode == 0
+                except subprocess.TimeoutExpired:
+                    pass
 
     def last_words(self) -> str:
         """The end of the log, which says what went wrong."""

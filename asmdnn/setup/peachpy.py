@@ -4,12 +4,15 @@ It was never published for pip: what the index has under its name is older and u
 """
 
 import compileall
+import hashlib
 import os
 import shutil
 import site
 import subprocess
 import sys
 import sysconfig
+import tarfile
+import urllib.request
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +24,9 @@ DIST_PACKAGES: Final = "usr/lib/python3/dist-packages"
 METADATA: Final = "[Pp]each[Pp]y-*-info"
 REVISION: Final = "349e8f836142b2ed0efeb6bb99b1b715d87202e9"
 ARCHIVE: Final = f"https://github.com/Maratyszcza/PeachPy/archive/{REVISION}.tar.gz"
+# Of names and contents of its files, as `digest_of` has it: how the archive is compressed is the server's affair.
+DIGEST: Final = "533cb56debe83f7997280e4ac62214f726ef6cb7cd471fbc7945193098e4c8f2"
+MOST_BYTES: Final = 1 << 24
 CONSTRAINT: Final = "setuptools<80\n"  # its build imports pkg_resources
 
 # A process of its own: this one may have looked for PeachPy, and would not see that it is there now.
@@ -80,10 +86,39 @@ def site_packages() -> Path:
     return users
 
 
+def digest_of(archive: Path) -> str:
+    """SHA-256 of the files in a tar archive: name, size and bytes of each, in the order of names.  Raises TarError, and
+    OSError for what cannot be read."""
+    digest = hashlib.sha256()
+    with tarfile.open(archive) as files:
+        for member in sorted(files, key=lambda member: member.name):
+            if stream := files.extractfile(member):  # None for a directory
+                content = stream.read()
+                digest.update(b"%s\0%d\0%s" % (member.name.encode(), len(content), content))
+    return digest.hexdigest()
+
+
+def _archive(packages: Packages) -> Path | None:
+    """The upstream revision, downloaded and compared with its digest; None where that fails, and the log says why."""
+    path = packages.work / "peachpy.tar.gz"
+    try:
+        with urllib.request.urlopen(ARCHIVE, timeout=60) as stream:
+            path.write_bytes(stream.read(MOST_BYTES))
+        if digest_of(path) == DIGEST:
+            return path
+        packages.log += f"{ARCHIVE} has other contents than revision {REVISION}: it is not installed\n"
+    except (OSError, ValueError, tarfile.TarError) as error:
+        packages.log += f"{ARCHIVE}: {error}\n"
+    return None
+
+
 def _build(packages: Packages) -> None:
-    """Let pip build and install the upstream revision."""
+    """Let pip build and install the upstream revision, once its contents are known to be that."""
+    archive = _archive(packages)
+    if archive is None:
+        return
     constraint = packages.work / "constraint"
     constraint.write_text(CONSTRAINT)
     options = ("-qq", "--use-pep517", "--force-reinstall", "--no-deps")
     variables = {"PIP_CONSTRAINT": str(constraint), "PIP_BUILD_CONSTRAINT": str(constraint)}
-    packages.run(sys.executable, "-m", "pip", "install", *options, ARCHIVE, **variables)
+    packages.run(sys.executable, "-m", "pip", "install", *options, str(archive), **variables)

@@ -58,7 +58,7 @@ def native() -> Any:
             return result
 
         @staticmethod
-        @once_differentiable  # type: ignore[untyped-decorator]
+        @once_differentiable  # type: ignore[untyped-decorator, unused-ignore]
         def backward(context: Any, by_result: Any) -> Any:
             *operands, result = context.saved_tensors
             wanted = context.needs_input_grad[1:]

@@ -15,6 +15,7 @@ from asmdnn import asm
 from asmdnn.asm import FunctionBuilder, Register, low32, mem
 from examples.asm.compiled import compiled
 from examples.asm.table import Rows, microseconds, show
+from examples.command import command
 
 PROTOTYPE: Final = "void encode(const uint8_t *data, size_t n, uint8_t *text)"
 READS: Final = {"data": "n"}
@@ -205,4 +206,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

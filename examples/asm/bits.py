@@ -9,6 +9,7 @@ from asmdnn import asm
 from asmdnn.asm import FunctionBuilder, Register, low32, mem
 from examples.asm.compiled import compiled
 from examples.asm.table import Rows, microseconds, show
+from examples.command import command
 
 PROTOTYPE, READS = "uint64_t bits(const uint64_t *words, size_t n)", {"words": "8*n"}
 
@@ -115,4 +116,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

@@ -15,6 +15,7 @@ from asmdnn import asm
 from asmdnn.asm import FunctionBuilder, Register, low32, mem
 from examples.asm.compiled import compiled
 from examples.asm.table import Rows, microseconds, show
+from examples.command import command
 
 PROTOTYPE: Final = "uint32_t crc32(uint32_t before, const uint8_t *data, size_t n)"
 POLYNOMIAL: Final = 0x1_04C1_1DB7  # x^32 + x^26 + ... + 1
@@ -203,4 +204,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

@@ -11,6 +11,7 @@ from asmdnn import asm
 from asmdnn.asm import CFunction, FunctionBuilder, Register, mem
 from examples.asm.compiled import REORDERED, compiled
 from examples.asm.table import Rows, aligned, microseconds, show
+from examples.command import command
 
 
 def dot_of(accumulators: int) -> CFunction:
@@ -65,4 +66,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

@@ -14,6 +14,7 @@ from asmdnn import asm
 from asmdnn.asm import FunctionBuilder, Register, mem
 from examples.asm.compiled import REORDERED, compiled
 from examples.asm.table import Rows, microseconds, show
+from examples.command import command
 
 PROTOTYPE: Final = "void fft16(const float *x, float *y, size_t n)"
 TURN: Final = np.exp(-2j * np.pi / 16 * np.outer(np.arange(4), np.arange(4)))  # W^(row * column)
@@ -146,4 +147,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

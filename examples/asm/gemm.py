@@ -14,6 +14,7 @@ from asmdnn import asm
 from asmdnn.asm import CFunction, FunctionBuilder, Register, mem
 from examples.asm.compiled import REORDERED, compiled
 from examples.asm.table import Rows, microseconds, show
+from examples.command import command
 
 SIDE: Final = 96
 ROW: Final = 4 * SIDE  # bytes of a row of B and C
@@ -203,4 +204,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

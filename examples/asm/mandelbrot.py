@@ -12,6 +12,7 @@ from asmdnn import asm
 from asmdnn.asm import FunctionBuilder, Register, low32, mem
 from examples.asm.compiled import compiled
 from examples.asm.table import Rows, microseconds, show
+from examples.command import command
 
 PICTURE: Final = Path(__file__).resolve().parents[2] / "build" / "examples" / "mandelbrot.pgm"
 
@@ -118,4 +119,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

@@ -11,6 +11,7 @@ from asmdnn import asm
 from asmdnn.asm import FunctionBuilder, Register, low32, mem
 from examples.asm.compiled import compiled, exported
 from examples.asm.table import Rows, show
+from examples.command import command
 
 COPY = "void copy(uint8_t *dst, const uint8_t *src, size_t n)"
 LENGTH = "size_t length(const uint8_t *text, size_t most)"
@@ -129,4 +130,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

@@ -11,6 +11,7 @@ from asmdnn import asm
 from asmdnn.asm import FunctionBuilder, Register, mem
 from examples.asm.compiled import compiled
 from examples.asm.table import Rows, aligned, microseconds, show
+from examples.command import command
 
 
 @asm.function(
@@ -57,4 +58,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

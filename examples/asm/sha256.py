@@ -11,6 +11,7 @@ import numpy as np
 from asmdnn import asm
 from asmdnn.asm import FunctionBuilder, Register, mem
 from examples.asm.table import Rows, microseconds, show
+from examples.command import command
 
 
 def roots(power: int, count: int) -> list[int]:
@@ -117,4 +118,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

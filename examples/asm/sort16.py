@@ -11,6 +11,7 @@ from asmdnn import asm
 from asmdnn.asm import FunctionBuilder, Register, mem
 from examples.asm.compiled import compiled
 from examples.asm.table import Rows, microseconds, show
+from examples.command import command
 
 PROTOTYPE: Final = "void sort16(float *x, size_t rows)"
 REACH: Final = {"x": "64*rows"}
@@ -117,4 +118,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

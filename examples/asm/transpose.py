@@ -11,6 +11,7 @@ from asmdnn import asm
 from asmdnn.asm import FunctionBuilder, Register, mem
 from examples.asm.compiled import compiled
 from examples.asm.table import Rows, microseconds, show
+from examples.command import command
 
 PROTOTYPE: Final = "void transpose(const float *x, float *y, size_t rows, size_t columns)"
 REACH: Final = "256*rows*columns"
@@ -98,4 +99,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

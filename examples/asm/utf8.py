@@ -13,6 +13,7 @@ from asmdnn import asm
 from asmdnn.asm import FunctionBuilder, Register, low32, mem
 from examples.asm.compiled import compiled
 from examples.asm.table import Rows, microseconds, show
+from examples.command import command
 
 PROTOTYPE: Final = "uint64_t valid(const uint8_t *text, size_t n)"
 
@@ -210,4 +211,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command(main, __doc__)

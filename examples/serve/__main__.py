@@ -5,6 +5,7 @@ SIGHUP loads the packs again; SIGTERM answers what has come, and ends.
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 from examples.serve.processes import serve, supervise
 
@@ -27,10 +28,16 @@ def options(words: Sequence[str] | None = None) -> argparse.Namespace:
             parser.error(f"--{name.replace('_', '-')} must be above 0")
     if given.workers < 0 or not 0 <= given.port < 1 << 16:
         parser.error("--workers must be at least 0, and --port from 0 to 65535")
-    given.paths = dict(word.partition("=")[::2] for word in given.packs)
-    if not all(given.paths.values()) or "" in given.paths or any("/" in name for name in given.paths):
-        parser.error("a pack is written NAME=FILE, the name without a slash")
+    given.paths = paths_of(parser, given.packs)
     return given
+
+
+def paths_of(parser: argparse.ArgumentParser, words: Sequence[str]) -> dict[str, Path]:
+    """Packs by name, as they are written on the command line."""
+    found = dict(word.partition("=")[::2] for word in words)
+    if not all(found.values()) or "" in found or any("/" in name for name in found):
+        parser.error("a pack is written NAME=FILE, the name without a slash")
+    return {name: Path(path) for name, path in found.items()}
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -90,6 +90,15 @@ def test_the_model_is_said_and_chosen() -> None:
 
 
 @installed
+def test_a_typical_model_stands_in_for_one_that_lacks_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an LLVM of 2022 takes a Zen 4 for a Zen 3."""
+    names = {True: "znver3", False: "skylake-avx512"}
+    monkeypatch.setattr(mca, "model_for", lambda isa, executable: names[executable])
+    model, (bound,) = mca.modelled([lines()], "avx512_core", True, "")
+    assert model == "skylake-avx512" and bound
+
+
+@installed
 def test_a_model_that_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chosen by the user it is an error; chosen here, the bounds are missing, and the reason is said."""
     pd = descriptor("mb1ic8ih6oc16oh6kh1", "avx512_core", 1)

@@ -25,13 +25,3 @@ def test_processes_learn_what_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
     found, wanted = (train(images, targets, 2, 3) for train in (train_together.together, train_together.alone))
     assert {name: x.tobytes() for name, x in found.items()} == {name: x.tobytes() for name, x in wanted.items()}
     assert any(x.any() for x in found.values())
-
-
-def test_without_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing() -> None:
-        raise train_together.MissingModel("no digits")
-
-    monkeypatch.setattr(train_together.train_digits, "digits", missing)
-    monkeypatch.setattr(sys, "argv", ["train_together"])
-    with pytest.raises(SystemExit, match="train_together: no digits"):
-        train_together.main()

@@ -1,6 +1,7 @@
 """Programs in C, C++ and Rust on exported networks: threads of their own and OpenMP's, sanitizers, every mistake."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -183,6 +184,15 @@ def test_rust(folder: Path) -> None:
     output("rustc", "--edition=2021", "-O", "main.rs", *arguments, "-o", "rusty", cwd=folder)
     assert output(folder / "rusty", cwd=folder) == ""
     assert is_right(folder, 1)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may chroot")
+def test_a_static_program_needs_no_other_file(folder: Path, tmp_path: Path) -> None:
+    """In a root file system that holds the program and its input, and nothing else."""
+    for file in (program(folder, "net", RUN, "-static"), folder / "in"):
+        shutil.copy(file, tmp_path)
+    assert output("chroot", tmp_path, "/main", "2", cwd=tmp_path) == ""
+    assert (tmp_path / "out").read_bytes() == 2 * (folder / "wanted").read_bytes()
 
 
 def test_no_python_is_linked(folder: Path) -> None:

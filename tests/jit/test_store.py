@@ -328,13 +328,22 @@ def test_sizes(text: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (default_store() or DiskStore("")).limit_bytes == size
 
 
+def test_networks_do_not_drive_kernels_out() -> None:
+    kernels = [pruning.StoredFile(float(i), 10, f"{i}.kernel") for i in range(5)]
+    networks = [pruning.StoredFile(10.0 + i, 100, f"{i}.network") for i in range(5)]
+    gone = {file.name for file in pruning.surplus([*kernels, *networks], 300)}
+    assert gone == {f"{i}.network" for i in range(3)}, "although all kernels are older"
+    assert len(pruning.surplus([*kernels, *networks], 40)) == 6, "all networks, and the oldest kernel"
+    assert {file.name for file in pruning.surplus(networks, 200)} == gone, "without kernels they have all"
+
+
 @pytest.mark.parametrize("text", ["much", "-1", "1.5G", "9" * 40, "1P"])
 def test_a_word_that_is_no_size_costs_a_warning(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pruning._limit_of.cache_clear()
     monkeypatch.setenv(environment.CACHE_SIZE, text)
     (message,) = recorded(lambda: [pruning.size_limit() for _ in range(3)])
     assert f"ASMDNN_CACHE_SIZE={text} is not a size" in message
-    assert pruning.size_limit() == 256 << 20
+    assert pruning.size_limit() == 1 << 30
 
 
 @pytest.mark.parametrize("name", [b"\xff\xfe", b""])

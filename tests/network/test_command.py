@@ -26,6 +26,16 @@ def test_a_model_is_run(model: str, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert np.load(tmp_path / "out.npz")["y"].shape == (1, 8, 6, 7)
 
 
+def test_a_run_for_programs(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--shape=x:1x3x6x7", "--constant=s:2", "--threads=1"]
+    assert main(["run", *words, "--json", "--verify", "--profile", model]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["outputs"]["y"]["type"] == "float32" and found["outputs"]["y"]["dims"] == [1, 8, 6, 7]
+    assert found["verify"]["wrong"] == [] and found["verify"]["from_float64"]["outputs"]["y"] < 1e-6
+    assert found["ms"] > 0 and found["profile"][0]["us"] > 0
+    assert any(row["label"].startswith("Conv 'first'") for row in found["profile"])
+
+
 def test_a_model_is_explained_for_any_level(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         main(["run", "--shape=x:1x3x6x7", "--constant=s:2", "--isa=avx512_core", "--machine=zen3", "--explain", model])
@@ -76,7 +86,8 @@ def test_the_word_for_equal_bits(model: str) -> None:
         ["--io=int8"],
         ["--max-error=small"],
         ["--deterministic=true"],
-        ["--json"],
+        ["--json", "--check"],
+        ["--json", "--explain"],
     ],
 )
 def test_mistakes(model: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -194,25 +194,63 @@ def test_products_that_quantise_their_operand(has_bias: bool) -> None:
 
 
 def lstm(f: File, **changed: Any) -> None:
-    """8 inputs, 6 states."""
+    """24 inputs, 6 states."""
     given = {"w": f.bytes(1, 24, 24), "r": f.bytes(1, 6, 24), "scale": f.constant(np.float32([0.004]))}
-    given |= {"zero": f.constant(np.zeros(1, np.int8))} | changed
-    numbers = (given["scale"], given["zero"], f.constant(np.float32([0.004])), f.constant(np.zeros(1, np.int8)))
-    inputs = ("x", given["w"], given["r"], *[""] * 5, *numbers)
+    given |= dict.fromkeys(("zero", "r_zero"), f.constant(np.zeros(1, np.int8))) | changed
+    numbers = (given["scale"], given["zero"], f.constant(np.float32([0.004])), given["r_zero"])
+    inputs = ("x", given["w"], given["r"], "", given.get("lengths", ""), *[""] * 3, *numbers)
     made(f, "DynamicQuantizeLSTM", 1, *inputs, domain=MICROSOFT, hidden_size=6)
 
 
-@pytest.mark.isa("avx2")
-def test_lstm_of_quantised_weights() -> None:
-    """Which leaves out the rounding of operands to 8 bits, that onnxruntime does at each step."""
-    f, dims = File(), (7, 2, 24)
-    lstm(f)
+def answers(f: File, isa: str) -> tuple[dnn.Network, dict[str, Any], Any, Any]:
+    """The network, what it was fed, its result and that of onnxruntime on one thread: several share out sequences, and
+    round each share by its own range."""
+    dims = (7, 2, 24)
     model = f.model(f.nodes[-1].output[0], dims, FLOAT)
     feeds = {"x": np.random.default_rng(3).standard_normal(dims).astype(np.float32)}
-    (wanted,) = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, feeds)
-    net = dnn.load_onnx(model, engine=engine())
-    (found,) = net.run(feeds).values()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    net = dnn.load_onnx(model, engine=engine(isa=isa))
+    net.check()
+    (found,), (wanted,) = net.run(feeds).values(), session.run(None, feeds)
     assert net.is_native
+    return net, feeds, found, wanted
+
+
+BY_COLUMN = np.linspace(0.003, 0.005, 24, dtype=np.float32)[None]
+LSTMS: dict[str, dict[str, Any]] = {
+    "s8": {},
+    "u8, zero point in the middle": {name: np.full(1, 128, np.uint8) for name in ("zero", "r_zero")},
+    "scales by column": {"scale": BY_COLUMN, "zero": np.zeros((1, 24), np.int8)},
+}
+
+
+@pytest.mark.parametrize("isa", [pytest.param(isa, marks=pytest.mark.isa(isa)) for isa in LEVELS])
+@pytest.mark.parametrize("kind", LSTMS)
+def test_lstm_of_quantised_weights(kind: str, isa: str) -> None:
+    """x and h are rounded as onnxruntime rounds them, and sums are exact."""
+    f, words = File(), dict(LSTMS[kind])
+    if "r_zero" in words:
+        numbers = {name: f.random.integers(1, 255, (1, k, 24)).astype(np.uint8) for name, k in (("w", 24), ("r", 6))}
+        words |= numbers
+    lstm(f, **{name: f.constant(value) for name, value in words.items()})
+    net, feeds, found, wanted = answers(f, isa)
+    assert "DynamicQuantizeLSTM" in net.explain()
+    assert np.abs(found - wanted).max() <= 2e-6
+    assert [str(one) for one in net.verify(feeds) if not one.fits] == []
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("kind", ["lengths", "zero"])
+def test_lstm_without_a_kernel_stays_of_floats(kind: str) -> None:
+    """Of sequences of different lengths, or weights that are no s8 without their zero point: it leaves out the rounding
+    of operands to 8 bits."""
+    f = File()
+    changed = {"lengths": f.constant(np.int32([7, 5]))} if kind == "lengths" else {"zero": f.constant(np.int8([3]))}
+    lstm(f, **changed)
+    net, feeds, found, wanted = answers(f, "avx2")
+    assert "DynamicQuantizeLSTM" not in net.explain()
     spread = np.abs(feeds["x"]).max() * 2 / 255 * 0.004 * 127 * np.sqrt(24 + 6)  # of a gate, by such roundings
     assert np.abs(found - wanted).max() <= spread
 

@@ -1,6 +1,7 @@
 """Networks in the cache on disk: found again for the same model, dims, constants and engine, and for no others."""
 
 import os
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ import pytest
 import asmdnn as dnn
 from asmdnn.cli.main import main
 from asmdnn.jit.store import DiskStore
-from asmdnn.network import kept
+from asmdnn.network import kept, of_model
+from asmdnn.network.open import OpenNetwork
 from asmdnn.network.saved import PackedNetwork
+from asmdnn.runtime.execution import kernel_cache
 from tests.network import wire
 from tests.network.nets import engine, random
 
@@ -120,6 +123,62 @@ def test_not_kept(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.store.cache_clear()
     load(model=model_of("location"))(x)
     assert files(directory) == [], "its weights may be in other files"
+
+
+def opened(**more: Any) -> OpenNetwork:
+    net = dnn.load_onnx(MODEL, {"x": (1, 3, "h", dnn.Dim("w", 4, 12))}, constants={"s": 2.0}, engine=engine(1), **more)
+    assert isinstance(net, OpenNetwork)
+    return net
+
+
+def test_shapes_that_come_again_are_found_by_others(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, inputs = opened(), [random(1, 3, 6, 7), random(1, 3, 5, 12), random(1, 3, 7, 9)]
+    results = [first(x) for x in inputs]
+    assert files(directory) == [], "what comes once only is not worth the time"
+    for x in inputs[:2]:
+        first(x)
+    assert len(files(directory)) == 3, "two shapes, and weights"
+    first.prepare([{"x": inputs[2].shape}])
+    assert len(files(directory)) == 4
+
+    monkeypatch.setattr(of_model, "plan", None)
+    monkeypatch.setattr(kernel_cache(), "_generate", None)
+    second = opened()
+    for x, y in zip(inputs, results, strict=True):
+        assert is_kept(second.at({"x": x.shape}))
+        np.testing.assert_array_equal(second(x), y)
+        second.check()
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(second.last))(x), y)
+    weights = {second.at({"x": x.shape})._native("looked at").runner.weights.ctypes.data for x in inputs}
+    assert len(weights) == 1, "mapped once"
+    monkeypatch.undo()
+    assert "1x3x7x9" in second.explain()
+    np.testing.assert_array_equal(second(x := random(1, 3, 9, 9)), first(x))
+    assert not is_kept(second.last)
+
+
+def test_a_range_that_was_prepared_needs_no_kernels(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    widths = range(4, 13)
+    opened().prepare([{"x": (1, 3, 6, width)} for width in widths])
+    monkeypatch.setattr(kernel_cache(), "_generate", None)
+    before, net = kernel_cache().counts, opened()
+    for width in widths:
+        net(random(1, 3, 6, width))
+    assert kernel_cache().counts == before
+    assert len(net.shapes) == len(widths)
+
+
+def test_shapes_whose_weights_are_gone_are_planned(directory: Path) -> None:
+    net, x = opened(), random(1, 3, 6, 7)
+    net.prepare([{"x": x.shape}])
+    for file in files(directory):
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-1] + b"?")
+        other = opened()
+        np.testing.assert_array_equal(other(x), net(x))
+        assert not is_kept(other.last)
+        other.prepare([{"x": x.shape}])
+        assert file.read_bytes() == whole
 
 
 def test_the_command_knows_them(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:

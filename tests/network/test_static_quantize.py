@@ -8,8 +8,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.errors import InvalidArguments
+from asmdnn.network.of_model import network_of
 from asmdnn.network.onnx.reader import read_model
-from asmdnn.network.open import network_of
 from asmdnn.network.static_qdq.folded import folded
 from asmdnn.network.static_qdq.ranges import BINS, ENOUGH, Observed
 from asmdnn.network.static_qdq.roles import Roles

@@ -233,7 +233,7 @@ def test_what_classes_choose_otherwise() -> None:
     blocks, tiles = "pack_src+pack_blocks+tiles:avx512_core", "copying_tiles+tiles:avx512_core"
     assert found == {
         "skylake_sp": [blocks, blocks, "grouped:avx512_core"],
-        "zen4": [tiles, blocks, "winograd:avx512_core"],
+        "zen4": ["tiles:avx512_core", blocks, "winograd:avx512_core"],
         "zen5": [tiles, "packing_tiles+copying_tiles+tiles:avx512_core", "winograd:avx512_core"],
     }
 

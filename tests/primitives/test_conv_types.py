@@ -8,6 +8,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.taps import sums_of as sums
+from asmdnn.memory.summed import SummedDesc
 from tests.primitives.typed_conv import (
     HALF_ULP,
     LIMITS,
@@ -49,6 +50,27 @@ def test_sums_of_bytes_are_exact(level: str, src: dnn.DataType, shape: str) -> N
     data = {**case.data(), "src_zero_points": np.array([-7])}
     wanted = sums(case.problem, data["src"] + 7, data["weights"])
     assert np.array_equal(computed(case.planned(level), data), wanted)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("has_zero_point", [True, False])
+@pytest.mark.parametrize("shape", ["padding", "groups"])
+def test_packed_weights_have_their_sums_after_them(shape: str, has_zero_point: bool) -> None:
+    """In a format that can be passed again, also where nothing needs sums; plain panels serve as well."""
+    text, tags = SHAPES[shape]
+    point = dnn.Attr(zero_points={"src": 0})
+    case = TypedConv(text, (dnn.u8, dnn.s8, dnn.s32), tags=tags, attr=point)
+    summed = case.planned("avx2").plan.tensors["weights"]
+    assert isinstance(summed, SummedDesc)
+    assert not isinstance(replace(case, attr=dnn.Attr()).planned("avx2").plan.tensors["weights"], SummedDesc)
+    data = {**case.data(), "src_zero_points": np.array([-7])}
+    wanted = sums(case.problem, data["src"] + 7 * has_zero_point, data["weights"])
+    engine = dnn.Engine(isa="avx2", threads=1)
+    for weights in (summed, summed.storage):
+        attr = point if has_zero_point else dnn.Attr()
+        pd = dnn.primitive_desc(replace(case.desc(), weights=weights), attr, engine)
+        assert (pd.implementation, pd.plan.tensors["weights"]) == ("direct:avx2", weights)
+        assert np.array_equal(computed(pd, data), wanted)
 
 
 @SOURCES

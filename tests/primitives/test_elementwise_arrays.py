@@ -72,7 +72,8 @@ def test_bad_input() -> None:
         (lambda: dnn.ops.eltwise(x, "cosh"), "must be one of"),  # type: ignore[arg-type]
         (lambda: dnn.ops.eltwise(x, "exp", out=np.empty(7, np.float32)), "out has dims"),
         (lambda: dnn.ops.binary("add", x, x[:3]), r"must be equal, from the last one on: a \(4, 7\), b \(3, 7\)"),
-        (lambda: dnn.ops.binary("add", np.float32(1), np.float32(2)), "all arrays are scalars"),
+        (lambda: dnn.ops.eltwise(np.float32(1), "exp", out=x[0, :1]), r"out has dims \(1,\), the result has \(\)"),
+        (lambda: dnn.ops.reduce(np.float32(1), axis=1), "axis is 1"),
         (lambda: dnn.ops.topk(x, 2, out=x), "out must be two arrays"),
         (lambda: dnn.ops.topk(x, 7, out=(x, np.empty((4, 7), np.int64))), "shares memory with x"),
         (lambda: dnn.ops.argmax(x, out=np.empty(4, np.int32)), "out must be a int64 array"),
@@ -80,3 +81,19 @@ def test_bad_input() -> None:
     ):
         with pytest.raises(dnn.InvalidArguments, match=says):
             call()
+
+
+@pytest.mark.parametrize("of", [np.float32, np.float16, float, lambda x: np.array(x, np.float32)])
+def test_an_array_without_dims(of: Any) -> None:
+    """As numpy's functions take it; small integers, so that all types are exact."""
+    x, ops, slope = of(-3), dnn.ops, np.float32(0.5)
+    for found, wanted in (
+        (ops.eltwise(x, "abs"), 3), (ops.binary("add", x, x), -6), (ops.binary("mul", x, 2), -6),
+        (ops.select(np.bool_(True), x, x), -3), (ops.prelu(x, slope), -1.5), (ops.cumsum(x), -3),
+        (ops.softmax(x), 1), (ops.softmax(x, mask=of(0)), 1), (ops.log_softmax(x), 0), (ops.reduce(x), -3),
+        (ops.reduce(x, "norm_lp_sum", -1, keepdims=True), 3), (ops.eltwise(x, "abs", post_ops=["relu"]), 3),
+    ):  # fmt: skip
+        assert found.shape == () and found.dtype == getattr(x, "dtype", np.float32) and found == wanted
+    out = np.zeros((), np.float32)
+    assert ops.eltwise(np.float32(-3), "abs", out=out) is out and out == 3
+    assert ops.reduce(np.float32(-4), out=out) is out and out == -4

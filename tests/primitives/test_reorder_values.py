@@ -19,6 +19,7 @@ from asmdnn.planning.host import effective_isa
 from tests.primitives.raw import Bits
 from tests.primitives.reorder_case import TYPES, prepared, run
 from tests.primitives.reorder_numbers import FLOAT8, bits, decoded, encoded, telling
+from tests.support.plans import emulate_plan
 
 PAIRS = [pytest.param(a, b, id=f"{a}-{b}") for a, b in product(TYPES.values(), repeat=2)]
 ROW = 73  # a multiple of no vector
@@ -111,3 +112,24 @@ def test_the_values_are_onednns(sdt: dnn.DataType, ddt: dnn.DataType) -> None:
     ours = run(prepared(dnn.Reorder(src, dst)), values)
     found = decoded(ours, ddt) if ddt == dnn.bf16 else ours.view(ddt.numpy)
     assert np.array_equal(found, theirs, equal_nan=ddt in (dnn.f32, dnn.bf16, dnn.f16))
+
+
+@pytest.mark.parametrize("isa", ["avx512_core", "avx512_core_bf16"])
+def test_bf16_of_what_an_instruction_does_not_round(isa: str) -> None:
+    """Denormals in one vector of a pair, in the other, in both and in none; emulated, so at every level."""
+    random = np.random.default_rng(7)
+    values = random.integers(0, 1 << 32, (5, ROW), np.uint32)
+    values[:3] |= 0x0080_0000  # no denormals
+    values[0, 3] = values[1, 20] = 0x0000_8001
+    values[2, ::16] = 0x8012_8000  # a tie
+    values[4] &= 0x807F_FFFF
+    src, dst = (dnn.MemoryDesc(values.shape, dtype, "ab") for dtype in (dnn.f32, dnn.bf16))
+    plan = dnn.primitive_desc(dnn.Reorder(src, dst), engine=dnn.Engine(isa=isa)).plan
+    assert {spec.isa for spec in plan.specs} == {isa}
+    memories = {
+        "src": dnn.Memory.from_array(values.view(np.float32)),
+        "dst": dnn.Memory.from_array(np.zeros(values.shape, np.uint16), dnn.bf16),
+    }
+    emulate_plan(plan, memories)
+    found = memories["dst"].array.view(np.uint16).reshape(values.shape)
+    assert same(found, encoded(values.view(np.float32), dnn.bf16).view(np.uint16), dnn.bf16)

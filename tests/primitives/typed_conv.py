@@ -86,11 +86,12 @@ class TypedConv:
 
 
 def holding(desc: dnn.MemoryDesc, values: Array) -> dnn.Memory:
-    """A memory with these numbers, zero padding, and poison in gaps."""
+    """A memory with these numbers, zero padding, sums where its format has them, and poison in gaps."""
     memory = dnn.Memory(desc)
     memory.array.view(np.uint8)[:] = POISON_BYTE
     memory.array[desc.offsets(with_padding=True)] = 0
     memory.array[desc.offsets()] = stored(values, desc.dtype)
+    desc.complete(values, memory.array)
     return memory
 
 

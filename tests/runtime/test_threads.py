@@ -189,3 +189,13 @@ def child():
 print(outcome(child), threads.threads_usable(), meet())
 """
     assert python(script) == "0 True [1, 1, 2, 2]"
+
+
+def test_without_proc_everything_runs_on_the_calling_thread() -> None:
+    """As in a plain chroot: whether this process was forked cannot be told there."""
+    script = """
+threads._PROC = "/nowhere"
+print(threads.threads_usable(), threads.max_threads(), threads.single_thread_reason())
+"""
+    said = "False 1 There is no OpenMP runtime: /proc, which tells a forked process, is not mounted: "
+    assert python(script).startswith(said)

@@ -1,8 +1,10 @@
 """`asmdnn setup`: packages unpacked without root, PeachPy copied so that an interruption shows, and the way out."""
 
+import hashlib
 import re
 import sys
 import sysconfig
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -134,6 +136,30 @@ def test_what_cannot_be_had_is_named_with_the_way_out(
     said = capsys.readouterr().err.splitlines()
     assert "setup: PeachPy 0.2.0 cannot be had: see above, then asmdnn setup again" in said
     assert said[-1].startswith("setup: no OpenMP runtime can be had: install libgomp")
+
+
+def test_an_archive_of_other_contents_is_not_installed(
+    work: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """However it is compressed, only what is in it counts; a file that is no archive is refused, too."""
+    (tmp_path / "module.py").write_text("x = 1\n")
+    for mode in ("w:gz", "w:xz", "w"):
+        with tarfile.open(tmp_path / "found.tar", mode) as archive:  # type: ignore[call-overload]
+            archive.add(tmp_path / "module.py", "P-1/module.py")
+        assert (
+            peachpy.digest_of(tmp_path / "found.tar") == hashlib.sha256(b"P-1/module.py\0" + b"6\0x = 1\n").hexdigest()
+        )
+    packages, ran = Packages(work), list[tuple[str, ...]]()
+    monkeypatch.setattr(packages, "run", lambda *words, **_: ran.append(words))
+    monkeypatch.setattr(peachpy, "ARCHIVE", (tmp_path / "found.tar").as_uri())
+    peachpy._build(packages)
+    assert not ran and "has other contents than revision" in packages.log
+    monkeypatch.setattr(peachpy, "DIGEST", peachpy.digest_of(tmp_path / "found.tar"))
+    peachpy._build(packages)
+    assert ran and ran[0][-1].endswith("peachpy.tar.gz")
+    monkeypatch.setattr(peachpy, "ARCHIVE", (tmp_path / "module.py").as_uri())
+    peachpy._build(packages)
+    assert len(ran) == 1 and "module.py" in packages.log
 
 
 def test_bad_words(capsys: pytest.CaptureFixture[str]) -> None:

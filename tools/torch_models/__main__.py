@@ -25,6 +25,7 @@ from tools.torch_models.ways import WAYS, call_by, first_call, relative_error
 
 LEAST_ROUNDS = 5
 OWN_WAYS = ("compile", "from_torch")
+BYTECODE = Path("build", "bytecode").resolve()
 
 
 def made(name: str) -> tuple[Any, tuple[Any, ...]]:
@@ -58,11 +59,14 @@ def speed(name: str, ways: list[str], threads: int, seconds: float) -> dict[str,
 def first(name: str) -> dict[str, Any]:
     """CPU seconds of the first calls, each in a process of its own: without kernels on disk, then with them."""
     found: dict[str, Any] = {}
+    compiled = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    compiled["PYTHONPYCACHEPREFIX"] = str(BYTECODE)  # an installed package has it
+    subprocess.run([sys.executable, "-m", "compileall", "-q", "asmdnn"], env=compiled, check=True)
     for way in OWN_WAYS:
         with tempfile.TemporaryDirectory() as folder:
             for state in ("cold", "warm"):
                 command = [sys.executable, "-m", "tools.torch_models", f"--models={name}", f"--alone={way}"]
-                environment = os.environ | {"ASMDNN_CACHE_DIR": folder}
+                environment = compiled | {"ASMDNN_CACHE_DIR": folder}
                 done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
                 found[f"{way} {state}"] = json.loads(done.stdout.splitlines()[-1])
     return found

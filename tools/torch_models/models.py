@@ -15,16 +15,16 @@ def of_transformers(config: str, model: str, length: int, **settings: Any) -> Ma
 
     chosen = getattr(transformers, config)(**settings)
     module = getattr(transformers, model)(chosen)
-    return _first_result(module), (torch.randint(0, chosen.vocab_size, (1, length)),)
+    return first_result(module), (torch.randint(0, chosen.vocab_size, (1, length)),)
 
 
-def of_timm(name: str) -> Made:
+def of_timm(name: str, **settings: Any) -> Made:
     """A vision model and a picture."""
     load_torchvision()
     import timm
     import torch
 
-    return timm.create_model(name, pretrained=False), (torch.randn(1, 3, 224, 224),)
+    return timm.create_model(name, pretrained=False, **settings), (torch.randn(1, 3, 224, 224),)
 
 
 def whisper_encoder() -> Made:
@@ -37,7 +37,7 @@ def whisper_encoder() -> Made:
     config = transformers.WhisperConfig(
         d_model=384, encoder_layers=2, encoder_attention_heads=6, encoder_ffn_dim=1536, decoder_layers=1
     )
-    return _first_result(WhisperEncoder(config)), (torch.randn(1, 80, 3000),)
+    return first_result(WhisperEncoder(config)), (torch.randn(1, 80, 3000),)
 
 
 def load_torchvision() -> None:
@@ -50,7 +50,7 @@ def load_torchvision() -> None:
         torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 
-def _first_result(module: Any) -> Any:
+def first_result(module: Any) -> Any:
     """The module, with its first result alone in the place of a record of them, and no cache of keys."""
     import torch
 

@@ -41,13 +41,15 @@ class SequenceWeights:
 @dataclass(frozen=True, slots=True)
 class SequenceLayer:
     """cell: LSTM, GRU or RNN.  backwards: of each direction, whether it goes from the last step to the first.
-    functions: of each direction, f, g and k of the equations as far as the cell has them.  The flags are ONNX's."""
+    functions: of each direction, f, g and k of the equations as far as the cell has them.  The flags are ONNX's.
+    handed: what becomes of an LSTM's h, of all sequences, in front of its product."""
 
     cell: str
     backwards: tuple[bool, ...]
     functions: tuple[Sequence[Function], ...]
     linear_before_reset: bool = False
     input_forget: bool = False
+    handed: Function | None = None
 
     def run(
         self, x: Array, weights: Sequence[SequenceWeights], h0: Array | None = None, c0: Array | None = None,
@@ -74,7 +76,7 @@ class SequenceLayer:
     def step(self, f: Sequence[Function], x: Array, h: Array, c: Array, own: SequenceWeights) -> tuple[Array, Array]:
         """The next h and c.  x: what the step's input adds to the gates."""
         if self.cell == "LSTM":
-            return lstm_step(f, x + own.rb, h, c, own, self.input_forget)
+            return lstm_step(f, x + own.rb, h if self.handed is None else self.handed(h), c, own, self.input_forget)
         if self.cell == "GRU":
             return gru_step(f, x, h, own, self.linear_before_reset), c
         return np.asarray(f[0](x + h @ own.r.T + own.rb)), c

@@ -1,6 +1,6 @@
 """What tiles of a shifted source start from: what the shift would add to their sums, the other way round.
 
-    starts[n] = -(shift + zero_point) * sum over rows r of a list of sums[r + n]
+    starts[n] = -(shift + zero_point) * sum over rows r of a list of sums[r + n], or of -sums if these are `negated`
 
 because sum of (a + s) * w is sum of a * w, plus s * sum of w.  Where some of the taps of a pixel lie in the padding its
 list leaves them out: padding is not read, so that it counts as zero_point, which is what it stands for.
@@ -30,16 +30,19 @@ WORD_BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartsSpec:
-    """So many vectors of starts; shift: what is added to every element of src on its way."""
+    """So many vectors of starts; shift: what is added to every element of src on its way.  negated: sums are -1 times
+    those of weights, as they lie after packed ones."""
 
     isa: str
     vectors: int
     shift: int
     has_zero_point: bool
+    negated: bool = False
 
     @property
     def name(self) -> str:
         words = [f"{self.vectors}x{lanes_of(self.isa)}", f"shift{self.shift}"] + ["zero_point"] * self.has_zero_point
+        words += ["negated"] * self.negated
         return f"starts_s32_{'_'.join(words)}__{self.isa}"
 
     @property
@@ -73,13 +76,14 @@ class StartsSpec:
         asm.bind(nothing)
         asm.role("finish")
         v.zero(factor)
+        take = asm.VPADDD if self.negated else asm.VPSUBD
         if self.shift:
-            asm.VPSUBD(factor, factor, v.splat(self.shift))
+            take(factor, factor, v.splat(self.shift))
         if self.has_zero_point:
             shifts = v.registers.take("zero point")
             asm.MOV(row, mem(asm.frame, WORD_BYTES * ZERO_POINT))
             v.broadcast(shifts, mem(row, size=s32.size_bytes))
-            asm.VPSUBD(factor, factor, shifts)
+            take(factor, factor, shifts)
         starts = gp.take("starts")
         asm.MOV(starts, mem(asm.frame, WORD_BYTES * STARTS))
         for j, x in enumerate(total):

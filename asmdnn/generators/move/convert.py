@@ -3,15 +3,16 @@
 Arguments and formula are those of convert_block.py.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
 
 from asmdnn.generators.move.conversion import PACKED, Argument, Converter
 from asmdnn.generators.move.convert_block import ConvertBlock
 from asmdnn.generators.move.pieces import StridedPlace
 from asmdnn.generators.stores import if_aligned
-from asmdnn.isa.assembler import Assembler
-from asmdnn.isa.element import SPARE
-from asmdnn.isa.elements import element_of
+from asmdnn.isa.assembler import Assembler, Label
+from asmdnn.isa.element import SPARE, Element
+from asmdnn.isa.elements import native_element
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of, vector_of
 from asmdnn.records import dataclass
@@ -43,7 +44,7 @@ class ConvertSpec(ConvertBlock):
         left = asm.gp.take("rows left")
         pointers = self.pointers(asm)
         converter = Converter(v, self.conversion, spare, kept)
-        packer = BytePacker(converter, registers) if self.packs else None
+        packer = self.packer(converter, registers)
         if self.streaming:
             with if_aligned(asm, pointers[Argument.DST], v.bytes, left):
                 converter.dense.streaming = True
@@ -53,16 +54,19 @@ class ConvertSpec(ConvertBlock):
             converter.dense.forget()
         self.all_rows(asm, converter, x, pointers, left, packer)
         asm.ret()
+        if packer:
+            packer.finish()
+
+    def packer(self, converter: Converter, registers: Any) -> "Packer | None":
+        """What stores several vectors at once, if there is one and dst has so many side by side."""
+        native = native_element(self.conversion.dst, self.isa)
+        kind = BytePacker if native.is_byte_integer else PairPacker if native.narrows_pairs else None
+        fits = kind and self.dst_steps[1] == native.size_bytes and self.columns >= kind.count * self.lanes
+        return kind(converter, registers, native) if kind and fits else None
 
     @property
     def lanes(self) -> int:
         return lanes_of(self.isa)
-
-    @property
-    def packs(self) -> bool:
-        """Whether there is a register of dense bytes of dst in a row."""
-        is_byte = element_of(self.conversion.dst).is_byte_integer
-        return is_byte and self.dst_steps[1] == 1 and self.columns >= PACKED * self.lanes
 
     @property
     def dst_is_long(self) -> bool:
@@ -79,7 +83,7 @@ class ConvertSpec(ConvertBlock):
         x: Any,
         pointers: dict[Argument, Any],
         left: Any,
-        packer: "BytePacker | None" = None,
+        packer: "Packer | None" = None,
     ) -> None:
         run = UNROLLED * self.lanes
         looped = self.columns // run if self.columns > 2 * run else 0
@@ -111,10 +115,10 @@ class ConvertSpec(ConvertBlock):
         pointers: dict[Argument, Any],
         r: int,
         columns: int,
-        packer: "BytePacker | None",
+        packer: "Packer | None",
     ) -> None:
         """`columns` elements of the r-th row after the pointers."""
-        lanes, at_once = self.lanes, PACKED * self.lanes
+        lanes, at_once = self.lanes, (packer.count if packer else 1) * self.lanes
         packed = columns // at_once * at_once if packer else 0
         for c in range(0, columns, lanes):
             count = min(lanes, columns - c)
@@ -133,10 +137,51 @@ class ConvertSpec(ConvertBlock):
                 packer.store(StridedPlace(pointers[Argument.DST], self.at(Argument.DST, r, first), 1))
 
 
-class BytePacker:
-    """Registers for conversions of four vectors to s8 or u8 at a time, which take half the instructions."""
+class Packer(Protocol):
+    """Registers for conversions of `count` vectors at a time, which take fewer instructions."""
 
-    def __init__(self, converter: Converter, registers: Any) -> None:
+    count: ClassVar[int]
+    data: Sequence[Any]
+
+    def store(self, place: StridedPlace) -> None: ...
+    def finish(self) -> None:
+        """What comes after the code of the kernel."""
+
+
+class PairPacker:
+    """Two vectors at a time to a type whose instruction rounds most numbers; code out of the way rounds the others."""
+
+    count: ClassVar[int] = 2
+
+    def __init__(self, converter: Converter, registers: Any, native: Element) -> None:
+        self.converter, self.native = converter, native
+        self.data, self.pair = registers.take("pair of data", self.count), registers.take("rounded pair")
+        self.others: list[tuple[Label, Label, StridedPlace]] = []
+
+    def store(self, place: StridedPlace) -> None:
+        asm, v, (low, high) = self.converter.asm, self.converter.v, self.data
+        other, back = asm.new_label("others"), asm.new_label("rounded")
+        self.native.narrow_pair(v, self.pair, low, high, other)
+        self.converter.dense.store_run(place.at(0, 1), self.pair, v.bytes)
+        asm.bind(back)
+        self.others.append((other, back, place))
+
+    def finish(self) -> None:
+        asm, size, lanes = self.converter.asm, self.native.size_bytes, self.converter.v.lanes
+        for other, back, place in self.others:
+            asm.bind(other)
+            for i, x in enumerate(self.data):
+                at = StridedPlace(place.base, place.offset + i * lanes * size, size)
+                self.converter.store(at, x, lanes)
+            asm.JMP(back)
+
+
+class BytePacker:
+    """Four vectors at a time to s8 or u8."""
+
+    count: ClassVar[int] = PACKED
+
+    def __init__(self, converter: Converter, registers: Any, native: Element) -> None:
         self.converter = converter
         self.data = registers.take("packed data", PACKED)
         self.largest, self.order = registers.take("largest"), registers.take("order")
@@ -146,3 +191,6 @@ class BytePacker:
 
     def store(self, place: StridedPlace) -> None:
         self.converter.store_bytes(place, self.data, self.largest, self.order)
+
+    def finish(self) -> None:
+        """Nothing."""

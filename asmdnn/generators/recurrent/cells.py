@@ -20,7 +20,9 @@ If it `keeps`, the cell leaves in the workspace what the backward pass needs: an
 as they are used; a LBR GRU also h R_c + b'.
 
 Where bytes are multiplied, LSTMs and GRUs read for each gate `scales`, what a sum of 1 stands for, and `offsets`, the
-bias; h of the step before and what they hand on to products are bytes then.
+bias; h of the step before and what they hand on to products are bytes then.  Sums of an LSTM whose bytes are `dynamic`
+start from `starts`, what the zero point of h adds; it reads x W as `gates`, of which 1 stands for `layer_scales`, and
+its h is f32.
 """
 
 from functools import lru_cache
@@ -42,8 +44,8 @@ Place = tuple[str, int]  # an operand's name, and which part of it
 @dataclass(frozen=True, slots=True, eq=False)
 class Cell:
     """algorithm: see the module.  has_state: else the state is zero, and not read.  has_bias: b' of a LBR GRU, or the
-    bias where products are of bytes.  peephole, keeps: see the module.  activation: of a vanilla RNN, whose relu has a
-    slope alpha below zero.  data: scale and shift of bytes, which stand for (byte - shift) / scale; (): no bytes."""
+    bias where products are of bytes.  peephole, keeps, dynamic: see the module.  activation: of a vanilla RNN, whose
+    relu has a slope alpha below zero.  data: scale and shift of bytes, for (byte - shift) / scale; (): none."""
 
     algorithm: str
     has_state: bool = True
@@ -53,6 +55,12 @@ class Cell:
     activation: str = ""
     alpha: float = 0.0
     data: tuple[float, ...] = ()
+    dynamic: bool = False
+
+    @property
+    def of_bytes(self) -> bool:
+        """Whether sums are of products of bytes."""
+        return self.dynamic or bool(self.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +96,7 @@ class CellWriting:
 
     def __init__(self, starts: tuple[Place | None, ...], cell: Cell) -> None:
         self.starts, self.cell = starts, cell
-        self.build = Builder(len(starts) + (MOST_BYTE_INPUTS if cell.data else MOST_INPUTS))
+        self.build = Builder(len(starts) + (MOST_BYTE_INPUTS if cell.of_bytes else MOST_INPUTS))
         self.inputs: list[Place] = []
         self.results: dict[Place, Term] = {}
 
@@ -99,10 +107,14 @@ class CellWriting:
     def gate(self, number: int) -> Term:
         """A sum, of bytes what it stands for."""
         sums, start = self.build.inputs[number], self.starts[number]
-        if not self.cell.data or start is None:
+        if not self.cell.of_bytes or start is None:
             return sums
         part = start[1]
         scales = self.read("scales", part)
+        if self.cell.dynamic:
+            x, own = self.read("gates", part), self.read("layer_scales", part)
+            of_layer = self.build.fma(x, own, self.read("offsets", part)) if self.cell.has_bias else x * own
+            return self.build.fma(sums, scales, of_layer)
         return self.build.fma(sums, scales, self.read("offsets", part)) if self.cell.has_bias else sums * scales
 
     def handed(self, name: str) -> Term:
@@ -138,7 +150,7 @@ class CellWriting:
 
 
 MOST_INPUTS = 4
-MOST_BYTE_INPUTS = MOST_INPUTS + 8  # a scale and an offset for each of 4 gates
+MOST_BYTE_INPUTS = MOST_INPUTS + 16  # x W, two scales and an offset for each of 4 gates
 
 
 def denominator(build: Builder, x: Term, scale: float, most: float) -> Term:
@@ -163,9 +175,9 @@ def vanilla(cell: Cell) -> CellForm:
 
 
 def lstm(cell: Cell) -> CellForm:
-    w = CellWriting(tuple(("gates", part) for part in range(4)), cell)
+    w = CellWriting(tuple(("starts" if cell.dynamic else "gates", part) for part in range(4)), cell)
     i, g, o = (w.gate(number) for number in (0, 2, 3))
-    f = w.gate(1) if cell.has_state or not cell.data else i  # which nobody needs
+    f = w.gate(1) if cell.has_state or not cell.of_bytes else i  # which nobody needs
     c = w.read("state") if cell.has_state else None
     if cell.peephole and c is not None:
         i = w.build.fma(w.read("peephole", 0), c, i)

@@ -10,6 +10,8 @@ from asmdnn.network.decompositions.foreign import ForeignOperator
 from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.attributes import ATTRIBUTES
+from asmdnn.network.operators.own import OWN
+from asmdnn.network.operators.recurrent import missing_kernel, of_floats
 
 Names = tuple[str, ...]
 
@@ -34,8 +36,12 @@ def matmul_to_float(w: Decomposer, node: Node, a: str, b: str, *rest: str) -> Na
     return as_floats(w, w("MatMulInteger", a, b, zero_a, zero_b), w("Mul", scale_a, scale_b), bias)
 
 
-def floats_of_weights(w: Decomposer, weights: str, scale: str, zero: str) -> Array:
-    """f32[directions, gates, k] of integers [directions, k, gates], which ONNX's LSTM has the other way round."""
+Weights = tuple[Array, Array]  # whole numbers [directions, gates, k], and scales f32[directions, gates]
+
+
+def weights_of(w: Decomposer, weights: str, scale: str, zero: str) -> Weights:
+    """Weights without their zero point, from integers [directions, k, gates], which ONNX's LSTM has the other way
+    round."""
     found = [w.data(name) for name in (weights, scale, zero)]
     integers, scales, zeros = found
     if integers is None or scales is None or (zero != NOTHING and zeros is None):
@@ -53,22 +59,37 @@ def floats_of_weights(w: Decomposer, weights: str, scale: str, zero: str) -> Arr
         raise InvalidArguments(f"{w.node} has zero points {shown(zero)} {types}: they must be equal")
     if not (np.isfinite(scales).all() and scales.all()):
         raise InvalidArguments(f"{w.node} has a scale {shown(scale)} that is 0 or not finite")
-    points = np.zeros(1, np.float32) if zeros is None else zeros.astype(np.float32).reshape(directions, 1, -1)
-    floats = (integers.astype(np.float32) - points) * scales.astype(np.float32).reshape(directions, 1, -1)
-    return np.ascontiguousarray(floats.swapaxes(1, 2))
+    points = np.zeros(1, np.int16) if zeros is None else zeros.astype(np.int16).reshape(directions, 1, -1)
+    whole = integers.astype(np.int16) - points
+    wide = np.broadcast_to(scales.astype(np.float32).reshape(directions, -1), (directions, gates))
+    return np.ascontiguousarray(whole.swapaxes(1, 2)), np.ascontiguousarray(wide)
+
+
+def is_of_bytes(node: Node, lengths: str, *weights: Weights) -> bool:
+    """Whether a kernel multiplies these weights as s8: of the usual functions, and sequences of equal lengths."""
+    limits = np.iinfo(np.int8)
+    is_known = not (missing_kernel(of_floats(node)) or node.get("layout", 0)) and lengths == NOTHING
+    return is_known and all(limits.min <= whole.min() <= whole.max() <= limits.max for whole, _ in weights)
 
 
 def lstm(w: Decomposer, node: Node, x: str, weights: str, recurrent: str, *rest: str) -> Names:
-    """DynamicQuantizeLSTM with src and states as they are, so without the rounding to 8 bits of each step."""
+    """DynamicQuantizeLSTM.  Where no kernel multiplies it, src and states stay as they are, without the rounding to 8
+    bits of each step."""
     bias, lengths, h, c, peepholes, *numbers = rest
-    both = [
-        w.constant(floats_of_weights(w, name, *pair))
-        for name, pair in ((weights, numbers[:2]), (recurrent, numbers[2:]))
-    ]
-    inputs = (x, *both, bias, lengths, h, c, peepholes)
-    while inputs[-1] == NOTHING:
-        inputs = inputs[:-1]
-    return w.results("LSTM", inputs, len(node.outputs), **node.attributes)
+    both = [weights_of(w, name, *pair) for name, pair in ((weights, numbers[:2]), (recurrent, numbers[2:]))]
+    more = (bias, lengths, h, c, peepholes)
+    words = node.attributes
+    if is_of_bytes(node, lengths, *both):
+        factors = (*(w.constant(whole, np.int8) for whole, _ in both), *(w.constant(scales) for _, scales in both))
+        return w.results("DynamicQuantizeLSTM", given(x, *factors, *more), len(node.outputs), OWN, **words)
+    factors = tuple(w.constant(whole * scales[..., None]) for whole, scales in both)
+    return w.results("LSTM", given(x, *factors, *more), len(node.outputs), **words)
+
+
+def given(*inputs: str) -> Names:
+    """Without those that are left out at the end."""
+    count = max(i for i, name in enumerate(inputs, 1) if name != NOTHING)
+    return inputs[:count]
 
 
 DECOMPOSITIONS = {

@@ -1,5 +1,6 @@
 """RNN, LSTM and GRU as the recurrent primitives, their weights packed once."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from asmdnn.errors import Unimplemented
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array, Node
+from asmdnn.network.operators.own import OWN
 from asmdnn.network.operators.recurrent import (
     ACTIVATIONS,
     DIRECTIONS,
@@ -17,13 +19,16 @@ from asmdnn.network.operators.recurrent import (
     cell_of,
     directions_of,
     missing_kernel,
+    of_floats,
 )
 from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
-from asmdnn.types import DataType, f32
+from asmdnn.primitives.recurrent.qparams import SCALES
+from asmdnn.types import DataType, f32, s8
 
-VECTORS = ("bias", "weights_peephole")
+VECTORS = ("bias", "weights_peephole", *SCALES)
+DYNAMIC = f"{OWN}.DynamicQuantizeLSTM"
 
 
 def lower_recurrent(steps: Steps, group: Group) -> None:
@@ -31,12 +36,17 @@ def lower_recurrent(steps: Steps, group: Group) -> None:
     sequences come first in all of them, which are permutations, too."""
     node = group.main
     assert node is not None
-    x, w, r, b, lengths, h0, c0, p = (*node.inputs, *[NOTHING] * 8)[:8]
+    x, w, r, *more = node.inputs
+    scales, more = (more[:2], more[2:]) if node.key == DYNAMIC else ([], more)
+    node = of_floats(node) if scales else node
+    b, lengths, h0, c0, p = (*more, *[NOTHING] * 5)[:5]
     directions = len(directions_of(node))
     reason = missing_kernel(node)
     if reason:
         raise Refused(reason)
     weights = weights_of(steps, node, (w, r, b, p))
+    if scales:
+        weights = of_bytes(steps, weights, scales)
     dtype = steps.factor_type(group.result)
     source, size = steps.plain(x, None if dtype == f32 else dtype), weights["weights_iter"].shape[2]
     if is_batch_first(node):
@@ -73,9 +83,24 @@ def lower_recurrent(steps: Steps, group: Group) -> None:
 
 
 def weight_descs(weights: dict[str, Array], dtype: DataType) -> dict[str, Any]:
-    """Matrices of a type, in formats that the primitive chooses; vectors stay f32."""
+    """Matrices of a type, or s8, in formats that the primitive chooses; vectors stay f32."""
     plain = {name: row_major(array.shape) for name, array in weights.items() if name in VECTORS}
-    return {name: any_format(array.shape, dtype) for name, array in weights.items() if name not in VECTORS} | plain
+    matrices = {name: array for name, array in weights.items() if name not in VECTORS}
+    types = {name: s8 if array.dtype == np.int8 else dtype for name, array in matrices.items()}
+    return {name: any_format(array.shape, types[name]) for name, array in matrices.items()} | plain
+
+
+def of_bytes(steps: Steps, weights: dict[str, Array], scales: Sequence[str]) -> dict[str, Array]:
+    """Weights as s8, which they are, and what 1 of them stands for, in the order of the primitive's gates."""
+    found = dict(weights)
+    for name, scale in zip(("weights_layer", "weights_iter"), scales, strict=True):
+        data = steps.value(scale).data
+        assert data is not None, "as the decomposition has made it"
+        directions, columns = data.shape
+        units = np.zeros((directions, columns, weights["weights_iter"].shape[2]), np.float32)
+        by_gate = recurrent.from_onnx("lstm", data[..., None], units)["weights_layer"]
+        found |= {name: weights[name].astype(np.int8), f"{name}_scales": by_gate[:, :, 0]}
+    return found
 
 
 def sequences(steps: Steps, node: Node, dtype: DataType) -> Any:
@@ -143,4 +168,4 @@ def make(node: Node, arguments: dict[str, Any]) -> Any:
     return (LBRGRUForward if node.get("linear_before_reset", 0) else GRUForward)(**arguments)
 
 
-LOWERINGS = dict.fromkeys(USUAL_FUNCTIONS, lower_recurrent)
+LOWERINGS = dict.fromkeys((*USUAL_FUNCTIONS, DYNAMIC), lower_recurrent)

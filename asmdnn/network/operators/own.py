@@ -5,7 +5,7 @@ import numpy as np
 from asmdnn.definitions.moves import shuffled
 from asmdnn.definitions.softmax import attention as attended
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators import few_bits, gradients, trained_recurrent, training
+from asmdnn.network.operators import few_bits, gradients, recurrent, trained_recurrent, training
 from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
 from asmdnn.network.operators.products import conv, conv_types, matmul_types
 
@@ -70,5 +70,6 @@ OPERATORS = {
     "MatMulInteger": Operator(
         sums_of_products, lambda node, a, b, zero: [(matmul_types(node, a, b)[0][0], np.float32)]
     ),
+    "DynamicQuantizeLSTM": Operator(recurrent.dynamic_layer, recurrent.dynamic_types),
     "ConvInteger": Operator(sums_of_windows, lambda node, x, w, zero: [(conv_types(node, x, w)[0][0], np.float32)]),
 }

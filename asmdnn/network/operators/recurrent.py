@@ -14,8 +14,10 @@ from asmdnn.definitions.recurrent.sequences import (
     SequenceLayer,
     SequenceWeights,
 )
+from asmdnn.definitions.rounding import as_bytes
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value
+from asmdnn.records import replace
 from asmdnn.types import RNNActivation, RNNDirection
 
 CELL = 2  # which of an LSTM's functions takes its cells
@@ -116,7 +118,9 @@ def cell_of(node: Node) -> str:
     return {"LSTM": "lstm", "RNN": "rnn", "GRU": "lbr_gru" if node.get("linear_before_reset", 0) else "gru"}[node.op]
 
 
-def layer(node: Node, x: Array, w: Array, r: Array, *more: Array | None) -> tuple[Array, ...]:
+def layer(
+    node: Node, x: Array, w: Array, r: Array, *more: Array | None, handed: Function | None = None
+) -> tuple[Array, ...]:
     """x: [t, n, i]; w: [directions, gates * h, i]; r: [directions, gates * h, h]; then, where given: both biases, the
     lengths, h and c at the start, and p, the peepholes.  With a layout of 1, sequences come before steps and
     directions."""
@@ -128,8 +132,8 @@ def layer(node: Node, x: Array, w: Array, r: Array, *more: Array | None) -> tupl
     biases = np.zeros((len(w), 2, w.shape[1]), x.dtype) if b is None else b.reshape(len(w), 2, w.shape[1])
     weights = [SequenceWeights(w[d], r[d], biases[d, 0], biases[d, 1], None if p is None else p[d]) for d in directions]
     functions = tuple(functions_of(node, d) for d in directions)
-    flags = (bool(node.get(name, 0)) for name in ("linear_before_reset", "input_forget"))
-    own = SequenceLayer(node.op, directions_of(node), functions, *flags)
+    reset, forget = (bool(node.get(name, 0)) for name in ("linear_before_reset", "input_forget"))
+    own = SequenceLayer(node.op, directions_of(node), functions, reset, forget, handed)
     outputs, *states = own.run(x, weights, h0, c0, lengths)
     if is_batch_first:
         outputs, states = outputs.transpose(2, 0, 1, 3), [state.swapaxes(0, 1) for state in states]
@@ -155,6 +159,26 @@ def types(node: Node, x: Value, w: Value, r: Value, *more: Value | None) -> list
         if value.shape != shape:
             raise ValueError(f"{name} has dims {value.shape}, and must have {shape}")
     return [(dims, x.dtype), *[(state, x.dtype)] * (2 if node.op == "LSTM" else 1)]
+
+
+def of_floats(node: Node) -> Node:
+    """The LSTM that one of bytes stands for."""
+    return replace(node, op="LSTM", domain="")
+
+
+def dynamic_layer(
+    node: Node, x: Array, w: Array, r: Array, w_scales: Array, r_scales: Array, *more: Array | None
+) -> tuple[Array, ...]:
+    """An LSTM of s8 weights, with scales [directions, gates * h], whose x and h are rounded to bytes as they come."""
+    weights = (array.astype(np.float64) * scales[..., None] for array, scales in ((w, w_scales), (r, r_scales)))
+    found = layer(of_floats(node), as_bytes(x), *weights, *more, handed=as_bytes)
+    return tuple(array.astype(x.dtype) for array in found)
+
+
+def dynamic_types(
+    node: Node, x: Value, w: Value, r: Value, w_scales: Value, r_scales: Value, *more: Value | None
+) -> list[Type]:
+    return types(of_floats(node), x, w, r, *more)
 
 
 OPERATORS = {op: Operator(layer, types) for op in USUAL_FUNCTIONS}

@@ -62,7 +62,7 @@ def einsum(node: Node, inputs: Operands, count: int) -> float:
 
 PRODUCTS: dict[str, Products] = {
     **dict.fromkeys(("MatMul", "Gemm", "MatMulInteger"), matmul),
-    **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent),
+    **dict.fromkeys(("LSTM", "GRU", "RNN", "DynamicQuantizeLSTM"), recurrent),
     **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), pooling),
     "Attention": attention,
     **dict.fromkeys(("Conv", "ConvInteger"), conv),

@@ -79,7 +79,9 @@ def native_section(number: int, segment: CompiledSegment, seconds: Sequence[floa
     yield f"{stand} of {every} barriers, {len(plan.specs)} kernels, {plan.cycles:,} cycles expected on one "
     yield f"thread; weights {in_units(layout.weights_bytes)}.</p><h3>Arena <small>{len(layout.arena)} values of "
     yield f"{in_units(values)} share {in_units(layout.arena_bytes)}</small></h3>"
+    yield '<div class="pane">'
     yield from arena_picture(segment)
+    yield "</div>"
     yield '<p class="facts">A box is a value: from the phase that touches it first to the last one, at its bytes of '
     yield "the arena. Below are numbers of primitives.</p>"
     yield from table(rows_of(segment, seconds))

@@ -6,8 +6,8 @@ from html import escape
 from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.page.model import ArenaBox, boxes_of, moments_of
 
-WIDTH, HEIGHT, LEFT, BELOW = 1400.0, 460.0, 76.0, 30.0
-MOST_TICKS = 36
+WIDTH, HEIGHT, LEFT, BELOW = 1400.0, 460.0, 84.0, 30.0
+TICK = 36  # between two numbers on the axis, at least
 GRID = 4  # lines of bytes above the axis
 GOLDEN_ANGLE = 137.508  # neighbours in time get colours that are far apart
 
@@ -31,12 +31,14 @@ def axes(size: int, moments: Sequence[int], across: float, up: float) -> Iterato
         share = size * line / GRID
         y = (size - share) * up
         yield f'<path class="grid" d="M{LEFT:g} {y:.1f}H{WIDTH:g}"/>'
-        yield f'<text class="axis" x="{LEFT - 6:g}" y="{min(max(y + 4, 11), HEIGHT - BELOW):.1f}" text-anchor="end">'
+        yield f'<text class="axis" x="{LEFT - 6:g}" y="{min(max(y + 4, 13), HEIGHT - BELOW):.1f}" text-anchor="end">'
         yield f"{in_units(share)}</text>"
-    steps = len(moments) - 1
-    every = -(-steps // MOST_TICKS)
-    for step in range(0, steps, every):
-        yield f'<text class="axis" x="{LEFT + (moments[step]) * across:.1f}" y="{HEIGHT - 12:g}">{step}</text>'
+    free = LEFT
+    for step, moment in enumerate(moments[:-1]):
+        x = LEFT + moment * across
+        if x >= free:
+            yield f'<text class="axis" x="{x:.1f}" y="{HEIGHT - 12:g}">{step}</text>'
+            free = x + TICK
 
 
 def drawn(box: ArenaBox, size: int, across: float, up: float) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, not_one_of, shown
 from asmdnn.network.graph import Array
 from asmdnn.records import dataclass
 
@@ -40,12 +40,12 @@ class Calibration:
 
     def __post_init__(self) -> None:
         if not isinstance(self.rule, str) or self.rule not in RULES:
-            raise InvalidArguments(f"rule must be one of {', '.join(RULES)}, not {shown(self.rule)}")
+            raise InvalidArguments(not_one_of("rule", self.rule, RULES))
         is_number = isinstance(self.percentile, int | float | np.floating) and not isinstance(self.percentile, bool)
         if not (is_number and LEAST_PERCENTILE < self.percentile <= 100):
             raise InvalidArguments(f"percentile must be above 50 and at most 100, not {shown(self.percentile)}")
         if not isinstance(self.activations, str) or self.activations not in TYPES:
-            raise InvalidArguments(f"activations must be one of {', '.join(TYPES)}, not {shown(self.activations)}")
+            raise InvalidArguments(not_one_of("activations", self.activations, TYPES))
         if not isinstance(self.correct_bias, bool):
             raise InvalidArguments(f"correct_bias must be True or False, not {shown(self.correct_bias)}")
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, not_one_of, shown
 from asmdnn.optim.checks import number, whole
 from asmdnn.primitives.core.widening import MULTIPLIED
 from asmdnn.records import dataclass
@@ -29,7 +29,7 @@ def checked_options(
 ) -> TrainingOptions:
     """Raises InvalidArguments."""
     if not isinstance(precision, str) or precision not in PRECISIONS:
-        raise InvalidArguments(f"precision must be one of {', '.join(PRECISIONS)}, not {shown(precision)}")
+        raise InvalidArguments(not_one_of("precision", precision, PRECISIONS))
     most = None if clip_norm is None else number("clip_norm", clip_norm)
     if most == 0:
         raise InvalidArguments("clip_norm must be more than 0: with it no parameter would change")

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Container
 from numbers import Real
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, not_one_of, shown
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.memory import MemoryDesc
 from asmdnn.types import DataType, PropKind, f32
@@ -29,7 +29,7 @@ def check_flag(name: str, value: object) -> None:
 
 def check_alg(name: str, alg: str, known: Collection[str]) -> str:
     if not isinstance(alg, str) or alg not in known:
-        raise InvalidArguments(f"{name} must be one of {', '.join(known)}, not {shown(alg)}")
+        raise InvalidArguments(not_one_of(name, alg, known))
     return alg
 
 

@@ -11,6 +11,7 @@ from asmdnn.isa.dot import F32, Types, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
+from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.plan import Plan
@@ -44,7 +45,7 @@ SCALED_GROUPS = {"src": {0: 0}, "weights": {0: 1, 1: 1}}  # and, with weights of
 @implementation(NAME, lambda isa: dot_level(F32, isa))
 def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan `desc`.  Raises Refused."""
-    return planned(desc, attr, engine)
+    return planned_parts(desc, attr, engine, one_part, has_sums=True)
 
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
@@ -57,10 +58,18 @@ def one_part(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> list[
     return [make_geometry(desc, src, dst).flattened()]
 
 
-def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], weights_of_images: bool = False) -> Plan:
+def planned_parts(
+    desc: Desc,
+    attr: Attr,
+    engine: Engine,
+    parts: Parts[Desc],
+    weights_of_images: bool = False,
+    has_sums: bool = False,
+) -> Plan:
     """The plan of `parts` of dst, each a convolution of its own with some of the weights, the largest first.
 
     weights_of_images: every image has weights of its own, of the format in the plan's tensors, one after the other.
+    has_sums: weights that are `any` get their sums after them, where starts are made of these.
     """
     types = types_of(desc)
     engine = level_of(types, engine)
@@ -72,6 +81,13 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], we
     bias, sums = channels_of_dst(resolved), types.sums
     chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), bias, sums, sums == s32)
     starts = starts_of(fit.parts[0][0], width, attr, engine)
+    if starts and has_sums:
+        summed = starts.with_sums(weights, desc.has_groups)
+        starts = summed if desc.weights.is_any or desc.weights == summed.packed else starts
+    if isinstance(desc.weights, SummedDesc):
+        weights = desc.weights
+    elif starts and starts.packed:
+        weights = starts.packed
     others = chain.operands(resolved.dst, RESULTS)
     group = channels_of_group(resolved, "dst")
     read = {operand: readable(tensor, resolved.dst, group, width, lanes) for operand, tensor in others.items()}
@@ -83,7 +99,7 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], we
         plans.append(schedule_tiles(name, tensors, TileEnds(chain, operands, starts), g, tiling, engine))
     plan = joined(plans)
     if starts:
-        plan = starts.planned(plan, weights.dtype.size_bytes * weights.strides[0], engine.tuning.phases)
+        plan = starts.planned(plan, weights.dtype.size_bytes * weights.strides[0], engine.tuning)
     return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
 
@@ -103,7 +119,8 @@ def fit_of(desc: Desc, engine: Engine, parts: Parts[Desc]) -> Fit[Desc]:
     check_cut_steps(geometries[0], width, engine.tuning.convolution)
     tilings = [first, *(choose_tiling(g, engine.isa, (first.vectors,), engine.tuning) for g in geometries[1:])]
     weights = panels_desc(resolved, width)
-    check_weights(desc, weights)
+    if not (isinstance(desc.weights, SummedDesc) and desc.weights.storage == weights):
+        check_weights(desc, weights)
     return Fit(resolved, weights, engine, tuple(zip(geometries, tilings, strict=True)))
 
 

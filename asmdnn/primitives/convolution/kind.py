@@ -55,6 +55,7 @@ KINDS = (
         PLANNERS,
         words,
         transformed=("weights",),
+        summed=("weights",),
         candidates=candidates,
         letters=ConvolutionForward.letters,
         any_batch=of_f32,

@@ -3,13 +3,14 @@
 Kernels shift s8 to u8, and a zero point is a shift of src as it is passed.  A pixel at an edge meets fewer weights: of
 those that lie in the padding nothing is read, and nothing is taken away.  So there is a start for each set of kernel
 positions that some pixel reaches: a phase sums the weights of every kernel position over the input channels, another
-adds those of each set.
+adds those of each set.  Where sums lie after the weights, the first one brings them into the order of panels instead.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from asmdnn.forking import importing
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import ARGUMENTS, TapGroup, blocks_of
 from asmdnn.generators.dot.starts import ARGUMENTS as START_ARGUMENTS
@@ -17,12 +18,13 @@ from asmdnn.generators.dot.starts import StartsSpec
 from asmdnn.isa.dot import GROUP_BYTES, U8S8, dot_class, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.summed import SummedDesc
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import NOTHING, Int64, Phase, View, records_of
 from asmdnn.planning.phases import of_one_width
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.tuning import PhaseTuning
+from asmdnn.planning.tuning import PhaseTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS, rows_of_panel, weights_rows
@@ -57,7 +59,7 @@ class Starts:
     """The starts of a convolution, a row for each set of kernel positions, which are numbered as they come.
 
     shift: what kernels add to src; zero_point: the argument with src's, or "".  columns: of a row, all panels of all
-    groups.
+    groups.  packed: weights with sums after them; None: they have none.
     """
 
     g: ConvGeometry
@@ -66,6 +68,7 @@ class Starts:
     shift: int
     zero_point: str
     sets: dict[tuple[int, ...], int] = field(default_factory=dict)
+    packed: SummedDesc | None = None
 
     @property
     def panels(self) -> int:
@@ -91,18 +94,43 @@ class Starts:
                 met[pixel].update(numbers)
         return tuple(self.sets.setdefault(tuple(sorted(each)), len(self.sets)) * self.row_bytes for each in met)
 
-    def planned(self, plan: Plan, group_bytes: int, tuning: PhaseTuning) -> Plan:
+    def with_sums(self, weights: MemoryDesc, has_groups: bool) -> "Starts":
+        """The same for weights, s8 [groups,] o, i, kernel positions, with sums after them; self where panels have more
+        columns than weights, or more positions."""
+        g, channels = self.g, 2 if has_groups else 1
+        summed = SummedDesc(weights, (1 << weights.ndims) - 1 - (1 << channels))
+        is_whole = self.group_columns == -(-g.oc // self.width) * self.width
+        fits = is_whole and summed.sums.nelems() == g.groups * g.oc * g.packed_positions
+        return replace(self, packed=summed) if fits else self
+
+    def planned(self, plan: Plan, group_bytes: int, tuning: Tuning) -> Plan:
         """`plan`, whose kernels start from these, after what makes them; group_bytes: of the weights of a group."""
-        taps, lists = self.taps(), self.lists()
-        constants = {ONES: np.array([EIGHT_ONES]), POSITIONS: np.concatenate(taps), SETS: np.concatenate(lists)}
+        lists, taps = self.lists(), [] if self.packed else self.taps()
+        constants = {SETS: np.concatenate(lists)}
         scratch = {SUMS: self.g.packed_positions * self.row_bytes, STARTS: len(self.sets) * self.row_bytes}
-        phases = (self.sums(begins(taps), group_bytes, tuning), self.starts(begins(lists), tuning), *plan.phases)
+        if self.packed:
+            sums = self.brought(self.packed, tuning)
+        else:
+            constants |= {ONES: np.array([EIGHT_ONES]), POSITIONS: np.concatenate(taps)}
+            sums = [self.sums(begins(taps), group_bytes, tuning.phases)]
+        phases = (*sums, self.starts(begins(lists), tuning.phases), *plan.phases)
         return replace(
             plan,
             phases=of_one_width(phases),
             constants={**plan.constants, **constants},
             scratch_bytes={**plan.scratch_bytes, **scratch},
         )
+
+    def brought(self, packed: SummedDesc, tuning: Tuning) -> list[Phase]:
+        """Sums after weights, a row for each output channel, as rows for each position."""
+        with importing():  # the kernels of reorders, which most plans do without
+            from asmdnn.primitives.reorder.schedule import reorder_phases
+
+        g, first = self.g, packed.begins[1] // s32.size_bytes
+        dims, positions = (g.packed_positions, g.groups, g.oc), g.packed_positions
+        src = MemoryDesc(dims, s32, strides=(1, g.oc * positions, positions), offset0=first)
+        dst = MemoryDesc(dims, s32, f"abC{self.width}c")
+        return list(reorder_phases(src, dst, ("weights", SUMS), tuning, isa=self.isa))
 
     @property
     def positions(self) -> list[int]:
@@ -173,7 +201,8 @@ class Starts:
         columns = {"sums": first, "rows": lists[of_set], "starts": of_set * self.row_bytes + first}
         records = records_of(START_ARGUMENTS, columns, np.array([numbers[x] for x in vectors.tolist()])[call])
         has_zero_point = bool(self.zero_point)
-        specs = (StartsSpec(isa=self.isa, vectors=x, shift=self.shift, has_zero_point=has_zero_point) for x in numbers)
+        words = {"has_zero_point": has_zero_point, "negated": self.packed is not None}
+        specs = (StartsSpec(isa=self.isa, vectors=x, shift=self.shift, **words) for x in numbers)
         zero_point = View(self.zero_point) if self.zero_point else NOTHING
         views = (View(SUMS), View(SETS), zero_point, View(STARTS))
         cycles = tuning.call_cycles + length[of_set] * vectors[call]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.types import Algorithm
 
 
@@ -14,7 +14,7 @@ def algorithm_of(primitive: str, name: Any) -> Algorithm:
     if isinstance(name, Algorithm) and name in found.values():
         return name
     if not isinstance(name, str) or name not in found:
-        raise InvalidArguments(f"algorithm {shown(name)} is not one of {', '.join(found)}")
+        raise InvalidArguments(f"algorithm {shown(name)} is not one of {', '.join(found)}{resembling(name, found)}")
     return found[name]
 
 

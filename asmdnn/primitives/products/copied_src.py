@@ -22,11 +22,16 @@ def copies_src(p: Product, target: Target) -> bool:
     return src_needs_pack(p, target.products) and whole and several and not p.batch and not target.tiled
 
 
-def add_tiles_near(assembly: Assembly, p: Product, target: Target) -> Matrix | None:
-    """Add the phases of a product; the copy of src that its tiles have made, None if they have made none."""
-    if not copies_src(p, target):
+def add_tiles_near(assembly: Assembly, p: Product, target: Target) -> None:
+    """Add the phases of a product by tiles, which copy src where that pays."""
+    if copies_src(p, target):
+        add_copying_tiles(assembly, p, target)
+    else:
         assembly.add(schedule(with_near_src(assembly, p), target), "tiles")
-        return None
+
+
+def add_copying_tiles(assembly: Assembly, p: Product, target: Target) -> Matrix:
+    """Add the phases of a product whose tiles copy src; the copy."""
     _, copy, _ = near_matrix(assembly, p, elements_of(p.src), p.depth, "src")
     copy = copy.in_groups(p.src.group)
     width = choose_block(p, target).vectors * target.lanes

@@ -105,7 +105,8 @@ def src_needs_pack(p: Product, tuning: ProductTuning) -> bool:
     strided = p.src.is_strided and p.k > tuning.strided_depth and p.n >= tuning.strided_columns
     alias = p.src.is_dense and p.src.row_bytes > 0 and p.src.row_bytes % L1_SETS_BYTES == 0
     size = p.src.element_bytes * p.m * p.k * prod(p.batch)
-    often = p.m >= tuning.alias_rows and p.n >= tuning.alias_columns
+    rows = tuning.alias_plain_rows if isinstance(p.weights, Matrix) else tuning.alias_rows
+    often = p.m >= rows and p.n >= tuning.alias_columns
     return strided or (alias and often and size <= tuning.alias_copy_bytes)
 
 

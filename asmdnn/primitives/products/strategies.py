@@ -16,7 +16,7 @@ from asmdnn.primitives.products.blocks import (
     shares_weights,
     weights_need_packing,
 )
-from asmdnn.primitives.products.copied_src import add_tiles_near, copies_src
+from asmdnn.primitives.products.copied_src import add_copying_tiles, add_tiles_near, copies_src
 from asmdnn.primitives.products.matrices import Matrix, Panels, matrices_desc, panels_of, panels_tag
 from asmdnn.primitives.products.outer import check_outer, outer_phases, src_aliases, weights_alias
 from asmdnn.primitives.products.packed_blocks import add_blocks, check_blocks
@@ -80,15 +80,15 @@ def check_packing_tiles(p: Product, target: Target) -> None:
 def check_worth_packing(p: Product, target: Target) -> None:
     if isinstance(p.weights, Panels):
         raise Refused("weights are in panels already")
-    block = choose_block(p, target)
-    if not weights_need_packing(p) and not reads_weights_often(p, block, target.products):
-        tiles = -(-p.m // block.rows)
+    if not weights_need_packing(p) and not reads_weights_often(p, target):
+        tiles = -(-p.m // choose_block(p, target).rows)
         raise Refused(f"{p.k} x {p.n} weights, read by {tiles} tiles of rows, are not worth packing")
 
 
 def add_packing_tiles(assembly: Assembly, p: Product, target: Target) -> None:
     """The first tiles that read a panel pack it; the others read the copy."""
-    if not copies_src(p, target):
+    copies = copies_src(p, target)  # all columns: those of a group alone may be too few for that
+    if not copies:
         p = with_near_src(assembly, p)
     at_once, near = choose_splits(p, target) > 1 or bool(p.batch), None
     for part, columns in groups(assembly, p, target, at_once):
@@ -99,10 +99,10 @@ def add_packing_tiles(assembly: Assembly, p: Product, target: Target) -> None:
         if first.m == p.m:
             continue
         rest = replace(part.rows(first.m, p.m), weights=columns)
-        if near:
-            assembly.add(schedule(replace(rest, src=near), target))
+        if copies and not near:
+            near = add_copying_tiles(assembly, rest, target)
         else:
-            near = add_tiles_near(assembly, rest, target)
+            assembly.add(schedule(replace(rest, src=near or rest.src), target))
     assembly.add((), "tiles")
 
 
@@ -128,7 +128,7 @@ def is_packed_before(p: Product, target: Target) -> bool:
         return True
     if isinstance(p.weights, Panels) or (p.weights.is_dense and not shares_weights(p)):
         return False
-    return reads_weights_often(p, choose_block(p, target), target.products)
+    return reads_weights_often(p, target)
 
 
 def add_packed(assembly: Assembly, p: Product, target: Target) -> None:

@@ -13,47 +13,50 @@ from numpy.typing import NDArray
 from asmdnn.generators.dot.starts import ARGUMENTS, StartsSpec
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.summed import SummedDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced
-from asmdnn.planning.phase import Int64, Phase, View, records_of
+from asmdnn.planning.phase import NOTHING, Int64, Phase, View, records_of
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import NO_ATTR
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward, plan_forward
 from asmdnn.primitives.recurrent.qparams import ROWS, Qparams
-from asmdnn.primitives.reorder.compensation import add_compensation, compensation_desc
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, copy_of
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.records import dataclass
 from asmdnn.types import DataType, PropKind, f32, s32, u8
 
-BUT_CHANNELS = 0b11011  # the mask of weights' dims that sums have: all but those that are summed
 SUMMED = ("weights_layer", "weights_iter")
-COLUMN_SUMS, STARTS, SHIFT, SCALES = "sums of columns", "starts of gates", "zero point", "scales of gates"
+COLUMN_SUMS, STARTS, SCALES = "sums of columns", "starts of gates", "scales of gates"
 MOST_VECTORS = 4  # of starts made by one call
 WORD_BYTES = 8
 
 
 def add_starts(assembly: Assembly, tensors: Mapping[str, MemoryDesc], packed: MemoryDesc, shift: int, isa: str) -> None:
     """The phases that compute what gates start from, in the format `packed`."""
-    plain = compensation_desc(tensors["weights_layer"], BUT_CHANNELS)
     width, size_bytes = s32.size_bytes * lanes_of(isa), packed.size_bytes
     buffer, starts = assembly.room(COLUMN_SUMS, 2 * size_bytes), assembly.room(STARTS, size_bytes)
     for number, name in enumerate(SUMMED):
-        sums = assembly.room(f"plain {COLUMN_SUMS}", plain.size_bytes)
-        add_compensation(assembly, tensors[name], BUT_CHANNELS, (View(name), View(sums)), factor=1)
         target = MemoryDesc(packed.dims, s32, packed.tag, offset0=number * size_bytes // s32.size_bytes)
-        add_reorder(assembly, Reordering(sums, plain, buffer, target))
+        add_sums_of(assembly, name, tensors[name], buffer, target)
     rows = assembly.constant("rows of sums", np.array([2, 0, size_bytes], np.int64))
-    zero_point = assembly.constant(SHIFT, words_of(np.array([-shift], np.int32)))  # of sums that are negative
     counts = balanced(size_bytes // width, MOST_VECTORS)
     kinds = sorted({*counts})
     first = width * np.cumsum([0, *counts[:-1]])
-    specs = tuple(StartsSpec(isa=isa, vectors=n, shift=0, has_zero_point=True) for n in kinds)
-    places = (View(buffer), View(rows), View(zero_point), View(starts))
+    specs = tuple(StartsSpec(isa=isa, vectors=n, shift=shift, has_zero_point=False, negated=True) for n in kinds)
+    places = (View(buffer), View(rows), NOTHING, View(starts))
     records = records_of(ARGUMENTS, {"sums": first, "starts": first}, np.array([kinds.index(n) for n in counts]))
     cycles = np.array([assembly.tuning.phases.call_cycles + 2 * n for n in counts], np.int32)
     assembly.add([Phase(specs, places, records, cycles)])
+
+
+def add_sums_of(assembly: Assembly, name: str, weights: MemoryDesc, buffer: str, target: MemoryDesc) -> None:
+    """The phases that bring -1 times the sums of weights into a format."""
+    assert isinstance(weights, SummedDesc)
+    first = weights.begins[1] // s32.size_bytes
+    plain = MemoryDesc(weights.sums.dims, s32, weights.sums.tag, offset0=first)
+    add_reorder(assembly, Reordering(name, plain, buffer, target))
 
 
 def words_of(array: NDArray[Any]) -> Int64:
@@ -69,10 +72,12 @@ def scales_of(data: Qparams, weights: Qparams, gates: int, hidden: int) -> Int64
     return words_of(factors.astype(np.float32))
 
 
-def zero_state(like: MemoryDesc, sequences: int, channels: int, shift: int) -> tuple[MemoryDesc, Int64]:
+def zero_state(
+    like: MemoryDesc, sequences: int, channels: int, shift: int, dtype: DataType = u8
+) -> tuple[MemoryDesc, Int64]:
     """A state of zeros, one for all layers and directions."""
-    desc = MemoryDesc((*like.dims[:2], sequences, channels), u8, strides=(0, 0, channels, 1))
-    return desc, words_of(np.full(sequences * channels, shift, np.uint8))
+    desc = MemoryDesc((*like.dims[:2], sequences, channels), dtype, strides=(0, 0, channels, 1))
+    return desc, words_of(np.full(sequences * channels, shift, dtype.numpy))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

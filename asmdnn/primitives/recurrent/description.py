@@ -18,6 +18,7 @@ function:
 | weights_layer | L, D, SLC, G, DHC | formats ldigo, ldgoi, ..; any: packed for the kernels by a reorder, once |
 | weights_iter  | L, D, SIC, G, DHC | likewise; SIC is DIC, but for one step (T is 1) of a vanilla RNN or an LSTM |
 | weights_peephole, weights_projection | L, D, 3, DHC; L, D, DHC, DIC | of an LSTM, or None; the latter likewise |
+| weights_layer_scales, weights_iter_scales | L, D, G, DHC | of an LSTM of s8 weights, or None |
 | bias       | L, D, G, DHC        | or None; LBR GRU: 4 rows |
 | dst_layer  | T, N, DLC           | DLC is DIC, of bidirectional_concat 2 DIC; with several layers it is SLC, too |
 | dst_iter, dst_iter_c | L, D, N, DIC; L, D, N, DHC | the states after the last step, or None |
@@ -148,13 +149,19 @@ class QuantizedRecurrent(Recurrent):
 @exact
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LSTMForward(QuantizedRecurrent):
-    """See the module.  Gates: i, f, c~, o; peephole weights: i, f, o."""
+    """See the module.  Gates: i, f, c~, o; peephole weights: i, f, o.
+
+    With weights_layer_scales and weights_iter_scales weights are s8, for a byte times the scale, and rows f32, which
+    are rounded to u8 as they come: src_layer by the range of all its elements, h by that of every step; see qparams.py.
+    """
 
     GATES, BIAS_ROWS, NAME = 4, 4, "vanilla_lstm"
     src_iter_c: MemoryDesc | None = None
     weights_peephole: MemoryDesc | None = None
     weights_projection: MemoryDesc | None = None
     dst_iter_c: MemoryDesc | None = None
+    weights_layer_scales: MemoryDesc | None = None
+    weights_iter_scales: MemoryDesc | None = None
 
 
 @exact

@@ -10,7 +10,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.widening import fast_pairs
 from asmdnn.primitives.recurrent.description import QuantizedRecurrent, RecurrentForward
-from asmdnn.primitives.recurrent.qparams import ROWS, check_bytes
+from asmdnn.primitives.recurrent.qparams import ROWS, check_bytes, check_dynamic, is_dynamic
 from asmdnn.types import FLOAT_NAMES, FLOATS, f32, s8
 
 WEIGHTS = ("weights_layer", "weights_iter", "weights_projection")
@@ -21,9 +21,9 @@ def factors_of(desc: RecurrentForward, engine: Engine) -> Types:
     """The types of a step's products.  Raises Refused for tensors of others."""
     tensors = desc.tensors()
     weights = tensors["weights_layer"].dtype
-    if weights == s8:
+    if weights == s8 or is_dynamic(desc):
         data, scales = (getattr(desc, name, ()) for name in ("rnn_data_qparams", "rnn_weights_qparams"))
-        check_bytes(tensors, data, scales, why_no_bytes(desc))
+        (check_dynamic if is_dynamic(desc) else check_bytes)(tensors, data, scales, why_no_bytes(desc))
         return U8S8
     for name, tensor in tensors.items():
         if name in WEIGHTS and tensor.dtype != weights:

@@ -4,15 +4,17 @@ from collections.abc import Mapping
 
 from asmdnn.isa.dot import Types
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.primitives.recurrent.description import GRUForward, RecurrentForward
 from asmdnn.primitives.recurrent.factors import WEIGHTS as PACKED
-from asmdnn.primitives.recurrent.qparams import ROWS
+from asmdnn.primitives.recurrent.qparams import ROWS, is_dynamic
 from asmdnn.primitives.shapes.formats import row_major
-from asmdnn.types import DataType, f32
+from asmdnn.types import DataType, f32, s8
 
 FURTHEST_ROWS = 64  # a tile has fewer rows, and displacements in code are 32 bits
 MAX_OFFSET = 2**31 - 1
+BUT_CHANNELS = 0b11011  # the mask of weights' dims that sums have: all but those that are summed
 PANEL_VECTORS = 2  # of weights_layer, which one product of all steps multiplies
 
 
@@ -35,9 +37,10 @@ def packed_tag(desc: RecurrentForward, name: str, lanes: int, group: int = 1) ->
 
 
 def packed_desc(desc: RecurrentForward, name: str, lanes: int, group: int = 1) -> MemoryDesc:
-    """Packed weights of that name."""
+    """Packed weights of that name; those of bytes with their sums after them."""
     tensor = desc.tensors()[name]
-    return MemoryDesc(tensor.dims, tensor.dtype, packed_tag(desc, name, lanes, group))
+    packed = MemoryDesc(tensor.dims, tensor.dtype, packed_tag(desc, name, lanes, group))
+    return SummedDesc(packed, BUT_CHANNELS) if tensor.dtype == s8 else packed
 
 
 def passed_formats(desc: RecurrentForward, lanes: int, group: int = 1) -> dict[str, MemoryDesc]:
@@ -58,12 +61,20 @@ def kernel_formats(
     """The tensors as kernels take them: others than these are copied by reorders."""
     found = {}
     for name, tensor in passed.items():
-        dtype = types.src if name in ROWS else f32
+        dtype = handed_type(desc, types) if name in ROWS else f32
         if name in PACKED:
             found[name] = packed_desc(desc, name, lanes, types.group)
         else:
-            found[name] = tensor if takes(name, tensor, dtype) else MemoryDesc(tensor.dims, dtype, row_tag(tensor))
+            plain = MemoryDesc(tensor.dims, dtype, row_tag(tensor))
+            is_rounded = name == "src_layer" and is_dynamic(desc)  # from its first element to its last
+            is_taken = tensor == plain if is_rounded else takes(name, tensor, dtype)
+            found[name] = tensor if is_taken else plain
     return found
+
+
+def handed_type(desc: RecurrentForward, types: Types) -> DataType:
+    """Of layers' rows and h as steps hand them on: the type that is multiplied, unless they are rounded in front."""
+    return f32 if is_dynamic(desc) else types.src
 
 
 def row_tag(tensor: MemoryDesc) -> str:

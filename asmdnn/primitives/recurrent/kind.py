@@ -18,6 +18,8 @@ from asmdnn.primitives.recurrent.description import (
     VanillaRNNForward,
 )
 
+SUMMED = ("weights_layer", "weights_iter")  # of bytes
+
 
 def words(desc: RecurrentForward) -> Words:
     return words_of(desc, desc.prop_kind.value)
@@ -39,8 +41,13 @@ def words_of(desc: RecurrentForward, prop_kind: str) -> Words:
 
 KINDS = (
     *(
-        Kind(description, (planner.plans,), words, letters=description.letters, any_batch=of_f32)
-        for description in (VanillaRNNForward, LSTMForward, GRUForward, LBRGRUForward)
+        Kind(description, (planner.plans,), words, letters=description.letters, any_batch=of_f32, summed=summed)
+        for description, summed in (
+            (VanillaRNNForward, ()),
+            (LSTMForward, SUMMED),
+            (GRUForward, SUMMED),
+            (LBRGRUForward, ()),
+        )
     ),
     *(
         Kind(description, (backward.plans,), backward_words, letters=description.letters)

@@ -12,11 +12,12 @@ from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.recurrent.bytes import SCALES, STARTS
 from asmdnn.primitives.recurrent.description import LSTMForward, RecurrentForward
+from asmdnn.primitives.recurrent.dynamic import RoundedRows
 from asmdnn.primitives.recurrent.formats import PANEL_VECTORS
 from asmdnn.primitives.recurrent.rows import BufferRows, Time, Turn, start_of, state_rows
 from asmdnn.primitives.recurrent.stages import Multiplied, stages_of
 from asmdnn.primitives.recurrent.steps import CellField, RecurrentPanels, Stage, vectors_of
-from asmdnn.records import dataclass
+from asmdnn.records import dataclass, replace
 
 BIAS = "packed bias"
 
@@ -27,7 +28,8 @@ class Layer:
 
     tensors: as the kernels take them.  types: what is multiplied.  backwards: from right to left.  x: its input, of
     `channels`.  h: its output, of which a step reads what the step before has written.  c: an LSTM's c after every
-    step, in one place for all steps where it is updated in place.  fields: what else cells write, by name.
+    step, in one place for all steps where it is updated in place.  fields: what else cells write, by name.  x_rounded,
+    h_rounded: x and h where they become bytes.
     """
 
     desc: RecurrentForward
@@ -43,6 +45,8 @@ class Layer:
     h: BufferRows
     c: BufferRows
     fields: Mapping[str, CellField]
+    x_rounded: RoundedRows | None = None
+    h_rounded: RoundedRows | None = None
 
     def scratch(self, name: str) -> str:
         """Scratch of this direction: both may be computed at the same time."""
@@ -55,11 +59,16 @@ class Layer:
         return -(-self.time.sizes.hidden // width) * width
 
     @property
+    def columns(self) -> int:
+        """Of the gates, with padding."""
+        return self.time.sizes.gates * self.padded
+
+    @property
     def gates(self) -> CellField:
         """x W + b of all steps, in scratch: for a vector of units all gates, or where these are odd for two vectors, as
         in packed weights."""
         gates, width = self.time.sizes.gates, vector_bytes(self.target.isa)
-        rows = self.time.dense(self.scratch("gates"), gates * self.padded, dtype=self.types.sums)
+        rows = self.time.dense(self.scratch("gates"), self.columns, dtype=self.types.sums)
         if gates % 2:
             return CellField(rows, width, 2 * width, whole=True, pair_bytes=2 * gates * width)
         return CellField(rows, gates * width, width, whole=True)
@@ -74,7 +83,7 @@ class Layer:
         return Product(
             batch=(batch,),
             m=count,
-            n=s.gates * self.padded,
+            n=self.columns,
             k=k,
             src=x.matrix((step,)).in_groups(group),
             weights=Panels(
@@ -99,6 +108,8 @@ class Layer:
         of_bytes = self.types == U8S8
         if "bias" not in self.tensors and not of_bytes:
             return None
+        if self.x_rounded:
+            return self.x_rounded.starts(self.direction * self.columns).matrix((0,))
         at = self.number * self.time.sizes.directions + self.direction
         buffer = STARTS if of_bytes else BIAS
         return BufferRows(buffer, (at * self.gates.rows.row_bytes,), 0, self.types.sums).matrix((0,))
@@ -131,6 +142,12 @@ class Layer:
                 return self.vector("bias", self.time.sizes.gates)
             case "offsets":
                 return self.vector("bias")
+            case "starts" if self.h_rounded:
+                return replace(self.gates, rows=self.h_rounded.starts())
+            case "scales" if self.h_rounded:
+                return replace(self.gates, rows=self.h_rounded.factors())
+            case "layer_scales" if self.x_rounded:
+                return replace(self.gates, rows=self.x_rounded.factors(self.direction * self.columns))
             case "scales":
                 return vectors_of(BufferRows(SCALES, (0,), 0), lanes, self.time.sizes.hidden)
             case "peephole":
@@ -161,7 +178,8 @@ class Layer:
         rows = {name: field.rows for name, field in found.items()}
         panels, row = RecurrentPanels(weights, 0, 0, 0, 0, 0), 0
         if src:
-            rows["src"] = self.before(starts) if src == "h" else self.fields[src].rows
+            before = self.h_rounded.rows if self.h_rounded else self.before(starts)
+            rows["src"] = before if src == "h" else self.fields[src].rows
             panels, row = self.panels(weights, multiplied.gate), rows["src"].row_bytes
         stage = Stage(
             isa=self.target.isa,

@@ -23,16 +23,18 @@ from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.recurrent.bytes import SCALES, add_starts, between_floats, scales_of, zero_state
 from asmdnn.primitives.recurrent.description import GRUForward, LSTMForward, QuantizedRecurrent, RecurrentForward
 from asmdnn.primitives.recurrent.directions import Stage, in_turn
+from asmdnn.primitives.recurrent.dynamic import RoundedRows, add_numbers
 from asmdnn.primitives.recurrent.factors import factors_of
-from asmdnn.primitives.recurrent.formats import MAX_OFFSET, kernel_formats, passed_formats
+from asmdnn.primitives.recurrent.formats import MAX_OFFSET, handed_type, kernel_formats, passed_formats
 from asmdnn.primitives.recurrent.layer import BIAS, Layer
 from asmdnn.primitives.recurrent.padding import add_zeros
+from asmdnn.primitives.recurrent.qparams import is_dynamic
 from asmdnn.primitives.recurrent.rooms import Rooms
 from asmdnn.primitives.recurrent.rows import BufferRows, Time, state_rows
 from asmdnn.primitives.recurrent.steps import CellField, StagePhases, vectors_of
 from asmdnn.primitives.recurrent.workspace import regions_of, workspace_desc
 from asmdnn.primitives.reorder.copies import Inside, Reordering, add_reorder, as_passed_or_copied
-from asmdnn.types import DataType, f32, s32
+from asmdnn.types import DataType, f32, s32, u8
 
 
 def f32_dot_level(isa: str) -> str:
@@ -72,20 +74,31 @@ class Planner:
         self.time = Time(s, desc.lengths or (s.steps,) * s.sequences)
         self.assembly, self.steps = Assembly(engine.tuning, engine.isa), StagePhases(engine.tuning)
         self.given = (*tensors,)
-        if types == U8S8:
+        self.is_dynamic, self.handed = is_dynamic(desc), handed_type(desc, types)
+        if self.is_dynamic:
+            add_numbers(self.assembly, tensors, self.of_gates(f32))
+        elif types == U8S8:
             self.prepare_bytes()
+        if types == U8S8:
+            self.prepare_state()
         self.rooms = Rooms(self.assembly, self.time, regions_of(desc) if desc.is_training else {})
 
     def prepare_bytes(self) -> None:
-        """Scales, starts and a state of zeros, as constants and scratch that stand for tensors."""
+        """Scales and starts, as constants and scratch that stand for tensors."""
         desc, s = self.desc, self.sizes
         assert isinstance(desc, QuantizedRecurrent) and desc.rnn_data_qparams and desc.rnn_weights_qparams
         shift = int(desc.rnn_data_qparams[1])
         scales = scales_of(desc.rnn_data_qparams, desc.rnn_weights_qparams, s.gates, s.hidden)
         self.assembly.constants[SCALES] = scales
         add_starts(self.assembly, self.tensors, self.of_gates(s32), shift, self.target.isa)
+
+    def prepare_state(self) -> None:
+        """A state of zeros that stands for a tensor."""
+        desc, s = self.desc, self.sizes
+        assert isinstance(desc, QuantizedRecurrent)
         if desc.src_iter is None:
-            state, words = zero_state(desc.weights_iter, s.sequences, s.state, shift)
+            shift = 0 if self.is_dynamic else int(desc.rnn_data_qparams[1])
+            state, words = zero_state(desc.weights_iter, s.sequences, s.state, shift, self.handed)
             self.assembly.constants["src_iter"] = words
             self.desc = replace(desc, src_iter=state)
             self.tensors = {**self.tensors, "src_iter": state}
@@ -127,14 +140,18 @@ class Planner:
         if number == s.layers - 1:
             out = self.time.layer("dst_layer", self.tensors["dst_layer"])
         else:
-            out = self.kept("layer", number) or self.rooms.all_steps(f"layer {number % 2}", s.dst, self.types.src)
-        layers = []
+            out = self.kept("layer", number) or self.rooms.all_steps(f"layer {number % 2}", s.dst, self.handed)
+        layers, x_rounded = [], None
+        if self.is_dynamic:
+            x_rounded = self.rounded("x", "weights_layer", s.rows, channels, number * s.directions, s.directions)
+            self.assembly.add([x_rounded.phase(x.view(0), x.row_bytes, self.assembly.tuning)])
+            x = self.time.dense(x_rounded.rows.buffer, channels, dtype=u8)
         for direction in range(s.directions):
             h = out.element(direction * s.out)
             if desc.direction == "bidirectional_sum":
                 name = f"direction {direction}"
                 h = self.kept("direction", number, direction) or self.rooms.all_steps(name, s.out, self.types.src)
-            layers.append(self.layer_of(number, direction, x, channels, h))
+            layers.append(self.layer_of(number, direction, x, channels, h, x_rounded))
         together = [layers] if self.engine.threads > 1 and self.time.is_even else [[layer] for layer in layers]
         for some in together:
             self.add_directions(some)
@@ -142,9 +159,22 @@ class Planner:
             self.add_sum([layer.h for layer in layers], out)
         return out
 
-    def layer_of(self, number: int, direction: int, x: BufferRows, channels: int, h: BufferRows) -> Layer:
+    def rounded(self, name: str, weights: str, count: int, elements: int, first: int, groups: int) -> RoundedRows:
+        """Rows as bytes, for the gates of some layers and directions from the first on, in scratch."""
+        columns = self.of_gates(f32).size_bytes // f32.size_bytes // (self.sizes.layers * self.sizes.directions)
+        found = RoundedRows(name, weights, self.target.isa, count, elements, (first * columns, groups * columns))
+        for buffer, size in found.scratch.items():
+            self.assembly.scratch[buffer] = max(size, self.assembly.scratch.get(buffer, 0))
+        return found
+
+    def layer_of(
+        self, number: int, direction: int, x: BufferRows, channels: int, h: BufferRows, x_rounded: RoundedRows | None
+    ) -> Layer:
         """A layer in one direction."""
-        desc = self.desc
+        desc, s, h_rounded = self.desc, self.sizes, None
+        if x_rounded:
+            at = number * s.directions + direction
+            h_rounded = self.rounded(f"h {direction}", "weights_iter", s.sequences, s.state, at, 1)
         backwards = direction == 1 or desc.direction == "unidirectional_right2left"
         c = self.place_of_c(number, direction) if isinstance(desc, LSTMForward) else h
         fields = self.fields(number, direction)
@@ -162,6 +192,8 @@ class Planner:
             h=h,
             c=c,
             fields=fields,
+            x_rounded=x_rounded,
+            h_rounded=h_rounded,
         )
 
     def add_directions(self, layers: Sequence[Layer]) -> None:
@@ -184,11 +216,16 @@ class Planner:
     def stages_of(self, layer: Layer) -> list[Stage]:
         """The phases of all steps."""
         stages = {starts: layer.stages(starts) for starts in (True, False)}
-        return [
-            (turn, self.steps.phase(placed.stage, turn, placed.views(turn), backwards=i % 2 == 1))
-            for i, turn in enumerate(self.time.turns(layer.backwards))
-            for placed in stages[turn.before is None]
-        ]
+        found: list[Stage] = []
+        for i, turn in enumerate(self.time.turns(layer.backwards)):
+            if layer.h_rounded:
+                h = layer.before(turn.before is None)
+                found.append((turn, layer.h_rounded.phase(h.view(turn.before or 0), h.row_bytes, self.steps.tuning)))
+            found += [
+                (turn, self.steps.phase(placed.stage, turn, placed.views(turn), backwards=i % 2 == 1))
+                for placed in stages[turn.before is None]
+            ]
+        return found
 
     def place_of_c(self, number: int, direction: int) -> BufferRows:
         """c is updated in place, in the final state if there is one layer and direction; in training it is kept."""

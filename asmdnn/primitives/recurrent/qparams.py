@@ -8,6 +8,10 @@
 Sums are of products of bytes, and exact; gates, cells and c are f32, and h is rounded to a byte by every step, as a
 GRU's s(r) h is.  A shift is a whole number of u8, the zero point.  c, bias and peephole are f32; layers and h are u8,
 or f32, which is made such bytes in front, and of such bytes after.
+
+An LSTM may say it by tensors: weights_layer_scales and weights_iter_scales, f32 for every gate and channel, what 1 of
+its weights stands for.  Rows are f32 then, and are rounded to bytes by the range of what comes, as ONNX's
+DynamicQuantizeLinear does: src_layer as a whole, h of all sequences at every step.  All results are f32.
 """
 
 import math
@@ -25,6 +29,12 @@ Qparams = tuple[float, ...]
 MOST_BYTE = 255
 LEAST_SCALE = 2.0**-62
 ROWS = ("src_layer", "src_iter", "dst_layer", "dst_iter")
+SCALES = ("weights_layer_scales", "weights_iter_scales")
+
+
+def is_dynamic(desc: Any) -> bool:
+    """Whether a layer's rows are rounded to bytes as they come."""
+    return any(getattr(desc, name, None) is not None for name in SCALES)
 
 
 def checked_data(value: object) -> Qparams:
@@ -77,6 +87,23 @@ def as_tuple(value: Any) -> tuple[Any, ...] | None:
         return () if value is None else tuple(items(value)) if not isinstance(value, str) else None
     except Exception:  # whatever the caller's object does
         return None
+
+
+def check_dynamic(tensors: Mapping[str, MemoryDesc], data: Qparams, weights: Qparams, why_not: str) -> None:
+    """Raise Refused for a layer with scales that is not one of bytes by them."""
+    for name in SCALES:
+        if name not in tensors:
+            (other,) = (x for x in SCALES if x in tensors)
+            raise Refused(f"{other} is given without {name}: both weights are s8, with scales of their own")
+    if data or weights:
+        name = "rnn_data_qparams" if data else "rnn_weights_qparams"
+        raise Refused(f"{name} is given beside {SCALES[0]}, which says what bytes stand for")
+    for name, tensor in tensors.items():
+        wanted = s8 if name in ("weights_layer", "weights_iter", "weights_projection") else f32
+        if tensor.dtype != wanted:
+            raise Refused(f"{name} is {tensor.dtype}, with {SCALES[0]} it is {wanted}")
+    if why_not:
+        raise Refused(f"{SCALES[0]} is given, which {why_not}")
 
 
 def check_bytes(tensors: Mapping[str, MemoryDesc], data: Qparams, weights: Qparams, why_not: str) -> None:

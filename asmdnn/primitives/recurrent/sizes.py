@@ -10,12 +10,13 @@ from asmdnn.records import dataclass
 NDIMS = {
     "src_layer": 3, "src_iter": 4, "src_iter_c": 4, "weights_layer": 5, "weights_iter": 5, "weights_peephole": 4,
     "weights_projection": 4, "bias": 4, "dst_layer": 3, "dst_iter": 4, "dst_iter_c": 4,
+    "weights_layer_scales": 4, "weights_iter_scales": 4,
 }  # fmt: skip
 # What dims are called, by argument; gradients are called as what they are of.
 LETTERS = {
     "weights_layer": "ldigo", "weights_iter": "ldigo", "weights_peephole": "ldgo", "weights_projection": "ldio",
     "bias": "ldgo", "src_layer": "tnc", "dst_layer": "tnc", "src_iter": "ldnc", "src_iter_c": "ldnc",
-    "dst_iter": "ldnc", "dst_iter_c": "ldnc",
+    "dst_iter": "ldnc", "dst_iter_c": "ldnc", "weights_layer_scales": "ldgo", "weights_iter_scales": "ldgo",
 }  # fmt: skip
 
 
@@ -135,6 +136,8 @@ def dims_of(sizes: Sizes, bias_rows: int) -> dict[str, tuple[int, ...]]:
         "src_iter_c": (*both, s.sequences, s.hidden),
         "weights_layer": (*both, s.src, s.gates, s.hidden),
         "weights_iter": (*both, s.state, s.gates, s.hidden),
+        "weights_layer_scales": (*both, s.gates, s.hidden),
+        "weights_iter_scales": (*both, s.gates, s.hidden),
         "weights_peephole": (*both, 3, s.hidden),
         "weights_projection": (*both, s.hidden, s.out),
         "bias": (*both, bias_rows, s.hidden),

@@ -11,6 +11,7 @@ from asmdnn.primitives.recurrent.description import (
     RecurrentForward,
     VanillaRNNForward,
 )
+from asmdnn.primitives.recurrent.qparams import is_dynamic
 from asmdnn.records import dataclass
 from asmdnn.types import s8
 
@@ -29,14 +30,16 @@ def stages_of(desc: RecurrentForward, starts: bool) -> Iterator[Multiplied]:
     """The stages of a step, of sequences that start at it or that have come from another one."""
     goes_on, keeps = not starts or desc.src_iter is not None, desc.is_training
     data = bytes_of(desc)
-    has_bias = bool(data) and desc.bias is not None
+    dynamic = is_dynamic(desc)
+    has_bias = (dynamic or bool(data)) and desc.bias is not None
     h = "h" if goes_on else ""
     if isinstance(desc, VanillaRNNForward):
         yield Multiplied(Cell("vanilla", activation=desc.activation, alpha=float(desc.alpha)), h)
     elif isinstance(desc, LSTMForward):
         peephole = desc.weights_peephole is not None
         has_c = not starts or desc.src_iter_c is not None
-        yield Multiplied(Cell("lstm", has_c, peephole=peephole, keeps=keeps, data=data, has_bias=has_bias), h)
+        cell = Cell("lstm", has_c, has_bias, peephole=peephole, keeps=keeps, data=data, dynamic=dynamic)
+        yield Multiplied(cell, h)
         if desc.weights_projection is not None:
             yield Multiplied(Cell("projection"), "unprojected", "weights_projection")
     elif isinstance(desc, LBRGRUForward):

@@ -22,7 +22,7 @@ from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import UNITS, TransposeSpec, across_of
 from asmdnn.isa.dense import QUARTER_BYTES
-from asmdnn.isa.elements import element_of
+from asmdnn.isa.elements import element_of, narrowing_level
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import NARROWEST, f32_level, f32_widths, vector_bytes
 from asmdnn.planning.loops import Box, Loop, cut_in_few_sizes, cut_loop
@@ -212,7 +212,7 @@ class Blocks:
         streaming = self.streams and whole and lines and not conversion.sum
         more = (streaming, self.tuning.convert_ahead_bytes)
         converted = ConvertSpec(NARROWEST, conversion, rows.extent, columns.extent, *steps, *more)
-        wide = replace(converted, isa=f32_level(self.isa))
+        wide = replace(converted, isa=narrowing_level(conversion.dst, self.isa))
         fits = columns.extent >= WIDE_COLUMNS and not (streaming and row_bytes % vector_bytes(wide.isa))
         return wide if fits and (columns.src, columns.dst) == (src, dst) else converted
 

@@ -178,7 +178,8 @@ def starts_case(spec: StartsSpec, random: np.random.Generator, integers: bool) -
     offsets = [row * 4 * lanes for row in rows]
     total = sum((memory["sums"].load(at, lanes) for at in offsets), np.zeros(lanes))
     zero_point = memory["zero_point"].load(0, 1)[0] if spec.has_zero_point else 0
-    memory["starts"].store(0, -(spec.shift + zero_point) * total)
+    sign = 1 if spec.negated else -1
+    memory["starts"].store(0, sign * (spec.shift + zero_point) * total)
     words = np.array([len(rows), *offsets], np.int64)
     return Case(spec, {**{n: buffer_of(x) for n, x in memory.items()}, "rows": constant_buffer(words)}, {}, words)
 

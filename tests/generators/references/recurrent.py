@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from asmdnn.generators.recurrent.cells import Place, form_of
+from asmdnn.generators.recurrent.dynamic_rows import DynamicRowsSpec
 from asmdnn.generators.recurrent.tile import RecurrentTileSpec
-from asmdnn.types import bf16, f32
+from asmdnn.types import bf16, f32, s32, u8
 from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory
 from tests.support.arena import Doubles, Elements, buffer_of, elements
@@ -104,7 +105,7 @@ class Tile:
                 w = self.load("weights", at, self.lanes * spec.types.group)[i :: spec.types.group]
                 value, size = value + x * w, size + np.abs(x * w)
             roundings = spec.depth * spec.types.group + spec.sums
-            if not spec.cell.data:
+            if not spec.cell.of_bytes:
                 found.append(Near(value, roundings * UNIT_ROUNDOFF * size))
                 continue
             part = begin[1] if begin else 0
@@ -112,6 +113,8 @@ class Tile:
                 found.append(Near(value, value))  # nobody needs f
                 continue
             gate = Near(value, np.zeros(self.lanes)) * self.read("scales", part)
+            if spec.cell.dynamic:
+                gate = gate + self.read("gates", part) * self.read("layer_scales", part)
             found.append(gate + self.read("offsets", part) if spec.cell.has_bias else gate)
         return found
 
@@ -208,4 +211,23 @@ def step_case(spec: RecurrentTileSpec, random: np.random.Generator, integers: bo
     return Case(spec, {name: buffer_of(x) for name, x in memory.items()}, tolerances)
 
 
-REFERENCES = {RecurrentTileSpec: Reference(step_case, rounds=True)}
+def dynamic_rows_case(spec: DynamicRowsSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Bit for bit, as f32 rounds."""
+    kinds = {"dst": u8, "sums": s32, "starts": s32}
+    memory = {name: elements(random, integers, kinds.get(name, f32)) for name in spec.frame}
+    rows = [memory["src"].load(r * spec.src_row_bytes, spec.elements) for r in range(spec.rows)]
+    src = np.array(rows, np.float32)
+    low, high = min(src.min(), np.float32(0)), max(src.max(), np.float32(0))
+    scale = max((high - low) / np.float32(255), np.float32(2**-126))
+    zero_point = np.clip(np.rint(-low / scale), 0, 255)
+    memory["dst"].store(0, np.clip(np.rint(src / scale) + zero_point, 0, 255).ravel().astype(np.float64))
+    sums, scales = (memory[name].load(0, spec.columns) for name in ("sums", "scales"))
+    memory["starts"].store(0, sums * zero_point)
+    memory["factors"].store(0, (scales.astype(np.float32) * scale).astype(np.float64))
+    return Case(spec, {name: buffer_of(x) for name, x in memory.items()}, {})
+
+
+REFERENCES = {
+    RecurrentTileSpec: Reference(step_case, rounds=True),
+    DynamicRowsSpec: Reference(dynamic_rows_case, rounds=True),
+}

@@ -1,0 +1,75 @@
+"""The shapes of an open network in the cache on disk: one that any process has planned is not planned again.
+
+A shape's file has its plan and its kernels.  The packed weights, which nearly all shapes of a model have in common, are
+a file of their own, under the sha256 of their bytes.  Shapes from the disk share weights, and kernels with equal code.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from asmdnn.jit import image_file
+from asmdnn.jit.image_file import Image
+from asmdnn.network.arrays import Array
+from asmdnn.network.kept import find, put, store
+from asmdnn.network.pieces import SharedKernels
+from asmdnn.network.saved import PackedNetwork
+
+if TYPE_CHECKING:
+    from asmdnn.network.network import Network
+
+Dims = Mapping[str, tuple[int, ...]]
+
+
+class SharedPieces(SharedKernels):
+    """Of the shapes of one network."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._weights: dict[str, memoryview] = {}
+        self._packed: list[tuple[Array, str]] = []  # what was stored, and its key
+
+    def weights(self, image: Image) -> memoryview:
+        """Raises KeyError where there are none."""
+        key = image.text["weights"]
+        if key not in self._weights:
+            kept = store()
+            found = kept.get_image(key) if kept else None
+            self._weights[key] = (found.sections if found else {})["weights"]
+        return self._weights[key]
+
+    def put(self, weights: Array) -> str:
+        """Store packed weights, once; their key."""
+        known = next((key for packed, key in self._packed if packed is weights), "")
+        if not known:
+            data = weights.data.cast("B")
+            known = hashlib.sha256(data).hexdigest()
+            kept = store()
+            if kept and known not in self._weights:
+                kept.put_image(known, image_file.image_of({"key": known, "title": "weights"}, {"weights": [data]}))
+            self._packed.append((weights, known))
+        return known
+
+
+class KeptShapes:
+    """Of one open network.  key: what is kept of it lies under, without dims; threads: what it is planned for."""
+
+    def __init__(self, key: str, threads: int) -> None:
+        self._key, self._threads, self._pieces = key, threads, SharedPieces()
+
+    def key_of(self, dims: Dims) -> str:
+        return hashlib.sha256(f"{self._key} {sorted(dims.items())}".encode()).hexdigest()
+
+    def find(self, dims: Dims) -> PackedNetwork | None:
+        """What is kept of a shape."""
+        return find(self.key_of(dims), self._threads, self._pieces)
+
+    def put(self, dims: Dims, network: "Network") -> bool:
+        """Store a shape that was planned and has run.  Returns whether there is nothing left to be done."""
+        part = network.planned().runnable.native
+        if part is None:
+            return True
+        if not part.is_ready:
+            return False
+        put(self.key_of(dims), network.planned(), part.runner, self._pieces.put(part.runner.weights))
+        return True

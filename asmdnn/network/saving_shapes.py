@@ -1,0 +1,77 @@
+"""An open network as a file; see saved_shapes.py for what is in it."""
+
+import json
+from collections.abc import Sequence
+from os import PathLike
+
+import numpy as np
+
+from asmdnn.jit import image_file, pack_file
+from asmdnn.network.arrays import Array
+from asmdnn.network.dims import OpenDims, Shapes, dims_text
+from asmdnn.network.passing import name_of
+from asmdnn.network.planned import NetworkPlan
+from asmdnn.network.saved import PackedNetwork, code_at, versions
+from asmdnn.network.saving import Sections, Shelf, Text, path_of, written
+
+Source = NetworkPlan | PackedNetwork
+
+
+def write(path: str | PathLike[str], title: str, dims: OpenDims, sources: Sequence[tuple[Shapes, Source]]) -> None:
+    """Write native networks of several shapes to a file.  Raises InvalidArguments."""
+    pack_file.write(path_of(path), image_of(title, dims, sources))
+
+
+def image_of(title: str, dims: OpenDims, sources: Sequence[tuple[Shapes, Source]]) -> bytes:
+    """The file's bytes."""
+    kernels, blobs, entries, sections = SharedCode(), list[Array](), list[Text](), Sections()
+    for number, (shapes, source) in enumerate(sources):
+        text, own, weights = written(source)
+        place = place_of(blobs, weights)
+        entries.append({"dims": shapes, "weights": f"weights {place}"})
+        said = {**text, "key": "", "kernels": kernels.numbers_of(text, b"".join(own["code"]))}
+        sections |= {f"text {number}": [json.dumps(said).encode()], f"arrays {number}": own["arrays"]}
+    sections["code"] = kernels.code.pieces
+    sections |= {f"weights {i}": [blob.data.cast("B")] for i, blob in enumerate(blobs)}
+    text = {
+        **versions(),
+        "title": title,
+        "isa": sources[0][1].runnable.isa,
+        "declared": [[name, [name_of(known.dtype), dims_text(known.shape)]] for name, known in dims.declared.items()],
+        "given": [[name, dims_text(given)] for name, given in dims.given.items()],
+        "shapes": entries,
+        "kernels": kernels.said,
+    }
+    return image_file.image_of(text, sections)
+
+
+def place_of(blobs: list[Array], weights: Array) -> int:
+    """Where weights are among others, after which they come if there are no equal ones."""
+    for i, blob in enumerate(blobs):
+        if blob is weights or np.array_equal(blob, weights):
+            return i
+    blobs.append(weights)
+    return len(blobs) - 1
+
+
+class SharedCode:
+    """The kernels of all shapes, each once."""
+
+    def __init__(self) -> None:
+        self.code, self.said = Shelf(), list[Text]()
+        self._places = dict[bytes, list[int]]()
+        self._numbers = dict[tuple[str, bytes], int]()
+
+    def numbers_of(self, text: Text, section: bytes) -> list[int]:
+        """Those of a shape's kernels, the executor last."""
+        found = list[int]()
+        for kernel in text["kernels"]:
+            data = code_at(memoryview(section), *kernel["code"])
+            if data not in self._places:
+                self._places[data] = [self.code.put(data), len(data)]
+            key = kernel["spec"], data
+            if key not in self._numbers:
+                self._numbers[key] = len(self.said)
+                self.said.append({**kernel, "code": self._places[data]})
+            found.append(self._numbers[key])
+        return found

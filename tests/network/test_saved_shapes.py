@@ -1,0 +1,128 @@
+"""Open networks as files: the shapes that were held, with equal bits, and no others."""
+
+import copy
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.jit import image_file
+from asmdnn.network.open import OpenNetwork
+from asmdnn.network.saved_shapes import open_network
+from asmdnn.runtime.execution import kernel_cache
+from tests.network.nets import engine, random
+from tests.network.test_saved import ROOT, SCRIPT
+
+pytestmark = pytest.mark.isa("avx2")
+
+SHAPES = [(1, 3, 9, 16), (2, 3, 8, 24), (1, 3, 40, 8)]
+
+
+def network() -> OpenNetwork:
+    g = dnn.Graph("reader")
+    x = g.input("x", ("batch", 3, None, "width"))
+    y = g.apply("Relu", g.apply("Conv", x, random(16, 3, 3, 3), random(16), pads=(1, 1, 1, 1)))
+    y = g.apply("Flatten", g.apply("GlobalAveragePool", y)) @ random(16, 7)
+    net = g.compile(engine=engine(1), shapes={"x": (None, 3, None, dnn.Dim("width", 8, 64, multiple=8))}, y=y)
+    assert isinstance(net, OpenNetwork)
+    return net
+
+
+@pytest.fixture(scope="module")
+def net() -> OpenNetwork:
+    made = network()
+    made.prepare({"x": dims} for dims in SHAPES)
+    return made
+
+
+@pytest.fixture(scope="module")
+def file(net: OpenNetwork, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("shapes") / "net.pack"
+    net.save(path)
+    return path
+
+
+def loaded(path: Path, threads: int = 1) -> OpenNetwork:
+    found = dnn.load_network(path, threads)
+    assert isinstance(found, OpenNetwork)
+    return found
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_every_shape_has_its_bits_and_no_kernel_is_generated(
+    net: OpenNetwork, file: Path, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feeds = [random(*dims) for dims in (*SHAPES, *SHAPES)]
+    wanted = [net(x) for x in feeds]
+    monkeypatch.setattr(kernel_cache(), "_generate", None)
+    before, other = kernel_cache().counts, loaded(file, threads)
+    assert (repr(other), other.inputs) == (repr(net), net.inputs)
+    for x, y in zip(feeds, wanted, strict=True):
+        np.testing.assert_array_equal(other(x), y)
+        other.check()
+        assert other.explain() == net.at({"x": x.shape}).explain()
+    assert kernel_cache().counts == before
+    assert other.shapes == [{"x": dims} for dims in SHAPES]
+    weights = {other.at({"x": dims})._native("looked at").runner.weights.ctypes.data for dims in SHAPES}
+    assert len(weights) == len({net.at({"x": d})._native("looked at").runner.weights.ctypes.data for d in SHAPES})
+
+
+def test_saved_again_pickled_and_copied(file: Path, tmp_path: Path) -> None:
+    other, x = loaded(file), random(*SHAPES[1])
+    y = other(x)
+    other.prepare({"x": dims} for dims in SHAPES)
+    other.save(tmp_path / "again.pack")
+    for one in (loaded(tmp_path / "again.pack"), pickle.loads(pickle.dumps(other)), copy.deepcopy(other)):
+        assert len(one.shapes) == len(SHAPES)
+        np.testing.assert_array_equal(one(x), y)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(other.last))(x), y)
+
+
+def test_a_process_without_peachpy_and_planners(net: OpenNetwork, file: Path, tmp_path: Path) -> None:
+    x = random(*SHAPES[2])
+    np.save(tmp_path / "x.npy", x)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(file), "1", str(tmp_path / "x.npy"), str(tmp_path / "y.npz")],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "ASMDNN_CACHE": "0"}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == ["asmdnn.primitives.core", "asmdnn.primitives.core.engine"]
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npz")["y"], net(x))
+
+
+def test_shapes_that_were_not_saved(file: Path) -> None:
+    other = loaded(file)
+    message = r"has 3 shapes, x 1x3x9x16; x 2x3x8x24, \.\.\., and none for x 1x3x9x24: prepare that one, too"
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        other(random(1, 3, 9, 24))
+    with pytest.raises(dnn.InvalidArguments, match="width is a multiple of 8"):
+        other(random(1, 3, 9, 17))
+    assert other(random(*SHAPES[0])).shape == (1, 7)
+    for look in (lambda: other.model, lambda: other.segments, lambda: other.precision):
+        with pytest.raises(dnn.InvalidArguments, match="pack"):
+            look()
+    with pytest.raises(dnn.InvalidArguments, match="no shape is known yet"):
+        network().save("nowhere")
+
+
+def test_nonsense_is_refused(file: Path) -> None:
+    image = image_file.read(file)
+    text = image.text
+    for change in (
+        {"shapes": 3}, {"shapes": [{"dims": {"x": [1, -3]}, "weights": "weights 0"}]}, {"shapes": [{}]},
+        {"shapes": [{"dims": {"y": [1]}, "weights": "weights 0"}]}, {"declared": [["x", ["f32", [{"dim": []}]]]]},
+        {"given": [["x", [2.5]]]}, {"title": None}, {"isa": "avx3"},
+    ):  # fmt: skip
+        bad = image_file.Image({**text, **change}, image.sections, image.whole, 0.0)
+        with pytest.raises(dnn.AsmdnnError, match=r"makes no sense|avx3"):
+            open_network(bad, "bad", 1)
+    for change in ({"kernels": []}, {"shapes": [{**each, "weights": "weights 9"} for each in text["shapes"]]}):
+        other = open_network(image_file.Image({**text, **change}, image.sections, image.whole, 0.0), "bad", 1)
+        with pytest.raises(dnn.InvalidArguments, match="makes no sense"):
+            other(random(*SHAPES[0]))
