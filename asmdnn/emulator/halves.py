@@ -78,7 +78,8 @@ def fused(ops: Operands) -> Step:
     of_product, of_sum = (1, np.resize(_ALTERNATING[family], lanes)) if family in _ALTERNATING else _SIGNS[family]
 
     def result() -> Array:
-        return (of_product * (_wide(x()) * _wide(y())) + of_sum * _wide(z())).astype(np.float16)
+        rounded: Array = (of_product * (_wide(x()) * _wide(y())) + of_sum * _wide(z())).astype(np.float16)
+        return rounded
 
     if not is_scalar:
         return ops.define(np.float16, lambda out: np.copyto(out, result()))

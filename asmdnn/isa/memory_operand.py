@@ -47,7 +47,7 @@ class Address(NamedTuple):
     """What an AddressForm is made of: its first fields."""
 
     base: Register | None
-    index: Register | None
+    index: Register | None  # type: ignore[assignment]  # of a tuple it would be a method, which nobody needs
     scale: int
     size: int
     broadcast: int
