@@ -162,6 +162,7 @@ def test_what_differs_from_zen_3_was_measured_elsewhere_or_is_from_manuals() -> 
 def test_what_was_measured_with_zmm_is_not_taken_with_ymm(name: str) -> None:
     """Of products, Winograd's algorithm and groups; sizes beyond which dst goes past the caches hold for both."""
     wide, narrow = differing(name, "avx512_core"), differing(name, "avx2")
+    narrow.remove("products.alias_columns")  # whose tiles have few rows
     assert narrow < wide
     of_zmm = {each for each in wide - narrow if each.split(".")[0] not in ("products", "winograd", "winograd_groups")}
     convolution = {"convolution.rows_of_whole", "convolution.narrow_cost"}
