@@ -37,7 +37,7 @@ class MemoryReport:
     scratchpads: idle, for the next calls; busy: of calls that run now, or keep their own.  code: mapped kernels.
     packs: loaded files.
 
-    A plan counts where it is kept and with every program of it: rows are what would go with them, not a sum.
+    A plan counts where it is kept, with every program of it and every call of those: rows are no sum.
     """
 
     plans: Holding

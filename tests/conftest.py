@@ -25,6 +25,7 @@ from asmdnn.isa.levels import isa_of
 from asmdnn.isa.vectors import f32_level
 from asmdnn.ops.calls import ArrayCall
 from asmdnn.planning.host import detected, effective_isa, executable_isas, host
+from tests.support.drawing import start_anew
 from tests.support.levels import kernel_level
 
 PLANNED_LEVELS = {"avx2": "AVX2", "avx512_core": "AVX-512"}
@@ -112,6 +113,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    start_anew(item.nodeid)
     item.user_properties += [(EMULATED, marker.args[0]) for marker in item.iter_markers(EMULATED)]
     required = [name for name in os.environ.get(REQUIRED, "").split(",") if name]
     for marker in item.iter_markers(REAL):

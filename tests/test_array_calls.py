@@ -12,9 +12,9 @@ import asmdnn as dnn
 from asmdnn import blas, ops
 from asmdnn.ops.calls import calls
 from asmdnn.runtime.addresses import address_reader
+from tests.support.drawing import RANDOM
 
 pytestmark = pytest.mark.isa("avx2")
-RANDOM = np.random.default_rng(0)
 
 
 def integers(*dims: int) -> np.ndarray:

@@ -11,12 +11,12 @@ import asmdnn as dnn
 from asmdnn.ops.calls import calls
 from asmdnn.primitives.core.implementation import plans
 from tests.primitives.tensors import assert_within
+from tests.support.drawing import RANDOM
 
 pytestmark = pytest.mark.usefixtures("isa")  # at each level, under a cap
 UNIT_ROUNDOFF = 2.0**-24
 SIZES = [(1, 1, 1), (5, 7, 9), (20, 33, 17), (30, 24, 200), (2, 70, 64)]
 SCALES = [(1, 0), (1, 1), (2, 0), (2, 1), (-1, 0.5), (0, 2), (0, 0), (0.5, 1)]
-RANDOM = np.random.default_rng(0)
 
 
 def integers(*dims: int, order: str = "C") -> np.ndarray:

@@ -14,7 +14,10 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.memory_use import LIMITED
+from asmdnn.ops.calls import calls
+from asmdnn.primitives.core.implementation import plans
 from asmdnn.runtime.caches import Cache
+from asmdnn.runtime.execution import programs
 from asmdnn.runtime.scratch import ScratchPool, scratch_pool
 
 pytestmark = pytest.mark.isa("avx2")
@@ -191,6 +194,14 @@ def test_limits_hold() -> None:
     for holding, limit in ((report.plans, 100_000), (report.programs, 50_000), (report.calls, 20_000)):
         assert holding.limit_bytes == limit
         assert 0 < holding.held_bytes <= limit
+
+
+def test_what_is_held_counts_what_it_holds() -> None:
+    """Else a cache within its limit holds any number of plans that others have let go."""
+    dnn.ops.matmul(np.ones((300, 400), np.float32), np.ones((400, 500), np.float32))
+    (answer,), (program,), (call,) = (cache.entries.values() for cache in (plans, programs, calls))
+    assert program.plan is answer.plan
+    assert answer.plan.nbytes < answer.plan.kept_bytes < program.kept_bytes < call.kept_bytes
 
 
 def test_the_variable_says_what_nobody_has_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from tests.support.drawing import RANDOM
 
-RANDOM = np.random.default_rng(11)
 BF16 = np.dtype(ml_dtypes.bfloat16)
 ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24}
 RELU = (dnn.Eltwise("relu"),)

@@ -8,8 +8,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn import ops
+from tests.support.drawing import RANDOM
 
-RANDOM = np.random.default_rng(4)
 BF16 = np.dtype(ml_dtypes.bfloat16)
 
 
@@ -93,7 +93,7 @@ def test_sums_of_f32_take_rows_as_they_are(isa: str, dtype: Any) -> None:
         assert not np.array_equal(found, ops.matmul(a[:rows], packed, engine=engine))
 
 
-B, SCALES = RANDOM.integers(0, 8, (64, 5)), np.ones((2, 5), np.float32)
+B, SCALES = np.random.default_rng(4).integers(0, 8, (64, 5)), np.ones((2, 5), np.float32)
 
 
 @pytest.mark.parametrize(("arguments", "options", "says"), [

@@ -11,8 +11,8 @@ import asmdnn as dnn
 from asmdnn.definitions.convolution import convolution
 from asmdnn.definitions.windows import SlidingWindow
 from asmdnn.ops.calls import calls
+from tests.support.drawing import RANDOM
 
-RANDOM = np.random.default_rng(9)
 BF16 = np.dtype(ml_dtypes.bfloat16)
 ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24}
 

@@ -9,8 +9,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.ops.calls import calls
+from tests.support.drawing import RANDOM
 
-RANDOM = np.random.default_rng(5)
 BF16 = np.dtype(ml_dtypes.bfloat16)
 ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24}
 

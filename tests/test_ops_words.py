@@ -7,9 +7,9 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn import ops
+from tests.support.drawing import RANDOM
 
-rng = np.random.default_rng(0)
-X, W = rng.standard_normal((2, 8, 9, 12)).astype(np.float32), rng.standard_normal((16, 8, 3, 4)).astype(np.float32)
+X, W = (np.random.default_rng(0).standard_normal(dims).astype(np.float32) for dims in ((2, 8, 9, 12), (16, 8, 3, 4)))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_valid_and_1d_and_bytes() -> None:
     assert np.array_equal(ops.conv2d(X, W, padding="valid"), ops.conv2d(X, W))
     line, kernel = X[:, :, 0], np.ascontiguousarray(W[:, :, 0])
     assert np.array_equal(ops.conv1d(line, kernel, padding="same"), ops.conv1d(line, kernel, padding=(1, 2)))
-    x, w = rng.integers(0, 255, X.shape, np.uint8), rng.integers(-128, 127, W.shape).astype(np.int8)
+    x, w = RANDOM.integers(0, 255, X.shape, np.uint8), RANDOM.integers(-128, 127, W.shape).astype(np.int8)
     assert np.array_equal(ops.conv2d(x, w, padding="same"), ops.conv2d(x, w, padding=(1, 1, 1, 2)))
 
 

@@ -1,6 +1,7 @@
 """What the code keeps to: lines of a file and of a function, parameters, and one name for one class."""
 
 import ast
+import re
 from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
@@ -202,3 +203,30 @@ def test_bf16_is_seen() -> None:
 def test_nobody_is_told_to_install_a_name_that_is_not_the_projects() -> None:
     """The package index has no asmdnn: extras are those of a clone, `.[demo]`."""
     assert not [str(path) for path in FILES if "asmdnn[" in path.read_text() and "pip install" in path.read_text()]
+
+
+def drawn_out_of_order(source: str) -> set[str]:
+    """Generators of random numbers that what is called later shares: what each gets depends on who came before."""
+    module = ast.parse(source)
+    at_import = [node for node in module.body if not isinstance(node, Function | ast.ClassDef)]
+    made = {
+        target.id
+        for node in at_import
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        for target in node.targets
+        if isinstance(target, ast.Name) and ast.unparse(node.value.func).endswith(("default_rng", "Random"))
+    }
+    names = {id(node): {x.id for x in ast.walk(node) if isinstance(x, ast.Name)} for node in module.body}
+    later = {name for node in module.body if node not in at_import for name in names[id(node)]}
+    return made & later | {"RANDOM" for node in at_import if "RANDOM" in names[id(node)] - made}
+
+
+def test_data_do_not_depend_on_the_order_of_tests() -> None:
+    """Generators are those of a function, or that of tests/support/drawing.py, which every test finds as it was."""
+    assert drawn_out_of_order("R = np.random.default_rng(1)\ndef f(): R.random()") == {"R"}
+    assert drawn_out_of_order("from x import RANDOM\nX = RANDOM.random()") == {"RANDOM"}
+    assert not drawn_out_of_order("R = np.random.default_rng(1)\nX = R.random()\ndef f(): return X")
+    others = ("drawing.py", "nets.py")  # the latter's weights still go on from test to test
+    sources = {path: path.read_text() for path in (ROOT / "tests").rglob("*.py") if path.name not in others}
+    drawing = {path: text for path, text in sources.items() if re.search(r"default_rng|Random\(|RANDOM", text)}
+    assert not [(str(path), names) for path, text in drawing.items() if (names := drawn_out_of_order(text))]

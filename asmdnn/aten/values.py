@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from asmdnn.errors import Unimplemented
-from asmdnn.network.building import Graph, Symbol
+from asmdnn.network.building import Graph
 from asmdnn.network.symbols import Held
 from asmdnn.records import dataclass
 
@@ -118,8 +118,3 @@ def repeated(value: Any, count: int) -> list[int]:
         return [value] * count
     values = list(value)
     return values * count if len(values) == 1 else values
-
-
-def symbol_of(x: Any) -> Symbol:
-    found: Symbol = x.symbol if isinstance(x, Traced) else x
-    return found

@@ -120,33 +120,6 @@ def data_type(*names: str) -> Callable[[str], str]:
     return parse
 
 
-def data_types(word: str) -> str:
-    """Of src, weights and dst, or one for all: `f32`, `f32:f32:f32`.  Others raise Unimplemented."""
-    names = word.lower().split(":")
-    if len(names) not in (1, 3) or not ALL_DATA_TYPES.issuperset(names):
-        known = ", ".join(sorted(ALL_DATA_TYPES))
-        raise InvalidArguments(f"must be f32, or the types of src, weights and dst, of {known}")
-    if set(names) != {"f32"}:
-        raise Unimplemented("only f32:f32:f32 is built yet")
-    return "f32"
-
-
-def configuration(word: str) -> str:
-    """The same in benchdnn's older words, such as f32, u8s8f32 and bf16bf16f32."""
-    types = "|".join(sorted(ALL_DATA_TYPES, key=len, reverse=True))
-    match = re.fullmatch(f"((?:{types})+)(_wino|_no_limits|_full)?", word.lower())
-    if not match:
-        raise InvalidArguments("must be f32, or the types of src, weights and dst in a row, such as u8s8f32")
-    if match[1] not in ("f32", "f32f32f32"):
-        raise Unimplemented("only f32 is built yet")
-    return "f32"
-
-
-def bias_type(word: str) -> str:
-    """`undef`, which is no bias, or f32."""
-    return word.lower() if word.lower() == "undef" else data_type("f32")(word)
-
-
 def direction(*built: str) -> Callable[[str], str]:
     """One of these; oneDNN's others raise Unimplemented."""
 

@@ -99,9 +99,7 @@ def _records(arguments: Sequence[str], total: int, json_stream: TextIO | None, t
             if table and record.status == "listed":
                 print(record.args)
             elif table:
-                layout = TableLayout.of(
-                    columns_of(sys.stdout) or WHOLE
-                )  # asked anew: the terminal may have been resized
+                layout = TableLayout.of(columns_of(sys.stdout) or WHOLE)  # the terminal may have been resized
                 if driver is not None and headed != (driver.name, layout):
                     headed = driver.name, layout
                     print(layout.header(driver))

@@ -76,7 +76,7 @@ def blocks(isa: str) -> Iterator[ConvTileSpec]:
         for pixels in range(1, most + 1):
             yield blocked(isa, pixels, vectors)
         channels = LANES[isa] * vectors - 3
-        yield plain(isa, most, channels, run=8, bias=True, post_ops=(LEAKY, SUM_HALF, RELU), ahead_lines=2)
+        yield plain(isa, most, channels, run=8, bias=True, post_ops=(LEAKY, SUM_HALF, RELU), prefetch_lines=2)
         yield plain(isa, most, channels, accumulate=True, **planar(most))
 
 
@@ -99,14 +99,14 @@ def runs(isa: str) -> Iterator[ConvTileSpec]:
     for run, pixels, vectors in product(range(1, 9), (3,), (1, 2)):
         yield blocked(isa, pixels, vectors, run)
         yield blocked(isa, pixels, vectors, run, **planar(pixels))
-        yield plain(isa, pixels, vectors * LANES[isa] - 1, run, ahead_lines=5)
+        yield plain(isa, pixels, vectors * LANES[isa] - 1, run, prefetch_lines=5)
 
 
 def groups(isa: str) -> Iterator[ConvTileSpec]:
     """Taps that reach some of the pixels, and lists without a tap."""
     for taps, vectors in product(GROUPS, (1, 2)):
         yield blocked(isa, 5, vectors, groups=taps, bias=True)
-        yield plain(isa, 5, vectors * LANES[isa] - 2, groups=taps, ahead_lines=1, **planar(5))
+        yield plain(isa, 5, vectors * LANES[isa] - 2, groups=taps, prefetch_lines=1, **planar(5))
 
 
 def ends(isa: str) -> Iterator[ConvTileSpec]:
@@ -116,12 +116,12 @@ def ends(isa: str) -> Iterator[ConvTileSpec]:
         yield plain(isa, 2, LANES[isa] + 3, post_ops=chain, **fields)
 
 
-def ahead(isa: str) -> Iterator[ConvTileSpec]:
+def prefetching(isa: str) -> Iterator[ConvTileSpec]:
     """Prefetches: fewer, as many and more lines than channels in a tap."""
     for lines, run in product((1, 2, 9), (1, 2, 8)):
-        yield blocked(isa, 2, 2, run, ahead_lines=lines)
+        yield blocked(isa, 2, 2, run, prefetch_lines=lines)
     for pixels, run in ((5, 8), (1, 2)):  # of the source: several lines, and one
-        yield blocked(isa, pixels, 2, run, src_ahead_bytes=32 * pixels, ahead_lines=1)
+        yield blocked(isa, pixels, 2, run, src_prefetch_bytes=32 * pixels, prefetch_lines=1)
 
 
 def distances(isa: str) -> Iterator[ConvTileSpec]:
@@ -165,7 +165,7 @@ FAMILIES = of_levels(
     runs=runs,
     groups=groups,
     ends=ends,
-    ahead=ahead,
+    prefetching=prefetching,
     distances=distances,
     gradients=gradients,
 )

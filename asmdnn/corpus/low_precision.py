@@ -146,7 +146,7 @@ def packs(isa: str, types: Types) -> Iterator[PackSpec]:
             size * (columns + 5),
             panel_vectors=1 + number % 2,
             panel_bytes=64 * lanes + 64,
-            ahead_rows=number % 3,
+            prefetch_rows=number % 3,
             types=types,
         )
 

@@ -92,18 +92,18 @@ def packing(isa: str) -> Iterator[MatmulTileSpec]:
         yield tile(isa, rows, columns, depth, packs=True, panel_vectors=2, stream_bytes=640)
     yield tile(isa, 4, lanes - 1, 9, packs=True, panel_vectors=1)
     for lines in (1, 3, 9):
-        yield tile(isa, 2, 2 * lanes, 25, **panels(isa), ahead_lines=lines)
-    yield tile(isa, 3, 2 * lanes, 25, **panels(isa), ahead_lines=3, ahead_bytes=1000)
+        yield tile(isa, 2, 2 * lanes, 25, **panels(isa), prefetch_lines=lines)
+    yield tile(isa, 3, 2 * lanes, 25, **panels(isa), prefetch_lines=3, prefetch_step_bytes=1000)
     for rows, columns, depth in ((blocks_of(F32, isa)[2], 2 * lanes, 24), (2, lanes, 8), (3, lanes - 1, 16)):
-        yield tile(isa, rows, columns, depth, **panels(isa), near_row_bytes=4 * depth + 64, ahead_lines=1)
+        yield tile(isa, rows, columns, depth, **panels(isa), near_row_bytes=4 * depth + 64, prefetch_lines=1)
 
 
 def packs(isa: str) -> Iterator[PackSpec]:
     """Columns around vectors, panels, and what is on its way at a time; rows that are no multiple of lines apart."""
     lanes = LANES[isa]
     for columns in (1, lanes - 1, lanes, 2 * lanes + 1, 6 * lanes, 8 * lanes, 9 * lanes - 2):
-        yield PackSpec(isa, 3, columns, 4 * (columns + 5), 2, 24 * lanes + 64, ahead_rows=2)
-    yield PackSpec(isa, 1, 3 * lanes, 64 * lanes, 2, 512 * lanes, ahead_rows=8)
+        yield PackSpec(isa, 3, columns, 4 * (columns + 5), 2, 24 * lanes + 64, prefetch_rows=2)
+    yield PackSpec(isa, 1, 3 * lanes, 64 * lanes, 2, 512 * lanes, prefetch_rows=8)
     yield PackSpec(isa, 9, 3 * lanes - 1, 12 * lanes, 1, 36 * lanes)
 
 
@@ -183,7 +183,7 @@ def outers(isa: str) -> Iterator[OuterSpec]:
         for vectors in (1, 2):
             width = 4 * vectors * lanes
             fields = {"weights_row_bytes": width, "panel_vectors": vectors, "panel_bytes": 9 * width, "padded": True}
-            yield outer(isa, 2, columns, 3, **fields, ahead=True)
+            yield outer(isa, 2, columns, 3, **fields, prefetches=True)
     for bias in BIASES:
         yield outer(isa, 2, chunk + lanes + 3, bias=bias)
         yield outer(isa, 3, 2 * chunk, 4, bias=bias, streaming=True)

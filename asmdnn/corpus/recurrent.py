@@ -110,7 +110,7 @@ def blocks(isa: str) -> Iterator[RecurrentTileSpec]:
         yield tile(isa, cell, rows - 1, vectors * lanes - 1, 2)
     width = 4 * lanes  # gates that lie apart, as a GRU's
     apart: dict[str, Any] = {"weights_row_bytes": width, "gate_bytes": 20 * width, "panel_bytes": 7 * width}
-    yield tile(isa, Cell("gru_gates", keeps=True), 2, 2 * lanes, 9, **apart, ahead_lines=2)
+    yield tile(isa, Cell("gru_gates", keeps=True), 2, 2 * lanes, 9, **apart, prefetch_lines=2)
 
 
 def depths(isa: str) -> Iterator[RecurrentTileSpec]:
@@ -119,7 +119,7 @@ def depths(isa: str) -> Iterator[RecurrentTileSpec]:
     for depth in (1, 7, 9, 15, 16, 17):
         yield tile(isa, LSTM, 2, lanes, depth)
     for lines, depth in ((1, 5), (3, 16), (11, 25)):
-        yield tile(isa, LSTM, 3, lanes, depth, ahead_lines=lines, together=3)
+        yield tile(isa, LSTM, 3, lanes, depth, prefetch_lines=lines, together=3)
 
 
 def single_rows(isa: str) -> Iterator[RecurrentTileSpec]:
@@ -146,7 +146,7 @@ def typed(isa: str, types: Types) -> Iterator[RecurrentTileSpec]:
         yield tile(isa, lstm, most[4], lanes, depth, types, **odd)
     for cell, vectors, sums in ((lstm, 2, 1), (lstm, 1, 2), (gates_cell, 1, 3)):
         yield tile(isa, cell, 1, vectors * lanes - 2, 17, types, missing=types.group - 1, sums=sums, together=3)
-    yield tile(isa, lstm, most[4], lanes, 25, types, ahead_lines=3)
+    yield tile(isa, lstm, most[4], lanes, 25, types, prefetch_lines=3)
 
 
 def dynamic_rows(isa: str) -> Iterator[DynamicRowsSpec]:

@@ -76,7 +76,7 @@ def _phases(plan: Plan, threads: int) -> Iterator[DrawnPhase]:
 
 
 def start_of(phase: Phase) -> str:
-    """Whether a barrier stands before it."""
+    """What has to be done before it starts, in words."""
     if phase.continues:
         return "continues the phase before: no barrier"
     return "independent of the phases before: no barrier" if phase.independent else "after a barrier"

@@ -165,16 +165,6 @@ class Element:
         self.narrow(v, x, spare)
         self.store_packed(v, dst, x, part)
 
-    def store_integers(self, v: Vector, dst: Pointer, x: Register, part: Lanes, spare: Sequence[Register]) -> None:
-        """s32 to elements in memory: to integers exactly, saturated to smaller ones; to others by way of f32."""
-        if self.limits:
-            if self.is_byte_integer:
-                packing_of(v).saturate(x, spare[0], self.signed)
-            self.store_packed(v, dst, x, part)
-        else:
-            v.asm.VCVTDQ2PS(x, x)
-            self.store(v, dst, x, part, spare)
-
     def store_packed(self, v: Vector, dst: Pointer, x: Register, part: Lanes) -> None:
         """What the low part of x holds."""
         if self.size_bytes == LANE_BYTES or isinstance(part, Nothing):

@@ -40,10 +40,6 @@ class Packing:
         """Numbers below 2^16 to s8 or u8, saturated."""
         raise NotImplementedError
 
-    def saturate(self, x: Register, spare: Register, signed: bool) -> None:
-        """s32 to s8 or u8, saturated."""
-        self.to_bytes(x, spare, signed)
-
     def to_words(self, x: Register, spare: Register) -> None:
         """Numbers below 2^16."""
         raise NotImplementedError
@@ -83,13 +79,6 @@ class Avx2Packing(Packing):
         asm = self.asm
         asm.VEXTRACTI128(spare.xmm, x, 1)
         (asm.VPACKSSDW if signed else asm.VPACKUSDW)(x.xmm, x.xmm, spare.xmm)
-        (asm.VPACKSSWB if signed else asm.VPACKUSWB)(x.xmm, x.xmm, x.xmm)
-
-    def saturate(self, x: Register, spare: Register, signed: bool) -> None:
-        """By way of signed words, as VPACKUSWB reads them."""
-        asm = self.asm
-        asm.VEXTRACTI128(spare.xmm, x, 1)
-        asm.VPACKSSDW(x.xmm, x.xmm, spare.xmm)
         (asm.VPACKSSWB if signed else asm.VPACKUSWB)(x.xmm, x.xmm, x.xmm)
 
     def to_words(self, x: Register, spare: Register) -> None:

@@ -43,7 +43,7 @@ class CompiledSegment:
     @property
     def kept_bytes(self) -> int:
         """Of its schedules."""
-        return self.plan.nbytes + self.joined.plan.nbytes
+        return self.plan.kept_bytes + self.joined.plan.kept_bytes
 
     def check_indices(self, values: Mapping[str, Array]) -> None:
         """Raise InvalidArguments unless all indices among the inputs are in range."""

@@ -20,7 +20,7 @@ from asmdnn.runtime.addresses import address_reader
 from asmdnn.runtime.caches import Cache
 from asmdnn.runtime.scratch import scratch_pool
 
-LIMIT_BYTES = 32 << 20
+LIMIT_BYTES = 64 << 20
 OBJECTS_BYTES = 4_000  # what Python keeps of an entry and its key, about
 
 
@@ -42,7 +42,8 @@ class ArrayCall:
 
     names, labels: what the arrays are to the primitive, and to the user; the destination is last.  copied: positions of
     arrays whose strides no kernel takes, and that are made dense first.  packer: packs an argument first.  in_place:
-    positions of arrays that may be the destination.  target: the destination; dims: its dims.
+    positions of arrays that may be the destination.  target: the destination; dims: its dims.  kept_bytes: what goes
+    with the call, its programs too.
     """
 
     __slots__ = (
@@ -60,6 +61,7 @@ class ArrayCall:
         "addresses_of",
         "copied",
         "dims",
+        "kept_bytes",
         "target",
         "used",
     )  # fmt: skip
@@ -88,10 +90,8 @@ class ArrayCall:
         self._in_place = frozenset(in_place)
         self._result, self._sizes = np.dtype(target.dtype.numpy), tuple(desc.dtype.size_bytes for desc in descs)
         self.target, self.dims, self.used = target, target.dims, False
-
-    @property
-    def kept_bytes(self) -> int:
-        return OBJECTS_BYTES
+        programs = (program, packer.program) if packer else (program,)
+        self.kept_bytes: int = OBJECTS_BYTES + sum(each.kept_bytes for each in programs)
 
     def __call__(self, arrays: list[AnyArray], out: AnyArray | None = None) -> AnyArray:
         """Compute into `out`, or into a new array; returns it.  Raises InvalidArguments, OutOfMemory."""

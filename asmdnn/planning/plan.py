@@ -16,6 +16,7 @@ from asmdnn.planning.splitting import split
 from asmdnn.records import dataclass, field
 
 ALIGNMENT_BYTES = 64  # of scratch
+OBJECTS_BYTES = 2_000  # Python objects of a plan, and of each phase, about, beside the schedule
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +81,11 @@ class Plan:
         """Bytes of the schedule: records, their costs, and constants."""
         arrays = [array for phase in self.phases for array in (phase.records, phase.cycles)]
         return sum({id(array): array.nbytes for array in (*arrays, *self.constants.values())}.values())
+
+    @property
+    def kept_bytes(self) -> int:
+        """What goes with the plan: its schedule, and about what Python keeps of its objects."""
+        return self.nbytes + OBJECTS_BYTES * (1 + len(self.phases))
 
     def parts(self, threads: int) -> int:
         """In how many parts so many threads share the work."""

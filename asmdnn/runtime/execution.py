@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # what comes from a pack, or from the cache on disk, runs wit
     from asmdnn.generators.executor import ExecutorSpec
 
 PROGRAMS_LIMIT_BYTES = 64 << 20
-OBJECTS_BYTES = 3_000  # what Python keeps of a program beside tables and code, about
+OBJECTS_BYTES = 4_000  # what Python keeps of a program and its calls beside tables and code, about
 Place = tuple[int, int, int]  # a word of a context, the position in plan.tensors of what it points into, bytes after
 
 
@@ -69,7 +69,7 @@ class ExecutablePlan:
 
     pooled: calls take scratchpads from the process's pool; else each is told where its scratch lies.  loaded: `kernels`
     of plan.specs, and the executor after them, if they do not come from the kernel cache.  counts: where they came
-    from.  kept_bytes: what goes with it; code is counted for the program that loaded it.
+    from.  kept_bytes: what goes with it, its plan too; code is counted for the program that loaded it.
     """
 
     __slots__ = (
@@ -107,7 +107,7 @@ class ExecutablePlan:
         )
         self._idle: list[NativeCall] = []
         code = 0 if self.counts.is_known else sum(kernel.size for kernel in self.kernels)
-        self.kept_bytes: int = plan.nbytes + self._tables.nbytes + code + OBJECTS_BYTES
+        self.kept_bytes: int = plan.kept_bytes + self._tables.nbytes + code + OBJECTS_BYTES
         _live.add(self)
 
     def prepare(self, report: Callable[[float], None] | None = None) -> "NativeCall":
@@ -272,11 +272,11 @@ class NativeCall:
 class ReportedProgram:
     """A program whose calls tell their milliseconds; see ExecutablePlan for the rest."""
 
-    __slots__ = ("_program", "_report", "places", "sizes")
+    __slots__ = ("_program", "_report", "kept_bytes", "places", "sizes")
 
     def __init__(self, program: ExecutablePlan, report: Callable[[float], None]) -> None:
         self._program, self._report = program, report
-        self.places, self.sizes = program.places, program.sizes
+        self.places, self.sizes, self.kept_bytes = program.places, program.sizes, program.kept_bytes
 
     def run(self, addresses: Sequence[int], places: Iterable[Place]) -> None:
         """One call; its context is made anew: whoever listens has time."""

@@ -34,7 +34,7 @@ def transform(k: int, n: int, dtype: str = "f32", *, ld: int = 0, isa: str = "")
     spec = PackSpec(found, depth, columns, row_bytes, vectors, bytes_of_all, types=types)
     packed = f"{-(-depth // types.group)}][{vectors * lanes_of(found)}][{types.group}"
     text = f"dst[{packed}] = src[{depth}, {columns}], packed: {types.weights}."
-    words = (("ahead", Pointed("src", types.weights)), ("weights", Pointed("dst", types.weights)))
+    words = (("prefetched", Pointed("src", types.weights)), ("weights", Pointed("dst", types.weights)))
     return framed(spec, words, text)
 
 

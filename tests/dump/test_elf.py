@@ -126,7 +126,7 @@ def test_what_a_header_says() -> None:
     assert f"    /* {taps} */\n    const int64_t *taps;\n" in text
     src = "for each tap of list 0 reads 24 of bytes 0 to 43 from the pointer plus the tap's offset"
     assert f"    /* {src} */\n    const void *src;\n" in text
-    assert "    /* not accessed, perhaps prefetched */\n    const void *ahead;\n" in text
+    assert "    /* not accessed, perhaps prefetched */\n    const void *prefetched;\n" in text
     assert "Needs a CPU of level avx2: avx, avx2, bmi1" in text
     assert "dst[p, o] = post_ops(" in text
     assert "    int64_t num_threads;\n" in header(listed(ExecutorSpec(2)))
@@ -152,4 +152,4 @@ def test_a_name_that_is_no_identifier(tmp_path: Path) -> None:
 def test_arguments_are_the_frame_of_the_spec() -> None:
     assert listed(Odd()).arguments == ("nothing",)
     assert listed(ExecutorSpec(7)).arguments[:2] == ("thread_num", "num_threads")
-    assert listed(AVX512).arguments == ("src", "weights", "bias", "dst", "taps", "ahead")
+    assert listed(AVX512).arguments == ("src", "weights", "bias", "dst", "taps", "prefetched")

@@ -43,7 +43,7 @@ def tiles(draw: st.DrawFn) -> ConvTileSpec:
         whole_vectors=whole or channels == vectors * lanes,
         groups=draw(tap_groups(pixels)),
         post_ops=tuple(chain),
-        ahead_lines=draw(st.sampled_from((0, 0, 1, 9))),
+        prefetch_lines=draw(st.sampled_from((0, 0, 1, 9))),
         **start,
     )
     if draw(st.booleans()):  # a pixel's channels are together, as in nhwc

@@ -20,7 +20,7 @@ def check_guarded(spec: KernelSpec, at_end: bool) -> None:
         case.check(call_guarded(kernel, spec.frame, case.buffers, at_end))
 
 
-@pytest.mark.parametrize("at_end", [True, False], ids=["ending", "starting"])
+@pytest.mark.parametrize("at_end", [True, False], ids=["epilogue", "starting"])
 @by_family()
 def test_guard_pages(specs: tuple[KernelSpec, ...], at_end: bool) -> None:
     failure = first_failure(len(specs), lambda i: check_guarded(specs[i], at_end))

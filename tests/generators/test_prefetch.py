@@ -16,22 +16,23 @@ from tests.generators.codes import by_name, code_of
 LINE_BYTES = 64
 PREFETCH = re.compile(r"prefetcht1 .*\[(\w+)(?:\+(\d+))?\]")
 SOURCE = re.compile(r"prefetcht0 .*\[\w+\+(\d+)\]")
-AHEAD = tuple(spec for spec in kernel_specs() if isinstance(spec, ConvTileSpec) and spec.ahead_lines and spec.groups)
+CONVOLUTIONS = tuple(spec for spec in kernel_specs() if isinstance(spec, ConvTileSpec))
+PREFETCHED = tuple(spec for spec in CONVOLUTIONS if spec.prefetch_lines and spec.groups)
 
 
-@by_name(AHEAD)
+@by_name(PREFETCHED)
 def test_lines_ahead(spec: ConvTileSpec) -> None:
     listing = code_of(spec).listing
     assert listing is not None
     text = [line.text for line in listing]
     found = [match for match in map(PREFETCH.fullmatch, text) if match]
     (register,) = {match[1] for match in found}
-    lines = [LINE_BYTES * i for i in range(spec.ahead_lines)]
+    lines = [LINE_BYTES * i for i in range(spec.prefetch_lines)]
     assert sorted(int(match[2] or 0) for match in found) == sorted(lines * len(spec.groups))
-    assert text.count(f"add {register}, {LINE_BYTES * spec.ahead_lines}") == len(spec.groups)
+    assert text.count(f"add {register}, {LINE_BYTES * spec.prefetch_lines}") == len(spec.groups)
 
 
-SOURCE_AHEAD = tuple(spec for spec in kernel_specs() if isinstance(spec, ConvTileSpec) and spec.src_ahead_bytes)
+SOURCE_AHEAD = tuple(spec for spec in CONVOLUTIONS if spec.src_prefetch_bytes)
 
 
 @by_name(SOURCE_AHEAD)
@@ -40,21 +41,21 @@ def test_lines_of_the_next_source(spec: ConvTileSpec) -> None:
     listing = code_of(spec).listing
     assert listing is not None
     found = [match for line in listing if (match := SOURCE.fullmatch(line.text))]
-    end = spec.src_ahead_bytes + spec.src_pixel_bytes[-1] + 1
-    assert sorted(int(match[1]) for match in found) == [*range(spec.src_ahead_bytes, end, LINE_BYTES)]
+    end = spec.src_prefetch_bytes + spec.src_pixel_bytes[-1] + 1
+    assert sorted(int(match[1]) for match in found) == [*range(spec.src_prefetch_bytes, end, LINE_BYTES)]
 
 
 def test_lines_of_a_strided_source() -> None:
     """Of the pixels that are read, and of none between them."""
     example = max(SOURCE_AHEAD, key=lambda spec: len(spec.src_pixel_bytes))
     apart = tuple(4 * LINE_BYTES * i for i in range(len(example.src_pixel_bytes)))
-    listing = code_of(replace(example, src_pixel_bytes=apart, src_ahead_bytes=4096)).listing
+    listing = code_of(replace(example, src_pixel_bytes=apart, src_prefetch_bytes=4096)).listing
     assert listing is not None
     found = [match for line in listing if (match := SOURCE.fullmatch(line.text))]
     assert sorted(int(match[1]) for match in found) == [4096 + at for at in apart]
 
 
-APART = tuple(spec for spec in kernel_specs() if isinstance(spec, MatmulTileSpec) and spec.tile.ahead_bytes)
+APART = tuple(spec for spec in kernel_specs() if isinstance(spec, MatmulTileSpec) and spec.tile.prefetch_step_bytes)
 
 
 @by_name(APART)
@@ -64,9 +65,9 @@ def test_lines_ahead_of_rows_apart(spec: MatmulTileSpec) -> None:
     text = [line.text for line in listing]
     found = [match for match in map(PREFETCH.fullmatch, text) if match]
     (register,) = {match[1] for match in found}
-    lines = [spec.tile.ahead_bytes * i for i in range(spec.tile.ahead_lines)]
+    lines = [spec.tile.prefetch_step_bytes * i for i in range(spec.tile.prefetch_lines)]
     assert sorted(int(match[2] or 0) for match in found) == sorted(2 * lines)  # in the loop, and of the steps after it
-    assert text.count(f"add {register}, {spec.tile.ahead_bytes * spec.tile.ahead_lines}") == 1
+    assert text.count(f"add {register}, {spec.tile.prefetch_step_bytes * spec.tile.prefetch_lines}") == 1
 
 
 STREAMING = tuple(spec for spec in kernel_specs() if isinstance(spec, ElementwiseSpec) and spec.streaming)

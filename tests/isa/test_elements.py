@@ -108,17 +108,6 @@ def test_f32_in_memory_as_elements_and_back(isa: str, count: int, kind: str) -> 
         assert_equal(moved(isa, wanted, (kind, "f32"), halves), bits(decoded(wanted, dtype)), DATA_TYPES["f32"])
 
 
-@pytest.mark.parametrize("kind", NUMBERS)
-@pytest.mark.parametrize("isa", LEVELS)
-def test_sums_of_integers_as_elements(isa: str, kind: str) -> None:
-    """Smaller integers saturate, and s32 stay exact; others are made of the nearest f32."""
-    dtype = DATA_TYPES[kind]
-    sums = [0, 1, -1, 127, 128, -129, 2**31 - 1, -(2**31), 255, 256, 2**24 + 1, 77, -300, 300, 65505, -128]
-    some = np.int32(sums[: lanes_of(isa)])
-    wanted = encoded(some.astype(np.float32), dtype) if kind != "s32" else bits(some)
-    assert_equal(moved(isa, some, ("s32", kind), False, integers=True), wanted, dtype)
-
-
 @pytest.mark.parametrize("count", [16, 5])
 def test_bf16_in_one_instruction(count: int) -> None:
     """As AVX512_BF16 has it: denormals are zeros, everything else as elsewhere."""
@@ -153,10 +142,9 @@ def moved(
     kinds: tuple[str, str],
     halves: bool,
     to: Element | None = None,
-    integers: bool = False,
 ) -> Bytes:
     """The bytes of dst, where a vector or a tail of src is stored as the other type."""
-    loaded, stored = element_of("f32" if integers else kinds[0]), to or element_of(kinds[1])
+    loaded, stored = element_of(kinds[0]), to or element_of(kinds[1])
 
     def emit(v: Vector, source: object, target: object) -> None:
         with v.parts(1, len(src), halves) as (part,):
@@ -164,7 +152,7 @@ def moved(
             places = (mem(pointer, size=v.bytes) for pointer in (source, target))  # type: ignore[arg-type]
             at_src, at_dst = places
             loaded.load(v, x, at_src, part, spare)
-            (stored.store_integers if integers else stored.store)(v, at_dst, x, part, spare)
+            stored.store(v, at_dst, x, part, spare)
 
     dst, read, written = run(isa, src.view(np.uint8), emit)
     size = len(src) * stored.size_bytes

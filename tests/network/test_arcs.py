@@ -7,9 +7,9 @@ import pytest
 
 import asmdnn as dnn
 from tests.network.nets import engine, reference
+from tests.support.drawing import RANDOM
 
 pytestmark = pytest.mark.isa("avx2")
-RANDOM = np.random.default_rng(17)
 EDGES = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.0**-149, 1e-40, 4096.0, 1e30, np.inf, -np.inf, np.nan]
 UNITS = 3.5
 NUMPY = {

@@ -11,9 +11,9 @@ from asmdnn.errors import InvalidArguments
 from tests.network import wire
 from tests.network.nets import engine
 from tests.network.test_precision import GRAPHS, feeds_of
+from tests.support.drawing import RANDOM
 
 BF16 = "avx512_core_bf16"
-RANDOM = np.random.default_rng(5)
 
 
 def error(net: dnn.Network, feeds: dict[str, Any]) -> float:

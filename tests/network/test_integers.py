@@ -10,8 +10,8 @@ import pytest
 import asmdnn as dnn
 from asmdnn.network.lowering.forms import ONE, ZERO, Reading, ScaledSum, Sealing, read
 from tests.network.nets import engine, reference
+from tests.support.drawing import RANDOM
 
-RANDOM = np.random.default_rng(11)
 LEVELS = ("avx2", "avx512_core", "avx512_core_vnni")
 STEP = 0.0303177  # of the networks' results
 UNEQUAL = 3  # of a primitive's some hundred results: f32 after the sums rounds otherwise than f64 now and then

@@ -9,9 +9,9 @@ import pytest
 
 import asmdnn as dnn
 from tests.network.nets import engine, random, reference
+from tests.support.drawing import RANDOM
 
 pytestmark = pytest.mark.isa("avx2")
-RANDOM = np.random.default_rng(11)
 Make = Callable[[dnn.Graph, Any, Any], Any]
 
 

@@ -15,8 +15,8 @@ from asmdnn.network.onnx.writer import model_bytes
 from asmdnn.network.quantised.rewriting import symmetric
 from tests.network import wire
 from tests.network.nets import engine
+from tests.support.drawing import RANDOM
 
-RANDOM = np.random.default_rng(17)
 FLOATS = TensorType(np.dtype(np.float32), (None,))
 METHODS = ("dynamic", "weights")
 

@@ -15,8 +15,8 @@ from asmdnn.network.static_qdq.ranges import BINS, ENOUGH, Observed
 from asmdnn.network.static_qdq.roles import Roles
 from tests.network import wire
 from tests.network.nets import engine
+from tests.support.drawing import RANDOM
 
-RANDOM = np.random.default_rng(23)
 CHANNELS = 8
 
 

@@ -11,7 +11,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.errors import AsmdnnError
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.conv_shape import AHEAD, BIAS, DST, SRC, TAPS, WEIGHTS
+from asmdnn.generators.dot.conv_shape import BIAS, DST, PREFETCHED, SRC, TAPS, WEIGHTS
 from asmdnn.planning.check import PlanError
 from asmdnn.planning.phase import Int64, Phase, View, views
 from asmdnn.planning.plan import Plan
@@ -75,7 +75,7 @@ def test_one_element_too_far(planned_isa: str, name: str) -> None:
 
 
 def test_what_is_only_prefetched_may_lie_anywhere(planned_isa: str) -> None:
-    edited(proven(DIRECT, planned_isa).plan, move(AHEAD, 1 << 40)).check()
+    edited(proven(DIRECT, planned_isa).plan, move(PREFETCHED, 1 << 40)).check()
 
 
 def test_a_record_twice(planned_isa: str) -> None:

@@ -9,16 +9,16 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.errors import InvalidArguments, Unimplemented
+from tests.support.drawing import RANDOM
 
 BATCHES, SOME = (64, 16, 8, 5, 3, 2, 1), (5, 2, 1)
 ANY_BATCH = dnn.Attr([dnn.Eltwise("relu")], deterministic="batch")
-RNG = np.random.default_rng(11)
 Request = Callable[[int], tuple[Any, dict[str, np.ndarray]]]
 LEVELS = [pytest.param(isa, marks=pytest.mark.isa(isa)) for isa in ("avx2", "avx512_core")]
 
 
 def random(*dims: int) -> np.ndarray:
-    return RNG.standard_normal(dims).astype(np.float32)
+    return RANDOM.standard_normal(dims).astype(np.float32)
 
 
 def desc(dims: tuple[int, ...], tag: str = "any") -> dnn.MemoryDesc:

@@ -51,7 +51,7 @@ def calls_of(plan: Plan) -> Counter[KernelSpec]:
     found: Counter[KernelSpec] = Counter()
     for phase in plan.phases:
         for spec, calls, _ in phase.uses():
-            found[replace(spec, ahead_lines=0)] += calls  # type: ignore[type-var]
+            found[replace(spec, prefetch_lines=0)] += calls  # type: ignore[type-var]
     return found
 
 

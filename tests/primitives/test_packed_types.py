@@ -8,11 +8,11 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.errors import InvalidArguments, Unimplemented
+from tests.support.drawing import RANDOM
 from tests.support.plans import emulate_plan
 
 LIMITS = {dnn.s4: (-8, 7), dnn.u4: (0, 15)}
 LAYOUTS = ["ab", "ba", "BA16b8a", "Ab2a"]
-RANDOM = np.random.default_rng(11)
 
 
 def integers(dtype: dnn.DataType, *dims: int) -> Any:

@@ -40,7 +40,7 @@ def test_queries_of_a_direct_convolution(planned_isa: str) -> None:
     assert pd.desc == CASE.desc()
     assert pd.attr == CASE.attr()
     schedule = sum(phase.records.nbytes + phase.cycles.nbytes for phase in pd.plan.phases)
-    assert pd.schedule_bytes == schedule + pd.plan.constants["taps"].nbytes
+    assert pd.plan.nbytes == schedule + pd.plan.constants["taps"].nbytes
     assert pd.memory_consumption == 0
     assert f"direct:{planned_isa}" in repr(pd)
 

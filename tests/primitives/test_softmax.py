@@ -58,6 +58,17 @@ def test_a_result_in_the_place_of_its_array(isa: str) -> None:
     assert np.array_equal(out, dnn.ops.softmax(x, 1, engine=engine))
 
 
+def test_scales_are_passed_alike_for_no_elements() -> None:
+    """As they are elsewhere, not as kernels would read them."""
+    some, none = (
+        dnn.primitive_desc(
+            described("accurate", dnn.MemoryDesc((rows, 5), dnn.f32, "ab"), 1), dnn.Attr(scales={"src": 0, "dst": 0})
+        ).plan.tensors
+        for rows in (3, 0)
+    )
+    assert [none[name] for name in none if name.endswith("_scales")] == [some["src_scales"], some["dst_scales"]]
+
+
 def test_bad_input() -> None:
     desc = dnn.MemoryDesc((2, 3), dnn.f32, "ab")
     other = dnn.MemoryDesc((2, 4), dnn.f32, "ab")

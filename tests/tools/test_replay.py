@@ -99,10 +99,10 @@ def test_a_tree_that_cannot_generate_says_why(tmp_path: Path) -> None:
 def test_a_changed_generator_is_found(tmp_path: Path) -> None:
     """Every transpose, and no other kernel, has the instruction that the edit puts there."""
     shutil.copytree(ROOT / "asmdnn", tmp_path / "asmdnn")
-    source = tmp_path / "asmdnn" / "generators" / "transpose.py"
-    old = source.read_text()
-    assert old.count("        asm.ret()\n") == 1
-    source.write_text(old.replace("        asm.ret()\n", "        asm.ADD(src, 0)\n" * 2 + "        asm.ret()\n"))
+    source = tmp_path / "asmdnn" / "generators" / "move" / "transpose.py"
+    old, end = source.read_text(), "\n        asm.ret()\n"
+    assert old.count(end) == 1
+    source.write_text(old.replace(end, "\n        asm.ADD(src, 0)" * 2 + end))
     now, changed = replay.collect(ROOT, "now"), replay.collect(tmp_path, "changed")
     compared = replay.compare(now, changed)
     assert compared.differs

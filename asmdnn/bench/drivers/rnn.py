@@ -1,11 +1,13 @@
 """`--rnn`: recurrent layers."""
 
+import re
 from dataclasses import replace
 
 from asmdnn.bench.driver import Driver
 from asmdnn.bench.recurrent.problem import RnnProblem, rnn_problem
 from asmdnn.bench.recurrent_work import DIRECTIONS, NTC, TYPES, RnnCase, RnnSettings, work
-from asmdnn.bench.words import Option, boolean, configuration, direction, number, one_of
+from asmdnn.bench.vocabulary import ALL_DATA_TYPES
+from asmdnn.bench.words import Option, boolean, direction, number, one_of
 from asmdnn.definitions.recurrent.cells import CELLS
 from asmdnn.definitions.recurrent.layers import LEFT2RIGHT
 from asmdnn.errors import InvalidArguments, Unimplemented
@@ -49,7 +51,8 @@ def _configuration(word: str) -> str:
     name = {"bf16f32": "bf16"}.get(word.lower(), word.lower())
     if name in TYPES:
         return name
-    configuration(word)
+    if not re.fullmatch(f"({'|'.join(ALL_DATA_TYPES)})+", name):
+        raise InvalidArguments("must be f32, or the types of rows and weights in a row, such as u8u8u8f32")
     raise Unimplemented(f"{word} is not built yet, only {', '.join(TYPES)}")
 
 

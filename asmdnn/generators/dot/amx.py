@@ -2,8 +2,8 @@
 
     dst[r, c] = post_ops(bias[r, c] + sum over k of src[r, k] * weights[k, c])
 
-The arguments are those of matmul.py, without `ahead`, `scale` and `packed`.  Groups of k of src are dense, weights lie
-in zero-padded panels of one or two vectors.  Sums start from zero; a bias or what dst holds is added after them.
+The arguments are those of matmul.py, without `prefetched`, `scale` and `packed`.  Groups of k of src are dense, weights
+lie in zero-padded panels of one or two vectors.  Sums start from zero; a bias or what dst holds is added after them.
 
 The kernel configures the tiles itself, by its own sizes, so that nothing is padded or copied.  That costs some 1000
 cycles, as the products before must end; those of a block take 1500 at a depth of 768 bf16.  So a call has up to

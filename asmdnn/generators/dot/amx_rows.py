@@ -75,10 +75,10 @@ class Finish:
     def columns(self, columns: int) -> Iterator[None]:
         """Around the rows of so many columns, at most a panel's."""
         vectors = -(-columns // self.v.lanes)
-        self.ending = TileEpilogue(self.v, self.tile.post_ops, self.homes, self.tile.ending_types())
+        self.epilogue = TileEpilogue(self.v, self.tile.post_ops, self.homes, self.tile.epilogue_types())
         with self.v.parts(vectors, columns, halves=self.tile.has_halves) as self.parts:
             yield
-        self.ending.release()
+        self.epilogue.release()
 
     def rows(self, first: int, count: int) -> None:
         """So many rows of sums from there on."""
@@ -103,13 +103,13 @@ class Finish:
             self.start(x, j, part)
             if tile.works_in_f32:
                 element_of(tile.types.sums).widen(v, x, x)
-            self.ending.finish(x, 0, j, at, part, part)
+            self.epilogue.finish(x, 0, j, at, part, part)
         v.registers.free(x)
 
     def start(self, x: Register, j: int, part: Lanes) -> None:
         """What sums start from is added to them: what dst holds, or a bias."""
         tile, v = self.tile, self.v
-        start = self.ending.spare[0]
+        start = self.epilogue.spare[0]
         if tile.accumulate:
             part.load(start, mem(self.pointers[DST], j * v.bytes, size=v.bytes))
         elif tile.bias and tile.bias.columns:

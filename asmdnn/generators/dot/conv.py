@@ -4,15 +4,15 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | src[...]                | pixel p's source starts src_pixel_bytes[p] after the pointer; never written |
-| weights | weights[.., vectors] | a panel: a row for each tap and group of channels, zero padded; 4-byte aligned |
-| bias    | sums[channels]          | the panel's channels; nothing past them is read |
-|         | sums[.., vectors]       | with `starts`: whole vectors, pixel p's at starts[p] bytes |
-| dst     | dst[...]                | pixel p at p * dst_pixel_bytes, channel vector j at j * dst_vector_bytes; or |
-|         |                         | with `dst_argument`, vector j has a pointer, argument dst_argument + j - 1 |
-| taps    | int64[...]              | for each group a count, then (src, weights) byte offsets, one pair a tap |
-| ahead   | bytes                   | weights that will be needed soon; only prefetched |
-| 6, 7 .. | operand_types, f32      | operands of post-ops, laid out as each Operand says; of the real channels |
+| src        | src[...]                | pixel p's source starts src_pixel_bytes[p] after the pointer; never written |
+| weights    | weights[.., vectors] | a panel: a row for each tap and group of channels, zero padded; 4-byte aligned |
+| bias       | sums[channels]          | the panel's channels; nothing past them is read |
+|            | sums[.., vectors]       | with `starts`: whole vectors, pixel p's at starts[p] bytes |
+| dst        | dst[...]                | pixel p at p * dst_pixel_bytes, channel vector j at j * dst_vector_bytes; or |
+|            |                         | with `dst_argument`, vector j has a pointer, argument dst_argument + j - 1 |
+| taps       | int64[...]              | for each group a count, then (src, weights) byte offsets, one pair a tap |
+| prefetched | bytes                   | weights that will be needed soon; only prefetched |
+| 6, 7 ..    | operand_types, f32      | operands of post-ops, laid out as each Operand says; of the real channels |
 
 The types of src, weights and sums are the spec's `types`; input channels go in groups (isa/dot.py), single ones in f32.
 Where the last group is not whole, src is read only up to the last channel, and weights are zero beyond.  By default dst
@@ -111,11 +111,11 @@ def walk_dst(spec: ConvTileSpec, v: Vector, visit: Visit, key: Hashable) -> None
 def finish_tile(spec: ConvTileSpec, dot: Dot, acc: list[list[Any]]) -> None:
     """Post-ops and stores."""
     dot.asm.role("finish")
-    ending = TileEpilogue(dot.v, spec.post_ops, types=spec.ending_types())
+    epilogue = TileEpilogue(dot.v, spec.post_ops, types=spec.epilogue_types())
 
     def finish(p: int, j: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
         if spec.works_in_f32:
             dot.to_f32(acc[p][j])
-        ending.finish(acc[p][j], p, j, at, stored, real)
+        epilogue.finish(acc[p][j], p, j, at, stored, real)
 
-    walk_dst(spec, dot.v, finish, ending.key)
+    walk_dst(spec, dot.v, finish, epilogue.key)

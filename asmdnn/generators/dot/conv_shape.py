@@ -7,8 +7,8 @@ from asmdnn.isa.dot import Types, dot_class
 from asmdnn.isa.vectors import VECTORS
 from asmdnn.records import dataclass
 
-SRC, WEIGHTS, BIAS, DST, TAPS, AHEAD = range(6)
-ARGUMENTS = ("src", "weights", "bias", "dst", "taps", "ahead")
+SRC, WEIGHTS, BIAS, DST, TAPS, PREFETCHED = range(6)
+ARGUMENTS = ("src", "weights", "bias", "dst", "taps", "prefetched")
 
 
 def vectors_of_dst(vectors: int) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asmdnn.generators.dot.conv_shape import AHEAD, SRC, TAPS, WEIGHTS, TapGroup
+from asmdnn.generators.dot.conv_shape import PREFETCHED, SRC, TAPS, WEIGHTS, TapGroup
 from asmdnn.generators.dot.conv_tile import ConvTile
 from asmdnn.generators.dot.operands import BROADCASTS
 from asmdnn.isa.assembler import mem
@@ -22,7 +22,8 @@ class TapCode:
         registers, gp = dot.v.registers, dot.asm.gp
         self.row = registers.take("row", spec.vectors * dot.row_registers)
         self.spare = registers.take("broadcast source", min(BROADCASTS, registers.available))
-        self.src, self.weights, self.taps, self.ahead = (gp.take(name) for name in ("src", "weights", "taps", "ahead"))
+        names = ("src", "weights", "taps", "prefetched")
+        self.src, self.weights, self.taps, self.prefetched = (gp.take(name) for name in names)
         self.left, self.tap_src, self.tap_weights = (gp.take(x) for x in ("taps left", "tap's src", "tap's weights"))
 
     def multiply(self) -> None:
@@ -30,8 +31,8 @@ class TapCode:
         asm = self.dot.asm
         for pointer, argument in ((self.src, SRC), (self.weights, WEIGHTS), (self.taps, TAPS)):
             asm.MOV(pointer, mem(asm.frame, 8 * argument))
-        if self.spec.ahead_lines:
-            asm.MOV(self.ahead, mem(asm.frame, 8 * AHEAD))
+        if self.spec.prefetch_lines:
+            asm.MOV(self.prefetched, mem(asm.frame, 8 * PREFETCHED))
         for index, group in enumerate(self.spec.groups):
             nothing = asm.new_label(f"group{index}_done")
             asm.role(f"group {index}: next tap")
@@ -47,17 +48,17 @@ class TapCode:
                 asm.ADD(self.tap_weights, self.weights)
                 asm.stretch((self.of_taps, group), lambda group=group: self.multiply_tap(group))  # type: ignore[misc]
             asm.bind(nothing)
-        asm.gp.free(self.src, self.weights, self.taps, self.ahead, self.left, self.tap_src, self.tap_weights)
+        asm.gp.free(self.src, self.weights, self.taps, self.prefetched, self.left, self.tap_src, self.tap_weights)
         self.dot.v.registers.free(*self.row, *self.spare)
 
-    def places_ahead(self, group: TapGroup) -> list[int]:
+    def prefetched_places(self, group: TapGroup) -> list[int]:
         """The offsets, from a tap's source, of the lines that the same tap of the next tile reads."""
         spec = self.spec
-        if not spec.src_ahead_bytes:
+        if not spec.src_prefetch_bytes:
             return []
         first = spec.src_pixel_bytes[group.pixels[0]]
         lines = {(spec.src_pixel_bytes[pixel] - first) // LINE_BYTES for pixel in group.pixels}
-        return [first + spec.src_ahead_bytes + LINE_BYTES * line for line in sorted(lines)]
+        return [first + spec.src_prefetch_bytes + LINE_BYTES * line for line in sorted(lines)]
 
     def multiply_tap(self, group: TapGroup) -> None:
         """acc[p][j] += src[p, c] * weights[c, j] for the channels of one tap, a group of them a step, unrolled."""
@@ -73,14 +74,14 @@ class TapCode:
                 at = mem(self.tap_weights, c * spec.weights_row_bytes + j * apart, size=dot.row_bytes)
                 asm.call_it(at, f"weights[{c}, {j}]")
                 dot.load(self.row[j * dot.row_registers : (j + 1) * dot.row_registers], dot.v, at)
-            for line in range(c, spec.ahead_lines, len(sizes)):
-                asm.PREFETCHT1(mem(self.ahead, line * LINE_BYTES))
-            for place in self.places_ahead(group)[c :: len(sizes)]:
+            for line in range(c, spec.prefetch_lines, len(sizes)):
+                asm.PREFETCHT1(mem(self.prefetched, line * LINE_BYTES))
+            for place in self.prefetched_places(group)[c :: len(sizes)]:
                 asm.PREFETCHT0(mem(self.tap_src, place))
             places = [spec.src_pixel_bytes[p] + c * spec.src_channel_bytes for p in group.pixels]
             column = [mem(self.tap_src, place, size=GROUP_BYTES) for place in places]
             for p, element in zip(group.pixels, column, strict=True):
                 asm.call_it(element, f"src[{p}, {c}]")
             dot.outer_product(acc, self.row, column, self.spare, group_bytes)
-        if spec.ahead_lines:
-            asm.ADD(self.ahead, spec.ahead_lines * LINE_BYTES)
+        if spec.prefetch_lines:
+            asm.ADD(self.prefetched, spec.prefetch_lines * LINE_BYTES)

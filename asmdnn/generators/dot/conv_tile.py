@@ -3,7 +3,7 @@
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, TapGroup, vectors_of_dst
-from asmdnn.generators.dot.epilogue import EndingTypes, operand_ranges
+from asmdnn.generators.dot.epilogue import EpilogueTypes, operand_ranges
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types
@@ -32,9 +32,9 @@ class ConvTile:
     bias: bool = False
     accumulate: bool = False  # start from dst, not from zero or bias
     post_ops: tuple[PostOp, ...] = ()
-    ahead_lines: int = 0  # cache lines to prefetch for every tap
+    prefetch_lines: int = 0  # cache lines to prefetch for every tap
     types: Types = F32
-    src_ahead_bytes: int = 0  # prefetch the source so far ahead: that of the next tile, or of the one below
+    src_prefetch_bytes: int = 0  # prefetch the source so far ahead: that of the next tile, or of the one below
     dst: DataType | None = None  # that of the sums, or f32 where something is computed from them
     operand_types: tuple[DataType, ...] = ()  # of what post-ops read, argument by argument; () if all are f32
     starts: tuple[int, ...] = ()  # of every pixel, in bias
@@ -56,16 +56,16 @@ class ConvTile:
         """Whether half a register may hold the last vector of dst and of what post-ops read beside it."""
         return all(x.size_bytes == f32.size_bytes for x in (self.dst_type, *self.operand_types))
 
-    def ending_types(self) -> EndingTypes:
+    def epilogue_types(self) -> EpilogueTypes:
         dst = self.dst_type if self.works_in_f32 else f32  # sums are stored as they are
-        return EndingTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
+        return EpilogueTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
 
     @property
     def name(self) -> str:
         """The block, the start and end of the sum, and a checksum of the whole spec for the geometry."""
         words = [f"{len(self.src_pixel_bytes)}x{self.channels}"]
         words += ["bias"] * self.bias + ["acc"] * self.accumulate + words_of(self.post_ops)
-        words += ["ahead"] * bool(self.ahead_lines) + [checksum(self)]
+        words += ["prefetch"] * bool(self.prefetch_lines) + [checksum(self)]
         return f"conv_{self.types}_{'_'.join(words)}__{self.isa}"
 
     @property
@@ -98,7 +98,7 @@ class ConvTile:
         reads_dst = self.accumulate or OLD_DST in operands
         taps = TapList(TAPS, (SRC, WEIGHTS), tuple(self.tap_ranges(group, lanes) for group in self.groups))
         tensors = (operand for operand in operands if operand is not OLD_DST)
-        types = self.ending_types()
+        types = self.epilogue_types()
         others = tuple(r for x in tensors for r in operand_ranges(x, len(pixels), self.channels, lanes, types.of(x)))
         return Footprint((*self.bias_ranges(lanes), *dst * reads_dst, *others), tuple(dst), taps)
 

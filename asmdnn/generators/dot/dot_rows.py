@@ -1,7 +1,7 @@
 """What rows have in common whose lanes multiply several elements at once: the types, and what sums become."""
 
 from asmdnn.generators.contract import Range
-from asmdnn.generators.dot.epilogue import EndingTypes
+from asmdnn.generators.dot.epilogue import EpilogueTypes
 from asmdnn.generators.dot.grouped_shape import SRC, GroupedRows
 from asmdnn.isa.dot import Types
 from asmdnn.isa.vectors import lanes_of
@@ -23,10 +23,10 @@ class DotRows(GroupedRows):
         return bool(self.post_ops) or self.dst_type != self.types.sums
 
     @property
-    def ending_types(self) -> EndingTypes:
+    def epilogue_types(self) -> EpilogueTypes:
         """Sums are stored as they are."""
-        found = GroupedRows.ending_types.fget(self)  # type: ignore[attr-defined]
-        return found if self.works_in_f32 else EndingTypes(f32, (), self.isa)
+        found = GroupedRows.epilogue_types.fget(self)  # type: ignore[attr-defined]
+        return found if self.works_in_f32 else EpilogueTypes(f32, (), self.isa)
 
     @property
     def src_vector_bytes(self) -> int:

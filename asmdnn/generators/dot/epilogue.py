@@ -29,7 +29,7 @@ Part = tuple[Lanes, Lanes]  # of a vector, those that are stored, and those that
 
 
 @dataclass(frozen=True, slots=True)
-class EndingTypes:
+class EpilogueTypes:
     """The types of dst, and of the operands of post-ops by their arguments; operands of f32 may be left out.
 
     isa: the level whose instructions round to dst.
@@ -58,7 +58,7 @@ class EndingTypes:
         return self.rounds and self.stored.limits is not None and self.stored.limits[0] == 0
 
 
-ALL_F32 = EndingTypes()
+ALL_F32 = EpilogueTypes()
 
 
 class TileEpilogue:
@@ -73,7 +73,7 @@ class TileEpilogue:
         v: Vector,
         chain: tuple[PostOp, ...],
         homes: Mapping[int, Pointer] | None = None,
-        types: EndingTypes = ALL_F32,
+        types: EpilogueTypes = ALL_F32,
     ) -> None:
         self.v, self.chain, self.types, self.slots = v, chain, types, Slots(v)
         self.program = program_of(chain, types)
@@ -176,7 +176,7 @@ class TileEpilogue:
 
 
 @lru_cache
-def program_of(chain: tuple[PostOp, ...], types: EndingTypes) -> Program | None:
+def program_of(chain: tuple[PostOp, ...], types: EpilogueTypes) -> Program | None:
     """The program from f32 sums and operands in memory to lanes of dst's type, or f32 if the store rounds; None:
     empty."""
     operands = [types.of(operand).name for operand in operands_of(chain)]

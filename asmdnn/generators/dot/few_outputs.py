@@ -201,15 +201,15 @@ class FewCode:
         """Bias, post-ops and stores, a vector of pixels for each output."""
         spec, asm, v = self.spec, self.asm, self.v
         asm.role("finish")
-        ending, x = TileEpilogue(v, spec.post_ops), v.registers.take("sums")
+        epilogue, x = TileEpilogue(v, spec.post_ops), v.registers.take("sums")
         with v.parts(1, spec.pixels) as (part,):
             for o in range(spec.outputs):
                 part.load(x, self.sums[o])
                 if spec.bias:
-                    v.broadcast(ending.spare[0], mem(self.bias, f32.size_bytes * o, size=f32.size_bytes))
-                    v.add(x, x, ending.spare[0])
+                    v.broadcast(epilogue.spare[0], mem(self.bias, f32.size_bytes * o, size=f32.size_bytes))
+                    v.add(x, x, epilogue.spare[0])
                 at = mem(self.dst, o * spec.dst_output_bytes, size=v.bytes)
                 asm.call_it(at, f"dst[{o}]")
-                ending.finish(x, o, 0, at, part, part)
+                epilogue.finish(x, o, 0, at, part, part)
         v.registers.free(x)
-        ending.release()
+        epilogue.release()

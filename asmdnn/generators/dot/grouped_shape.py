@@ -5,7 +5,7 @@ from typing import ClassVar, TypeVar
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, KernelWords, Range, joined
-from asmdnn.generators.dot.epilogue import EndingTypes
+from asmdnn.generators.dot.epilogue import EpilogueTypes
 from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
@@ -110,9 +110,9 @@ class GroupedRows:
         return 0
 
     @property
-    def ending_types(self) -> EndingTypes:
+    def epilogue_types(self) -> EpilogueTypes:
         """Of dst, and of what post-ops read."""
-        return EndingTypes(self.dst_type, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
+        return EpilogueTypes(self.dst_type, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
 
     @property
     def is_in_code(self) -> bool:
@@ -282,7 +282,7 @@ class GroupedRows:
 
     def operand_ranges(self, operand: Operand, lanes: int) -> Iterator[Range]:
         """What post-ops read of a tensor, whose pixels are a row after the other at one distance."""
-        found, size = set(), self.ending_types.of(operand).size_bytes
+        found, size = set(), self.epilogue_types.of(operand).size_bytes
         for pixel in range(self.rows * self.width if operand.row_bytes else 1):
             for j in range(self.vectors):
                 begin = pixel * operand.row_bytes + j * operand.vector_bytes

@@ -5,15 +5,15 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | src[rows, depth]    | group k of a row at r * src_row_bytes + k * src_depth_bytes |
-| weights | weights[depth, columns] | group k at k * weights_row_bytes, in pieces of `panel_vectors`, panel_bytes on |
-| bias    | sums[...]           | see `Bias`; nothing past the columns is read |
-| dst     | dst[rows, columns]  | columns dense, rows dst_row_bytes apart; read only for a start, beta or sum |
-| ahead   | bytes               | weights that will be needed soon; only prefetched |
-| scale   | f32[2]              | alpha and beta, if `scaled` |
-| packed  | weights[depth, vectors] | if `packs`: a copy of the weights, a whole panel, zero after the columns |
-|         | src[rows, depth]    | if `near_row_bytes`: a copy of src, whose rows are so far apart |
-| 7, 8 .. | f32[...]            | operands of post-ops, laid out as each Operand says; none past the columns |
+| src        | src[rows, depth]    | group k of a row at r * src_row_bytes + k * src_depth_bytes |
+| weights    | weights[depth, columns] | group k at k * weights_row_bytes; after `panel_vectors` panel_bytes on |
+| bias       | sums[...]           | see `Bias`; nothing past the columns is read |
+| dst        | dst[rows, columns]  | columns dense, rows dst_row_bytes apart; read only for a start, beta or sum |
+| prefetched | bytes               | weights that will be needed soon; only prefetched |
+| scale      | f32[2]              | alpha and beta, if `scaled` |
+| packed     | weights[depth, vectors] | if `packs`: a copy of the weights, a whole panel, zero after the columns |
+|            | src[rows, depth]    | if `near_row_bytes`: a copy of src, whose rows are so far apart |
+| 7, 8 ..    | f32[...]            | operands of post-ops, laid out as each Operand says; none past the columns |
 
 The types of src, weights and sums are the tile's `types`.  k goes in groups (isa/dot.py), which are single elements in
 f32; weights hold a group of every column side by side.  Where the last group is not whole, src is read only up to
@@ -37,11 +37,11 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint
 from asmdnn.generators.dot.epilogue import TileEpilogue
 from asmdnn.generators.dot.matmul_shape import (
-    AHEAD,
     ARGUMENTS,
     BIAS,
     DST,
     PACKED,
+    PREFETCHED,
     SCALE,
     SRC,
     WEIGHTS,
@@ -78,7 +78,7 @@ class MatmulTileSpec:
         words = [f"{tile.rows}x{tile.columns}x{tile.depth}"] + [f"i{tile.items.count}"] * (tile.items.count > 1)
         words += ["bias"] * bool(tile.bias) + ["acc"] * tile.accumulate
         words += ["alpha"] * tile.scaled + ["beta"] * tile.beta + words_of(tile.post_ops)
-        words += ["pack"] * tile.packs + ["ahead"] * bool(tile.ahead_lines) + [checksum(self)]
+        words += ["pack"] * tile.packs + ["prefetch"] * bool(tile.prefetch_lines) + [checksum(self)]
         return f"matmul_{tile.types}_{'_'.join(words)}__{tile.isa}"
 
     @property
@@ -116,7 +116,7 @@ class TileCode:
         self.acc = v.registers.take("accumulators", tile.rows, tile.vectors)
         self.pointers: dict[int, Any] = {}
         used = {SRC: tile.depth > 0, WEIGHTS: tile.depth > 0, BIAS: tile.bias is not None, DST: True}
-        used |= {AHEAD: tile.ahead_lines > 0, SCALE: tile.scaled, PACKED: tile.packs or tile.near_row_bytes > 0}
+        used |= {PREFETCHED: tile.prefetch_lines > 0, SCALE: tile.scaled, PACKED: tile.packs or tile.near_row_bytes > 0}
         for argument in (a for a, needed in used.items() if needed):
             self.pointers[argument] = asm.gp.take(ARGUMENTS[argument])
             asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
@@ -176,8 +176,8 @@ class TileCode:
                         asm.ADD(self.pointers[PACKED], UNROLL * tile.vectors * dot.row_bytes)
                     if tile.near_row_bytes:
                         asm.ADD(self.pointers[PACKED], UNROLL * GROUP_BYTES)
-                    if tile.ahead_lines:
-                        asm.ADD(self.pointers[AHEAD], tile.ahead_lines * (tile.ahead_bytes or LINE_BYTES))
+                    if tile.prefetch_lines:
+                        asm.ADD(self.pointers[PREFETCHED], tile.prefetch_lines * tile.line_step_bytes)
                 asm.gp.free(left)
             self.steps(tile.steps - looped, tile.last_group_bytes, parts, row, spare)
             v.registers.free(*row, *spare)
@@ -225,8 +225,8 @@ class TileCode:
     def prefetch(self, k: int, count: int, vectors: list[int]) -> None:
         """Prefetch a share of the next weights into L2, and these weights, some steps ahead, into L1."""
         tile, asm = self.tile, self.asm
-        for line in range(k, tile.ahead_lines, count):
-            asm.PREFETCHT1(mem(self.pointers[AHEAD], line * (tile.ahead_bytes or LINE_BYTES)))
+        for line in range(k, tile.prefetch_lines, count):
+            asm.PREFETCHT1(mem(self.pointers[PREFETCHED], line * tile.line_step_bytes))
         if tile.stream_bytes:
             ends = {at + self.dot.row_bytes - 1 for at in vectors} if tile.weights_row_bytes % LINE_BYTES else set()
             for line in sorted({at // LINE_BYTES for at in (*vectors, *ends)}):
@@ -236,8 +236,8 @@ class TileCode:
         """Scale, post-ops and stores."""
         tile, v = self.tile, self.v
         self.asm.role("finish")
-        ending = TileEpilogue(v, tile.post_ops, types=tile.ending_types())
-        old, factor = ending.spare
+        epilogue = TileEpilogue(v, tile.post_ops, types=tile.epilogue_types())
+        old, factor = epilogue.spare
 
         def scale(x: Any, at: Pointer, part: Lanes) -> None:
             v.mul(x, x, factor)
@@ -254,7 +254,7 @@ class TileCode:
                 self.dot.to_f32(x)
             if tile.scaled:
                 scale(x, at, part)
-            ending.finish(x, r, j, at, part, part)
+            epilogue.finish(x, r, j, at, part, part)
 
         if tile.scaled:
             v.broadcast(factor, mem(self.pointers[SCALE], 0, size=f32.size_bytes))
@@ -262,7 +262,7 @@ class TileCode:
                 self.beta = v.registers.take("beta")
                 v.broadcast(self.beta, mem(self.pointers[SCALE], f32.size_bytes, size=f32.size_bytes))
         self.walk_dst(visit)
-        ending.release()
+        epilogue.release()
         if tile.beta:
             v.registers.free(self.beta)
 

@@ -6,18 +6,19 @@ The arguments and the formula are in matmul.py, which has the code.
 from collections.abc import Iterator
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.epilogue import EndingTypes, operand_ranges
+from asmdnn.generators.dot.epilogue import EpilogueTypes, operand_ranges
 from asmdnn.generators.dot.operands import src_spans
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.records import dataclass
 from asmdnn.types import FLOATS, DataType, f32, s8, s32, u8
 
-SRC, WEIGHTS, BIAS, DST, AHEAD, SCALE, PACKED = range(7)
+SRC, WEIGHTS, BIAS, DST, PREFETCHED, SCALE, PACKED = range(7)
 RESULTS = (*FLOATS, s32, s8, u8)  # types of dst, and of the operands of post-ops
-ARGUMENTS = ("src", "weights", "bias", "dst", "ahead", "scale", "packed")
+ARGUMENTS = ("src", "weights", "bias", "dst", "prefetched", "scale", "packed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,8 @@ class MatmulTile:
     scaled: bool = False
     beta: bool = False  # if scaled: add beta * dst
     post_ops: tuple[PostOp, ...] = ()
-    ahead_lines: int = 0  # cache lines to prefetch for every UNROLL steps
-    ahead_bytes: int = 0  # from one of them to the next; 0: they lie side by side
+    prefetch_lines: int = 0  # cache lines to prefetch for every UNROLL steps
+    prefetch_step_bytes: int = 0  # from one of them to the next; 0: they lie side by side
     stream_bytes: int = 0  # prefetch the weights themselves so far ahead of their use
     packs: bool = False
     near_row_bytes: int = 0  # between rows of the copy of src that the tile makes, and multiplies from; 0: none
@@ -99,9 +100,14 @@ class MatmulTile:
         """Whether half a register may hold the last vector of dst and of what post-ops read beside it."""
         return all(x.size_bytes == f32.size_bytes for x in (self.dst_type, *self.operand_types))
 
-    def ending_types(self) -> EndingTypes:
+    def epilogue_types(self) -> EpilogueTypes:
         dst = self.dst_type if self.works_in_f32 else f32  # sums are stored as they are
-        return EndingTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
+        return EpilogueTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
+
+    @property
+    def line_step_bytes(self) -> int:
+        """From a line that is prefetched to the next one."""
+        return self.prefetch_step_bytes or LINE_BYTES
 
     @property
     def vectors(self) -> int:
@@ -123,7 +129,7 @@ class MatmulTile:
             reads += self._ranges(BIAS)
         if self.scaled:
             reads.append(Range(SCALE, 0, (2 if self.beta else 1) * f32.size_bytes))
-        lanes, types = lanes_of(self.isa), self.ending_types()
+        lanes, types = lanes_of(self.isa), self.epilogue_types()
         for operand in operands_read(self.post_ops):  # with one a call is one item
             if operand is not OLD_DST:
                 reads += operand_ranges(operand, self.rows, self.columns, lanes, types.of(operand))

@@ -37,7 +37,7 @@ BROADCASTS = 2  # registers that elements of src take turns in
 class OuterSpec:
     """Everything that the bytes of the kernel depend on; depth > 0, in elements, panel_vectors divides CHUNK.
 
-    ahead: prefetch the same columns of the next row, where a row of dst is wider than a call, so that it is no stream.
+    prefetches: the same columns of the next row, where a row of dst is wider than a call, so that it is no stream.
     streaming: stores go past the caches if dst is aligned, which the kernel looks at when called.
     """
 
@@ -53,14 +53,14 @@ class OuterSpec:
     padded: bool
     dst_row_bytes: int
     bias: Bias | None = None
-    ahead: bool = False
+    prefetches: bool = False
     streaming: bool = False
     types: Types = F32
 
     @property
     def name(self) -> str:
         words = [f"{self.rows}x{self.columns}x{self.depth}"] + ["bias"] * bool(self.bias)
-        words += ["ahead"] * self.ahead + ["streaming"] * self.streaming + [checksum(self)]
+        words += ["prefetch"] * self.prefetches + ["streaming"] * self.streaming + [checksum(self)]
         return f"outer_{self.types}_{'_'.join(words)}__{self.isa}"
 
     @property
@@ -153,7 +153,7 @@ class OuterCode:
         spec, v, vectors = self.spec, self.v, -(-columns // self.v.lanes)
         acc, each = v.registers.take("sums", vectors), self.dot.copy_registers
         spare = v.registers.take("broadcast src", BROADCASTS * each)
-        prefetched = spec.types.sums.size_bytes * columns if spec.ahead and not self.streaming else 0
+        prefetched = spec.types.sums.size_bytes * columns if spec.prefetches and not self.streaming else 0
         for line in range(0, prefetched, LINE_BYTES):
             self.asm.PREFETCHT0(mem(self.pointers[DST], spec.dst_row_bytes + line))
         with v.parts(vectors, columns) as parts:

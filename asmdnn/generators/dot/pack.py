@@ -1,24 +1,24 @@
 """A block of row-major weights copied into panels, which the tiles after it read from L2.
 
-    weights[p, k, c] = ahead[k, p * panel + c], and 0 after the columns of the last vector, and after the depth
+    weights[p, k, c] = prefetched[k, p * panel + c], and 0 after the columns of the last vector, and after the depth
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| ahead   | types.weights[depth, columns] | plain weights, rows row_bytes apart; nothing past the columns is read |
-| weights | types.weights[panels, depth, panel] | panel p at p * panel_bytes, dense; the elements of a group of rows lie
-                                               side by side in each column; only written, in whole vectors |
+| prefetched | types.weights[depth, columns] | plain weights, rows row_bytes apart; nothing past the columns is read |
+| weights    | types.weights[panels, depth, panel] | panel p at p * panel_bytes, dense; a group of rows lies side by
+                                               side in each column; only written, in whole vectors |
 
-Row after row is read, each as one run of lines, and the same columns `ahead_rows` further down are prefetched: rows are
-too short for the hardware to see a stream.  The frame is that of matmul tiles, which follow in the same group of
-records; their argument `ahead` is this kernel's source.  Panels should not be a multiple of 4 KiB apart, or the stores
-of a row fall into one set of L1."""
+Row after row is read, each as one run of lines, and the same columns `prefetch_rows` further down are prefetched: rows
+are too short for the hardware to see a stream.  The frame is that of matmul tiles, which follow in the same group of
+records; what they prefetch is this kernel's source.  Panels should not be a multiple of 4 KiB apart, or the stores of a
+row fall into one set of L1."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.matmul_shape import AHEAD, ARGUMENTS, WEIGHTS
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, PREFETCHED, WEIGHTS
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types, dot_of
 from asmdnn.isa.lines import LINE_BYTES
@@ -40,7 +40,7 @@ class PackSpec:
     row_bytes: int
     panel_vectors: int
     panel_bytes: int
-    ahead_rows: int = 0
+    prefetch_rows: int = 0
     types: Types = F32
 
     @property
@@ -70,7 +70,7 @@ class PackSpec:
                 starts = (begin + k * row for k in range(groups))
                 writes += [Range(WEIGHTS, at, at + width * vector_bytes) for at in starts]
         read = self.types.weights.size_bytes * self.columns
-        return Footprint(tuple(Range(AHEAD, at, at + read) for at in rows), tuple(writes))
+        return Footprint(tuple(Range(PREFETCHED, at, at + read) for at in rows), tuple(writes))
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
@@ -98,7 +98,7 @@ class PackCode:
         self.source, self.panels = (asm.gp.take(name) for name in ("rows", "panels"))
 
     def load_pointers(self) -> None:
-        self.asm.MOV(self.source, mem(self.asm.frame, 8 * AHEAD))
+        self.asm.MOV(self.source, mem(self.asm.frame, 8 * PREFETCHED))
         self.asm.MOV(self.panels, mem(self.asm.frame, 8 * WEIGHTS))
 
     @contextmanager
@@ -141,10 +141,10 @@ class PackCode:
         """Prefetch the lines of a row further down; where rows are not aligned to lines, also the line of its last
         byte."""
         spec = self.spec
-        if spec.ahead_rows:
+        if spec.prefetch_rows:
             size = spec.types.weights.size_bytes * spec.columns
             starts = [*range(0, size, LINE_BYTES)]
             if spec.row_bytes % LINE_BYTES:
                 starts.append(size - 1)
             for at in starts:
-                self.asm.PREFETCHT0(mem(self.source, (row + spec.ahead_rows) * spec.row_bytes + at))
+                self.asm.PREFETCHT0(mem(self.source, (row + spec.prefetch_rows) * spec.row_bytes + at))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from asmdnn.generators.dot.epilogue import EndingTypes
+from asmdnn.generators.dot.epilogue import EpilogueTypes
 from asmdnn.generators.functions.code import ProgramCode, side_by_side
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.typed_program import of_lanes
@@ -51,23 +51,23 @@ class CellCode:
         """The cell's, of lanes as memory has them; results that a store rounds stay f32."""
         form = self.form
         kinds = [self.sums.name] * form.gates + [self.operand(place).dtype.name for place in form.inputs]
-        endings = [self.ending(self.operand(place)) for place in form.results]
-        return of_lanes(form.program, tuple(kinds), tuple("f32" if x.rounds else x.dst.name for x in endings))
+        results = [self.result_types(self.operand(place)) for place in form.results]
+        return of_lanes(form.program, tuple(kinds), tuple("f32" if x.rounds else x.dst.name for x in results))
 
     def operand(self, place: Place) -> CellOperand:
         return self.locate(place, (0, 0))[1]
 
-    def ending(self, operand: CellOperand) -> EndingTypes:
-        return EndingTypes(operand.dtype, isa=self.isa)
+    def result_types(self, operand: CellOperand) -> EpilogueTypes:
+        return EpilogueTypes(operand.dtype, isa=self.isa)
 
     def store(self, place: Place, where: Where, x: Any) -> None:
         """A result of one vector; of another type than f32 it is overwritten."""
         at, operand = self.locate(place, where)
-        ending, part = self.ending(operand), self.part(operand, where)
-        if ending.rounds:
-            ending.stored.store(self.v, at, x, part, ())
+        types, part = self.result_types(operand), self.part(operand, where)
+        if types.rounds:
+            types.stored.store(self.v, at, x, part, ())
         else:
-            ending.stored.lanes(self.v, part).store(at, x)
+            types.stored.lanes(self.v, part).store(at, x)
 
     def source(self, place: Place, where: Where) -> Source:
         at, operand = self.locate(place, where)

@@ -5,10 +5,10 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src      | types.src[rows, depth] | the state before, dense, rows src_row_bytes apart |
-| weights  | types.weights[depth, gates, vectors] | whole vectors, zero padded; group k at k * weights_row_bytes |
-| operands | [rows, parts, units]       | what the cell starts from, reads and writes, as each Operand says |
-| ahead    | bytes                      | weights that will be needed soon; only prefetched |
+| src        | types.src[rows, depth] | the state before, dense, rows src_row_bytes apart |
+| weights    | types.weights[depth, gates, vectors] | whole vectors, zero padded; group k at k * weights_row_bytes |
+| operands   | [rows, parts, units]       | what the cell starts from, reads and writes, as each Operand says |
+| prefetched | bytes                      | weights that will be needed soon; only prefetched |
 
 Nothing is touched past the units, unless an operand is `whole`: then whole vectors are.  An operand that is read may be
 one that is written, row by row: c of an LSTM is updated in place.  With depth 0 src and weights are not touched.
@@ -42,8 +42,8 @@ class RecurrentTileSpec:
 
     rows, units: of the tile; depth: groups of the product.  weights_row_bytes, gate_bytes, panel_bytes: from a step of
     depth, a gate, a vector of units to the next in the weights.  operands: the cell's, in the order of `Form.names`.
-    ahead_lines: cache lines of each stream to prefetch for every UNROLL steps of depth.  sums: independent ones of each
-    gate, over every so many steps of depth.  together: vectors of units whose cells are computed in turn.
+    prefetch_lines: cache lines of each stream to prefetch for every UNROLL steps of depth.  sums: independent ones of
+    each gate, over every so many steps of depth.  together: vectors of units whose cells are computed in turn.
     """
 
     isa: str
@@ -56,7 +56,7 @@ class RecurrentTileSpec:
     gate_bytes: int
     panel_bytes: int
     operands: tuple[CellOperand, ...]
-    ahead_lines: int = 0
+    prefetch_lines: int = 0
     sums: int = 1
     together: int = 1
     types: Types = F32
@@ -87,13 +87,13 @@ class RecurrentTileSpec:
         words += [self.cell.activation] if self.cell.activation else []
         words += ["peephole"] if self.cell.peephole else []
         words += ["keeps"] if self.cell.keeps else []
-        words += ["ahead"] if self.ahead_lines else []
+        words += ["prefetch"] if self.prefetch_lines else []
         return f"recurrent_{self.types}_{'_'.join(words)}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
-        return ("src", "weights", *(operand.name for operand in self.operands), "ahead")
+        return ("src", "weights", *(operand.name for operand in self.operands), "prefetched")
 
     @property
     def streams(self) -> tuple[int, ...]:
@@ -164,7 +164,7 @@ class StepCode:
         self.acc = self.v.registers.take("gates", spec.sums, spec.rows, self.columns)
         self.pointers: dict[int, Any] = {}
         used = [a for a in (SRC, WEIGHTS) if spec.depth] + [spec.operand(name)[0] for name in self.form.names]
-        used += [len(spec.frame) - 1] if spec.ahead_lines else []
+        used += [len(spec.frame) - 1] if spec.prefetch_lines else []
         for argument in used:
             self.pointers[argument] = asm.gp.take(spec.frame[argument])
             asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
@@ -206,8 +206,8 @@ class StepCode:
                     self.steps(UNROLL, weights, spare)
                     asm.ADD(self.pointers[SRC], UNROLL * GROUP_BYTES)
                     asm.ADD(self.pointers[WEIGHTS], UNROLL * spec.weights_row_bytes)
-                    if spec.ahead_lines:
-                        asm.ADD(self.pointers[len(spec.frame) - 1], spec.ahead_lines * LINE_BYTES)
+                    if spec.prefetch_lines:
+                        asm.ADD(self.pointers[len(spec.frame) - 1], spec.prefetch_lines * LINE_BYTES)
                 asm.gp.free(left)
             last = GROUP_BYTES - spec.missing * spec.types.src.size_bytes
             self.steps(spec.depth - looped * UNROLL, weights, spare, last)
@@ -229,7 +229,7 @@ class StepCode:
         each = dot.row_registers
         for k in range(count):
             self.asm.role(f"step {k}")
-            for line in range(k, spec.ahead_lines, count):
+            for line in range(k, spec.prefetch_lines, count):
                 for start in spec.streams:
                     self.asm.PREFETCHT1(mem(self.pointers[len(spec.frame) - 1], start + line * LINE_BYTES))
             row = [mem(self.pointers[WEIGHTS], at, size=spec.row_bytes) for at in self.row_of_weights(k)]

@@ -9,8 +9,8 @@ from typing import Final
 from asmdnn.generators.dot import matmul_shape
 from asmdnn.types import DataType
 
-SOURCE, WEIGHTS, BIAS, PRODUCTS, AHEAD, SRC, DST = range(7)
-ARGUMENTS: Final = ("source", "weights", "bias", "products", "ahead", "src", "dst")
+SOURCE, WEIGHTS, BIAS, PRODUCTS, PREFETCHED, SRC, DST = range(7)
+ARGUMENTS: Final = ("source", "weights", "bias", "products", "prefetched", "src", "dst")
 assert len(ARGUMENTS) == len(matmul_shape.ARGUMENTS)  # operands of post-ops come next, for all kernels alike
 
 

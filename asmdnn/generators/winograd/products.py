@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.epilogue import EndingTypes, TileEpilogue
+from asmdnn.generators.dot.epilogue import EpilogueTypes, TileEpilogue
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.winograd.arguments import ARGUMENTS, BIAS, DST, PRODUCTS, types_word
@@ -66,8 +66,8 @@ class ProductsTransformSpec:
         return (*ARGUMENTS, *names_of_operands(self.post_ops))
 
     @property
-    def types(self) -> EndingTypes:
-        return EndingTypes(self.dst_type, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
+    def types(self) -> EpilogueTypes:
+        return EpilogueTypes(self.dst_type, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
 
     @property
     def pixels(self) -> list[tuple[int, int]]:
@@ -134,7 +134,7 @@ class ProductsCode:
         for argument in (PRODUCTS, DST, *[BIAS] * spec.bias):
             self.pointers[argument] = asm.gp.take(ARGUMENTS[argument])
             asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
-        self.ending = TileEpilogue(v, spec.post_ops, types=spec.types)
+        self.epilogue = TileEpilogue(v, spec.post_ops, types=spec.types)
 
     def next_vector(self) -> None:
         """Move the pointers on."""
@@ -148,7 +148,7 @@ class ProductsCode:
         A tail takes a register, so the rows come one by one there.
         """
         self.prefetch()
-        spare = self.ending.spare[0]  # free until a result is complete
+        spare = self.epilogue.spare[0]  # free until a result is complete
         for group in self.spec.form.products if part is self.v else self.spec.form.alone:
             rows = self.down(group, spare)
             for y, row in zip(group.results, rows, strict=True):
@@ -192,7 +192,7 @@ class ProductsCode:
         spec, v = self.spec, self.v
         if spec.bias:
             bias = mem(self.pointers[BIAS], 0, size=v.bytes)
-            linear = Linear(v, part, {}, self.ending.spare[0])
+            linear = Linear(v, part, {}, self.epilogue.spare[0])
             linear.add(result, 1, bias)
         at = mem(self.pointers[DST], y * spec.row_bytes + x * spec.pixel_bytes, size=v.bytes)
-        self.ending.finish(result, y * spec.row_pixels + x, vector, at, v if spec.whole_vectors else part, part)
+        self.epilogue.finish(result, y * spec.row_pixels + x, vector, at, v if spec.whole_vectors else part, part)

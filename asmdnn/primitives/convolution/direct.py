@@ -54,7 +54,7 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
 
 
 def one_part(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> list[ConvGeometry]:
-    """The plan of a whole convolution."""
+    """A whole convolution as its only part."""
     return [make_geometry(desc, src, dst).flattened()]
 
 
@@ -157,17 +157,11 @@ def resolve_activations(desc: Desc, lanes: int) -> Desc:
         wanted |= {n: "axb" for n in ("src", "dst") if channels_of_group(desc, n) % lanes}
     if (group := types_of(desc).group) > 1:
         whole = group * -(-desc.src.dims[1] // group)
-        few = (
-            desc.groups == 1 and desc.src.dims[1] != whole < TAP_CHANNELS
-        )  # a partial step takes longer than a whole one
+        # Few channels are padded, since a partial step takes longer than a whole one.
+        few = desc.groups == 1 and desc.src.dims[1] != whole < TAP_CHANNELS
         wanted |= {"src": f"aBx{whole}b" if few else "axb", "dst": "axb"}
-    return desc.with_formats(
-        {
-            name: MemoryDesc(d.dims, d.dtype, wanted[name])
-            for name, d in desc.tensors().items()
-            if d.is_any and name in wanted
-        }
-    )
+    unset = {name: d for name, d in desc.tensors().items() if d.is_any and name in wanted}
+    return desc.with_formats({name: MemoryDesc(d.dims, d.dtype, wanted[name]) for name, d in unset.items()})
 
 
 def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, types: Types, engine: Engine) -> None:
@@ -185,9 +179,8 @@ def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, typ
     if not dst.is_dense and desc.dst.dims[1] > 1:
         raise Refused(f"dst {format_of(desc.dst)} has its channels apart, a vector of channels cannot be stored")
     if desc.dst.inner_blocks and (dst.block % lanes or dst.block // lanes not in blocks_of(types, isa)):
-        raise Refused(
-            f"dst {format_of(desc.dst)} has blocks of {dst.block} channels, {isa} stores multiples of {lanes}"
-        )
+        blocks = f"has blocks of {dst.block} channels"
+        raise Refused(f"dst {format_of(desc.dst)} {blocks}, {isa} stores multiples of {lanes}")
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
 
@@ -227,7 +220,7 @@ def check_blocks(name: str, desc: MemoryDesc, channels: int, lanes: int) -> None
 
 
 def channels_of_group(desc: ConvolutionDesc, name: str) -> int:
-    """Raise Refused for channels of src or dst that kernels cannot address."""
+    """How many channels of src or dst each group has."""
     return desc.tensors()[name].dims[1] // desc.groups
 
 
@@ -243,10 +236,9 @@ def panel_widths(desc: ConvolutionDesc, isa: str) -> tuple[int, ...]:
 
 
 def make_geometry(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> ConvGeometry:
-    (mb, _, *inputs), outputs = desc.src.dims, desc.dst.dims[2:]
-    sizes = zip(
-        inputs, outputs, desc.kernel, desc.strides, (d + 1 for d in desc.dilations), desc.padding_l, strict=True
-    )
+    """The sizes and distances that a schedule needs, of a convolution whose tensors lie so."""
+    (mb, _, *inputs), outputs, dilations = desc.src.dims, desc.dst.dims[2:], [d + 1 for d in desc.dilations]
+    sizes = zip(inputs, outputs, desc.kernel, desc.strides, dilations, desc.padding_l, strict=True)
     axes = tuple(Axis(*axis) for axis in sizes)
     into, out = (channels_of_group(desc, name) for name in ("src", "dst"))
     types = types_of(desc)

@@ -13,7 +13,7 @@ from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.tiles import Tiles
 from asmdnn.records import dataclass
 
-OF_WEIGHTS = ("weights", "ahead")  # the arguments that advance with the weights of an image
+OF_WEIGHTS = ("weights", "prefetched")  # the arguments that advance with the weights of an image
 Steps = tuple[int, ...]  # bytes of every argument
 
 
@@ -95,7 +95,7 @@ class Offsets:
             "weights": number * panels.panel_bytes,
             "bias": self.g.types.sums.size_bytes * channels,
             **{name: self.g.dst.channels(channels) + j * self.vector_bytes for j, name in enumerate(self.of_dst)},
-            "ahead": (number + 1) % panels.count * panels.panel_bytes + is_last * panels.depth_bytes,
+            "prefetched": (number + 1) % panels.count * panels.panel_bytes + is_last * panels.depth_bytes,
             **{name: place.of_channels(channels) for name, place in self.operands.items()},
         }
         return records_of(self.arguments, columns)
@@ -110,7 +110,7 @@ class Offsets:
             "weights": number * group_bytes,
             "bias": g.types.sums.size_bytes * self.bias_channels * number,
             **dict.fromkeys(self.of_dst, g.dst.channels(g.oc * number)),
-            "ahead": number * group_bytes,
+            "prefetched": number * group_bytes,
             **{name: place.of_channels(g.oc * number) for name, place in self.operands.items()},
         }
         return records_of(self.arguments, columns)

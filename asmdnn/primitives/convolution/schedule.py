@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.generators.dot.conv_shape import AHEAD, ARGUMENTS, TAPS, vectors_of_dst
+from asmdnn.generators.dot.conv_shape import ARGUMENTS, PREFETCHED, TAPS, vectors_of_dst
 from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
@@ -27,7 +27,7 @@ from asmdnn.primitives.convolution.starts import STARTS, Starts
 from asmdnn.primitives.convolution.taps import make_tap_lists, rows_of_panel, taps_of_ranges
 from asmdnn.primitives.convolution.tile_kernels import Table, TileKernels, TileTypes
 from asmdnn.primitives.convolution.tiles import Tiles, make_tiles
-from asmdnn.primitives.convolution.tiling import Tiling, ahead_lines, choose_depths
+from asmdnn.primitives.convolution.tiling import Tiling, choose_depths, prefetch_lines
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32
@@ -51,7 +51,7 @@ class TileEnds:
     def buffers(self, tensors: Mapping[str, MemoryDesc]) -> dict[str, str]:
         """What arguments point into, by their names."""
         bias = STARTS if self.starts else "" if self.chain.adds_bias else "bias"
-        places = {**{name: name for name in tensors}, "taps": "taps", "ahead": "weights", "bias": bias}
+        places = {**{name: name for name in tensors}, "taps": "taps", "prefetched": "weights", "bias": bias}
         return {name: buffer for name, buffer in places.items() if buffer in (*tensors, "taps", STARTS)}
 
 
@@ -80,7 +80,7 @@ def schedule_tiles(
     tap_lists, starts = make_tap_lists(g, taps, row_bytes)
 
     chunks = chunks_of(g, cut, images, panels, engine)
-    lines = ahead_lines(row_bytes, chunks.chunk, tuning.phases)
+    lines = prefetch_lines(row_bytes, chunks.chunk, tuning.phases)
     types = TileTypes(dst, types_of_operands(operands, tensors), len(ARGUMENTS) + len(operands) if of_vectors else 0)
     kernels = TileKernels(g, tiling, engine, lines, types, ends.starts)
     buffers = ends.buffers(tensors)
@@ -164,7 +164,7 @@ class RecordLayout:
         pattern = np.tile(tiles.pattern, len(images))
         rows = self.offsets.of_tiles(tiles, images)
         rows[:, 1 + TAPS] = pattern
-        rows[:, 1 + AHEAD] += shares_ahead(g, panels.depth_bytes, len(pattern), chunk)
+        rows[:, 1 + PREFETCHED] += prefetched_shares(g, panels.depth_bytes, len(pattern), chunk)
         at_once = self.chunks.order.panels_at_once
         records, cycles = lay_out(rows, self.offsets.of_panels(panels), pattern, *table, at_once, chunk)
         if len(self.groups) == 1:
@@ -175,11 +175,11 @@ class RecordLayout:
         """The records of the steps from one on; starts: of each pattern's tap list."""
         found = records.copy()
         found[:, 1 + TAPS] = starts[records[:, 1 + TAPS]]
-        found[:, 1 + AHEAD] += self.panels.panel_bytes * first_step // self.offsets.g.steps
+        found[:, 1 + PREFETCHED] += self.panels.panel_bytes * first_step // self.offsets.g.steps
         return found
 
 
-def shares_ahead(g: ConvGeometry, depth_bytes: int, tiles: int, chunk: int) -> Int64:
+def prefetched_shares(g: ConvGeometry, depth_bytes: int, tiles: int, chunk: int) -> Int64:
     """Where in the next panel's rows each tile begins to prefetch: those of a chunk, and all parts, bring all of it."""
     used, before = (depth_bytes * count // g.packed_positions for count in (g.positions, g.positions_before))
     return before + np.arange(tiles) % chunk * used // chunk

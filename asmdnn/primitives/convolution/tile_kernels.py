@@ -98,8 +98,8 @@ class TileKernels:
             bias=depth.bias,
             accumulate=depth.accumulate,
             post_ops=depth.post_ops,
-            ahead_lines=self.lines,
-            src_ahead_bytes=self.src_ahead(pattern),
+            prefetch_lines=self.lines,
+            src_prefetch_bytes=self.src_prefetch_bytes(pattern),
             types=g.types,
             dst=self.result(depth),
             operand_types=self.types.operands if depth.post_ops else (),
@@ -112,7 +112,7 @@ class TileKernels:
         plain = f32 if depth.post_ops else self.g.types.sums
         return self.types.dst if depth.end == self.steps and self.types.dst != plain else None
 
-    def src_ahead(self, pattern: Pattern) -> int:
+    def src_prefetch_bytes(self, pattern: Pattern) -> int:
         """How far after a tile the source lies that is worth to be prefetched with it: where channels are in blocks, a
         tile reads a few lines here and there, of which the CPU makes no stream.
 

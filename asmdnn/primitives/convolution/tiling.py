@@ -119,7 +119,7 @@ def choose_depths(g: ConvGeometry, row_bytes: int, l2_bytes: int, tuning: Tuning
     return ranges_of(g.steps, most // TAP_CHANNELS, TAP_CHANNELS)
 
 
-def ahead_lines(row_bytes: int, tiles: int, tuning: PhaseTuning) -> int:
+def prefetch_lines(row_bytes: int, tiles: int, tuning: PhaseTuning) -> int:
     """Cache lines of the next panel that every tap prefetches, so that `tiles` tiles bring all of it; 0 if many.
 
     A part of the lines that a tap has, or all, so that the kernels of other images are the same ones.  Some more

@@ -108,11 +108,6 @@ class PrimitiveDesc:
         """Bytes of the process's pool that a call uses while it runs: none if the user passes the scratchpad."""
         return 0 if self.attr.scratchpad_mode == "user" else self.scratchpad_bytes
 
-    @property
-    def schedule_bytes(self) -> int:
-        """Bytes of the plan, which equal requests share: records, their costs, constants; not their code."""
-        return self.plan.nbytes
-
     def formats(self) -> dict[str, str]:
         """The tensors of the plan as they are printed, with the letters of their dims: "f32 64x3x7x7 oihw"."""
         letters = partial(kind_of(self.desc).letters, self.desc)

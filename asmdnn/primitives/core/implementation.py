@@ -27,7 +27,7 @@ from asmdnn.primitives.core.uses import check_uses
 from asmdnn.runtime.caches import Cache
 
 PLANS_LIMIT_BYTES = 64 << 20
-OBJECTS_BYTES = 8_000  # Python objects of a plan and its request, about, beside the schedule
+REQUEST_BYTES = 3_000  # Python objects of a request and of the refusals before its plan, about
 ANY_MACHINE = ""  # instead of a name: a plan that is packed for one machine serves others that have none of their own
 PLAN_PACKAGES = ("generators", "isa", "memory", "planning", "primitives")  # whose sources decide a plan
 
@@ -94,7 +94,7 @@ class PlannedAnswer:
 
     def __init__(self, plan: Plan, refusals: tuple[Refusal, ...], choice: Choice | None = None) -> None:
         self.plan, self.refusals, self.choice, self.used = plan, refusals, choice, False
-        self.kept_bytes: int = plan.nbytes + OBJECTS_BYTES
+        self.kept_bytes: int = plan.kept_bytes + REQUEST_BYTES
 
 
 plans: Cache[tuple[tuple[Planner[Any], ...], Any, Attr, Engine], PlannedAnswer] = Cache(PLANS_LIMIT_BYTES, "plans")

@@ -105,6 +105,3 @@ class InnerProductBackwardWeights(_InnerProduct):
 
     def __post_init__(self) -> None:
         check(self, "src", "diff_weights", "diff_dst", "diff_bias")
-
-
-InnerProduct = InnerProductForward | InnerProductBackwardData | InnerProductBackwardWeights

@@ -150,9 +150,8 @@ class ChannelPlan:
         self.assembly.add_plan(apply, {"mean of channel": View(self.mean_of_channel)})
         tensors = {**apply.tensors, **passed}
         del tensors["mean of channel"], tensors[FACTOR]
-        is_copied = (
-            apply.implementation.startswith(WORD) and not self.copied_tensors
-        )  # then the reorders outside say so
+        # Where vectors are copied, the reorders outside say so.
+        is_copied = apply.implementation.startswith(WORD) and not self.copied_tensors
         name = f"{WORD}+{self.name}" if is_copied else self.name
         in_place = tuple(name for name in apply.in_place if name == "src")
         dense = self.assembly.plan(name, tensors, outputs, in_place)

@@ -30,11 +30,9 @@ def planned(strategy: PoolStrategy, request: PoolRequest) -> Plan:
         made = replace(made, tensors=request.tensors)
     reads = ("dst",) if request.reads_dst else ()
     plan = between_reorders(made, request.tensors, tuning, reads, isa=isa)
-    return (
-        separate_post_ops(NAME, plan, request.passed, request.separate_attr, request.engine)
-        if request.separate_attr
-        else plan
-    )
+    if request.separate_attr is None:
+        return plan
+    return separate_post_ops(NAME, plan, request.passed, request.separate_attr, request.engine)
 
 
 plans = implementations_of(

@@ -13,16 +13,9 @@ from asmdnn.planning.phase import View
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.pooling.calls import PoolCall, phases_of
 from asmdnn.primitives.pooling.formats import channels_are_dense, format_like, rows_are_dense
-from asmdnn.primitives.pooling.kernels import (
-    PoolKernels,
-    check_planes,
-    check_rows,
-    index_calls,
-    pixel_calls,
-    plane_calls,
-    row_calls,
-)
+from asmdnn.primitives.pooling.kernels import PoolKernels, check_planes, index_calls, pixel_calls, plane_calls
 from asmdnn.primitives.pooling.request import PoolRequest
+from asmdnn.primitives.pooling.rows import check_rows, row_calls
 from asmdnn.primitives.pooling.schedule import Planes, planes_of
 from asmdnn.primitives.pooling.windows import reduced_runs, single_runs, undivided
 from asmdnn.primitives.shapes.formats import of_type

@@ -98,7 +98,7 @@ def outer_phase(p: Product, widths: list[int], most: int, target: Target, stream
             left += width
         top += height
     together = np.stack(records, 1).reshape(-1, 1 + len(ARGUMENTS))
-    names = {name: x.buffer for name, x in p.operands().items()} | {"ahead": p.weights.buffer}
+    names = {name: x.buffer for name, x in p.operands().items()} | {"prefetched": p.weights.buffer}
     arguments = views([names.get(name, "") for name in ARGUMENTS])
     return Phase(tuple(specs), arguments, together, np.tile(np.array(cycles, np.int32), len(starts)))
 
@@ -110,7 +110,7 @@ def row_cycles(p: Product, width: int, lanes: int) -> int:
 
 def batch_starts(p: Product) -> Iterator[list[int]]:
     """What each matrix of the batch adds to a record."""
-    operands = p.operands() | {"ahead": p.weights}
+    operands = p.operands() | {"prefetched": p.weights}
     for index in np.ndindex(*p.batch):
         steps = {name: sum(map(int.__mul__, x.batch_bytes, index)) for name, x in operands.items()}
         yield [0, *(steps.get(name, 0) for name in ARGUMENTS)]
@@ -123,7 +123,7 @@ def offsets(p: Product, top: int, left: int) -> tuple[int, ...]:
     src = p.src.start_bytes + top * p.src.row_bytes
     bias = 0 if p.bias is None else p.bias.start_bytes + top * p.bias.row_bytes + left * p.bias.column_bytes
     dst = p.dst.start_bytes + top * p.dst.row_bytes + left * p.dst.element_bytes
-    places = {"src": src, "weights": weights, "bias": bias, "dst": dst, "ahead": weights}
+    places = {"src": src, "weights": weights, "bias": bias, "dst": dst, "prefetched": weights}
     return tuple(places.get(name, 0) for name in ARGUMENTS)
 
 
@@ -143,7 +143,7 @@ def spec_of(p: Product, rows: int, columns: int, target: Target, streaming: bool
         padded=isinstance(x, Panels),
         dst_row_bytes=p.dst.row_bytes if rows > 1 else 0,
         bias=None if p.bias is None else Bias(p.bias.row_bytes if rows > 1 else 0, p.bias.is_dense),
-        ahead=columns < p.n and rows > 1,
+        prefetches=columns < p.n and rows > 1,
         streaming=streaming,
         types=p.types,
     )

@@ -111,7 +111,7 @@ def group_of_blocks(p: Product, block: Panels, ranges: Sequence[tuple[int, int]]
         laid += [packing(p, step, block, target, specs), multiplying(p, step, block, target, specs)]
     records, cycles = (np.concatenate(arrays) for arrays in zip(*laid, strict=True))
     views = dict(zip(p.arguments, views_of(replace(p, weights=block), target), strict=True))
-    views["ahead"] = views["ahead"]._replace(buffer=p.weights.buffer)
+    views["prefetched"] = views["prefetched"]._replace(buffer=p.weights.buffer)
     groups = np.array([0, len(records)])
     return Phase(tuple(specs), tuple(views.values()), records, cycles, flushes=True, groups=groups)
 
@@ -127,10 +127,10 @@ def packing(p: Product, step: DepthStep, block: Panels, target: Target, specs: d
         row_bytes=row_bytes,
         panel_vectors=vectors,
         panel_bytes=block.panel_bytes,
-        ahead_rows=ahead,
+        prefetch_rows=ahead,
         types=p.types,
     )
-    columns = {"ahead": part.weights.start_bytes}
+    columns = {"prefetched": part.weights.start_bytes}
     record = records_of(p.arguments, columns, specs.setdefault(spec, len(specs)))
     return record, np.array([part.depth * spec.vectors + target.call_cycles], np.int32)
 
@@ -142,7 +142,7 @@ def multiplying(p: Product, step: DepthStep, block: Panels, target: Target, spec
     (inside,) = cut.steps
     records, cycles = tile_records(cut, inside, group_rows(cut), tile_calls(cut, specs))
     following = step.end * p.weights_step if step.end < p.k else p.n * p.weights.element_bytes
-    records[:, 1 + ARGUMENTS.index("ahead")] += p.weights.start_bytes + following
+    records[:, 1 + ARGUMENTS.index("prefetched")] += p.weights.start_bytes + following
     return records, cycles
 
 

@@ -142,14 +142,13 @@ class Product:
         """How many bytes the arguments of tiles advance by `size` steps along an axis: a batch dim, rows, columns, or
         k.
 
-        Arguments without the axis are left out.  `ahead` is the pointer for prefetches, of weights.  Panels are taken
-        whole.
+        Arguments without the axis are left out.  `prefetched` points to weights, too.  Panels are taken whole.
         """
-        batch_dims, every = len(self.batch), self.operands() | {"ahead": self.weights}
+        batch_dims, every = len(self.batch), self.operands() | {"prefetched": self.weights}
         if axis < batch_dims:
             return {name: size * x.batch_bytes[axis] for name, x in every.items()}
         if axis == batch_dims:
-            fixed = ("weights", "ahead", *("packed",) * bool(self.packed_weights))
+            fixed = ("weights", "prefetched", *("packed",) * bool(self.packed_weights))
             return {name: size * x.row_bytes for name, x in every.items() if name not in fixed}
         if axis == batch_dims + 1:
             return {
@@ -158,7 +157,7 @@ class Product:
                 if name != "src" and not (name == "packed" and self.packed_src)
             }
         weights = size * self.weights_step
-        found = {"src": size * self.src.column_bytes, "weights": weights, "ahead": weights}
+        found = {"src": size * self.src.column_bytes, "weights": weights, "prefetched": weights}
         if self.packed:
             step = self.packed.column_bytes if isinstance(self.packed, Matrix) else self.packed.row_bytes
             found["packed"] = size * step

@@ -33,7 +33,7 @@ def phases_of(cut: Cut, kernels: tuple[KernelSpec, ...], calls: TileCalls) -> It
 def views_of(p: Product, target: Target, skipped: int = 0) -> tuple[View, ...]:
     """The views of the arguments, which start after `skipped` steps of k."""
     names = {name: x.buffer for name, x in p.operands().items()}
-    names |= {"ahead": names["weights"]} | ({"scale": "scale"} if target.epilogue.scaled else {})
+    names |= {"prefetched": names["weights"]} | ({"scale": "scale"} if target.epilogue.scaled else {})
     moves = p.distances(len(p.batch) + 2, skipped)
     return tuple(View(names[name], moves.get(name, 0)) if name in names else NOTHING for name in p.arguments)
 
@@ -89,7 +89,7 @@ def tile_rows(cut: Cut, step: DepthStep) -> Int64:
         "src": p.src.start_bytes + step.begin * p.src.column_bytes + first * p.src.row_bytes,
         "weights": weights,
         "dst": p.dst.start_bytes + first * p.dst.row_bytes,
-        "ahead": weights + prefetched_shares(cut, step.end - step.begin),
+        "prefetched": weights + prefetched_shares(cut, step.end - step.begin),
     }
     if p.bias is not None:
         columns["bias"] = p.bias.start_bytes + first * p.bias.row_bytes
@@ -109,7 +109,7 @@ def group_rows(cut: Cut) -> Int64:
     columns = {
         "weights": number * cut.group_bytes,
         "dst": number * p.dst.element_bytes * cut.width,
-        "ahead": cut.row_bytes * number if cut.prefetch.row_bytes else (number + 1) % cut.groups * cut.group_bytes,
+        "prefetched": cut.row_bytes * number if cut.prefetch.row_bytes else (number + 1) % cut.groups * cut.group_bytes,
     }
     if p.bias is not None:
         columns["bias"] = number * cut.width * p.bias.column_bytes

@@ -51,15 +51,15 @@ def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> A
     bias = None
     if p.bias is not None and step.bias:
         bias = Bias(p.bias.row_bytes if rows > 1 else 0, p.bias.is_dense)
+    operand_types = tuple(x.dtype for x in p.post_op_operands)
     shape = MatmulTile(
         isa=cut.target.isa,
         rows=rows,
         columns=columns,
         depth=(step.end - step.begin) * p.types.group - step.missing,
         src_row_bytes=p.src.row_bytes if rows > 1 else 0,
-        src_depth_bytes=p.src.element_bytes
-        if cut.target.tiled
-        else p.src.column_bytes,  # src has none where k is one group
+        # Tiles read dense groups; of a single group src may say no distance.
+        src_depth_bytes=p.src.element_bytes if cut.target.tiled else p.src.column_bytes,
         weights_row_bytes=p.weights.row_bytes,
         panel_vectors=block.panel_vectors,
         panel_bytes=cut.panel_bytes if block.vectors > block.panel_vectors else 0,
@@ -70,17 +70,15 @@ def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> A
         scaled=step.scaled,
         beta=step.beta,
         post_ops=step.post_ops,
-        ahead_lines=cut.prefetch.lines,
-        ahead_bytes=cut.prefetch.row_bytes,
+        prefetch_lines=cut.prefetch.lines,
+        prefetch_step_bytes=cut.prefetch.row_bytes,
         stream_bytes=cut.prefetch.stream_bytes,
         packs=p.packed_weights is not None,
         near_row_bytes=p.packed_src.row_bytes if p.packed_src else 0,
         items=item_steps(cut, items, bias is not None),
         types=p.types,
         dst=None if p.dst.dtype == f32 == p.types.sums else p.dst.dtype,
-        operand_types=tuple(x.dtype for x in p.post_op_operands)
-        if any(x.dtype != f32 for x in p.post_op_operands)
-        else (),
+        operand_types=operand_types if set(operand_types) - {f32} else (),
     )
     return AmxTileSpec(shape) if cut.target.tiled else MatmulTileSpec(shape)
 

@@ -45,14 +45,13 @@ def packed_desc(desc: RecurrentForward, name: str, lanes: int, group: int = 1) -
 
 def passed_formats(desc: RecurrentForward, lanes: int, group: int = 1) -> dict[str, MemoryDesc]:
     """The tensors as a caller passes them: what is `any` is packed, or row-major."""
-    return {
-        name: tensor
-        if not tensor.is_any
-        else packed_desc(desc, name, lanes, group)
-        if name in PACKED
-        else row_major(tensor.dims, tensor)
-        for name, tensor in desc.tensors().items()
-    }
+
+    def passed(name: str, tensor: MemoryDesc) -> MemoryDesc:
+        if not tensor.is_any:
+            return tensor
+        return packed_desc(desc, name, lanes, group) if name in PACKED else row_major(tensor.dims, tensor)
+
+    return {name: passed(name, tensor) for name, tensor in desc.tensors().items()}
 
 
 def kernel_formats(

@@ -128,7 +128,7 @@ def template(stage: Stage, runs: Runs, backwards: bool, tuning: Tuning) -> Phase
     left in its L2."""
     vectors, tiles = tiles_of(stage, runs, tuning)
     columns = vectors * form_of(stage.cell).gates
-    lines = ahead_lines(stage, columns, len(tiles)) if stage.weights_bytes >= tuning.recurrent.ahead_bytes else 0
+    lines = prefetch_lines(stage, columns, len(tiles)) if stage.weights_bytes >= tuning.recurrent.ahead_bytes else 0
     first = np.arange(0, stage.panels, vectors)
     rest = stage.units - int(first[-1]) * stage.lanes
     sums = -(-tuning.recurrent.latency_sums // columns)
@@ -142,7 +142,7 @@ def template(stage: Stage, runs: Runs, backwards: bool, tuning: Tuning) -> Phase
     offsets = offsets_of(stage, first, np.array([at for at, _ in tiles]))
     following = np.clip(np.arange(len(first)) + (-1 if backwards else 1), 0, len(first) - 1)
     share = lines * LINE_BYTES * (stage.groups // UNROLL) * np.arange(len(tiles))
-    offsets["ahead"] = (first[following] * stage.weights.panel_bytes)[:, None] + share
+    offsets["prefetched"] = (first[following] * stage.weights.panel_bytes)[:, None] + share
     records = records_of(names, {name: offset.ravel() for name, offset in offsets.items()}, kernel.ravel())
     cycles = np.array([cycles_of(spec, tuning) for spec in specs], np.int32)[kernel.ravel()]
     buffers = [f"{name} of step" for name in names[:-1]] + ["weights of step" if lines else ""]
@@ -206,7 +206,7 @@ def tile(stage: Stage, rows: int, units: int, columns: int, lines: int, sums: in
         gate_bytes=stage.weights.gate_bytes if depth else 0,
         panel_bytes=stage.weights.panel_bytes if depth and units > stage.lanes else 0,
         operands=stage.operands if rows > 1 else tuple(replace(x, row_bytes=0) for x in stage.operands),
-        ahead_lines=lines,
+        prefetch_lines=lines,
         sums=sums if rows == 1 and depth > 1 else 1,
         together=VECTORS[isa].count // (KEEPING_REGISTERS if cell.keeps else CELL_REGISTERS),
         types=stage.types,
@@ -214,7 +214,7 @@ def tile(stage: Stage, rows: int, units: int, columns: int, lines: int, sums: in
     )
 
 
-def ahead_lines(stage: Stage, columns: int, tiles: int) -> int:
+def prefetch_lines(stage: Stage, columns: int, tiles: int) -> int:
     """A share of the next panel that each of several tiles prefetches, for every UNROLL steps of depth; where gates lie
     apart, of each gate's."""
     if tiles == 1:

@@ -1,31 +1,24 @@
 """Cumulative sums along an axis: the description, and the plan."""
 
-from collections.abc import Mapping
-
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.cumulative import CumulativeSumSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.loops import MAX_STEP, Box, Loop, cut_loop
-from asmdnn.planning.phase import views
-from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import ReductionTuning, Tuning
+from asmdnn.planning.tuning import ReductionTuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import implementations_of
-from asmdnn.primitives.elementwise.schedule import ZERO_ISA, check_tensors, phases_of
-from asmdnn.primitives.reorder.copies import WORD, between_reorders
+from asmdnn.primitives.elementwise.schedule import ZERO_ISA, check_tensors
+from asmdnn.primitives.reduction.along_axis import AlongAxis, Tensors, implementations_along
 from asmdnn.primitives.shapes.formats import like, of_type
-from asmdnn.primitives.shapes.nests import Calls, Nest, check_copied, lanes_in, read_nest, row_calls, row_in, with_last
+from asmdnn.primitives.shapes.nests import Calls, Nest, lanes_in, read_nest, row_calls, row_in, with_last
 from asmdnn.primitives.shapes.tensors import check_tensor, checked_axis
 from asmdnn.records import dataclass
 from asmdnn.types import FLOAT_NAMES, f32
 
-ROWS, LANES = "rows", "lanes"  # the implementations
 SRC, DST = range(2)
 
 
@@ -56,37 +49,26 @@ class CumulativeSum:
         return ", ".join(words + ["exclusive"] * self.exclusive + ["reverse"] * self.reverse)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CumulativeRequest:
-    """What is asked of cumulative sums.  passed: src and dst as a caller passes them; tensors: as f32."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class CumulativeRequest(AlongAxis[KernelSpec]):
+    """What is asked of cumulative sums; tensors: as f32."""
 
     desc: CumulativeSum
-    passed: Mapping[str, MemoryDesc]
-    tensors: Mapping[str, MemoryDesc]
-    isa: str
-    tuning: Tuning
 
-    def planned(self, way: str, calls: Calls[KernelSpec], tensors: Mapping[str, MemoryDesc]) -> Plan:
-        """The plan of these calls, between reorders of tensors that are passed otherwise."""
-        costs = {spec: cost(spec, self.tuning.reduction) for spec in dict.fromkeys(spec for spec, *_ in calls)}
-        in_place = ("src",) if tensors["src"] == tensors["dst"] and not self.desc.exclusive else ()
-        phases = phases_of(calls, costs, views(tuple(tensors)), self.tuning.phases)
-        plan = Plan(
-            implementation=f"{way}:{self.isa}",
-            phases=phases,
-            tensors=tensors,
-            constants={},
-            scratch_bytes={},
-            outputs=("dst",),
-            in_place=in_place,
-        )
-        return between_reorders(plan, self.passed, self.tuning, isa=self.isa)
+    def in_place(self, tensors: Tensors) -> bool:
+        return tensors["src"] == tensors["dst"] and not self.desc.exclusive
 
-    def nest(self, tensors: Mapping[str, MemoryDesc]) -> Nest:
+    def axis_last(self) -> Tensors:
+        return dict.fromkeys(self.passed, with_last(self.tensors["src"], (self.desc.axis,)))
+
+    def cost(self, spec: KernelSpec) -> int:
+        return cost(spec, self.tuning.reduction)
+
+    def nest(self, tensors: Tensors) -> Nest:
         """Raises Refused."""
         return read_nest(tuple(tensors.values()), tensors["dst"].dims, (self.desc.axis,), DST)
 
-    def rows(self, tensors: Mapping[str, MemoryDesc]) -> Calls[KernelSpec]:
+    def rows(self, tensors: Tensors) -> Calls[KernelSpec]:
         """Rows along the axis.  Raises Refused."""
         nest = self.nest(tensors)
         axis = row_in(nest)
@@ -95,7 +77,7 @@ class CumulativeRequest:
             calls += of_axis(self.desc, self.isa, "rows", (box, outer), (rows, axis))
         return calls
 
-    def lanes(self, tensors: Mapping[str, MemoryDesc]) -> Calls[KernelSpec]:
+    def lanes(self, tensors: Tensors) -> Calls[KernelSpec]:
         """Vectors of a dense loop, each summed down the axis.  Raises Refused."""
         nest = self.nest(tensors)
         lanes, axis = lanes_in(nest), nest.row
@@ -116,24 +98,8 @@ def request_of(desc: CumulativeSum, attr: Attr, engine: Engine) -> CumulativeReq
     passed = {"src": src, "dst": like(src, desc.dst)}
     check_tensors(passed, "dst", FLOAT_NAMES)
     tensors = {name: of_type(tensor, f32) for name, tensor in passed.items()}
-    return CumulativeRequest(desc, passed, tensors, f32_level(engine.isa), engine.tuning)
-
-
-def along_rows(request: CumulativeRequest) -> Plan:
-    if 0 in request.passed["dst"].dims:
-        return Assembly(request.tuning, request.isa).plan(f"{ROWS}:{request.isa}", request.passed, ("dst",))
-    return request.planned(ROWS, request.rows(request.tensors), request.tensors)
-
-
-def across_lanes(request: CumulativeRequest) -> Plan:
-    return request.planned(LANES, request.lanes(request.tensors), request.tensors)
-
-
-def along_copied_rows(request: CumulativeRequest) -> Plan:
-    """The axis becomes the last one."""
-    check_copied(lambda: request.rows(request.tensors), lambda: request.lanes(request.tensors))
-    tensors = dict.fromkeys(request.passed, with_last(request.tensors["src"], (request.desc.axis,)))
-    return request.planned(ROWS, request.rows(tensors), tensors)
+    isa = f32_level(engine.isa)
+    return CumulativeRequest(desc=desc, passed=passed, tensors=tensors, isa=isa, tuning=engine.tuning)
 
 
 def of_axis(
@@ -182,6 +148,4 @@ def cost(spec: KernelSpec, tuning: ReductionTuning) -> int:
     return tuning.call_cycles + spec.rows * (tuning.row_cycles + tuning.sum_cycles * vectors)
 
 
-plans = implementations_of(
-    request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{ROWS}": along_copied_rows}, f32_level
-)
+plans = implementations_along(request_of)

@@ -1,76 +1,57 @@
 """The plan of a softmax: kernels for dense rows, or for lanes side by side that are reduced over rows apart."""
 
-from collections.abc import Mapping
-
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.loops import MAX_STEP, Loop, cut_loop
-from asmdnn.planning.phase import views
-from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import SoftmaxTuning, Tuning
+from asmdnn.planning.tuning import SoftmaxTuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, scaled_post_ops
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import implementations_of
-from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, phases_of, types_of
-from asmdnn.primitives.reorder.copies import WORD, between_reorders
+from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, types_of
+from asmdnn.primitives.reduction.along_axis import AlongAxis, Tensors, implementations_along
 from asmdnn.primitives.shapes.formats import dense_like, like, of_type
-from asmdnn.primitives.shapes.nests import Calls, Nest, check_copied, lanes_in, read_nest, row_calls, row_in, with_last
+from asmdnn.primitives.shapes.nests import Calls, Nest, lanes_in, read_nest, row_calls, row_in, with_last
 from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.records import dataclass
 from asmdnn.types import DATA_TYPES, DataType, f32
 
 SRC, DST = range(2)
 NATIVE = ("src", "dst")
-ROWS, LANES = "rows", "lanes"  # the implementations
 
 Spec = SoftmaxSpec | SoftmaxLanesSpec
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SoftmaxRequest:
-    """What is asked of a softmax.
-
-    passed: its tensors as a caller passes them; tensors: of the types that kernels take.  after: what is done to
-    results in the end.
-    """
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SoftmaxRequest(AlongAxis[Spec]):
+    """What is asked of a softmax.  after: what is done to results in the end."""
 
     desc: SoftmaxForward
-    passed: Mapping[str, MemoryDesc]
-    tensors: Mapping[str, MemoryDesc]
     after: Chain
-    isa: str
-    tuning: Tuning
 
-    def planned(self, way: str, calls: Calls[Spec], tensors: Mapping[str, MemoryDesc]) -> Plan:
-        """The plan of these calls, between reorders of tensors that are passed otherwise."""
-        costs = {spec: cost(spec, self.tuning.softmax) for spec in dict.fromkeys(spec for spec, *_ in calls)}
-        in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
-        sizes = [tensor.dtype.size_bytes for tensor in tensors.values()]
-        phases = phases_of(calls, costs, views(tuple(tensors)), self.tuning.phases, sizes)
-        tensors = self.after.arguments(tensors)
-        plan = Plan(
-            implementation=f"{way}:{self.isa}",
-            phases=phases,
-            tensors=tensors,
-            constants={},
-            scratch_bytes={},
-            outputs=("dst",),
-            in_place=in_place,
-        )
-        return between_reorders(plan, self.after.arguments(self.passed), self.tuning, isa=self.isa)
+    def arguments(self, tensors: Tensors) -> Tensors:
+        return self.after.arguments(tensors)
 
-    def nest(self, tensors: Mapping[str, MemoryDesc]) -> Nest:
+    def axis_last(self) -> Tensors:
+        dst = self.tensors["dst"]
+        model = with_last(dst, (self.desc.axis,))
+        return {
+            name: of_type(model, tensor.dtype) if tensor.dims == dst.dims else dense_like(model, tensor)
+            for name, tensor in self.tensors.items()
+        }
+
+    def cost(self, spec: Spec) -> int:
+        return cost(spec, self.tuning.softmax)
+
+    def nest(self, tensors: Tensors) -> Nest:
         """Raises Refused."""
         return read_nest(tuple(tensors.values()), tensors["dst"].dims, (self.desc.axis,), DST)
 
-    def rows(self, tensors: Mapping[str, MemoryDesc]) -> Calls[Spec]:
+    def rows(self, tensors: Tensors) -> Calls[Spec]:
         """Rows along the axis.  Raises Refused."""
         nest = self.nest(tensors)
         axis = row_in(nest)
@@ -94,7 +75,7 @@ class SoftmaxRequest:
             calls.append((spec, box, outer))
         return calls
 
-    def lanes(self, tensors: Mapping[str, MemoryDesc]) -> Calls[Spec]:
+    def lanes(self, tensors: Tensors) -> Calls[Spec]:
         """Vectors of a dense loop, each reduced along the axis.  Raises Refused."""
         nest = self.nest(tensors)
         lanes, axis = lanes_in(nest), nest.row
@@ -121,9 +102,7 @@ class SoftmaxRequest:
             calls.append((spec, box, tuple(loop for loop in box.loops if loop is not some)))
         return calls
 
-    def chains(
-        self, tensors: Mapping[str, MemoryDesc], row: Loop, rows: Loop
-    ) -> tuple[tuple[PostOp, ...], tuple[PostOp, ...]]:
+    def chains(self, tensors: Tensors, row: Loop, rows: Loop) -> tuple[tuple[PostOp, ...], tuple[PostOp, ...]]:
         """What comes before and after, for a kernel with dense rows."""
         operands = operands_along(tensors, row, rows)
         scale, mask = self.desc.scale, self.desc.mask
@@ -143,34 +122,13 @@ def request_of(desc: SoftmaxForward, attr: Attr, engine: Engine) -> SoftmaxReque
     passed = {"src": src, "dst": dst, **masks, **chain.operands(dst)}
     check_tensors(passed, "dst", tuple(DATA_TYPES))
     tensors = {name: of_type(tensor, read_as(name, tensor)) for name, tensor in passed.items()}
-    return SoftmaxRequest(desc, passed, tensors, chain, f32_level(engine.isa), engine.tuning)
+    isa, tuning = f32_level(engine.isa), engine.tuning
+    return SoftmaxRequest(desc=desc, passed=passed, tensors=tensors, after=chain, isa=isa, tuning=tuning)
 
 
 def read_as(name: str, tensor: MemoryDesc) -> DataType:
     """The type that kernels take: src and dst as they are but for f8, which takes registers; of all else f32."""
     return tensor.dtype if name in NATIVE and element_of(tensor.dtype).converts_alone else f32
-
-
-def along_rows(request: SoftmaxRequest) -> Plan:
-    if 0 in request.passed["dst"].dims:
-        return Assembly(request.tuning, request.isa).plan(f"{ROWS}:{request.isa}", request.passed, ("dst",))
-    return request.planned(ROWS, request.rows(request.tensors), request.tensors)
-
-
-def across_lanes(request: SoftmaxRequest) -> Plan:
-    return request.planned(LANES, request.lanes(request.tensors), request.tensors)
-
-
-def along_copied_rows(request: SoftmaxRequest) -> Plan:
-    """The axis becomes the last one."""
-    check_copied(lambda: request.rows(request.tensors), lambda: request.lanes(request.tensors))
-    dst = request.tensors["dst"]
-    model = with_last(dst, (request.desc.axis,))
-    tensors = {
-        name: of_type(model, tensor.dtype) if tensor.dims == dst.dims else dense_like(model, tensor)
-        for name, tensor in request.tensors.items()
-    }
-    return request.planned(ROWS, request.rows(tensors), tensors)
 
 
 def cost(spec: Spec, tuning: SoftmaxTuning) -> int:
@@ -182,6 +140,4 @@ def cost(spec: Spec, tuning: SoftmaxTuning) -> int:
     return tuning.call_cycles + spec.rows * row
 
 
-plans = implementations_of(
-    request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{ROWS}": along_copied_rows}, f32_level
-)
+plans = implementations_along(request_of)

@@ -1,28 +1,20 @@
 """The plan of the k best: kernels for dense rows, or for lanes side by side that are searched down rows apart."""
 
-from collections.abc import Mapping
-
 from asmdnn.generators.functions.topk import TopKSpec
 from asmdnn.generators.functions.topk_lists import Order
 from asmdnn.isa.vectors import NARROWEST, f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import tag_of
-from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.loops import MAX_STEP, cut_loop
-from asmdnn.planning.phase import views
-from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import TopKTuning, Tuning
+from asmdnn.planning.tuning import TopKTuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import implementations_of
-from asmdnn.primitives.elementwise.schedule import phases_of
-from asmdnn.primitives.reorder.copies import WORD, between_reorders
+from asmdnn.primitives.reduction.along_axis import AlongAxis, Tensors, implementations_along
 from asmdnn.primitives.shapes.formats import of_type, row_major
 from asmdnn.primitives.shapes.nests import (
     Calls,
     Nest,
-    check_copied,
     is_dense,
     read_nest,
     row_calls,
@@ -33,38 +25,32 @@ from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.records import dataclass
 from asmdnn.types import FLOATS, f32, s8, u8
 
-ROWS, LANES = "rows", "lanes"  # the implementations
 SRC, DST = range(2)
 TYPES = (*FLOATS, s8, u8)  # of src and values: f32 has all their numbers
 MOST_K = 32  # levels of lists, whose code is unrolled
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TopKRequest:
-    """What is asked of a top-k.  passed: its tensors as a caller passes them; tensors: of the types that kernels
-    take."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class TopKRequest(AlongAxis[TopKSpec]):
+    """What is asked of a top-k."""
 
     desc: TopKForward
-    passed: Mapping[str, MemoryDesc]
-    tensors: Mapping[str, MemoryDesc]
-    isa: str
-    tuning: Tuning
 
-    def planned(self, way: str, calls: Calls[TopKSpec], tensors: Mapping[str, MemoryDesc]) -> Plan:
-        """The plan of these calls, between reorders of tensors that are passed otherwise."""
-        costs = {spec: cost(spec, self.tuning.topk) for spec in dict.fromkeys(spec for spec, *_ in calls)}
-        phases = phases_of(calls, costs, views(tuple(tensors)), self.tuning.phases)
-        plan = Plan(f"{way}:{self.isa}", phases, tensors, {}, {}, outputs_of(tensors))
-        return between_reorders(plan, self.passed, self.tuning, isa=self.isa)
+    def axis_last(self) -> Tensors:
+        src, axis = with_last(self.tensors["src"], (self.desc.axis,)), self.desc.axis
+        return {name: src if name == "src" else in_order_of(src, x, axis) for name, x in self.tensors.items()}
 
-    def steps(self, tensors: Mapping[str, MemoryDesc]) -> list[int]:
+    def cost(self, spec: TopKSpec) -> int:
+        return cost(spec, self.tuning.topk)
+
+    def steps(self, tensors: Tensors) -> list[int]:
         """Of every tensor along the axis.  Raises Refused where results have several."""
         found = [tensor.strides[self.desc.axis] for tensor in tensors.values()]
         if len(set(found[DST:])) > 1:
             raise Refused("dst and values have different formats")
         return found
 
-    def nest(self, tensors: Mapping[str, MemoryDesc]) -> Nest:
+    def nest(self, tensors: Tensors) -> Nest:
         """Of the other dims.  Raises Refused."""
         found = [without_axis(tensor, self.desc.axis) for tensor in tensors.values()]
         kept = [tensor for tensor in found if tensor is not None]
@@ -75,11 +61,11 @@ class TopKRequest:
             raise Refused("dst and values have different formats")
         return nest
 
-    def is_dense(self, tensors: Mapping[str, MemoryDesc]) -> bool:
+    def is_dense(self, tensors: Tensors) -> bool:
         """Whether src's elements along the axis touch."""
         return tensors["src"].strides[self.desc.axis] == 1 or tensors["src"].dims[self.desc.axis] == 1
 
-    def rows(self, tensors: Mapping[str, MemoryDesc]) -> Calls[TopKSpec]:
+    def rows(self, tensors: Tensors) -> Calls[TopKSpec]:
         """Rows along the axis.  Raises Refused."""
         desc, step, nest = self.desc, self.steps(tensors)[DST], self.nest(tensors)
         if not self.is_dense(tensors):
@@ -98,7 +84,7 @@ class TopKRequest:
         is_short = self.desc.src.dims[self.desc.axis] <= self.tuning.topk.narrow_elements
         return NARROWEST if self.desc.k > 1 and is_short else self.isa
 
-    def lanes(self, tensors: Mapping[str, MemoryDesc]) -> Calls[TopKSpec]:
+    def lanes(self, tensors: Tensors) -> Calls[TopKSpec]:
         """Vectors of a dense loop, each searched down the axis.  Raises Refused."""
         desc, steps, nest = self.desc, self.steps(tensors), self.nest(tensors)
         if self.is_dense(tensors):
@@ -129,31 +115,8 @@ def request_of(desc: TopKForward, attr: Attr, engine: Engine) -> TopKRequest:
     passed = {"src": src} | {name: in_order_of(src, x, desc.axis) if x.is_any else x for name, x in results.items()}
     check_tensors(passed)
     tensors = {name: tensor if name == "dst" else of_type(tensor, f32) for name, tensor in passed.items()}
-    return TopKRequest(desc, passed, tensors, f32_level(engine.isa), engine.tuning)
-
-
-def outputs_of(tensors: Mapping[str, MemoryDesc]) -> tuple[str, ...]:
-    return tuple(name for name in tensors if name != "src")
-
-
-def along_rows(request: TopKRequest) -> Plan:
-    if 0 in request.passed["src"].dims:
-        made = Assembly(request.tuning, request.isa)
-        return made.plan(f"{ROWS}:{request.isa}", request.passed, outputs_of(request.passed))
-    return request.planned(ROWS, request.rows(request.tensors), request.tensors)
-
-
-def across_lanes(request: TopKRequest) -> Plan:
-    return request.planned(LANES, request.lanes(request.tensors), request.tensors)
-
-
-def along_copied_rows(request: TopKRequest) -> Plan:
-    """The axis becomes the last one."""
-    check_copied(lambda: request.rows(request.tensors), lambda: request.lanes(request.tensors))
-    axis = request.desc.axis
-    src = with_last(request.tensors["src"], (axis,))
-    tensors = {name: src if name == "src" else in_order_of(src, x, axis) for name, x in request.tensors.items()}
-    return request.planned(ROWS, request.rows(tensors), tensors)
+    isa = f32_level(engine.isa)
+    return TopKRequest(desc=desc, passed=passed, tensors=tensors, isa=isa, tuning=engine.tuning)
 
 
 def in_order_of(src: MemoryDesc, desc: MemoryDesc, axis: int) -> MemoryDesc:
@@ -162,7 +125,7 @@ def in_order_of(src: MemoryDesc, desc: MemoryDesc, axis: int) -> MemoryDesc:
     return MemoryDesc(desc.dims, desc.dtype, tag_of(tuple(order), tuple(b for b in src.inner_blocks if b[0] != axis)))
 
 
-def check_tensors(tensors: Mapping[str, MemoryDesc]) -> None:
+def check_tensors(tensors: Tensors) -> None:
     """Raise Refused unless these tensors can be addressed."""
     for name, desc in tensors.items():
         if name != "dst" and desc.dtype not in TYPES:
@@ -197,6 +160,4 @@ def cost(spec: TopKSpec, tuning: TopKTuning) -> int:
     return tuning.call_cycles + spec.rows * vectors * each + ends
 
 
-plans = implementations_of(
-    request_of, {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{ROWS}": along_copied_rows}, f32_level
-)
+plans = implementations_along(request_of)

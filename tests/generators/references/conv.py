@@ -26,7 +26,7 @@ Taps = list[list[tuple[int, int]]]  # for each group, (src, weights) byte offset
 def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -> Case:
     """Sums within the bound of Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1."""
     taps = make_taps(spec, random)
-    others = [name for name in spec.frame if name not in ("taps", "ahead")]
+    others = [name for name in spec.frame if name not in ("taps", "prefetched")]
     kinds = kinds_of_conv(spec)
     memory = {name: elements(random, integers, *kinds.get(name, ())) for name in others}
     zero_padding(spec, taps, memory)
@@ -48,7 +48,7 @@ def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -
         if dst is not None and dst.kind != f32 and not of_integers:
             wanted, tolerances[name] = narrowed(dst.wanted, np.asarray(tolerances.get(name, 0.0)), dst.kind)
             buffers[name] = replace(dst, wanted=wanted)
-    return Case(spec, {**buffers, "taps": tap_list, "ahead": None}, tolerances, words)
+    return Case(spec, {**buffers, "taps": tap_list, "prefetched": None}, tolerances, words)
 
 
 def tolerance_of(

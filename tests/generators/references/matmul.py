@@ -152,13 +152,13 @@ def dots(spec: DotsSpec, memory: Memory) -> None:
 
 
 def pack_case(spec: PackSpec, random: np.random.Generator, integers: bool) -> Case:
-    """weights[p, k, c] = ahead[k, p * panel + c], and 0 after the columns of the last vector."""
+    """weights[p, k, c] = prefetched[k, p * panel + c], and 0 after the columns of the last vector."""
     memory = {name: elements(random, integers, spec.types.weights) for name in spec.frame}
     lanes, group = LANES[spec.isa], spec.types.group
     for step in range(-(-spec.depth // group)):
         rows = np.zeros((group, spec.vectors * lanes))
         for i, k in enumerate(range(step * group, min(spec.depth, (step + 1) * group))):
-            rows[i, : spec.columns] = memory["ahead"].load(k * spec.row_bytes, spec.columns)
+            rows[i, : spec.columns] = memory["prefetched"].load(k * spec.row_bytes, spec.columns)
         for j, vector in enumerate(rows.T.reshape(-1, lanes * group)):
             panel, within = divmod(j, spec.panel_vectors)
             at = panel * spec.panel_bytes + GROUP_BYTES * lanes * (step * spec.panel_vectors + within)
@@ -217,7 +217,7 @@ def one_tile(spec: MatmulTile, memory: Memory, items: Items, item: int) -> None:
             factors = memory["src"].load(row + step * spec.src_depth_bytes, count) + shift
             total += factors @ table[step, :count, : spec.columns]
         operands = operands_of_row(spec, memory, r)
-        memory["dst"].store(at, ending(spec, memory, total, bias + r * row_of_bias(spec), at, operands))
+        memory["dst"].store(at, epilogue(spec, memory, total, bias + r * row_of_bias(spec), at, operands))
 
 
 def row_of_bias(spec: MatmulTile) -> int:
@@ -234,7 +234,7 @@ def operands_of_row(spec: MatmulTile, memory: Memory, r: int) -> dict[Operand, D
     return found
 
 
-def ending(
+def epilogue(
     spec: MatmulTile, memory: Memory, total: Doubles, bias_at: int, at: int, operands: dict[Operand, Doubles]
 ) -> Doubles:
     """Scales or start, then post-ops."""

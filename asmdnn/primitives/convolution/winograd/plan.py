@@ -204,7 +204,7 @@ def repeats_of_groups(job: WinogradJob) -> tuple[Repeat, ...]:
     if cut.groups == g.groups:
         return ()
     out, weights = cut.groups * g.oc, cut.groups * sizes.group_bytes
-    moves = {"weights": weights, "ahead": weights, "bias": f32.size_bytes * out}
+    moves = {"weights": weights, "prefetched": weights, "bias": f32.size_bytes * out}
     moves |= {"src": g.src.channel(cut.groups * g.ic), "dst": g.dst.channel(out)}
     moves |= {name: 0 if place.operand.element else place.layout.channel(out) for name, place in job.places.items()}
     return (Repeat(g.groups // cut.groups, tuple(moves.get(name, 0) for name in (*ARGUMENTS, *job.places))),)

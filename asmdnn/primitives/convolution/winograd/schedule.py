@@ -20,7 +20,7 @@ from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced, runs_of
 from asmdnn.planning.phase import Int64
-from asmdnn.primitives.convolution.tiling import ahead_lines
+from asmdnn.primitives.convolution.tiling import prefetch_lines
 from asmdnn.primitives.convolution.winograd.cost import source_cycles
 from asmdnn.primitives.convolution.winograd.cut import rows_of, steps_of
 from asmdnn.primitives.convolution.winograd.job import WinogradJob
@@ -107,7 +107,7 @@ def products(job: WinogradJob, tiles: int, panel: int, panels: int) -> Records:
     runs = runs_of(tiles, rows_of(job.isa, types)[job.cut.vectors])
     into_bytes = types.src.size_bytes * job.g.ic
     out_bytes, width_bytes = (types.sums.size_bytes * x for x in (job.g.oc, job.width))
-    lines = ahead_lines(types.weights_bytes * job.width, sum(times for _, times in runs), job.tuning.phases)
+    lines = prefetch_lines(types.weights_bytes * job.width, sum(times for _, times in runs), job.tuning.phases)
     ranges = (np.arange(n) for n in (sizes.frequencies, job.cut.groups, panels))
     f, group, p = (x.ravel() for x in np.meshgrid(*ranges, indexing="ij"))
     p += panel
@@ -118,7 +118,7 @@ def products(job: WinogradJob, tiles: int, panel: int, panels: int) -> Records:
         columns = {
             "source": f * sizes.source_frequency_bytes + source + group * into_bytes,
             "weights": weights,
-            "ahead": following + sizes.panel_bytes * done // tiles,
+            "prefetched": following + sizes.panel_bytes * done // tiles,
             "products": f * sizes.products_frequency_bytes + into + group * out_bytes + (p - panel) * width_bytes,
         }
         vectors = [job.cut.vectors, (-(-job.g.oc // job.lanes) - 1) % job.cut.vectors + 1]
@@ -154,7 +154,7 @@ def product(job: WinogradJob, rows: int, times: int, vectors: int, lines: int) -
         panel_bytes=0,
         padded=True,
         dst_row_bytes=sizes.products_row_bytes,
-        ahead_lines=lines,
+        prefetch_lines=lines,
         items=Items(times, source_step, 0, 0, products_step),
         types=job.cut.types,
     )
