@@ -100,7 +100,7 @@ class Notes:
 
     def at(self, number: int) -> Note:
         """That note."""
-        return Note(*self._log[number : number + _FIELDS], number)
+        return Note._make((*self._log[number : number + _FIELDS], number))
 
     def forget_holders(self) -> None:
         """Registers were taken or freed, or there are other register files now."""
