@@ -12,6 +12,8 @@ from asmdnn.forking import importing
 from asmdnn.jit import image_file
 from asmdnn.jit.packs import Pack
 from asmdnn.network.kept import find, keep, key_of
+from asmdnn.network.kept_open import KeptOpenNetwork
+from asmdnn.network.kept_shapes import described
 from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
 from asmdnn.network.storage import ErrorLimit, Precision, limit_of, precision_of
@@ -64,6 +66,15 @@ def load_onnx(
     anew = partial(given, precision=allowed, limit=limit, state=state)
     if key and (kept := find(key, engine.threads)):
         return Network(lambda: engine, kept, lambda: anew().planned())
+    if key and (known := described(key)):
+        same = partial(key_of, path, shapes, constants, engine, fallback, allowed)
+
+        def read() -> Network:
+            if same() != key:
+                raise InvalidArguments(f"the model {shown(path)} has changed since it was loaded: load it again")
+            return anew()
+
+        return KeptOpenNetwork(*known, engine, key, read)
     net = anew()
     if isinstance(net, OpenNetwork):
         net.shapes_kept_under(key)
