@@ -248,8 +248,8 @@ def test_what_does_not_fit(words: str, status: int, says: str, capsys: pytest.Ca
 
 @pytest.mark.parametrize(
     ("name", "driver", "problems"),
-    [("matmul_any", "matmul", 20), ("matmul_plain", "matmul", 20), ("matmul_batch", "matmul", 3), ("ip", "ip", 19),
-     ("gemm_packed", "gemm", 22)],
+    [("matmul_any", "matmul", 20), ("matmul_plain", "matmul", 20), ("matmul_deep", "matmul", 20),
+     ("matmul_batch", "matmul", 3), ("ip", "ip", 19), ("gemm_packed", "gemm", 22)],
 )  # fmt: skip
 def test_problem_sets_can_be_described(name: str, driver: str, problems: int) -> None:
     cases = read(f"--batch={name}")

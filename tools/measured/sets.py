@@ -14,6 +14,19 @@ class ProblemSet(NamedTuple):
 SETS: Final = (
     ProblemSet("convolutions of ResNet-50", "convolution", "--conv --dir=FWD_I --mb=1 --batch=resnet_50"),
     ProblemSet("the same, 16 images", "convolution", "--conv --dir=FWD_I --mb=16 --batch=resnet_50"),
+    ProblemSet(
+        "the same, channels last", "convolution", "--conv --dir=FWD_I --mb=1 --stag=axb --dtag=axb --batch=resnet_50"
+    ),
+    ProblemSet(
+        "the same in bf16",
+        "convolution",
+        "--conv --dir=FWD_I --mb=1 --dt=bf16 --stag=axb --dtag=axb --batch=resnet_50",
+    ),
+    ProblemSet(
+        "the same in u8",
+        "convolution",
+        "--conv --dir=FWD_I --mb=1 --dt=u8:s8:u8 --stag=axb --dtag=axb --batch=resnet_50",
+    ),
     ProblemSet("MobileNet V1", "convolution", "--conv --dir=FWD_I --mb=1 --batch=mobilenet_v1"),
     ProblemSet("MobileNet V2", "convolution", "--conv --dir=FWD_I --mb=1 --batch=mobilenet_v2"),
     ProblemSet("EfficientNet B0", "convolution", "--conv --dir=FWD_I --mb=1 --batch=efficientnet_b0"),
@@ -27,6 +40,7 @@ SETS: Final = (
     ),
     ProblemSet("matmul, weights in any format", "matmul", "--matmul --batch=matmul_any"),
     ProblemSet("matmul, row-major weights", "matmul", "--matmul --batch=matmul_plain"),
+    ProblemSet("matmul, deep, few columns", "matmul", "--matmul --batch=matmul_deep"),
     ProblemSet("inner products", "matmul", "--ip --dir=FWD_I --batch=ip"),
     ProblemSet("LSTM", "recurrent", "--rnn --batch=rnn_lstm"),
     ProblemSet("GRU", "recurrent", "--rnn --batch=rnn_gru"),
