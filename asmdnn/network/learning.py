@@ -122,9 +122,9 @@ class LearnsParameters:
         Euclidean norm of all gradients together may be; accumulate: how many calls' mean gradient makes a step; ema:
         how much an exponential average of each parameter keeps of itself, such as 0.999; check_finite: whether a step
         whose loss or gradients are not finite raises InvalidArguments and changes nothing; precision: "bf16" rounds
-        what matrix products multiply where that is expected to be faster, and the CPU has such products: sums, all
-        other values, and parameters stay f32.  The graph stays as it is: each step has parameters of its own.  Raises
-        InvalidArguments, Unimplemented for operators without a gradient.
+        what matrix products and convolutions multiply where that is expected to be faster, and the CPU has such
+        products: sums, all other values, and parameters stay f32.  The graph stays as it is: each step has parameters
+        of its own.  Raises InvalidArguments, Unimplemented for operators without a gradient.
         """
         with importing():
             from asmdnn.network.training.networks import StepNetworks

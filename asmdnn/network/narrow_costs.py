@@ -10,6 +10,7 @@ from asmdnn.network.lowering.convolutions import convolution, deconvolution, sca
 from asmdnn.network.lowering.recurrent import sequences
 from asmdnn.network.steps import Steps
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, Binary
+from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardData
 from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward
@@ -66,7 +67,7 @@ class Costs:
         has_rows = isinstance(desc, MatMul) or hasattr(desc, "strides")
         if not has_rows or not self.multiplies_pairs(pd.implementation):
             return pd.plan.cycles
-        dims = desc.dst.dims  # type: ignore[attr-defined]
+        dims = getattr(desc, "diff_src" if isinstance(desc, ConvolutionBackwardData) else "dst").dims
         rows = prod(dims) // (dims[-1] if isinstance(desc, MatMul) else dims[1])
         return pd.plan.cycles if rows <= numbers.half_weights_rows else int(pd.plan.cycles * numbers.bf16_cycles)
 

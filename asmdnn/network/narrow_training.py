@@ -1,8 +1,9 @@
-"""Which matrix products of a training step multiply bf16: only what they multiply is rounded.
+"""Which products of a training step multiply bf16: only what they multiply is rounded.
 
-Both operands are data here, and each of them is read by several products: the forward pass and both gradients.  So a
-value is converted once for all of them, also for those that see it transposed, and each product bears its share.
-Sums, activations, gradients, moments and parameters stay f32.
+Both operands of matrix products are data here, and each of them is read by several products: the forward pass and both
+gradients.  So a value is converted once for all of them, also for those that see it transposed, and each product bears
+its share.  Convolutions and their gradients by data read a copy of their source, in the format that they like; weights
+are packed with every call in any type.  Sums, activations, gradients, moments and parameters stay f32.
 """
 
 from collections import Counter
@@ -12,10 +13,11 @@ import numpy as np
 
 from asmdnn.errors import Unimplemented
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.lowering.convolutions import given_product
 from asmdnn.network.narrow_costs import Costs, of_data
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.storage import StorageTypes
-from asmdnn.primitives.products.matmul import MatMul
+from asmdnn.primitives.core.description import Description
 from asmdnn.types import DataType, f32
 
 VIEWS = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}
@@ -28,14 +30,18 @@ def rounded_products(graph: StaticGraph, groups: Sequence[Group], costs: Costs) 
     uses = Counter(name for names in read.values() for name in names)
     found = dict[str, DataType]()
     for group in groups:
-        if group.result not in read:
+        is_matrix = group.result in read
+        if not is_matrix and not is_convolution(graph, group):
             continue
         try:
-            before, now = (costs.cycles(described(graph, group, dtype)) for dtype in (f32, narrow))
+            before, now = (costs.cycles(described(costs, group, dtype)) for dtype in (f32, narrow))
         except Unimplemented:
             continue
-        shares = sum(costs.conversion(graph.shape(name)) // uses[name] for name in read[group.result])
-        if now + shares < before:
+        if is_matrix:
+            now += sum(costs.conversion(graph.shape(name)) // uses[name] for name in read[group.result])
+        else:
+            now += costs.conversion(graph.shape(group.nodes[0].inputs[0]))
+        if now < before:
             found[group.result] = narrow
     return StorageTypes({}, found)
 
@@ -46,6 +52,14 @@ def is_product(graph: StaticGraph, group: Group) -> bool:
     if node is None or node.key != "MatMul" or group.has_integers:
         return False
     return all(graph.values[x].dtype == np.float32 and len(graph.shape(x)) > 1 for x in node.inputs)
+
+
+def is_convolution(graph: StaticGraph, group: Group) -> bool:
+    """Whether its main node is a convolution of f32, or a transposed one, by weights that are data."""
+    node = group.main
+    if node is None or node.key not in ("Conv", "ConvTranspose") or group.has_integers or group.scale or group.second:
+        return False
+    return all(graph.values[x].dtype == np.float32 for x in node.inputs[:2]) and not graph.is_constant(node.inputs[1])
 
 
 def operands(graph: StaticGraph, makers: dict[str, Group], group: Group) -> list[str]:
@@ -62,8 +76,11 @@ def seen(makers: dict[str, Group], name: str) -> str:
     return seen(makers, group.main.inputs[0])
 
 
-def described(graph: StaticGraph, group: Group, dtype: DataType) -> MatMul:
-    """The product of operands of a type, in row-major order."""
-    assert group.main is not None
-    left, right = (graph.shape(name) for name in group.main.inputs)
-    return of_data(left, right, graph.shape(group.x), dtype)
+def described(costs: Costs, group: Group, dtype: DataType) -> Description:
+    """The product of operands of a type: matrices in row-major order, images in any."""
+    node, graph = group.main, costs.graph
+    assert node is not None
+    if node.key == "MatMul":
+        left, right = (graph.shape(name) for name in node.inputs)
+        return of_data(left, right, graph.shape(group.x), dtype)
+    return given_product(costs.steps, node, dtype)

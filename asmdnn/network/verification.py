@@ -23,6 +23,7 @@ NARROW_ROUNDING = 2.0**-7  # of bf16: an operand, a weight and the result, each 
 FUNCTIONS = 64  # roundings that maps, and transformed convolutions, may add
 RECURRENT = ("LSTM", "GRU", "RNN")
 SUMS = ("Conv", "ConvTranspose", "MatMul", "Gemm")  # what sums products
+TOTALS = ("ReduceSum", "ReduceMean")  # of signed numbers, which may cancel
 FEW_BITS = "MatMulNBits"
 EMPTY = np.empty(0)
 
@@ -120,13 +121,14 @@ def evaluated(group: Group, known: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def magnitude(group: Group, known: Mapping[str, Array]) -> float:
-    """What the products of the main node add up to at most, without their signs."""
+    """What the terms of the main node's sums add up to at most, without their signs."""
     node = group.main
     if node is not None and node.op == FEW_BITS:
         return largest_number(largest_sums(node, *(known[x] for x in node.inputs)))
-    if node is None or node.op not in SUMS:
+    if node is None or node.op not in SUMS + TOTALS:
         return 0.0
-    inputs = [None if x == NOTHING else np.abs(known[x]) for x in node.inputs]
+    inputs = [None if x == NOTHING else known[x] for x in node.inputs]
+    inputs = [x if x is None or x.dtype.kind != "f" else np.abs(x) for x in inputs]  # axes stay
     return max(map(largest_number, results_of(node, inputs)))
 
 
@@ -191,8 +193,10 @@ def cut_off(graph: StaticGraph, group: Group, known: Mapping[str, Array]) -> flo
 
 
 def terms(graph: StaticGraph, group: Group) -> int:
-    """How many products an element is the sum of."""
+    """How many terms an element is the sum of."""
     node = group.main
+    if node is not None and node.op in TOTALS:
+        return prod(graph.shape(node.inputs[0])) // max(1, prod(graph.shape(node.outputs[0])))
     if node is None or node.op not in SUMS:
         return prod(graph.shape(node.inputs[0])[1:]) if node is not None else 1
     weights = graph.shape(node.inputs[1])

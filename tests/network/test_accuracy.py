@@ -94,3 +94,18 @@ def test_the_command_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     printed = capsys.readouterr().out
     for text in ("within its bound", "  y: ", "from float64", "MatMul 'product' + Exp", "nothing is saturated"):
         assert text in printed
+
+
+@pytest.mark.isa("avx2")
+def test_sums_that_cancel_are_held_to_the_size_of_their_terms() -> None:
+    """Of 2,048 numbers and the same with the other sign, in another order: the exact sum is 0, and f32's is not."""
+    rng = np.random.default_rng(5)
+    numbers = rng.normal(0, 1000, 2048).astype(np.float32)
+    x = np.concatenate([numbers, -rng.permutation(numbers)]).reshape(64, 64)
+    g = dnn.Graph("cancels")
+    given = g.input("x", x.shape)
+    net = g.compile(total=g.apply("ReduceSum", given, keepdims=0), mean=g.apply("ReduceMean", given), engine=engine())
+    found = net.verify({"x": x})
+    assert any(one.difference > 0 for one in found)
+    assert all(one.fits for one in found)
+    assert all(one.bound < 1e-2 * abs(x).sum() for one in found)

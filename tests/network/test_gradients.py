@@ -106,6 +106,8 @@ MOVES: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     "slice": ("Slice", (i64(1), i64(4), i64(2)), {}),
     "steps": ("Slice", (i64(0, -1), i64(4, -9), i64(2, 3), i64(2, -2)), {}),
     "pad": ("Pad", (i64(0, 1, 0, 2, 1, 0, 0, -1),), {}),
+    "edges": ("Pad", (i64(0, 1, 2, 2, 1, 0, 0, 1),), {"mode": "edge"}),
+    "edges cut off": ("Pad", (i64(0, -1, -3, 0, 3, -1, 2, -2),), {"mode": "edge"}),
     "tile": ("Tile", (i64(1, 2, 1, 3),), {}),
     "sum": ("CumSum", (i64(2),), {}),
     "clip": ("Clip", (-0.5, 0.5), {}),

@@ -109,6 +109,48 @@ def test_bits_are_those_of_every_number_of_threads() -> None:
     assert all(np.array_equal(other[name], array) for other in found for name, array in found[0].items())
 
 
+CHANNELS, SIDE = 256, 14
+
+
+def convolved(**options: Any) -> dnn.TrainingStep:
+    """sum(conv(x, w) c) by w and x, which is a parameter, too."""
+    g = dnn.Graph("convolved", seed=1)
+    x = g.parameter("x", (2, CHANNELS, SIDE, SIDE), random(2, CHANNELS, SIDE, SIDE))
+    w = g.parameter("w", (CHANNELS, CHANNELS, 1, 1))
+    h = g.apply("Conv", x, w)
+    loss = g.apply("ReduceSum", h * g.input("c", (2, CHANNELS, SIDE, SIDE)), keepdims=0)
+    return g.train(loss, dnn.optim.SGD(0.1), {"h": h}, engine=level(BF16), **options)
+
+
+def test_convolutions_multiply_bf16() -> None:
+    """Forward and by data; the gradient by weights, states and results stay f32."""
+    found = {}
+    for word in ("f32", "bf16"):
+        step = convolved(precision=word)
+        step.check()
+        (segment,) = step._nets.main.planned("looked at").segments
+        steps = [one for one in segment.steps if one.label.startswith("Conv")]
+        found[word] = {one.label.split()[0]: one.pd.implementation.endswith(BF16) for one in steps}
+    assert not any(found["f32"].values())
+    assert found["bf16"]["Conv"]
+    assert found["bf16"]["ConvTranspose"]
+
+
+@pytest.mark.isa(BF16)
+def test_gradients_of_convolutions_are_those_of_rounded_operands() -> None:
+    """By data within two roundings of each product, by weights as in f32: both against sums in double precision."""
+    step, c = convolved(precision="bf16"), random(2, CHANNELS, SIDE, SIDE)
+    w, x = (step.parameters[name].astype(np.float64) for name in ("w", "x"))
+    found = step.gradients(c=c)
+    sums = CHANNELS * 2.0**-23
+    wanted, size = (np.einsum("oi,nohw->nihw", f(w[:, :, 0, 0]), f(c.astype(np.float64))) for f in (np.array, abs))
+    difference = abs(found["x"] - wanted)
+    assert (difference <= (2 * UNIT + UNIT**2 + sums) * size).all()
+    assert difference.max() > sums * size.max()  # it is rounded
+    wanted, size = (np.einsum("nohw,nihw->oi", f(c.astype(np.float64)), f(x)) for f in (np.array, abs))
+    assert (abs(found["w"][:, :, 0, 0] - wanted) <= 2 * SIDE * SIDE * 2.0**-23 * size).all()
+
+
 @pytest.mark.parametrize("word", ["f16", "fast", 16, None])
 def test_words(word: Any) -> None:
     g = dnn.Graph("one")

@@ -193,6 +193,8 @@ NETWORKS: Final = {
     "multiple": "of which the dim is always a multiple",
     "dims": "of the inputs that are open, by name",
     "make": "plans the network for dims that are known",
+    "owner": "what its shapes are kept for: the model, or a program of another framework",
+    "title": "what it is called where it is printed",
     "source": "what was planned, or read from a pack",
     "plan": "plans again, for what a pack does not hold",
     "origin": "how another process makes it again",

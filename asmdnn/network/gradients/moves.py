@@ -83,13 +83,30 @@ def reversed_along(w: GradientWords, d: str, axis: int) -> str:
 
 
 def pad(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    """What is inside; of other modes than constant there is none."""
-    if node.get("mode", "constant") != "constant":
+    """What is inside, and of edges what was copied from them; of other modes there is none."""
+    mode = node.get("mode", "constant")
+    if mode not in ("constant", "edge"):
         return None, *others(node)
-    dims = w.shape(node.inputs[0])
+    dims, d = w.shape(node.inputs[0]), given_of(given)
     axes = w.data_of(node, 3)
     widths = pad_widths(node, len(dims), w.data_of(node, 1), axes)
-    return w("Pad", given_of(given), w.ints(*(-a for a, _ in widths), *(-b for _, b in widths))), *others(node)
+    if mode == "edge":
+        for axis, (before, after) in enumerate(widths):
+            d = with_copies(w, d, axis, max(before, 0), max(after, 0))
+        widths = [(min(before, 0), min(after, 0)) for before, after in widths]
+    return w("Pad", d, w.ints(*(-a for a, _ in widths), *(-b for _, b in widths))), *others(node)
+
+
+def with_copies(w: GradientWords, d: str, axis: int, before: int, after: int) -> str:
+    """The sum of each edge and its copies in the place of these."""
+    size = w.shape(d)[axis]
+    if size == before + after + 1:
+        return w.reduced("ReduceSum", d, axis)
+    begin, end = before + (before > 0), size - after - (after > 0)
+    parts = [w.reduced("ReduceSum", w.part(d, axis, 0, begin), axis)] if before else []
+    parts += [w.part(d, axis, begin, end)] if begin < end else []
+    parts += [w.reduced("ReduceSum", w.part(d, axis, end, size), axis)] if after else []
+    return w.joined(axis, *parts) if len(parts) > 1 else parts[0]
 
 
 def tile(w: GradientWords, node: Node, given: Gradients) -> Gradients:

@@ -11,18 +11,19 @@ from asmdnn.network.fusion.scaling import operands_of
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.lowering.elementwise import lower_maps
 from asmdnn.network.lowering.frames import is_frames, lower_frames
-from asmdnn.network.lowering.given_weights import has_given_weights, lower_given
+from asmdnn.network.lowering.given_weights import Product, has_given_weights, lower_given, seen_as_gradient
 from asmdnn.network.lowering.integer_tail import AnyTail, Start, tail_of
 from asmdnn.network.lowering.integers import bias_of, cheapest_way, is_product_of_integers, source_of, weights_of
 from asmdnn.network.lowering.lowering import ImageFormats, Lowering
-from asmdnn.network.lowering.sources import cheapest
+from asmdnn.network.lowering.sources import cheapest, operand_of
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.products import transposed_window
 from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
-from asmdnn.types import HALF_FLOATS, Algorithm, f32, s8
+from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardData
+from asmdnn.types import HALF_FLOATS, Algorithm, DataType, f32, s8
 
 SCALES_OF_CHANNELS, SCALES_OF_IMAGES = 2, 3  # masks: of dim 1, and of dims 0 and 1
 Description = ConvolutionForward | DeconvolutionForward
@@ -30,10 +31,11 @@ Description = ConvolutionForward | DeconvolutionForward
 
 def lower_conv(steps: Steps, group: Group) -> None:
     """Of integers as such, if that is cheaper than as floats, which it is but for some of few channels."""
-    if not group.has_integers:
-        convolve_narrow(steps, group) if steps.multiplies_narrow(group.result) else convolve_floats(steps, group)
-        return
     assert group.main is not None
+    if not group.has_integers:
+        is_narrow = steps.multiplies_narrow(group.result) and not has_given_weights(steps, group.main)
+        convolve_narrow(steps, group) if is_narrow else convolve_floats(steps, group)
+        return
     if not is_product_of_integers(steps, group):
         cheapest_way(steps, group, (convolve_floats, in_two_steps))
         return
@@ -82,15 +84,6 @@ def convolve_narrow(steps: Steps, group: Group) -> None:
     desc = desc.with_formats({"src": place.desc})
     places = {"src": place, **tail.places()}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants=constants, attr=attr)
-
-
-def operand_of(steps: Steps, name: str, desc: Description, attr: Attr) -> Place:
-    """The operand in the description's type: what is there in another one is converted into the format that the
-    primitive prefers."""
-    known = [place for place in steps.places.get(name, ()) if place.desc.dtype == desc.src.dtype]
-    if known:
-        return cheapest(steps, name, known[0], desc, attr)
-    return steps.place(name, steps.chosen(desc, "src", attr))
 
 
 def in_two_steps(steps: Steps, group: Group) -> None:
@@ -190,6 +183,14 @@ def convolution(steps: Steps, node: Node) -> ConvolutionForward:
             for o, n, k, s, d, a, _ in zip(result[2:], x[2:], *window.fields(), strict=True)
         ),
     )
+
+
+def given_product(steps: Steps, node: Node, dtype: DataType) -> Product:
+    """What lowering plans where weights are data, of operands of a type."""
+    product = seen_as_gradient(deconvolution(steps, node) if node.op == "ConvTranspose" else convolution(steps, node))
+    source = "diff_dst" if isinstance(product, ConvolutionBackwardData) else "src"
+    tensors = {name: getattr(product, name).dims for name in (source, "weights")}
+    return product.with_formats({name: any_format(dims, dtype) for name, dims in tensors.items()})
 
 
 def deconvolution(steps: Steps, node: Node) -> DeconvolutionForward:

@@ -3,15 +3,33 @@
 The weights lie in row-major order, and are packed with every call.  The source is read as it lies, or in the format
 that the primitive likes, whatever takes less together with the reorder.  A transposed convolution without a bias is
 planned as the gradient that it mostly is: the same tensors under other names, with Winograd's algorithm as a way more.
+What multiplies a narrow type reads copies of source and weights in it.
 """
 
+from typing import NamedTuple
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.network.descriptors import any_format
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.lowering.integer_tail import AnyTail
-from asmdnn.network.lowering.sources import cheapest
+from asmdnn.network.lowering.sources import cheapest, operand_of
 from asmdnn.network.steps import Place, Steps
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardData
-from asmdnn.types import Algorithm
+from asmdnn.types import Algorithm, f32
+
+Product = ConvolutionForward | DeconvolutionForward | ConvolutionBackwardData
+
+
+class ProductNames(NamedTuple):
+    """What a product calls the tensor that is read beside weights, and its result."""
+
+    src: str
+    dst: str
+
+
+FORWARD, GRADIENT = ProductNames("src", "dst"), ProductNames("diff_dst", "diff_src")
+NAMES = {ConvolutionForward: FORWARD, DeconvolutionForward: FORWARD, ConvolutionBackwardData: GRADIENT}
 
 
 def has_given_weights(steps: Steps, node: Node) -> bool:
@@ -23,29 +41,35 @@ def lower_given(
     steps: Steps, nodes: tuple[Node, ...], label: str, desc: ConvolutionForward | DeconvolutionForward, tail: AnyTail
 ) -> None:
     """The first of the nodes is the convolution, the others are the maps after it."""
-    if isinstance(desc, DeconvolutionForward) and desc.bias is None:
-        lower_adjoint(steps, nodes, label, desc, tail)
-        return
-    node, attr = nodes[0], tail.attr()
-    weights = weights_of(steps, node, desc.weights.dims)
-    desc = desc.with_formats({"weights": weights.desc})
-    source = cheapest(steps, node.inputs[0], steps.place(node.inputs[0]), desc, attr)
-    places = {"src": source, "weights": weights, **tail.places()}
+    node, attr, result = nodes[0], tail.attr(), nodes[-1].outputs[0]
+    product, dtype = seen_as_gradient(desc), steps.factor_type(result)
+    names = NAMES[type(product)]
+    weights = weights_of(steps, node, desc.weights.dims, names)
+    free = {names.src: any_format(desc.src.dims, dtype)}
+    if dtype == f32:
+        product = product.with_formats({**free, "weights": weights.desc})
+        source = cheapest(steps, node.inputs[0], steps.place(node.inputs[0]), product, attr, names.src)
+    else:
+        product = product.with_formats({**free, "weights": any_format(weights.desc.dims, dtype)})
+        source = operand_of(steps, node.inputs[0], product, attr, names.src)
+    product = product.with_formats({names.src: source.desc})
+    if dtype != f32:
+        weights = packed(steps, node.inputs[1], weights, steps.chosen(product, "weights", attr))
+    places = {names.src: source, "weights": weights, **tail.places()}
     if desc.bias is not None:
         places["bias"] = steps.plain(node.inputs[2])
-    desc = desc.with_formats({"src": source.desc})
-    steps.add(nodes, label, desc, places, {"dst": nodes[-1].outputs[0]}, constants={}, attr=attr)
+    steps.add(nodes, label, product, places, {names.dst: result}, constants={}, attr=attr)
 
 
-def lower_adjoint(steps: Steps, nodes: tuple[Node, ...], label: str, desc: DeconvolutionForward, tail: AnyTail) -> None:
-    """A transposed convolution as the gradient by the data of a convolution."""
-    node, attr = nodes[0], tail.attr()
-    groups, dims = node.get("group", 1), steps.shape(node.inputs[1])
-    plain = steps.plain(node.inputs[1])
-    weights = Place(plain.buffer, plain.desc.reshape((groups, dims[0] // groups, *dims[1:]) if groups > 1 else dims))
-    adjoint = ConvolutionBackwardData(
+def seen_as_gradient(desc: ConvolutionForward | DeconvolutionForward) -> Product:
+    """A transposed convolution without a bias as the gradient by the data of a convolution, others as they are."""
+    if not isinstance(desc, DeconvolutionForward) or desc.bias is not None:
+        return desc
+    w = desc.weights
+    axes = order_of(w.ndims, desc.src.ndims)
+    return ConvolutionBackwardData(
         diff_src=desc.dst,
-        weights=weights.desc,
+        weights=any_format(tuple(w.dims[axis] for axis in axes)),
         diff_dst=desc.src,
         strides=desc.strides,
         dilations=desc.dilations,
@@ -53,19 +77,27 @@ def lower_adjoint(steps: Steps, nodes: tuple[Node, ...], label: str, desc: Decon
         padding_r=desc.padding_r,
         algorithm=Algorithm.convolution_auto,
     )
-    source = cheapest(steps, node.inputs[0], steps.place(node.inputs[0]), adjoint, attr, "diff_dst")
-    places = {"diff_dst": source, "weights": weights, **tail.places()}
-    adjoint = adjoint.with_formats({"diff_dst": source.desc})
-    steps.add(nodes, label, adjoint, places, {"diff_src": nodes[-1].outputs[0]}, constants={}, attr=attr)
 
 
-def weights_of(steps: Steps, node: Node, dims: tuple[int, ...]) -> Place:
-    """The weights as a convolution counts their axes; those of ConvTranspose have inputs first, in every group."""
+def packed(steps: Steps, name: str, weights: Place, wanted: MemoryDesc) -> Place:
+    """A parameter's weights as a product of a narrow type reads them fastest, rounded with every call."""
+    target = Place(steps.memory.add(f"{name} as {wanted.dtype} panels", wanted), wanted)
+    steps.reorder(weights, target, name)
+    return target
+
+
+def order_of(ndim: int, of_images: int) -> tuple[int, ...]:
+    """The axes of weights with those of inputs and outputs exchanged; of_images: how many axes these have."""
+    first = ndim - of_images  # 1 of several groups
+    return (*range(first), first + 1, first, *range(first + 2, ndim))
+
+
+def weights_of(steps: Steps, node: Node, dims: tuple[int, ...], names: ProductNames) -> Place:
+    """The weights as the product counts their axes.  dims: those of the convolution, outputs first; ConvTranspose has
+    inputs first, in every group, and so has the gradient."""
     plain = steps.plain(node.inputs[1])
     if node.op != "ConvTranspose":
         return Place(plain.buffer, plain.desc.reshape(dims))
-    first = len(dims) - len(plain.desc.dims)  # 1 of several groups
-    order = list(range(len(dims)))
-    order[first : first + 2] = order[first + 1], order[first]
-    turned = plain.desc.reshape(tuple(dims[axis] for axis in order)).permute_axes(tuple(order))
-    return Place(plain.buffer, turned)
+    order = order_of(len(dims), len(plain.desc.dims))
+    turned = plain.desc.reshape(tuple(dims[axis] for axis in order))
+    return Place(plain.buffer, turned if names == GRADIENT else turned.permute_axes(order))

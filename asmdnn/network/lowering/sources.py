@@ -27,6 +27,16 @@ def cheapest(steps: Steps, name: str, source: Place, desc: Description, attr: At
     return source if as_it_is <= copied else steps.place(name, liked)
 
 
+def operand_of(steps: Steps, name: str, desc: Description, attr: Attr, argument: str = "src") -> Place:
+    """The operand in the description's type: what is there in another one is converted into the format that the
+    primitive prefers."""
+    wanted = getattr(desc, argument).dtype
+    known = [place for place in steps.places.get(name, ()) if place.desc.dtype == wanted]
+    if known:
+        return cheapest(steps, name, known[0], desc, attr, argument)
+    return steps.place(name, steps.chosen(desc, argument, attr))
+
+
 def as_wanted(steps: Steps, desc: ConvolutionBackwardWeights, names: Mapping[str, str]) -> dict[str, Place]:
     """Places of several operands, values by argument: all as they lie, or all as the primitive likes them best."""
     sources = {argument: steps.place(name) for argument, name in names.items()}
