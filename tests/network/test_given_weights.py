@@ -97,3 +97,15 @@ def test_a_transposed_one_of_stride_1_is_winograds() -> None:
     given = {"x": random(2, 64, 28, 28), "w": random(64, 64, 3, 3), "more": random(2, 64, 28, 28)}
     wanted = reference(net, given)["y"]
     np.testing.assert_allclose(net.run(given)["y"], wanted, rtol=0, atol=2e-4 * abs(wanted).max())
+
+
+@pytest.mark.parametrize("channels", [16, 64])
+def test_a_constant_that_both_kinds_of_convolution_read(channels: int) -> None:
+    """As in the gradient through a layer that is frozen: packed once as it is, once with inputs and outputs turned."""
+    w, x = (random(*dims) for dims in ((16, channels, 5, 1), (1, channels, 7, 7)))
+    g = dnn.Graph("both")
+    given = g.input("x", x.shape)
+    window = {"dilations": (2, 2), "pads": (4, 0, 4, 0)}
+    y = g.apply("ConvTranspose", g.apply("Conv", given, w, **window), w, **window)
+    net = g.compile(y=y, engine=engine())
+    assert all(one.fits for one in net.verify({"x": x}))
