@@ -24,13 +24,13 @@ from asmdnn.asm.builder import FunctionBuilder
 from asmdnn.asm.decorator import function
 from asmdnn.asm.function import CFunction
 from asmdnn.asm.reference import forms, instructions
-from asmdnn.asm.timing import Timing, bench
 from asmdnn.isa.assembler import (
     Label,
     OutOfRegisters,
     Pointer,
     Register,
     RegisterFile,
+    high8,
     low32,
     mem,
     rd_sae,
@@ -43,6 +43,7 @@ from asmdnn.isa.assembler import (
 
 if TYPE_CHECKING:
     from asmdnn.asm.comparison import Mismatch, exact, ulp, within
+    from asmdnn.asm.timing import Timing, bench
 
 __all__ = [
     "CFunction",
@@ -58,6 +59,7 @@ __all__ = [
     "exact",
     "forms",
     "function",
+    "high8",
     "instructions",
     "low32",
     "mem",
@@ -71,11 +73,14 @@ __all__ = [
     "within",
 ]  # fmt: skip
 
-LATER = {"Mismatch": "comparison", "exact": "comparison", "ulp": "comparison", "within": "comparison"}
+LATER = {
+    **dict.fromkeys(("Mismatch", "exact", "ulp", "within"), "comparison"),
+    **dict.fromkeys(("Timing", "bench"), "timing"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    """The names of comparisons, which need numpy, when they are asked for (PEP 562)."""
+    """The names of comparisons, which need numpy, and of timing, when they are asked for (PEP 562)."""
     if name in LATER:
         return getattr(importlib.import_module(f"{__name__}.{LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,7 +9,6 @@ from asmdnn.asm.function import CFunction
 from asmdnn.asm.levels import levels_of
 from asmdnn.asm.machine import Body
 from asmdnn.asm.prototype import parse_prototype
-from asmdnn.asm.stored import check_values
 from asmdnn.errors import InvalidArguments
 
 
@@ -43,6 +42,8 @@ def function(
     targets = {name: call_target(name, stated) for name, stated in (calls or {}).items()}
 
     if cache is not None:
+        from asmdnn.asm.stored import check_values
+
         check_values(parsed.name, cache)
         if targets:
             raise InvalidArguments(f"cache of {parsed.name!r}: it calls addresses that only this process has.")

@@ -17,9 +17,13 @@ _NODES: Final = (
 
 @dataclass(frozen=True)
 class Reach:
-    """How many bytes after a pointer are touched.  size: from all integer arguments, in their order."""
+    """How many bytes after a pointer are touched.  size: from all integer arguments, in their order.
+
+    expression: that of Python, where v0, v1, ... are the integer arguments.
+    """
 
     text: str
+    expression: str = field(compare=False, repr=False)
     size: Callable[..., int] = field(compare=False, repr=False)
 
 
@@ -58,5 +62,6 @@ def _extent(text: str, where: str, prototype: Prototype) -> Reach:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             node.id = places.get(node.id, node.id)
-    source = f"lambda {', '.join(places.values())}: {ast.unparse(tree)}"
-    return Reach(text, eval(source, {"__builtins__": {}, **_FUNCTIONS}))
+    expression = ast.unparse(tree)
+    size = eval(f"lambda {', '.join(places.values())}: {expression}", {"__builtins__": {}, **_FUNCTIONS})
+    return Reach(text, f"({expression})", size)

@@ -12,7 +12,6 @@ from asmdnn.asm.machine import Body, MachineCode, load_code, written
 from asmdnn.asm.prototype import Prototype
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.code import Line
-from asmdnn.jit.kernels import LoadedKernel
 from asmdnn.jit.native import ffi
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from asmdnn.asm.proof import FunctionProof
     from asmdnn.asm.timing import Timing
     from asmdnn.asm.trace import Trace
+    from asmdnn.jit.kernels import LoadedKernel
 
 
 class CFunction:
@@ -124,7 +124,7 @@ class CFunction:
         return self._loaded.address
 
     @functools.cached_property
-    def _loaded(self) -> LoadedKernel:
+    def _loaded(self) -> "LoadedKernel":
         """From the disk, if it is kept there; else the body writes it."""
         if self._cache is None:
             return self._machine.load()
@@ -149,6 +149,18 @@ class CFunction:
         return Converters(self._prototype, *self._extents)
 
     def __call__(self, *arguments: Any) -> Any:
+        return self._quick(*arguments)
+
+    @functools.cached_property
+    def _quick(self) -> Callable[..., Any]:
+        """What a call does: `_careful`, with less ado where it has no calls of its own."""
+        if self._calls:
+            return self._careful
+        from asmdnn.asm.quick_call import quick_call
+
+        return quick_call(self._prototype, self._extents, self.raw, self._careful)
+
+    def _careful(self, *arguments: Any) -> Any:
         result = self.raw(*self._converters(arguments))
         if self._calls:
             raise_pending()

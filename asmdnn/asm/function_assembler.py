@@ -1,13 +1,13 @@
 """The assembler of functions with arguments: it knows where they arrive, and refuses what would run astray."""
 
-import difflib
 from typing import Any, Final
 
 from asmdnn.asm.prototype import WORD_BYTES, CArgument, Prototype
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.assembler import Assembler, Code, Pointer, Register, low32, mem, register, rsp
 from asmdnn.isa.encoder import mnemonics
-from asmdnn.isa.layout import Jump, Piece
+from asmdnn.isa.layout import Item, Jump, Piece
+from asmdnn.isa.notes import Note
 from asmdnn.isa.registers import CALLEE_SAVED, CALLER_SAVED, RegisterFile
 
 _RDI: Final = 7
@@ -26,10 +26,9 @@ class FunctionAssembler(Assembler):
         self._frame_pointer = frame_pointer
         numbers = [n for n in (*CALLER_SAVED, _RDI, *CALLEE_SAVED) if not (frame_pointer and n == _RBP.id)]
         self.gp = RegisterFile("general-purpose registers", (register("r64", n) for n in numbers))
-        self._known: set[Register] = set()  # those that instructions named before
+        self._met = set()
         self._named: set[int] = set()  # callee-saved registers that an instruction names
         self._late: list[tuple[str, Register, int]] = []  # loads of what the caller left on the stack
-        self._last = ""
 
     def arrive(self, argument: CArgument, vectors: RegisterFile) -> Register:
         """The register that holds an argument from now on."""
@@ -71,38 +70,32 @@ class FunctionAssembler(Assembler):
         except AttributeError:
             if not mnemonic.isupper():
                 raise
+            import difflib
+
             near = difflib.get_close_matches(mnemonic, mnemonics(), 3)
             hint = f": did you mean {' or '.join(near)}?" if near else "."
             raise AttributeError(f"{mnemonic} is no instruction that is known here{hint}") from None
 
     def _emitter(self, mnemonic: str) -> Any:
         emit = super()._emitter(mnemonic)
-        if emit is None:
-            return None
+        if mnemonic not in _CHANGE_RBX or emit is None:
+            return emit
 
-        known, changes_rbx = self._known, mnemonic in _CHANGE_RBX
-
-        def watched(*operands: Any) -> None:
-            for operand in operands:
-                if type(operand) is Register and operand not in known:
-                    self._meet(mnemonic, operand)
-            if changes_rbx:
-                self._named.add(_RBX)
+        def with_rbx(*operands: Any) -> None:
+            self._named.add(_RBX)
             emit(*operands)
-            self._last = mnemonic
 
-        watched.__name__ = mnemonic
-        return watched
+        return with_rbx
 
     def _meet(self, mnemonic: str, operand: Register) -> None:
         """An operand for the first time."""
-        if operand.kind in ("r64", "r32", "r16", "r8"):
+        if operand.kind in ("r64", "r32", "r16", "r8", "high8"):
             if operand.id == rsp.id:
                 raise InvalidArguments(f"{mnemonic} names {operand}: take local memory by local() instead.")
             if self._frame_pointer and operand.id == _RBP.id:
                 raise InvalidArguments(f"{mnemonic} names {operand}, the frame pointer of {self.name!r}.")
             self._named.add(operand.id)
-        self._known.add(operand)
+        super()._meet(mnemonic, operand)
 
     def _saved(self) -> list[Register]:
         """Those taken, and those that code names without taking them."""
@@ -124,17 +117,25 @@ class FunctionAssembler(Assembler):
         if isinstance(item, Jump):
             leaves = item.note.mnemonic == "JMP"
         else:
-            leaves = item in self._returns or (isinstance(item, Piece) and bool(item.data) and self._last in _LEAVES)
+            note = self._last_note(item)
+            leaves = item in self._returns or (note is not None and note.mnemonic in _LEAVES)
         trailing = [label for label in self._labels if label.piece > last and self._is_target(label)]
         if trailing or not leaves:
             what = f"label {trailing[0].name!r} stands" if trailing else "code runs"
-            notes = item.notes if isinstance(item, Piece) else [item.note]
-            where = f" ({notes[-1].source})" if notes else ""
+            note = self._last_note(item)
+            where = f" ({note.source})" if note else ""
             raise InvalidArguments(f"{what} after the last instruction of {self.name!r}{where}: end it by ret().")
+
+    def _last_note(self, item: Item) -> Note | None:
+        if not isinstance(item, Piece):
+            return item.note
+        return self._notes.at(item.notes[-1]) if self._notes and item.notes else None
 
     def _is_empty(self, piece: Piece) -> bool:
         return not piece.data and piece not in self._returns
 
     def _is_target(self, label: object) -> bool:
         jumps = (item.target for item in self._items if isinstance(item, Jump))
-        return any(target is label for target in (*jumps, *(t for table in self._pool.tables for t in table.targets)))
+        addressed = (at for item in self._items if isinstance(item, Piece) for *_, at in item.label_fixes)
+        tables = (target for table in self._pool.tables for target in table.targets)
+        return any(target is label for target in (*jumps, *tables, *addressed))

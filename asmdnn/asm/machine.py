@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from asmdnn.asm.builder import FunctionBuilder
 from asmdnn.asm.calls import CallTarget
@@ -9,8 +10,9 @@ from asmdnn.asm.levels import FunctionLevel, check_features
 from asmdnn.asm.prototype import Prototype
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.code import Code
-from asmdnn.jit.frames import announce_frames
-from asmdnn.jit.kernels import Fetched, LoadedKernel, mapped
+
+if TYPE_CHECKING:
+    from asmdnn.jit.kernels import LoadedKernel
 
 Body = Callable[..., None]
 
@@ -23,7 +25,7 @@ class MachineCode:
         self._lock = threading.Lock()
         self._loaded: LoadedKernel | None = None
 
-    def load(self) -> LoadedKernel:
+    def load(self) -> "LoadedKernel":
         """In executable memory; profilers are told.  Raises Unimplemented on a CPU that lacks the level."""
         with self._lock:
             if self._loaded is None:
@@ -31,8 +33,11 @@ class MachineCode:
             return self._loaded
 
 
-def load_code(prototype: Prototype, level: FunctionLevel, data: bytes, origin: str) -> LoadedKernel:
+def load_code(prototype: Prototype, level: FunctionLevel, data: bytes, origin: str) -> "LoadedKernel":
     """The bytes in executable memory; profilers are told.  Raises Unimplemented on a CPU that lacks the level."""
+    from asmdnn.jit.frames import announce_frames  # not before a function runs: a listing needs no memory
+    from asmdnn.jit.kernels import Fetched, mapped
+
     if missing := ", ".join(level.missing()):
         what = f"{prototype.name} at {level.name} needs {missing}"
         raise Unimplemented(f"{what}, which this CPU lacks: prove it, or read its listing.")

@@ -1,6 +1,5 @@
 """What the tables of instructions say: names, and the operands that each takes."""
 
-import difflib
 from typing import Final
 
 from asmdnn.errors import InvalidArguments
@@ -26,6 +25,8 @@ def forms(mnemonic: str) -> list[str]:
     if not found and mnemonic in mnemonics():
         return [f"{mnemonic}(label)"]  # what is left are jumps
     if not found:
+        import difflib
+
         near = difflib.get_close_matches(str(mnemonic).upper(), mnemonics(), 3)
         raise InvalidArguments(f"forms({mnemonic!r}): no such instruction; near are {', '.join(near) or 'none'}.")
     return found

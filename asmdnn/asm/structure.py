@@ -1,6 +1,5 @@
 """Loops, conditions and switches in the body of a function.  Each is a few instructions, said with it."""
 
-import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
@@ -100,6 +99,8 @@ class Structure:
     def _jump_unless(self, condition: str, target: Label) -> None:
         suffix = condition.upper() if isinstance(condition, str) else ""
         if suffix not in OPPOSITES:
+            import difflib
+
             near = difflib.get_close_matches(suffix, OPPOSITES, 2)
             hint = f": did you mean {' or '.join(near)}?" if near else f": {', '.join(sorted(OPPOSITES))} are."
             raise InvalidArguments(f"condition {condition!r} is none of a jump's{hint}")

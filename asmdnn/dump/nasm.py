@@ -77,7 +77,14 @@ def nasm_spelling(text: str, data: bytes) -> str | None:
     name, _, rest = text.partition(" ")
     is_avx_vnni = data[0] == _VEX3 and name.startswith(VNNI)
     is_stored = data[0] == _VEX2 and name.startswith("vmov") and "[" not in rest and data[2] in _STORES
-    if _AS_BYTES.search(text) or is_stored or is_avx_vnni or data[0] == _XOP or has_useless_length(rest, data):
+    if (
+        _AS_BYTES.search(text)
+        or is_stored
+        or is_avx_vnni
+        or data[0] == _XOP
+        or has_useless_length(rest, data)
+        or "[rip-" in rest
+    ):
         return None
     if name == "xchg" and "[" not in rest:
         rest = ", ".join(reversed(rest.split(", ")))  # NASM has the first register in ModRM.reg

@@ -15,6 +15,7 @@ _SIZES: Final = {
 }  # fmt: skip
 _SIZED: Final = re.compile(rf"^({'|'.join(_SIZES)}) \[")
 _POOL: Final = re.compile(r"\[rip(?:\+(\d+))?\]")
+_IN_CODE: Final = re.compile(r"\[rip-")  # the distance of a label, for which the listing has no name to assemble
 _ONLY_EVEX: Final = re.compile(r"zmm|[xy]mm(?:1[6-9]|2\d|3[01])|\{(?:k\d|1to\d+|sae|r[nduz]-sae)\}")
 _NOPS: Final = {
     "90": "nop",
@@ -42,7 +43,7 @@ def spelling(text: str, data: bytes) -> str | None:
         name = f"lock {name}"
     if name == "nop":
         return _NOPS.get(data.hex())
-    if has_useless_length(rest, data):
+    if has_useless_length(rest, data) or _IN_CODE.search(rest):
         return None
     operands = rest.split(", ") if rest else []
     words = [_operand(operand) for operand in operands]

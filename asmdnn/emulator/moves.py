@@ -59,8 +59,8 @@ def _aligned(ops: Operands, size: int, move: Step) -> Step:
 
 
 def scalar(ops: Operands) -> Step:
-    """VMOVSS, VMOVSD: loads clear the rest of the register, the form with three registers takes it from operand 1."""
-    dtype: type = np.uint32 if ops.name == "VMOVSS" else np.uint64
+    """VMOVSS, VMOVSD, VMOVSH: loads clear the rest of the register, with three registers it is that of operand 1."""
+    dtype = _UNSIGNED[{"VMOVSH": 2, "VMOVSS": 4, "VMOVSD": 8}[ops.name]]
     itemsize = np.dtype(dtype).itemsize
     low = ops.source(ops.ins.op_count - 1, dtype, itemsize)
     if ops.ins.op_count == 3:
@@ -161,7 +161,8 @@ def zero_all(ops: Operands) -> Step:
 
 
 TABLE: dict[str, Callable[[Operands], Step]] = {
-    **dict.fromkeys(WHOLE, whole), **dict.fromkeys(BROADCASTS, broadcast), "VMOVSS": scalar, "VMOVSD": scalar,
+    **dict.fromkeys(WHOLE, whole), **dict.fromkeys(BROADCASTS, broadcast),
+    **dict.fromkeys(("VMOVSS", "VMOVSD", "VMOVSH"), scalar),
     "VMOVD": with_integer, "VMOVQ": with_integer, "VMASKMOVPS": masked_by_vector, "VPMASKMOVD": masked_by_vector,
     "VZEROUPPER": zero_upper, "VZEROALL": zero_all, "VMOVMSKPS": signs,
 }  # fmt: skip

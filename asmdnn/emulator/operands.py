@@ -103,6 +103,8 @@ class Operands:
             value = int(self.ins.immediate(i))
             return lambda: value
         gpr, n, size = self.cpu.gpr, self.number(i), self._gpr_size(i)
+        if self._is_high_byte(i):
+            return lambda: gpr[n] >> 8 & 0xFF
         if size == 8:
             return lambda: gpr[n]
         low = (1 << 8 * size) - 1
@@ -116,6 +118,12 @@ class Operands:
             address, store_int = self.address(), self.cpu.memory.store_int
             return lambda value: store_int(address(), size, value)
         gpr, n = self.cpu.gpr, self.number(i)
+        if self._is_high_byte(i):
+
+            def write_high(value: int) -> None:
+                gpr[n] = gpr[n] & ~0xFF00 | (value & 0xFF) << 8
+
+            return write_high
         keep = BITS64 ^ low if self._gpr_size(i) < 4 else 0
 
         def write(value: int) -> None:
@@ -125,9 +133,12 @@ class Operands:
 
     def _gpr_size(self, i: int) -> int:
         register = self.ins.op_register(i)
-        if not RegisterExt.is_gpr(register) or register in (Register.AH, Register.BH, Register.CH, Register.DH):
+        if not RegisterExt.is_gpr(register):
             self.unsupported("this kind of register")
         return int(RegisterExt.size(register))
+
+    def _is_high_byte(self, i: int) -> bool:
+        return self.ins.op_register(i) in (Register.AH, Register.BH, Register.CH, Register.DH)
 
     # -- vectors --------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from asmdnn.emulator import (
     elements,
     fields,
     fma,
+    halves,
     integers,
     legacy,
     masks,
@@ -28,8 +29,8 @@ from asmdnn.emulator import (
 from asmdnn.emulator.operands import Operands, Step
 
 MODULES: Final = (
-    integers, bits, wide, control, moves, arithmetic, narrow, fma, dots, tiles, shuffles, elements, conversions, masks,
-    counts, scalars, fields, aes, packing,
+    integers, bits, wide, control, moves, arithmetic, narrow, fma, halves, dots, tiles, shuffles, elements,
+    conversions, masks, counts, scalars, fields, aes, packing,
 )  # fmt: skip
 _VEX: Final = {name: build for module in MODULES for name, build in module.TABLE.items()}
 _SSE: Final = legacy.legacy_table(_VEX)

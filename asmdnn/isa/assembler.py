@@ -26,7 +26,7 @@ from asmdnn.isa.label import Label
 from asmdnn.isa.layout import Align, Item, Jump, Piece, check_alignment, lay_out
 from asmdnn.isa.memory_operand import OPERAND_BYTES, Pointer, mem, pool_pointer
 from asmdnn.isa.notes import Note, Notes
-from asmdnn.isa.operands import Register, low32, rd_sae, register, rn_sae, rsp, ru_sae, rz_sae, sae
+from asmdnn.isa.operands import Register, high8, low32, rd_sae, register, rn_sae, rsp, ru_sae, rz_sae, sae
 from asmdnn.isa.peachpy_forms import require_peachpy
 from asmdnn.isa.pool import Pool
 from asmdnn.isa.registers import (
@@ -42,7 +42,7 @@ from asmdnn.isa.stretches import STRETCHES, StretchRecorder
 
 __all__ = [
     "Assembler", "Code", "Label", "Line", "OutOfRegisters", "Pointer", "Register", "RegisterFile",
-    "low32", "mem", "rd_sae", "register", "rn_sae", "rsp", "ru_sae", "rz_sae", "sae",
+    "high8", "low32", "mem", "rd_sae", "register", "rn_sae", "rsp", "ru_sae", "rz_sae", "sae",
 ]  # fmt: skip
 
 _STACK_ALIGNMENT_BYTES: Final = 16
@@ -75,6 +75,7 @@ class Assembler:
         self._labels: set[Label] = set()
         self._pool = Pool()
         self._notes = Notes(self._register_files, {self.frame: "frame", rsp: "stack"}) if listing else None
+        self._met: set[Register] | None = None  # those that instructions named, where somebody wants to know
         self._role = ""
         self._touches_upper = False
         self._calls = False
@@ -96,7 +97,7 @@ class Assembler:
         if self._vectors is None:
             self._vectors = wanted
             if self._notes:
-                self._notes.forget_files()
+                self._notes.forget_holders()
         if self._vectors.registers != wanted.registers:
             title = self._vectors.title
             raise InvalidArguments(f"vectors({vector_bytes}, {count}): this kernel already uses the {title}")
@@ -166,7 +167,7 @@ class Assembler:
 
     def ret(self) -> None:
         """Leaves the kernel: VZEROUPPER if ymm or zmm registers are used anywhere, restore, RET."""
-        piece = Piece(notes=[self._note(0, "RET", ())] if self._notes else [])
+        piece = Piece(notes=[self._notes.add(0, "RET", (), self._role)] if self._notes else [])
         self._returns.append(piece)
         self._append(piece)
 
@@ -221,12 +222,16 @@ class Assembler:
         if encoder is None:
             return None
         choose = encoder.choose
-        is_branch, notes = branch_of(mnemonic) is not None, self._notes
+        is_branch, notes, met = branch_of(mnemonic) is not None, self._notes, self._met
 
         def emit(*operands: Any) -> None:
             if is_branch and type(operands[0]) is Label:
                 self._jump(mnemonic, operands[0])
                 return
+            if met is not None:
+                for operand in operands:
+                    if type(operand) is Register and operand not in met:
+                        self._meet(mnemonic, operand)
             try:
                 choice = choose(operands)
             except AttributeError:  # an operand without signature: numpy's integer, or a mistake
@@ -240,12 +245,20 @@ class Assembler:
                 self._touches_upper = True
             if choice.trailing >= 0:
                 end = start + len(code)
-                piece.pool_fixes.append((end - choice.trailing - 4, end))
+                label = next(operand.form.label for operand in operands if type(operand) is Pointer)
+                if label is not None:
+                    self._check_own(label)
+                piece.add_fix(end - choice.trailing - 4, end, label)
             if notes:
                 piece.notes.append(notes.add(start, mnemonic, operands, self._role))
 
         emit.__name__ = mnemonic
         return emit
+
+    def _meet(self, mnemonic: str, operand: Register) -> None:
+        """An instruction names a register for the first time."""
+        if self._met is not None:
+            self._met.add(operand)
 
     def _jump(self, mnemonic: str, target: Label) -> None:
         self._check_own(target)
@@ -267,12 +280,12 @@ class Assembler:
 
     def _fill(self, piece: Piece, instructions: list[tuple[Any, ...]], role: str) -> None:
         data, notes = bytearray(), []
-        author = piece.notes[0] if piece.notes else Note(0, "")
+        author = piece.notes[0] if piece.notes else -1
         for mnemonic, *operands in instructions:
             encoder = encoder_of(mnemonic)
             assert encoder is not None
-            written = (len(data), mnemonic, tuple(operands), role)
-            notes.append(Note(*written, author=author.author, line=author.line, holders=author.holders))
+            if self._notes:
+                notes.append(self._notes.add_apart(len(data), mnemonic, tuple(operands), role, author))
             data += encoder.choose(operands).encode(operands)
         piece.data, piece.notes = data, notes
 
@@ -281,5 +294,5 @@ class Assembler:
 
     def _note(self, start: int, mnemonic: str, operands: tuple[Any, ...]) -> Note:
         if self._notes:
-            return self._notes.add(start, mnemonic, operands, self._role)
+            return self._notes.at(self._notes.add(start, mnemonic, operands, self._role))
         return Note(start, mnemonic, operands, self._role)

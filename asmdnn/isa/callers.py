@@ -1,29 +1,37 @@
-"""Who emits an instruction."""
+"""Who emits an instruction.
 
-import sys
-from pathlib import Path
+The line of a frame takes Python a walk through the table of lines of its code, longer than all else that is noted.  So
+the instruction of Python where a frame stands is noted, and its line is looked up when a listing is asked for.
+"""
+
+from bisect import bisect_right
+from functools import lru_cache
+from os.path import dirname
 from types import CodeType
 from typing import Final
 
-_PACKAGE: Final = Path(__file__).parents[1]
-_OWN: Final = (str(_PACKAGE / "isa"), str(_PACKAGE / "asm"))  # who writes instructions for others
+_PACKAGE: Final = dirname(dirname(__file__))
+_OWN: Final = (f"{_PACKAGE}/isa/", f"{_PACKAGE}/asm/")  # who writes instructions for others
+_KEPT: Final = 64  # tables of lines; a listing asks for those of few functions at a time
 
 
-class Callers:
-    """Finds the innermost caller outside the assembler: the generator, not a helper here.  What it has met it knows."""
+def is_own(code: CodeType) -> bool:
+    """Whether this is code of the assembler: a helper here, and not the generator that calls it."""
+    return code.co_filename.startswith(_OWN) or code.co_filename.endswith("contextlib.py")
 
-    def __init__(self) -> None:
-        self._is_own: dict[CodeType, bool] = {}
 
-    def find(self) -> tuple[CodeType | None, int]:
-        """Its code and line; None if there is no such caller.  Asked through Notes: three frames are ours."""
-        known, frame = self._is_own, sys._getframe(3)
-        while frame is not None:
-            code = frame.f_code
-            is_own = known.get(code)
-            if is_own is None:
-                is_own = known[code] = code.co_filename.startswith(_OWN) or code.co_filename.endswith("contextlib.py")
-            if not is_own:
-                return code, frame.f_lineno
-            frame = frame.f_back  # type: ignore[assignment]
-        return None, 0
+def line_at(code: CodeType, place: int) -> int:
+    """The line of `place`, an offset into the code's bytes (a frame's `f_lasti`)."""
+    starts, lines = _lines_of(code)
+    return lines[max(bisect_right(starts, place) - 1, 0)]
+
+
+@lru_cache(_KEPT)
+def _lines_of(code: CodeType) -> tuple[list[int], list[int]]:
+    """Where each run of bytes begins, and its line; bytes without a line have that before them."""
+    starts, lines, last = [], [], code.co_firstlineno
+    for start, _, line in code.co_lines():
+        last = line or last
+        starts.append(start)
+        lines.append(last)
+    return starts, lines

@@ -5,7 +5,7 @@ kernels written for the assembler and compares.  Sources: Intel manual, volume 2
 Documentation/arch/x86/xstate.rst.
 """
 
-import platform
+import os
 from functools import cache
 from typing import Any, Final
 
@@ -47,12 +47,12 @@ def may_use_tiles() -> bool:
 
     Threads that exist get it too, and a child of fork keeps it.  Kernels before 5.16 and sandboxes refuse.
     """
-    return platform.system() == "Linux" and _run(ARCH_PRCTL_CODE, (_REQUEST_PERMISSION, _TILE_DATA), 1) == [0]
+    return os.uname().sysname == "Linux" and _run(ARCH_PRCTL_CODE, (_REQUEST_PERMISSION, _TILE_DATA), 1) == [0]
 
 
 def is_x86_64() -> bool:
     """Whether this process may execute the code above at all."""
-    return platform.machine().lower() in ("x86_64", "amd64")
+    return os.uname().machine.lower() in ("x86_64", "amd64")
 
 
 @cache

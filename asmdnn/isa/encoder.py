@@ -4,8 +4,8 @@ PeachPy decides by predicates on the operands which encoders a form has, which c
 chosen encoder costs one.  The predicates see a register's kind, whether its number is 0 or 1 (al, rax, cl, xmm0) or
 above 15, and its masking; a memory operand's size, broadcast, index kind and masking; and in which range an immediate
 lies.  `Register.signature`, `Pointer.signature` and `_IMMEDIATE_BOUNDS` state exactly that.  Encoders whose bytes would
-not say what was asked are left out (`immediates.py`).  Where several remain, all run and the shortest result is taken,
-since length depends on more than the form.
+not say what was asked are left out (`immediates.py`).  Where several remain, the shortest result is taken,
+whose length depends on more than the form.
 """
 
 import re
@@ -18,9 +18,10 @@ from typing import Any, Final, NamedTuple
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.extensions import Branch, extension_branch, extension_forms, extension_names, is_miscoded
 from asmdnn.isa.immediates import says
-from asmdnn.isa.memory_operand import Encode, Operand, Pointer
-from asmdnn.isa.operands import VECTOR_KINDS, EmbeddedRounding, Register
+from asmdnn.isa.memory_operand import SEGMENT_PREFIXES, Encode, Operand, Pointer
+from asmdnn.isa.operands import VECTOR_KINDS, EmbeddedRounding, Register, register
 from asmdnn.isa.peachpy_forms import branch_encoders, encoders_of, forms_of, is_known, known_names
+from asmdnn.isa.shortest import VEX, shortest
 
 _LOCK: Final = "LOCK_"
 _LOCKABLE: Final = frozenset((
@@ -29,6 +30,9 @@ _LOCKABLE: Final = frozenset((
 ))  # fmt: skip
 _COMPLEX: Final = re.compile("VFC?(MADD|MUL)C[PS]H")
 _REPEATED: Final = re.compile("^(repe|repne|rep)_")
+_EVEX: Final = 0x62
+_PREFIXED: Final = re.compile("_E?VEX$")
+_LEGACY_PREFIXES: Final = b"\x64\x65\x66\xf0\xf2\xf3"
 _SIZES: Final = (1, 2, 4, 8, 10, 16, 32, 64)
 
 # Every comparison that PeachPy makes with an immediate: signed or unsigned 4, 8, 16, 32, 64 bits; the negative part of
@@ -40,8 +44,25 @@ _IMMEDIATE_BOUNDS: Final = sorted(
 )
 
 
+def _range_of(immediate: int) -> int:
+    """In the place of a signature: between which bounds it lies."""
+    return -1 - bisect_right(_IMMEDIATE_BOUNDS, immediate)
+
+
+def _key_of(operands: Sequence[Any]) -> tuple[int, ...]:
+    """Their signatures.  Two and three operands are nearly all, and the last may be an immediate."""
+    count = len(operands)
+    if count == 3:
+        a, b, c = operands
+        return a.signature, b.signature, c.signature if type(c) is not int else _range_of(c)
+    if count == 2:
+        a, b = operands
+        return a.signature, b.signature if type(b) is not int else _range_of(b)
+    return tuple([_range_of(each) if type(each) is int else each.signature for each in operands])
+
+
 class EncoderChoice(NamedTuple):
-    """The encoder for one signature.  `trailing` bytes follow the displacement of a pool operand; -1 without one."""
+    """The encoder for one signature.  `trailing` bytes follow a displacement from rip; -1 without one."""
 
     encode: Encode
     touches_upper: bool  # a ymm or zmm register is named, so VZEROUPPER is due before returning
@@ -59,10 +80,10 @@ class InstructionEncoder:
 
     def choose(self, operands: Sequence[Any]) -> EncoderChoice:
         """The encoder of these operands.  Raises InvalidArguments when no form or more than one fits."""
-        key = tuple([
-            -1 - bisect_right(_IMMEDIATE_BOUNDS, operand) if type(operand) is int else operand.signature
-            for operand in operands
-        ])  # fmt: skip
+        try:
+            key = _key_of(operands)
+        except AttributeError:  # an immediate is not the last, or this is no operand
+            key = tuple([_range_of(each) if type(each) is int else each.signature for each in operands])
         choice = self._cache.get(key)
         if choice is None:
             choice = self._cache[key] = _choose(self.mnemonic, operands)
@@ -75,6 +96,8 @@ def encoder_of(mnemonic: str) -> InstructionEncoder | None:
     name = mnemonic.removeprefix(_LOCK)
     if name != mnemonic and name not in _LOCKABLE:
         return None
+    if not extension_forms(name) and name != (base := _PREFIXED.sub("", name)):  # as in VADDPS_EVEX
+        return InstructionEncoder(mnemonic) if encoder_of(base) and base.startswith(("V", "K")) else None
     known = extension_forms(name) or extension_branch(name) or is_known(name)
     return InstructionEncoder(mnemonic) if known else None
 
@@ -103,7 +126,7 @@ def plain_operand(operand: object) -> Operand:
 
 def text_of(mnemonic: str, operands: Sequence[object]) -> str:
     """The instruction in Intel syntax, e.g. "vaddps zmm1{k1}, zmm2, [rax+rsi*4+64]{1to16}"."""
-    name = _REPEATED.sub(r"\1 ", mnemonic.lower().replace("lock_", "lock ").removesuffix("_vex"))
+    name = _REPEATED.sub(r"\1 ", mnemonic.lower().replace("lock_", "lock ").removesuffix("_vex").removesuffix("_evex"))
     return f"{name} {', '.join(map(str, operands))}".rstrip()
 
 
@@ -117,7 +140,12 @@ def _choose(mnemonic: str, operands: Sequence[Operand]) -> EncoderChoice:
     if not encoders:
         text = text_of(mnemonic, operands)
         raise InvalidArguments(f"{text} has no form that holds the immediate: give a smaller one, or use a register")
-    encode = encoders[0] if len(encoders) == 1 else _shortest(tuple(encoders))
+    encode = encoders[0] if len(encoders) == 1 else shortest(encoders, operands)
+    segment = next((op.form.segment for op in operands if isinstance(op, Pointer) and op.form.segment), "")
+    if segment:
+        encode = _with_prefix(SEGMENT_PREFIXES[segment], encode)
+    if any(isinstance(op, Register) and op.kind == "high8" for op in operands):
+        encode = _without_rex(mnemonic, encode)
     if _needs_distinct_registers(mnemonic):
         encode = _with_distinct_registers(mnemonic, encode)
     if _COMPLEX.fullmatch(mnemonic):
@@ -128,11 +156,25 @@ def _choose(mnemonic: str, operands: Sequence[Operand]) -> EncoderChoice:
 
 def _candidates(mnemonic: str, operands: Sequence[Operand]) -> list[Encode]:
     name = mnemonic.removeprefix(_LOCK)
+    if not extension_forms(name) and name != (base := _PREFIXED.sub("", name)):
+        wanted = (_EVEX,) if name.endswith("_EVEX") else VEX
+        asked = [_raised(op) for op in operands] if _EVEX in wanted else operands
+        own = [form.encode for form in extension_forms(base) if form.matches(asked)]
+        peachpys = encoders_of(base, asked) if is_known(base) else ()
+        chosen = [encode for encode in (*own, *peachpys) if encode(operands)[0] in wanted]
+        return chosen[:1] if own else chosen
     own = [form.encode for form in extension_forms(name) if form.matches(operands)]
     if own or is_miscoded(name, operands) or not is_known(name):
         return own[:1]
     encoders = list(encoders_of(name, operands))
-    return [_with_lock(encode) for encode in encoders] if name != mnemonic else encoders
+    return [_with_prefix(b"\xf0", encode) for encode in encoders] if name != mnemonic else encoders
+
+
+def _raised(operand: Operand) -> Operand:
+    """A vector register that only EVEX has: PeachPy offers no EVEX where VEX does; its encoder takes any register."""
+    if isinstance(operand, Register) and operand.kind in VECTOR_KINDS:
+        return register(operand.kind, operand.id | 16, operand.mask, operand.zeroing)
+    return operand
 
 
 def _says_what_is_asked(mnemonic: str, encode: Encode, operands: Sequence[Operand]) -> bool:
@@ -148,21 +190,29 @@ def _same_choice(immediate: int) -> range:
     return range(start, _IMMEDIATE_BOUNDS[after] if after < len(_IMMEDIATE_BOUNDS) else immediate + 1)
 
 
-def _shortest(encoders: tuple[Encode, ...]) -> Encode:
-    return lambda operands: min([encode(operands) for encode in encoders], key=len)
+def _with_prefix(prefix: bytes, encode: Encode) -> Encode:
+    return lambda operands: prefix + encode(operands)
 
 
-def _with_lock(encode: Encode) -> Encode:
-    return lambda operands: b"\xf0" + encode(operands)
+def _without_rex(mnemonic: str, encode: Encode) -> Encode:
+    """With a REX prefix, the number of ah means spl."""
+
+    def checked(operands: Sequence[Any]) -> bytes:
+        code = encode(operands)
+        if 0x40 <= code.lstrip(_LEGACY_PREFIXES)[0] <= 0x4F:
+            text = text_of(mnemonic, operands)
+            raise InvalidArguments(f"{text}: ah, ch, dh and bh are not beside r8 to r15, sil, dil, and 64 bits")
+        return code
+
+    return checked
 
 
 def _trailing_bytes(encode: Encode, operands: Sequence[Any]) -> int:
     """Bytes of immediate after the displacement of a pool operand; found by changing the displacement."""
-    if not any(isinstance(operand, Pointer) and operand.form.in_pool for operand in operands):
+    if not any(isinstance(operand, Pointer) and (operand.form.in_pool or operand.form.label) for operand in operands):
         return -1
     zeros, ones = (
-        encode([Pointer(op.form, displacement) if isinstance(op, Pointer) else op for op in operands])
-        for displacement in (0, -1)
+        encode([op.at(displacement) if isinstance(op, Pointer) else op for op in operands]) for displacement in (0, -1)
     )
     first = next(position for position, (a, b) in enumerate(zip(zeros, ones, strict=True)) if a != b)
     return len(zeros) - first - 4
@@ -228,5 +278,6 @@ def _no_form(mnemonic: str, operands: Sequence[Operand]) -> str:
 def written_forms(mnemonic: str) -> list[str]:
     """The operands that an instruction takes, a line each; none for an unknown one."""
     name = mnemonic.removeprefix(_LOCK)
+    name = name if extension_forms(name) else _PREFIXED.sub("", name)
     forms = [f"{name}({', '.join(form.patterns)})" for form in extension_forms(name)]
     return forms + (forms_of(name) if is_known(name) else [])

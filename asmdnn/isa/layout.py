@@ -4,6 +4,7 @@ Lengths depend on each other: a jump is short only if its target is near.  All j
 the iteration ends, and at its end every short jump reaches its target.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import Final
@@ -11,12 +12,14 @@ from typing import Final
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.code import Code, Line
 from asmdnn.isa.label import Label
+from asmdnn.isa.memory_operand import Pointer
 from asmdnn.isa.notes import Note, Notes
 from asmdnn.isa.pool import Pool
 from asmdnn.records import dataclass, field
 
 POOL_ALIGNMENT_BYTES: Final = 64  # kernels start at multiples of 64, so no constant can be aligned more strictly
 SHORT_BYTES, NEAR_BYTES = 1, 4  # of a jump's distance, the last field of its encoding
+_FROM_LABEL: Final = re.compile(r"\[rip[^]]*\]")
 _FILLER: Final = b"\xcc"  # int3 between code and constants: never reached
 
 # The recommended multi-byte NOPs (Intel manual, volume 2, NOP), by length.
@@ -31,11 +34,23 @@ _NOPS: Final = tuple(
 
 @dataclass(slots=True, eq=False)
 class Piece:
-    """Instructions of fixed bytes.  `pool_fixes` are (start of a 4-byte pool offset, end of its instruction)."""
+    """Instructions of fixed bytes.
+
+    pool_fixes: (start of a 4-byte pool offset, end of its instruction).  label_fixes: the same of distances from a
+    label.  notes: their numbers.
+    """
 
     data: bytearray = field(default_factory=bytearray)
     pool_fixes: list[tuple[int, int]] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
+    label_fixes: list[tuple[int, int, Label]] = field(default_factory=list)
+    notes: list[int] = field(default_factory=list)
+
+    def add_fix(self, place: int, end: int, label: Label | None) -> None:
+        """What stands at `place` of an instruction that ends at `end` counts from the pool, or from a label."""
+        if label is None:
+            self.pool_fixes.append((place, end))
+        else:
+            self.label_fixes.append((place, end, label))
 
 
 @dataclass(slots=True, eq=False)
@@ -90,8 +105,11 @@ def lay_out(items: Sequence[Item], pool: Pool, notes: Notes | None) -> Code:
     padding = -len(code) % POOL_ALIGNMENT_BYTES if pool else 0
     data = bytearray(code)
     for item, start in zip(items, offsets, strict=False):
-        for field_start, end in item.pool_fixes if isinstance(item, Piece) else ():
-            _make_rip_relative(data, start + field_start, start + end, len(code) + padding)
+        if isinstance(item, Piece):
+            for field_start, end in item.pool_fixes:
+                _make_rip_relative(data, start + field_start, start + end, len(code) + padding)
+            for field_start, end, label in item.label_fixes:
+                _make_rip_relative(data, start + field_start, start + end, offsets[label.piece])
     lines = cache(partial(_listing, tuple(items), offsets, bytes(data), notes)) if notes else None
     tables = tuple(tuple(offsets[target.piece] for target in table.targets) for table in pool.tables)
     return Code(bytes(data) + _FILLER * padding + pool.data(len(code) + padding, offsets), len(code), lines, tables)
@@ -99,7 +117,9 @@ def lay_out(items: Sequence[Item], pool: Pool, notes: Notes | None) -> Code:
 
 def _check_bound(items: Sequence[Item], pool: Pool) -> None:
     jumps = [(item.target, item.note.source) for item in items if isinstance(item, Jump)]
-    for target, source in (*jumps, *((target, "") for table in pool.tables for target in table.targets)):
+    in_tables = [(target, "") for table in pool.tables for target in table.targets]
+    addressed = [(label, "") for item in items if isinstance(item, Piece) for *_, label in item.label_fixes]
+    for target, source in (*jumps, *in_tables, *addressed):
         if target.piece < 0:
             where = f" ({source})" if source else ""
             raise InvalidArguments(f"label {target.name!r} is jumped to{where} but never bound: call bind() on it")
@@ -148,10 +168,10 @@ def _nops(length: int) -> Iterator[bytes]:
         length -= longest
 
 
-def _make_rip_relative(data: bytearray, field_start: int, end: int, pool_start: int) -> None:
+def _make_rip_relative(data: bytearray, field_start: int, end: int, origin: int) -> None:
     place = slice(field_start, field_start + 4)
     offset = int.from_bytes(data[place], "little", signed=True)
-    data[place] = (pool_start + offset - end).to_bytes(4, "little", signed=True)
+    data[place] = (origin + offset - end).to_bytes(4, "little", signed=True)
 
 
 def _listing(items: Sequence[Item], offsets: Sequence[int], data: bytes, notes: Notes) -> tuple[Line, ...]:
@@ -159,13 +179,20 @@ def _listing(items: Sequence[Item], offsets: Sequence[int], data: bytes, notes: 
 
 
 def _lines(items: Sequence[Item], offsets: Sequence[int], data: bytes, notes: Notes) -> Iterator[Line]:
+    pool_start = offsets[-1] + -offsets[-1] % POOL_ALIGNMENT_BYTES
+
     def line(note: Note, start: int, end: int, text: str) -> Line:
+        for pointer in note.operands:
+            if isinstance(pointer, Pointer) and pointer.form.label:  # as those of constants: from the pool's start
+                at = offsets[pointer.form.label.piece] + pointer.displacement - pool_start
+                text = f"{_FROM_LABEL.sub(f'[rip{at:+d}]' if at else '[rip]', text)} <{pointer.form.label}>"
         return Line(start, data[start:end], text, note.role, note.source, notes.detail(note))
 
     for item, start, end in zip(items, offsets, offsets[1:], strict=False):
         if isinstance(item, Piece):
-            stops = [*(note.start for note in item.notes), len(item.data)][1:]
-            for note, stop in zip(item.notes, stops, strict=False):
+            noted = [notes.at(number) for number in item.notes]
+            stops = [*(note.start for note in noted), len(item.data)][1:]
+            for note, stop in zip(noted, stops, strict=False):
                 yield line(note, start + note.start, start + stop, note.text)
         elif isinstance(item, Jump):
             yield line(item.note, start, end, f"{item.note.text} {offsets[item.target.piece]:#x} <{item.target.name}>")

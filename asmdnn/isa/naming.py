@@ -14,7 +14,7 @@ from asmdnn.isa.effects import effect_of, is_copy
 from asmdnn.isa.memory_operand import Operand, Pointer
 from asmdnn.isa.operands import VECTOR_KINDS, Register, register
 
-_KINDS: Final = {**dict.fromkeys(VECTOR_KINDS, "vector"), **dict.fromkeys(("r8", "r16", "r32", "r64"), "r64")}
+_KINDS: Final = {**dict.fromkeys(VECTOR_KINDS, "vector"), **dict.fromkeys(("r8", "high8", "r16", "r32", "r64"), "r64")}
 _WORD_BYTES: Final = 8
 _NO_WRITE: Final = ("CMP", "TEST", "PUSH", "CALL", "PREFETCHT0", "PREFETCHT1", "PREFETCHT2", "PREFETCHNTA")
 
@@ -94,6 +94,8 @@ class Naming:
         if named:
             return named
         form, at = pointer.form, pointer.displacement
+        if form.label:
+            return f"code at {form.label}"
         if form.in_pool:
             return "constant"
         base = self.place(form.base) if form.base else ""
@@ -101,7 +103,7 @@ class Naming:
             return f"frame[{at // _WORD_BYTES}]"
         index = f" + {form.scale} * {self.place(form.index)}" if form.index else ""
         shift = f" {'+' if at > 0 else '-'} {abs(at)}" if at else ""
-        return f"[{base}{index}{shift}]"
+        return f"{form.segment}{':' * bool(form.segment)}[{base}{index}{shift}]"
 
 
 def _single(pointer: Pointer) -> Pointer:

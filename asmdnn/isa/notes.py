@@ -1,15 +1,17 @@
 """What is noted while instructions are emitted, and read where a listing is asked for.
 
 Most functions run and are never read, while the words of a listing take ten times an instruction.  So an instruction
-leaves a Note of what cannot be found out later; `Notes.detail` goes through all of them in their order, since names of
-registers change while code is written.
+leaves only what cannot be found out later, in a list of plain values: an object for each would be the larger part of
+what writing it takes.  `Notes.detail` goes through all of them in their order, since names of registers change while
+code is written.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from sys import _getframe
 from types import CodeType
 from typing import Any, Final, NamedTuple
 
-from asmdnn.isa.callers import Callers
+from asmdnn.isa.callers import is_own, line_at
 from asmdnn.isa.code import Detail, Holders
 from asmdnn.isa.effects import effect_of_jump
 from asmdnn.isa.encoder import text_of
@@ -19,21 +21,21 @@ from asmdnn.isa.naming import Naming
 from asmdnn.isa.operands import Register
 from asmdnn.isa.registers import RegisterFile
 
-_NO_NUMBER: Final = -1
-_new: Final = tuple.__new__  # half the time of a named tuple's own constructor
+_FIELDS: Final = 7  # of a note in the log
 
 
 class Note(NamedTuple):
-    """An instruction at `start` of its piece.  author, line: who wrote it.  number: its place among the assembler's."""
+    """An instruction at `start` of its piece.  author: the code that wrote it, and `place` in its bytes.
+    number: where it stands in the log, -1 if nowhere."""
 
     start: int
     mnemonic: str
     operands: tuple[Any, ...] = ()
     role: str = ""
     author: CodeType | None = None
-    line: int = 0
+    place: int = 0
     holders: Holders = ()
-    number: int = _NO_NUMBER
+    number: int = -1
 
     @property
     def text(self) -> str:
@@ -51,6 +53,11 @@ class Note(NamedTuple):
         return self.author.co_filename if self.author else ""
 
     @property
+    def line(self) -> int:
+        """Of the file that wrote it."""
+        return line_at(self.author, self.place) if self.author else 0
+
+    @property
     def source(self) -> str:
         """File and line, as a listing says them; empty where nobody is known."""
         return f"{self.path.rpartition('/')[2]}:{self.line}" if self.author else ""
@@ -61,63 +68,77 @@ class Notes:
 
     def __init__(self, files: Callable[[], Sequence[RegisterFile]], fixed: Mapping[Register, str]) -> None:
         self._files, self._fixed = files, tuple(fixed.items())
-        self._known: tuple[RegisterFile, ...] = ()
-        self._callers = Callers()
-        self._log: list[Note | tuple[Register | Pointer, str] | None] = []  # None: values are forgotten
-        self._changes, self._holders = -1, self._fixed
-        self._effects: list[str] | None = None  # of each entry, once asked for; of two threads both find the same
+        self._holders: Holders | None = None  # None: something was taken or freed
+        self._is_own: dict[CodeType, bool] = {}
+        self._log: list[Any] = []  # the fields of each note; without a mnemonic, what happens to names
+        self._apart: set[int] = set()  # notes of what is written at the end, where names are those of the CPU
+        self._effects: dict[int, str] | None = None  # by number, once asked for; of two threads both find the same
 
-    def add(self, start: int, mnemonic: str, operands: tuple[Any, ...], role: str) -> Note:
-        """Of an instruction that is emitted now."""
-        changes = 0
-        for file in self._known or self._find_files():
-            changes += file.changes
-        if changes != self._changes:
-            self._changes = changes
-            self._holders = (*self._fixed, *(held for file in self._known for held in file.holders()))
-        author, line = self._callers.find()
-        note = _new(Note, (start, mnemonic, operands, role, author, line, self._holders, len(self._log)))
-        self._log.append(note)
-        return note
+    def add(self, start: int, mnemonic: str, operands: tuple[Any, ...], role: str) -> int:
+        """The number of an instruction that is emitted now.  It is its innermost caller's outside the assembler."""
+        known, frame = self._is_own, _getframe(2)  # the frames of this function and of who calls it are the assembler's
+        while known.get(frame.f_code, True):
+            if frame.f_code not in known:
+                known[frame.f_code] = is_own(frame.f_code)
+            elif frame.f_back is None:
+                break
+            else:
+                frame = frame.f_back
+        log = self._log
+        number = len(log)
+        holders = self._holders or self._find_holders()
+        log += (start, mnemonic, operands, role, frame.f_code, frame.f_lasti, holders)
+        return number
 
-    def forget_files(self) -> None:
-        """There are other register files now."""
-        self._known = ()
+    def add_apart(self, start: int, mnemonic: str, operands: tuple[Any, ...], role: str, after: int) -> int:
+        """The number of an instruction that is written at the end, for who wrote the note `after`; -1 for nobody."""
+        number = len(self._log)
+        author = self._log[after + 4 : after + _FIELDS] if after >= 0 else (None, 0, ())
+        self._log += (start, mnemonic, operands, role, *author)
+        self._apart.add(number)
+        return number
 
-    def _find_files(self) -> Sequence[RegisterFile]:
-        self._known = tuple(self._files())
-        return self._known
+    def at(self, number: int) -> Note:
+        """That note."""
+        return Note._make((*self._log[number : number + _FIELDS], number))
+
+    def forget_holders(self) -> None:
+        """Registers were taken or freed, or there are other register files now."""
+        self._holders = None
+
+    def _find_holders(self) -> Holders:
+        files = self._files()
+        for file in files:
+            file.on_change = self.forget_holders
+        self._holders = found = (*self._fixed, *(held for file in files for held in file.holders()))
+        return found
 
     def call(self, operand: Register | Pointer, name: str) -> None:
         """`operand` holds `name` from here on, as naming.py says."""
-        self._log.append((operand, name))
+        self._log += (0, "", (operand, name), "", None, 0, ())
 
     def forget_values(self) -> None:
         """Here the code may be reached from elsewhere."""
-        self._log.append(None)
+        self._log += (0, "", (), "", None, 0, ())
 
     def detail(self, note: Note) -> Detail:
         """What `asmdnn explain` says; no more notes may follow."""
-        if note.number == _NO_NUMBER:
-            effect = _effect(note, Naming())
-        else:
-            self._effects = effects = self._effects or self._find_effects()
-            effect = effects[note.number]
-        return Detail(note.mnemonic, note.operands, effect, note.holders, note.path)
+        self._effects = effects = self._effects or self._find_effects()
+        return Detail(note.mnemonic, note.operands, effects[note.number], note.holders, note.path)
 
-    def _find_effects(self) -> list[str]:
-        """One for each entry of the log."""
-        naming, found = Naming(), []
-        for entry in self._log:
-            if entry is None:
-                naming.forget_values()
-            elif isinstance(entry, Note):
-                naming.hold(entry.holders)
-                found.append(_effect(entry, naming))
-                continue
+    def _find_effects(self) -> dict[int, str]:
+        naming, found = Naming(), {}
+        for number in range(0, len(self._log), _FIELDS):
+            note = self.at(number)
+            if number in self._apart:
+                found[number] = _effect(note, Naming())
+            elif note.mnemonic:
+                naming.hold(note.holders)
+                found[number] = _effect(note, naming)
+            elif note.operands:
+                naming.call(*note.operands)
             else:
-                naming.call(*entry)
-            found.append("")
+                naming.forget_values()
         return found
 
 

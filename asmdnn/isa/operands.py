@@ -12,12 +12,14 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass, field
 
 REGISTER_BYTES: Final = {
-    "r8": 1, "r16": 2, "r32": 4, "r64": 8, "mm": 8, "k": 8, "xmm": 16, "ymm": 32, "zmm": 64, "tmm": 1024,
+    "r8": 1, "high8": 1, "r16": 2, "r32": 4, "r64": 8, "mm": 8, "k": 8, "xmm": 16, "ymm": 32, "zmm": 64, "tmm": 1024,
 }  # fmt: skip
 VECTOR_KINDS: Final = ("xmm", "ymm", "zmm")
-_COUNT: Final = {"mm": 8, "k": 8, "tmm": 8, "xmm": 32, "ymm": 32, "zmm": 32}
+_COUNT: Final = {"high8": 4, "mm": 8, "k": 8, "tmm": 8, "xmm": 32, "ymm": 32, "zmm": 32}
 _LEGACY: Final = ("ax", "cx", "dx", "bx", "sp", "bp", "si", "di")
 _SUFFIX: Final = {"r8": "b", "r16": "w", "r32": "d", "r64": ""}
+
+_LAST_WITH_HIGH_BYTE: Final = 3
 
 _numbers = count()
 _registers: dict[tuple[str, int, int, bool], "Register"] = {}
@@ -42,6 +44,7 @@ class Register:
     mask: int
     zeroing: bool
     signature: int = field(init=False)
+    form: "Register" = field(init=False)  # itself, in the place of a memory operand's address
     code: int = field(init=False)  # bits 0-4 of the number
     lcode: int = field(init=False)  # bits 0-2
     hcode: int = field(init=False)  # bit 3
@@ -56,10 +59,12 @@ class Register:
 
     def __post_init__(self) -> None:
         number = self.id
+        low = number + 4 if self.kind == "high8" else number & 7
         special = number if number < 2 else 2 if number < 16 else 3  # al/rax/xmm0, cl, VEX-encodable, EVEX only
         fields = {
+            "form": self,
             "signature": signature(self.kind, special, self.mask > 0, self.zeroing),
-            "code": number, "lcode": number & 7, "hcode": number >> 3 & 1, "ecode": number >> 4,
+            "code": number, "lcode": low, "hcode": number >> 3 & 1, "ecode": number >> 4,
             "hlcode": number & 15, "ehcode": number >> 3, "kcode": self.mask, "zcode": int(self.zeroing),
             "rex_xb": number >> 3 & 1, "evex_xb": number >> 3, "evex_v": 0,
         }  # fmt: skip
@@ -107,6 +112,8 @@ class Register:
 
 def register_name(kind: str, number: int) -> str:
     """The Intel manual's name of a register, e.g. ("r32", 9) -> "r9d"."""
+    if kind == "high8":
+        return _LEGACY[number][0] + "h"
     if kind not in _SUFFIX:
         return f"{kind}{number}"
     if number > 7:
@@ -147,6 +154,13 @@ def low32(reg: Register) -> Register:
     if reg.kind != "r64":
         raise InvalidArguments(f"low32({reg}): a 64-bit general-purpose register is needed")
     return register("r32", reg.id)
+
+
+def high8(reg: Register) -> Register:
+    """Bits 8 to 15 of rax, rcx, rdx or rbx: ah, ch, dh, bh.  No instruction has one beside r8 to r15 or 64 bits."""
+    if reg.kind != "r64" or reg.id > _LAST_WITH_HIGH_BYTE:
+        raise InvalidArguments(f"high8({reg}): only rax, rcx, rdx and rbx have a high byte")
+    return register("high8", reg.id)
 
 
 rsp: Final = register("r64", 4)

@@ -16,7 +16,6 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
@@ -24,7 +23,7 @@ from asmdnn.errors import Unimplemented
 from asmdnn.forking import importing
 from asmdnn.isa import encoding
 from asmdnn.isa.memory_operand import Encode, Operand, Pointer
-from asmdnn.isa.operands import EmbeddedRounding, Register
+from asmdnn.isa.operands import EmbeddedRounding, Register, register
 from asmdnn.isa.peachpy_version import PEACHPY_VERSION
 
 _ACCUMULATOR: Final = {0x01: 0, 0x02: 1}  # encoder flag -> operand that must be al, ax, eax or rax
@@ -52,6 +51,7 @@ def setup_command() -> str:
     """The command that gets PeachPy for this Python; the package index has no usable one."""
     with importing():
         import shutil
+        from pathlib import Path
 
     found = shutil.which("asmdnn")
     is_ours = found is not None and Path(found).parent == Path(sys.executable).parent
@@ -173,6 +173,8 @@ def _native(operand: Operand) -> Any:
 @cache
 def _native_register(reg: Register) -> Any:
     registers = _library().registers
+    if reg.kind == "high8":
+        return registers.GeneralPurposeRegister8(reg.id, is_high=True)
     if reg.kind not in _PEACHPY_KINDS:
         raise TypeError(f"PeachPy has no {reg.kind} registers")
     plain = getattr(registers, _PEACHPY_KINDS[reg.kind])(reg.id)
@@ -186,11 +188,12 @@ def _native_mask(number: int, zeroing: bool) -> Any:
 
 def _native_memory(pointer: Pointer) -> Any:
     operand, form = _library().operand, pointer.form
-    if form.in_pool:
+    if form.in_pool or form.label:
         address = operand.RIPRelativeOffset(0)
         address.index = None  # read by predicates that know only register addresses
     else:
-        base, index = (None if reg is None else _native_register(reg) for reg in (form.base, form.index))
+        given = (form.base or (None if form.index else register("r64", 0)), form.index)  # fs:[8] as any address
+        base, index = (None if reg is None else _native_register(reg) for reg in given)
         address = operand.MemoryAddress(base, index, form.scale if form.index else None, pointer.displacement)
     mask = _native_mask(form.mask, False) if form.mask else None
     return operand.MemoryOperand(address, form.size or None, mask, form.broadcast or None)

@@ -1,6 +1,6 @@
 """Physical registers handed out by purpose, with a clear answer when there is none left."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import product
 from math import prod
@@ -27,7 +27,7 @@ class RegisterFile:
         self.title = title
         self.registers = tuple(registers)
         self.ever_taken: set[Register] = set()
-        self.changes = 0  # how often something was taken or freed
+        self.on_change: Callable[[], None] | None = None  # called when something is taken or freed
         self._purposes: dict[Register, str] = {}
         self._indices: dict[Register, str] = {}
 
@@ -67,7 +67,7 @@ class RegisterFile:
 
     def free(self, *registers: Register) -> None:
         """Gives registers back, by any view of vectors.  Raises InvalidArguments for one that is not taken."""
-        self.changes += 1
+        self._changed()
         own = self.registers[0].kind
         for given in registers:
             reg = register(own, given.id) if {own, given.kind} <= {*VECTOR_KINDS} else given
@@ -79,8 +79,12 @@ class RegisterFile:
         """Every taken register, and what for: `acc[3][1]` for one of a shape taken as `acc`."""
         return [(reg, purpose + self._indices.get(reg, "")) for reg, purpose in self._purposes.items()]
 
+    def _changed(self) -> None:
+        if self.on_change:
+            self.on_change()
+
     def _mark(self, registers: list[Register], purpose: str) -> None:
-        self.changes += 1
+        self._changed()
         self._purposes.update(dict.fromkeys(registers, purpose))
         self.ever_taken.update(registers)
 

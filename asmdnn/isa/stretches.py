@@ -111,7 +111,7 @@ class StretchRecorder:
         for file, before in zip(self.files, self.before, strict=True):
             file.ever_taken |= before
         holders = [file.holders() for file in files]
-        if piece is not self.piece or holders != self.found:
+        if piece is not self.piece or holders != self.found or piece.label_fixes:
             return None
         constants = list(dict.fromkeys(self.pool.asked[self.asked :]))
         fixes, referred = [], []

@@ -10,6 +10,7 @@ where the registers need it.
 from typing import Final
 
 LINES: Final = """
+VPMADD52{L,H}UQ_VEX               VEX.66.0F38.W1 {B4,B5}                       v, v, v/m
 VPDP{BUSD,BUSDS,WSSD,WSSDS}         EVEX.66.0F38.W0 {50,51,52,53}                v{k}{z}, v, v/m/b32
 VPDP{BUSD,BUSDS,WSSD,WSSDS}_VEX     VEX.66.0F38.W0 {50,51,52,53}                 v, v, v/m
 VDPBF16PS                           EVEX.F3.0F38.W0 52                           v{k}{z}, v, v/m/b32

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import os
 import shutil
 import subprocess
 import sys
@@ -171,3 +172,38 @@ outer()
     at = [i for i, place in enumerate(places) if address <= place < address + size]
     assert at, done.stdout
     assert len(frames) - at[0] > 3, done.stdout
+
+
+def test_perf_names_and_gets_through(tmp_path: Path) -> None:
+    """perf record --call-graph fp: from a C function to the generated one by its name, and on to its caller."""
+    perf, gcc = shutil.which("perf"), shutil.which("gcc")
+    if perf is None or gcc is None:
+        pytest.skip("perf or gcc is not installed")
+    (tmp_path / "burn.c").write_text(
+        "long burn(long n) { volatile long s = 0; for (long i = 0; i < n; i++) s += i; return s; }"
+    )
+    options = ["-O1", "-fno-omit-frame-pointer", "-shared", "-fPIC"]
+    subprocess.run([gcc, *options, "burn.c", "-o", "burn.so"], cwd=tmp_path, check=True)
+    (tmp_path / "program.py").write_text("""
+import ctypes
+from asmdnn import asm
+burn = ctypes.cast(ctypes.CDLL("./burn.so").burn, ctypes.c_void_p).value
+
+@asm.function("int64_t seen_by_perf(int64_t n)", calls={"burn": ("int64_t(int64_t)", burn)}, frame_pointer=True)
+def seen_by_perf(f, n):
+    f.ret(f.call("burn", n))
+
+seen_by_perf.raw(200_000_000)
+""")
+    record = [perf, "record", "-q", "-e", "cpu-clock", "-F", "999", "--call-graph", "fp", "-o", "perf.data"]
+    environment = {**os.environ, "ASMDNN_JIT_PROFILE": "perf_map", "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [*record, sys.executable, "program.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    if not (tmp_path / "perf.data").exists():
+        pytest.skip(f"perf cannot record here: {done.stderr.strip()[:100]}")
+    script = subprocess.run([perf, "script", "-i", "perf.data", "-F", "ip,sym"], cwd=tmp_path, capture_output=True,
+                            text=True, check=True).stdout  # fmt: skip
+    samples = [[line.split()[-1] for line in part.splitlines() if line.strip()] for part in script.split("\n\n")]
+    stacks = [sample for sample in samples if "burn" in sample]
+    through = [stack for stack in stacks if stack[:2] == ["burn", "seen_by_perf"] and len(stack) > 2]
+    assert len(through) > len(stacks) / 2 > 10, script[:2000]

@@ -39,4 +39,4 @@ def with_displacement(operands: list[Operand], units: tuple[int, ...]) -> Iterat
     for position, pointer in enumerate(operands):
         if isinstance(pointer, Pointer):
             for displacement in displacements(pointer, units):
-                yield [*operands[:position], Pointer(pointer.form, displacement), *operands[position + 1 :]]
+                yield [*operands[:position], pointer.at(displacement), *operands[position + 1 :]]

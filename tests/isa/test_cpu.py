@@ -1,4 +1,5 @@
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -62,7 +63,7 @@ def test_linux_is_asked_only_if_there_are_tiles(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_another_architecture_has_no_features(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    monkeypatch.setattr("os.uname", lambda: SimpleNamespace(machine="aarch64", sysname="Linux"))
     assert cpu.cpu_features.__wrapped__() == frozenset()
     assert cpu.cache_sizes.__wrapped__() == cpu.CacheSizes(0, 0, 0)
     assert cpu.signature.__wrapped__() == cpu.Signature("", 0, 0, 0)
