@@ -163,7 +163,7 @@ NAMES_BF16 = {
     "api.py", "types.py", "memory/winograd.py",
     "isa/dot.py", "isa/dot_base.py", "isa/elements.py", "isa/rows_in_lanes.py", "isa/tiles.py",
     "primitives/core/widening.py", "primitives/reorder/fpmath.py",
-    "network/narrowing.py", "network/element_types.py",
+    "network/narrowing.py", "network/element_types.py", "aten/translation.py",
 }  # fmt: skip
 
 

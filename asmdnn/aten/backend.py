@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, Final
 
 from asmdnn.aten.constants import fold
-from asmdnn.aten.module import array_of, export_of, own_of, tensors_of, translated
+from asmdnn.aten.module import array_of, export_of, narrow_inputs, own_of, tensors_of, translated
 from asmdnn.aten.options import CompileOptions, of_options
 from asmdnn.aten.translation import is_supported, name_of
 from asmdnn.errors import InvalidArguments, Unimplemented
@@ -227,12 +227,13 @@ class TorchPart:
         self._part = part
         self._passed = [i for i, node in enumerate(inside) if node.name not in data]
         self.network, self._outputs, self._is_single = translated_part(part, data, options)
-        self._names = list(self.network.inputs)
+        self._names, self._narrow = list(self.network.inputs), narrow_inputs(part.graph, data)
 
     def __call__(self, *arguments: Any) -> Any:
         given = [arguments[i] for i in self._passed]
         try:
-            found = self.network.run({name: array_of(name, x) for name, x in zip(self._names, given, strict=True)})
+            feeds = {name: array_of(name, x, self._narrow) for name, x in zip(self._names, given, strict=True)}
+            found = self.network.run(feeds)
         except InvalidArguments:
             return self._part(*arguments)
         results = tensors_of(self._outputs, found)

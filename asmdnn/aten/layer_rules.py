@@ -238,3 +238,13 @@ def _upsample(c: Rewriter, x: Traced, size: Any, *rest: Any) -> Any:
         factors = np.array([1, 1, *scales], np.float32)
         return c.apply("Resize", x, None, factors, **options)
     return c.apply("Resize", x, None, None, np.array(c.shape, np.int64), **options)
+
+
+SAMPLING = ("linear", "nearest", "cubic"), ("zeros", "border", "reflection")  # ATen's numbers of modes and paddings
+
+
+@rule("grid_sampler.default", "grid_sampler_2d.default", "grid_sampler_3d.default")
+def _grid_sampler(c: Rewriter, x: Traced, grid: Traced, mode: int, padding: int, align: bool) -> Any:
+    modes, paddings = SAMPLING
+    options: dict[str, Any] = {"mode": modes[mode], "padding_mode": paddings[padding], "align_corners": int(align)}
+    return c.apply("GridSample", x, grid, **options)

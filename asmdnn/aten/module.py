@@ -1,20 +1,27 @@
 """A torch module as a network, by torch.export."""
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from asmdnn.aten.constants import constant_nodes, fold
 from asmdnn.aten.options import CompileOptions
-from asmdnn.aten.translation import Translation, is_supported, name_of, rules
+from asmdnn.aten.translation import Translation, is_narrow, is_supported, name_of, narrowed, rules, widened
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.network.network import Network
 
 MOST_ROUNDS: Final = 4  # of definitions in operators that have definitions
 CHECKS: Final = ("_assert_tensor_metadata.default",)  # of what shapes and types say already
+
+
+class NetworkOutput(NamedTuple):
+    """An output by its name, and whether torch has it in bf16."""
+
+    name: str
+    is_narrow: bool
 
 
 class TorchNetwork:
@@ -25,8 +32,8 @@ class TorchNetwork:
     Tensors are read where they lie; results are new tensors.  No gradients.
     """
 
-    def __init__(self, network: Network, outputs: Sequence[Any], rebuild: Any) -> None:
-        self._network = network
+    def __init__(self, network: Network, outputs: Sequence[Any], rebuild: Any, narrow: Collection[str] = ()) -> None:
+        self._network, self._narrow = network, narrow
         self._inputs = list(network.inputs.items())
         self._outputs, self._rebuild = outputs, rebuild
 
@@ -49,27 +56,35 @@ class TorchNetwork:
             raise InvalidArguments(f"tensors must be a list of tensors, not {shown(tensors)}")
         if len(tensors) != len(self._inputs):
             raise InvalidArguments(f"the network takes {len(self._inputs)} tensors, not {len(tensors)}")
-        feeds = {name: array_of(name, x) for (name, _), x in zip(self._inputs, tensors, strict=True)}
+        feeds = {name: array_of(name, x, self._narrow) for (name, _), x in zip(self._inputs, tensors, strict=True)}
         found = self.network.run(feeds)
         return tensors_of(self._outputs, found)
 
 
 def tensors_of(outputs: Sequence[Any], found: Mapping[str, Any]) -> list[Any]:
-    """A tensor for each name, in its place among constants."""
+    """A tensor for each output, in its place among constants."""
+    return [tensor_of(x, found[x.name]) if isinstance(x, NetworkOutput) else x for x in outputs]
+
+
+def tensor_of(output: NetworkOutput, array: Any) -> Any:
     import torch
 
-    return [torch.from_numpy(np.asarray(found[x], order="C")) if isinstance(x, str) else x for x in outputs]
+    tensor = torch.from_numpy(np.asarray(array, order="C"))
+    return narrowed(tensor) if output.is_narrow else tensor
 
 
-def array_of(name: str, tensor: Any) -> "np.ndarray[Any, Any]":
-    """The elements of a tensor, without a copy if they are dense.  Raises InvalidArguments."""
+def array_of(name: str, tensor: Any, narrow: Collection[str] = ()) -> "np.ndarray[Any, Any]":
+    """The elements of a tensor, without a copy if they are dense.  narrow: inputs that are bf16, of which f32 is made.
+    Raises InvalidArguments."""
     import torch
 
     if not isinstance(tensor, torch.Tensor):
         raise InvalidArguments(f"{name} must be a torch.Tensor, not {shown(tensor)}")
     if tensor.device.type != "cpu":
         raise InvalidArguments(f"{name} is on {tensor.device}: move it to the CPU")
-    found: np.ndarray[Any, Any] = tensor.detach().contiguous().numpy()
+    if is_narrow(tensor) != (name in narrow):
+        raise InvalidArguments(f"{name} is {tensor.dtype}, it must {'' if name in narrow else 'not '}be torch.bfloat16")
+    found: np.ndarray[Any, Any] = widened(tensor.detach().contiguous()).numpy()
     return found
 
 
@@ -82,11 +97,14 @@ def module_at(module: Any, example_inputs: tuple[Any, ...], options: CompileOpti
         raise Unimplemented(f"the module writes to {', '.join(changed)}, which a network does not")
     graph_module = exported.graph_module
     bound |= fold(graph_module, bound)
-    network, outputs = translated(type(module).__name__, graph_module.graph, bound, options)
+    graph = graph_module.graph
+    network, outputs = translated(type(module).__name__, graph, bound, options)
     from torch.utils import _pytree as pytree
 
     spec = exported.call_spec.out_spec
-    return TorchNetwork(network, outputs, lambda results: pytree.tree_unflatten(results, spec))
+    return TorchNetwork(
+        network, outputs, lambda results: pytree.tree_unflatten(results, spec), narrow_inputs(graph, bound)
+    )
 
 
 def torch_or_refusal() -> Any:
@@ -156,7 +174,7 @@ def unknown_in(exported: Any, weights: Sequence[int] = ()) -> set[Any]:
 def translated(
     name: str, graph: Any, bound: Mapping[str, Any], options: CompileOptions, *, holds: bool = False
 ) -> "tuple[Network, list[Any]]":
-    """The network of a torch graph, and for each result the name of an output, or the constant that it is.
+    """The network of a torch graph, and for each result a NetworkOutput, or the constant that it is.
 
     bound: placeholders and attributes that are data, which are copied unless `holds`.  Raises Unimplemented with all
     nodes that have no translation.
@@ -185,9 +203,15 @@ def translated(
         if isinstance(part, torch.fx.Node):
             key = f"output {len(named)}"
             named[key] = translation.symbol(part)
-            part = key
+            part = NetworkOutput(key, is_narrow(part.meta["val"]))
         result.append(part)
     return options.compiled(translation.graph, named), result
+
+
+def narrow_inputs(graph: Any, bound: Collection[str]) -> list[str]:
+    """The names of inputs that torch has in bf16."""
+    given = [node for node in graph.nodes if node.op == "placeholder" and node.name not in bound]
+    return [f"input {i}" for i, node in enumerate(given) if is_narrow(node.meta["val"])]
 
 
 def refuse_unknown(graph: Any) -> None:

@@ -70,6 +70,22 @@ def _cumsum(c: Rewriter, x: Traced, dim: int, **options: Any) -> Any:
     return c.apply("CumSum", c.cast(x, c.dtype), np.array(axis_of(dim, x.rank), np.int64))
 
 
+@rule("logcumsumexp.default")
+def _logcumsumexp(c: Rewriter, x: Traced, dim: int) -> Any:
+    """log(e^a + e^b) = m + log(e^(a - m) + e^(b - m)), m = max(a, b), of elements 1, 2, 4, ... apart in turn."""
+    axis, y, distance = axis_of(dim, x.rank), c.operand(x), 1
+    count, limit = x.shape[axis] if x.rank else 1, np.finfo(np.float32).max
+    at = np.array([axis], np.int64)
+    while distance < count:
+        nothing = np.full([distance if i == axis else n for i, n in enumerate(x.shape)], -np.inf, np.float32)
+        ends = (np.array([n], np.int64) for n in (0, count - distance))
+        before = c.apply("Concat", nothing, c.apply("Slice", y, *ends, at), axis=axis)
+        m = c.apply("Clip", c.apply("Max", y, before), -limit, limit)
+        total = c.apply("Add", *(c.apply("Exp", c.apply("Sub", part, m)) for part in (y, before)))
+        y, distance = c.apply("Add", m, c.apply("Log", total)), 2 * distance
+    return y
+
+
 @rule("topk.default")
 def _topk(c: Rewriter, x: Traced, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     options = {"axis": axis_of(dim, x.rank), "largest": int(largest), "sorted": int(sorted)}

@@ -13,7 +13,10 @@ from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.network.building import Graph, Symbol
 
 MODULES: Final = ("elementwise", "function", "shape", "layer", "reduction", "recurrent", "transformer")
-TYPES: Final = ("float32", "float64", "float16", "int64", "int32", "int8", "uint8", "bool")
+NARROW: Final = "bfloat16"  # f32 inside a network
+TYPES: Final = {
+    name: np.dtype(name) for name in ("float32", "float64", "float16", "int64", "int32", "int8", "uint8", "bool")
+} | {NARROW: np.dtype(np.float32)}  # fmt: skip
 
 
 def rules() -> Mapping[str, Rule]:
@@ -48,7 +51,7 @@ def types_of(example: Any) -> "list[tuple[tuple[int, ...], np.dtype[Any] | None]
     for value in example if isinstance(example, list | tuple) else (example,):
         if isinstance(value, torch.Tensor):
             name = str(value.dtype).removeprefix("torch.")
-            found.append((tuple(int(n) for n in value.shape), np.dtype(name) if name in TYPES else None))
+            found.append((tuple(int(n) for n in value.shape), TYPES.get(name)))
         elif value is not None:
             found.append(((), np.dtype(np.int64)))
     return found
@@ -136,8 +139,21 @@ def constant(tensor: Any) -> Traced:
     elif str(tensor.dtype).removeprefix("torch.") not in TYPES:
         raise Unimplemented(f"a constant is {tensor.dtype}, which networks do not take")
     else:
-        array = tensor.detach().cpu().contiguous().numpy()
+        array = widened(tensor.detach().cpu().contiguous()).numpy()
     return Traced(array, array.shape, array.dtype)
+
+
+def widened(tensor: Any) -> Any:
+    """f32 of bf16, others as they are."""
+    return tensor.float() if is_narrow(tensor) else tensor
+
+
+def narrowed(tensor: Any) -> Any:
+    return tensor.bfloat16()
+
+
+def is_narrow(tensor: Any) -> bool:
+    return str(tensor.dtype) == f"torch.{NARROW}"
 
 
 def evaluated(node: Any, args: Any, kwargs: Any) -> Any:

@@ -16,6 +16,8 @@ from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.memory.foreign import rounded_f32
 from asmdnn.network.calibration import network_within
 from asmdnn.network.declaring import declared
+from asmdnn.network.decompositions.foreign import check as check_composed
+from asmdnn.network.decompositions.table import composed_decompositions
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.learning import LearnsParameters
 from asmdnn.network.network import Network
@@ -119,7 +121,8 @@ class Graph(LearnsParameters):
         """
         if not isinstance(op, str):
             raise InvalidArguments(f"op must be the name of an operator, such as 'Conv', not {shown(op)}")
-        if op not in operators():
+        composed = composed_decompositions().get(op)
+        if op not in operators() and composed is None:
             raise InvalidArguments(f"{shown(op)} is no operator that is known: {did_you_mean(op, operators())}")
         if type(results) is not int or not 1 <= results <= MOST_RESULTS:
             raise InvalidArguments(f"results must be an integer from 1 to {MOST_RESULTS}, not {shown(results)}")
@@ -134,7 +137,10 @@ class Graph(LearnsParameters):
         outputs = tuple(f"{op} {len(self._nodes)}" + (f".{i}" if i else "") for i in range(results))
         values = {key: tuple(value) if isinstance(value, list) else value for key, value in attributes.items()}
         node = Node(op, inputs, outputs, attributes=values, name=name, domain="", opset=OPSET)
-        check_node(node)
+        if composed:
+            check_composed(node, composed)
+        else:
+            check_node(node)
         self._nodes.append(node)
         made = tuple(Symbol(self, output) for output in outputs)
         return made if results > 1 else made[0]

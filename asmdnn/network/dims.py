@@ -6,6 +6,7 @@ from typing import Any
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.sequences import items
 from asmdnn.network.graph import LARGEST_DIM, TensorType
+from asmdnn.network.passing import name_of, type_named
 from asmdnn.records import dataclass
 
 Declared = Mapping[str, TensorType]
@@ -135,6 +136,18 @@ def may_be(dim: AnyDim, size: int) -> bool:
 
 def is_fixed(dims: tuple[AnyDim, ...] | None) -> bool:
     return dims is not None and all(isinstance(n, int) for n in dims)
+
+
+def open_text(dims: OpenDims) -> dict[str, Any]:
+    """What inputs may be, as JSON."""
+    declared = [[name, [name_of(known.dtype), dims_text(known.shape)]] for name, known in dims.declared.items()]
+    return {"declared": declared, "given": [[name, dims_text(given)] for name, given in dims.given.items()]}
+
+
+def open_read(text: Mapping[str, Any]) -> OpenDims:
+    """What `open_text` wrote.  Raises anything for what it did not."""
+    declared = {name: TensorType(type_named(dtype), dims_read(dims)) for name, (dtype, dims) in text["declared"]}
+    return OpenDims(declared, {name: dims_read(dims) or () for name, dims in text["given"]})
 
 
 def dims_text(dims: Any) -> Any:

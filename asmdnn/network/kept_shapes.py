@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from asmdnn.jit import image_file
 from asmdnn.jit.image_file import Image
 from asmdnn.network.arrays import Array
+from asmdnn.network.dims import OpenDims, open_read, open_text
 from asmdnn.network.kept import find, put, store
 from asmdnn.network.pieces import SharedKernels
-from asmdnn.network.saved import PackedNetwork
+from asmdnn.network.saved import PackedNetwork, versions
 
 if TYPE_CHECKING:
     from asmdnn.network.network import Network
@@ -52,10 +53,12 @@ class SharedPieces(SharedKernels):
 
 
 class KeptShapes:
-    """Of one open network.  key: what is kept of it lies under, without dims; threads: what it is planned for."""
+    """Of one open network.  key: what is kept of it lies under, without dims; threads: what it is planned for; title,
+    dims: what is written down of it, so that its model need not be read."""
 
-    def __init__(self, key: str, threads: int) -> None:
+    def __init__(self, key: str, threads: int, title: str, dims: OpenDims) -> None:
         self._key, self._threads, self._pieces = key, threads, SharedPieces()
+        self._title, self._dims, self._is_described = title, dims, False
 
     def key_of(self, dims: Dims) -> str:
         return hashlib.sha256(f"{self._key} {sorted(dims.items())}".encode()).hexdigest()
@@ -72,4 +75,20 @@ class KeptShapes:
         if not part.is_ready:
             return False
         put(self.key_of(dims), network.planned(), part.runner, self._pieces.put(part.runner.weights))
+        if not self._is_described and (kept := store()):
+            text = {**versions(), "key": self._key, "title": self._title, **open_text(self._dims)}
+            kept.put_image(self._key, image_file.image_of(text, {}))
+            self._is_described = True
         return True
+
+
+def described(key: str) -> tuple[str, OpenDims] | None:
+    """Title and inputs of an open network of which shapes are kept under a key."""
+    kept = store()
+    image = kept.get_image(key) if kept else None
+    if image is None or any(image.text.get(name) != mine for name, mine in versions().items()):
+        return None
+    try:
+        return str(image.text["title"]), open_read(image.text)
+    except Exception:  # a network of fixed dims, or nonsense
+        return None

@@ -1,7 +1,7 @@
 """Networks and packs from files; imported without planners, which a network from a pack does not need."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -12,6 +12,8 @@ from asmdnn.forking import importing
 from asmdnn.jit import image_file
 from asmdnn.jit.packs import Pack
 from asmdnn.network.kept import find, keep, key_of
+from asmdnn.network.kept_open import KeptOpenNetwork
+from asmdnn.network.kept_shapes import described
 from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
 from asmdnn.network.storage import ErrorLimit, Precision, limit_of, precision_of
@@ -64,12 +66,26 @@ def load_onnx(
     anew = partial(given, precision=allowed, limit=limit, state=state)
     if key and (kept := find(key, engine.threads)):
         return Network(lambda: engine, kept, lambda: anew().planned())
-    net = anew()
+    if key and (known := described(key)):
+        same = partial(key_of, path, shapes, constants, engine, fallback, allowed)
+        return KeptOpenNetwork(*known, engine, key, read=lambda: unchanged(path, anew, same() == key))
+    return keeping(anew(), key)
+
+
+def keeping(net: Network, key: str | None) -> Network:
+    """A network that was read, which is kept under a key once it has run; shapes are when they come again."""
     if isinstance(net, OpenNetwork):
         net.shapes_kept_under(key)
     elif key:
         keep(key, net.planned())
     return net
+
+
+def unchanged(path: Any, read: Callable[[], Network], holds: bool) -> Network:
+    """What `read` returns.  Raises InvalidArguments for a model that has become another one since it was loaded."""
+    if not holds:
+        raise InvalidArguments(f"the model {shown(path)} has changed since it was loaded: load it again")
+    return read()
 
 
 def network_in(

@@ -87,7 +87,7 @@ class OpenNetwork(Network):
 
     def shapes_kept_under(self, key: str | None) -> None:
         """Have shapes that come again kept in the cache on disk, under a key of the model and what it is made with."""
-        self._kept = KeptShapes(key, self.engine.threads) if key else None
+        self._kept = KeptShapes(key, self.engine.threads, self._title, self._dims) if key else None
 
     @property
     def dims(self) -> OpenDims:
@@ -250,7 +250,5 @@ class OpenNetwork(Network):
         if kept is None:
             return HeldNetwork(key, self._make(shapes))
         if found := kept.find(shapes):
-            make, (model, _, *more) = self.origin
-            origin = make, (model, self._dims.fixed | shapes, *more)
-            return HeldNetwork(key, Network(lambda: self.engine, found, lambda: self._make(shapes).planned(), origin))
+            return HeldNetwork(key, Network(lambda: self.engine, found, lambda: self._make(shapes).planned()))
         return HeldNetwork(key, self._make(shapes), partial(kept.put, shapes))

@@ -10,11 +10,10 @@ from typing import Any
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.jit.image_file import Image, refusal
-from asmdnn.network.dims import OpenDims, Shapes, dims_read
-from asmdnn.network.graph import Model, TensorType
+from asmdnn.network.dims import Shapes, open_read
+from asmdnn.network.graph import Model
 from asmdnn.network.network import Network, Origin
 from asmdnn.network.open import OpenNetwork
-from asmdnn.network.passing import type_named
 from asmdnn.network.pieces import SharedKernels
 from asmdnn.network.saved import check_versions, saved
 from asmdnn.planning.decoded import require
@@ -86,8 +85,7 @@ def open_network(image: Image, name: str, threads: int, origin: Origin | None = 
     text = image.text
     try:
         shapes = PackedShapes(image, name, threads)
-        declared = {each: TensorType(type_named(dtype), dims_read(dims)) for each, (dtype, dims) in text["declared"]}
-        dims = OpenDims(declared, {each: dims_read(dims) or () for each, dims in text["given"]})
+        dims = open_read(text)
         require(all(asked.keys() == set(dims.open_inputs) for asked in shapes.shapes), "shapes of other inputs")
         require(type(text["title"]) is str and type(text["isa"]) is str, "no title")
     except Exception as error:

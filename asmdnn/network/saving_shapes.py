@@ -8,8 +8,7 @@ import numpy as np
 
 from asmdnn.jit import image_file, pack_file
 from asmdnn.network.arrays import Array
-from asmdnn.network.dims import OpenDims, Shapes, dims_text
-from asmdnn.network.passing import name_of
+from asmdnn.network.dims import OpenDims, Shapes, open_text
 from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.saved import PackedNetwork, code_at, versions
 from asmdnn.network.saving import Sections, Shelf, Text, path_of, written
@@ -37,8 +36,7 @@ def image_of(title: str, dims: OpenDims, sources: Sequence[tuple[Shapes, Source]
         **versions(),
         "title": title,
         "isa": sources[0][1].runnable.isa,
-        "declared": [[name, [name_of(known.dtype), dims_text(known.shape)]] for name, known in dims.declared.items()],
-        "given": [[name, dims_text(given)] for name, given in dims.given.items()],
+        **open_text(dims),
         "shapes": entries,
         "kernels": kernels.said,
     }

@@ -9,6 +9,33 @@ import numpy as np
 
 from tests.dump.tools import need, output
 
+# Runs any network once: its words are threads, then the bytes of each input and, below zero, of each output.
+RUN_ANY = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include "NAME.h"
+int main(int count, char **words) {
+    void *tensors[64];
+    asmdnn_context *context;
+    FILE *in = fopen("in", "rb"), *out = fopen("out", "wb");
+    if (!in || !out || count - 2 > 64) return 1;
+    for (int i = 2; i < count; i++) {
+        long size = atol(words[i]);
+        tensors[i - 2] = malloc((size_t)labs(size));
+        if (size > 0 && fread(tensors[i - 2], 1, (size_t)size, in) != (size_t)size) return 1;
+    }
+    const char *wrong = asmdnn_create(&context, &NAME_network, atoi(words[1]), NULL);
+    if (!wrong) wrong = asmdnn_run(context, tensors);
+    if (wrong) puts(wrong);
+    if (asmdnn_destroy(context)) return 1;
+    for (int i = 2; i < count; i++) {
+        if (atol(words[i]) < 0) fwrite(tensors[i - 2], 1, (size_t)labs(atol(words[i])), out);
+        free(tensors[i - 2]);
+    }
+    fclose(in), fclose(out);
+    return 0;
+}
+"""
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-g")
 
 

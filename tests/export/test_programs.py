@@ -1,4 +1,4 @@
-"""Programs in C, C++ and Rust on exported networks: threads of their own and OpenMP's, sanitizers, every mistake."""
+"""Programs in C, C++, Rust and Go on exported networks: own threads and OpenMP's, sanitizers, every mistake."""
 
 import os
 import shutil
@@ -112,6 +112,39 @@ fn main() {
     std::fs::write("out", bytes).unwrap();
 }
 """
+GO = r"""
+package main
+
+/*
+#cgo LDFLAGS: ${SRCDIR}/net.o -lpthread
+#include <stdlib.h>
+#include "net.h"
+*/
+import "C"
+import "os"
+
+func check(wrong *C.char) {
+	if wrong != nil {
+		panic(C.GoString(wrong))
+	}
+}
+
+func main() {
+	data, failed := os.ReadFile("in")
+	if failed != nil {
+		panic(failed)
+	}
+	x, y, joined := C.CBytes(data), C.malloc(40), C.malloc(4096)
+	var context *C.asmdnn_context
+	check(C.net_create(&context, 2))
+	tensors := C.struct_net_tensors{x: (*C.float)(x), y: (*C.float)(y), joined: (*C.float)(joined)}
+	check(C.net_run(context, &tensors))
+	check(C.asmdnn_destroy(context))
+	if os.WriteFile("out", append(C.GoBytes(y, 40), C.GoBytes(joined, 4096)...), 0o600) != nil {
+		panic("out")
+	}
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -184,6 +217,20 @@ def test_rust(folder: Path) -> None:
     output("rustc", "--edition=2021", "-O", "main.rs", *arguments, "-o", "rusty", cwd=folder)
     assert output(folder / "rusty", cwd=folder) == ""
     assert is_right(folder, 1)
+
+
+@pytest.mark.slow  # compiles Go's runtime for C
+def test_go(folder: Path, tmp_path: Path) -> None:
+    need("go", "gcc")
+    for name in ("net.o", "net.h", "asmdnn_runtime.c", "asmdnn_runtime.h", "in", "wanted"):
+        shutil.copy(folder / name, tmp_path)
+    (tmp_path / "main.go").write_text(GO)
+    (tmp_path / "go.mod").write_text("module program\n")
+    own = os.environ | {"GOCACHE": str(tmp_path / "cache"), "GOFLAGS": "-mod=mod", "CGO_ENABLED": "1"}
+    done = subprocess.run(["go", "build", "-o", "gone"], cwd=tmp_path, env=own, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert output(tmp_path / "gone", cwd=tmp_path) == ""
+    assert is_right(tmp_path, 1)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may chroot")

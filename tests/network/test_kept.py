@@ -3,6 +3,7 @@
 import os
 import pickle
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 import asmdnn as dnn
 from asmdnn.cli.main import main
 from asmdnn.jit.store import DiskStore
-from asmdnn.network import kept, of_model
+from asmdnn.network import kept
+from asmdnn.network.onnx import reader
 from asmdnn.network.open import OpenNetwork
 from asmdnn.network.saved import PackedNetwork
 from asmdnn.runtime.execution import kernel_cache
@@ -137,13 +139,14 @@ def test_shapes_that_come_again_are_found_by_others(directory: Path, monkeypatch
     assert files(directory) == [], "what comes once only is not worth the time"
     for x in inputs[:2]:
         first(x)
-    assert len(files(directory)) == 3, "two shapes, and weights"
+    assert len(files(directory)) == 4, "two shapes, weights, and what inputs may be"
     first.prepare([{"x": inputs[2].shape}])
-    assert len(files(directory)) == 4
+    assert len(files(directory)) == 5
 
-    monkeypatch.setattr(of_model, "plan", None)
+    monkeypatch.setattr(reader, "read_model", None)
     monkeypatch.setattr(kernel_cache(), "_generate", None)
     second = opened()
+    assert (repr(second), second.inputs) == (repr(first), first.inputs)
     for x, y in zip(inputs, results, strict=True):
         assert is_kept(second.at({"x": x.shape}))
         np.testing.assert_array_equal(second(x), y)
@@ -168,10 +171,27 @@ def test_a_range_that_was_prepared_needs_no_kernels(directory: Path, monkeypatch
     assert len(net.shapes) == len(widths)
 
 
+def test_a_model_that_changes_after_it_was_loaded(directory: Path, tmp_path: Path) -> None:
+    path, x = tmp_path / "m.onnx", random(1, 3, 6, 7)
+    path.write_bytes(MODEL)
+    load = partial(dnn.load_onnx, path, constants={"s": 2.0}, engine=engine(1))
+    load().prepare([{"x": x.shape}])  # type: ignore[attr-defined]
+    second = load()
+    path.write_bytes(model_of("other"))
+    assert second(x).shape == (1, 8, 6, 7)
+    with pytest.raises(dnn.InvalidArguments, match="has changed since it was loaded: load it again"):
+        second(random(1, 3, 7, 7))
+    path.write_bytes(MODEL)
+    assert second(random(1, 3, 7, 7)).shape == (1, 8, 7, 7)
+    assert pickle.loads(pickle.dumps(second))(x).shape == (1, 8, 6, 7)
+    assert second.model.body.nodes[0].name == "first"
+
+
 def test_shapes_whose_weights_are_gone_are_planned(directory: Path) -> None:
     net, x = opened(), random(1, 3, 6, 7)
     net.prepare([{"x": x.shape}])
-    for file in files(directory):
+    inputs, *others = sorted(files(directory), key=lambda file: file.stat().st_size)
+    for file in others:
         whole = file.read_bytes()
         file.write_bytes(whole[:-1] + b"?")
         other = opened()
@@ -179,6 +199,8 @@ def test_shapes_whose_weights_are_gone_are_planned(directory: Path) -> None:
         assert not is_kept(other.last)
         other.prepare([{"x": x.shape}])
         assert file.read_bytes() == whole
+    inputs.write_bytes(b"")
+    np.testing.assert_array_equal(opened()(x), net(x))
 
 
 def test_the_command_knows_them(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,36 @@
+"""An open network whose shapes are kept on disk: its model is read when a shape is planned, or when it is looked at."""
+
+from collections.abc import Callable
+from functools import cached_property
+
+from asmdnn.network.dims import OpenDims, Shapes
+from asmdnn.network.graph import Model
+from asmdnn.network.network import Network, Origin
+from asmdnn.network.open import OpenNetwork
+from asmdnn.primitives.core.engine import Engine
+
+
+class KeptOpenNetwork(OpenNetwork):
+    """As the OpenNetwork that `read` returns.  key: what its shapes are kept under."""
+
+    def __init__(self, title: str, dims: OpenDims, engine: Engine, key: str, read: Callable[[], Network]) -> None:
+        super().__init__(object(), dims, engine, title=title, make=self._planned_at, origin=None)
+        self._read = read
+        self.shapes_kept_under(key)
+
+    @cached_property
+    def _whole(self) -> OpenNetwork:
+        found = self._read()
+        assert isinstance(found, OpenNetwork), "it was one when it was written down"
+        return found
+
+    @property
+    def model(self) -> Model:
+        return self._whole.model
+
+    @property
+    def origin(self) -> Origin:
+        return self._whole.origin
+
+    def _planned_at(self, asked: Shapes) -> Network:
+        return self._whole._make(asked)
