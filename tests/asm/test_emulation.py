@@ -181,11 +181,11 @@ def test_counts_of_bytes() -> None:
 def test_an_instruction_that_is_not_known_is_named() -> None:
     @asm.function("void halves(uint8_t *x)", isa="avx512_core_fp16", reads={"x": "64"}, writes={"x": "64"})
     def halves(f: Any, x: Any) -> None:
-        sums = f.vectors().take("sums")
-        f.VMOVUPS(sums, mem(x, size=64))
-        f.VADDPH(sums, sums, sums)
-        f.VMOVUPS(mem(x, size=64), sums)
+        inverse = f.vectors().take("inverse")
+        f.VMOVUPS(inverse, mem(x, size=64))
+        f.VRCPPH(inverse, inverse)
+        f.VMOVUPS(mem(x, size=64), inverse)
         f.ret()
 
-    with pytest.raises(EmulationFault, match=r"vaddph .* is not supported by this emulator"):
+    with pytest.raises(EmulationFault, match=r"vrcpph .* is not supported by this emulator"):
         halves.emulate(np.zeros(64, np.uint8))
