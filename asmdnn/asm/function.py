@@ -34,7 +34,7 @@ class CFunction:
     say, and writable where that is said.  A pointer of which nothing is stated is refused: use `raw`.
     `f.raw(px, py, n)` is the cffi function itself.  Both release the GIL while the code runs.
     frame_pointer: rbp points to the caller's rbp while the code runs.
-    cache: None, or what the body depends on besides its file: then the code is kept on disk.
+    cache: None or False, or what the body depends on besides its file: then the code is kept on disk.
     The function exists once for each level, made when it is first asked for; it lives as long as this object.
     """
 
@@ -51,7 +51,7 @@ class CFunction:
     ) -> None:
         self._body, self._levels, self._calls = body, levels, calls
         self._prototype = prototype
-        self._extents, self._frame_pointer, self._cache = extents, frame_pointer, cache
+        self._extents, self._frame_pointer, self._cache = extents, frame_pointer, None if cache is False else cache
         self._made: dict[str, MachineCode] = {}
         self._lock = threading.RLock()
         functools.update_wrapper(self, body)

@@ -97,6 +97,15 @@ def test_bodies_of_one_name_and_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
         made([5])(1)  # type: ignore[arg-type]
 
 
+@pytest.mark.isa("avx2")
+def test_false_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASMDNN_CACHE_DIR", str(tmp_path / "kept"))
+    for cache in (None, False):
+        twice = asm.function("int64_t twice(int64_t x)", cache=cache)(lambda f, x: f.ret(x))
+        assert twice(7) == 7
+    assert not (tmp_path / "kept").exists()
+
+
 def test_mistakes() -> None:
     with pytest.raises(InvalidArguments, match=r"cache of 'f' has .*: give numbers, texts, and tuples"):
         asm.function("void f(void)", cache=([1],))
