@@ -124,16 +124,25 @@ def flags(ops: Operands) -> Step:
 def to_half(ops: Operands, given: type) -> Step:
     """Lanes of another type as halves, which fill the low part of the register."""
     ops.only_default_rounding()
-    lanes = ops.vector_size // max(np.dtype(given).itemsize, HALF_BYTES)
-    a = ops.source(1, given, lanes * np.dtype(given).itemsize)
-    return ops.define(np.float16, lambda out: np.copyto(out, a(), casting="unsafe"), lanes * HALF_BYTES)
+    size = 16 << ops.ins.op_code().l  # of the source, which may be memory: then no register has this length
+    lanes = size // np.dtype(given).itemsize
+    a = ops.source(1, given, size)
+
+    def fill(out: Array) -> None:
+        out[:] = a().astype(np.float16)  # through a copy: numpy gets overlapping operands of two sizes wrong
+
+    return ops.define(np.float16, fill, lanes * HALF_BYTES)
 
 
 def from_half(ops: Operands, wanted: type) -> Step:
     """Halves as lanes of another float, exactly."""
     lanes = ops.vector_size // np.dtype(wanted).itemsize
     a = ops.source(1, np.float16, lanes * HALF_BYTES)
-    return ops.define(wanted, lambda out: np.copyto(out, a(), casting="unsafe"), ops.vector_size)
+
+    def fill(out: Array) -> None:
+        out[:] = a().astype(wanted)  # through a copy, as in to_half
+
+    return ops.define(wanted, fill, ops.vector_size)
 
 
 def to_integers(ops: Operands, wanted: type) -> Step:

@@ -16,11 +16,11 @@ MEMORY_BASE = "rcx"
 MEMORY_BYTES = 256
 INTEGERS = ("r8", "r9", "r10", "r11")
 _GENERAL_OR_MEMORY = re.compile(r"R(M(32|64)|(32|64)M(8|16))")
-_DECORATIONS = {"K1", "K1Z", "ER", "SAE", "0F11"}
+_DECORATIONS = {"K1", "K1Z", "ER", "SAE", "0F11", "MAP5", "11"}
 _REGISTER_OR_MEMORY = re.compile(r"([XYZK])M+(\d+)(B\d+)?")
 # The immediates that are supported, of those instructions for which not all are.
 _IMMEDIATES = {"VCVTPS2PH": (0, 4), "VROUNDPS": range(16), "VRNDSCALEPS": range(16),
-               "VCMPPS": range(32), "VCMPPD": range(32)}  # fmt: skip
+               **dict.fromkeys(("VCMPPS", "VCMPPD", "VCMPPH", "VCMPSH"), range(32))}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

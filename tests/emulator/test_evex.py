@@ -30,6 +30,10 @@ VEX_NAMES = {form.name for form in VECTOR_FORMS if form.name.startswith("VEX")}
 VEX_MNEMONICS = {"VRNDSCALEPS": "VROUNDPS", "VINSERTF32X4": "VINSERTF128", "VINSERTI32X4": "VINSERTI128",
                  "VEXTRACTF32X4": "VEXTRACTF128", "VEXTRACTI32X4": "VEXTRACTI128", "VBROADCASTF32X4": "VBROADCASTF128",
                  "VBROADCASTI32X4": "VBROADCASTI128"}  # fmt: skip
+# Bytes of the types that the names of conversions name.
+CONVERTED = {**dict.fromkeys(("PH", "PHX", "SH", "W", "UW", "BF16"), 2),
+             **dict.fromkeys(("PS", "PSX", "SS", "DQ", "UDQ"), 4),
+             **dict.fromkeys(("PD", "SD", "QQ", "UQQ"), 8)}  # fmt: skip
 UNSIGNED: dict[int, type] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -67,7 +71,10 @@ def test_unmasked_is_the_vex_form(forms: tuple[Form, ...]) -> None:
 def lane_bytes(form: Form) -> tuple[int, int]:
     """(bytes of a lane of the result, number of lanes that are masked), by the mnemonic's own words."""
     name = form.mnemonic
-    if name.startswith(("VMOVSH", "VMOVSL", "VPDPBUSD")) or name.endswith("PS2DQ"):
+    if conversion := re.fullmatch(r"VCVT(?:T|NE)?([PSUWDQ]+[SDHWQ]?X?)2(\w+)", name):
+        source, lane = CONVERTED[conversion[1]], CONVERTED[conversion[2]]
+        return lane, 1 if conversion[1] in ("SS", "SD", "SH") else form.vector_bytes // max(source, lane)
+    if name.startswith(("VMOVSHDUP", "VMOVSLDUP", "VPDPBUSD")):
         lane = 4
     elif named := re.fullmatch(r"VP(?:M(?:AX|IN)[SU]|ABS)([BWDQ])", name):
         lane = {"B": 1, "W": 2, "D": 4, "Q": 8}[named[1]]
@@ -78,11 +85,11 @@ def lane_bytes(form: Form) -> tuple[int, int]:
     elif sized := re.search(r"(?:(8|16|32|64)|[FI](32|64)X\d)$", name):
         lane = int(sized[1] or sized[2]) // 8
     else:
-        kinds = {"DDUP": 8, "PS": 4, "SS": 4, "PD": 8, "SD": 8, "PH": 2, "B": 1, "W": 2, "D": 4, "Q": 8}
+        kinds = {"DDUP": 8, "PS": 4, "SS": 4, "PD": 8, "SD": 8, "PH": 2, "SH": 2, "B": 1, "W": 2, "D": 4, "Q": 8}
         lane = next(size for end, size in kinds.items() if name.endswith(end))
-    if re.fullmatch(r"V(ADD|SUB|MUL|DIV|MAX|MIN|MOV|SQRT|F\w+|CVTS[SD]2)S[SD]", name):
+    if re.fullmatch(r"V(ADD|SUB|MUL|DIV|MAX|MIN|MOV|SQRT|F\w+)S[SDH]", name):
         return lane, 1
-    source = {"VCVTPS2PH": 4, "VCVTNEPS2BF16": 4, "VCVTPD2PS": 8}.get(name, lane)
+    source = lane
     if narrowing := re.fullmatch(r"VPMOV(?:S|US)?([WDQ])[BWD]", name):
         source = {"W": 2, "D": 4, "Q": 8}[narrowing[1]]
     size = {"X": 16, "Y": 32, "Z": 64}[form.operands[0][0]]
@@ -112,7 +119,7 @@ def test_masked_register(forms: tuple[Form, ...]) -> None:
 def test_masked_store(forms: tuple[Form, ...]) -> None:
     """Bytes whose mask bit is off are not written."""
     for form, rng, state in samples(forms):
-        lane, count = lane_bytes(form) if "MMM" in form.operands[0] else (4 if "M32" in form.operands else 8, 1)
+        lane, count = lane_bytes(form) if "MMM" in form.operands[0] else (int(form.operands[0][1:]) // 8, 1)
         operands = form.values(rng, memory=True)
         unmasked, masked = (after(ins(form.name, *operands, mask=mask), state) for mask in ("", "k5"))
         target = slice(operands[0].displacement, operands[0].displacement + lane * count)  # type: ignore[union-attr]
@@ -154,7 +161,8 @@ def test_access_size(forms: tuple[Form, ...]) -> None:
 
 
 IN_128_BITS = re.compile(r"VUNPCK|VSHUFPS|VPERMILPS|VPSHUFD|VPACK|VMOVS[HL]DUP|VMOVDDUP|VF(N?M)|VRNDSCALE|VSQRT|VPTERN"
-                         r"|VPS[LR][LA][WDQ]|VPMADD|VP?DPB|VMOV[UA]P|VMOVDQ|VCVTDQ2PS|VCVTT?PS2DQ")  # fmt: skip
+                         r"|VPS[LR][LA][WDQ]|VPMADD|VP?DPB|VMOV[UA]P|VMOVDQ|VCVTDQ2PS|VCVTT?PS2DQ"
+                         r"|V(ADD|SUB|MUL|DIV|MAX|MIN)PH|VCVTT?PH2U?W|VCVTU?W2PH")  # fmt: skip
 
 
 @pytest.mark.parametrize("forms", by_mnemonic(f for f in EVEX if f.vector_bytes == 64 and "ZMM" in f.operands[0]
@@ -174,9 +182,10 @@ def test_512_bits_are_two_halves(forms: tuple[Form, ...]) -> None:
 
 def one_nan(vectors: Array, form: Form) -> Array:
     """The same with one NaN for all in results of arithmetic: which operand's NaN it is depends on numpy's loops."""
-    lanes = vectors.view(np.float32)
-    is_arithmetic = form.mnemonic.startswith(("VF", "VDPBF16"))
-    return np.where(np.isnan(lanes), np.float32(np.nan), lanes).view(np.uint8) if is_arithmetic else vectors
+    dtype = np.float16 if form.mnemonic.endswith("PH") else np.float32
+    lanes = vectors.view(dtype)
+    is_arithmetic = dtype == np.float16 or form.mnemonic.startswith(("VF", "VDPBF16"))
+    return np.where(np.isnan(lanes), dtype(np.nan), lanes).view(np.uint8) if is_arithmetic else vectors
 
 
 def half(name: str, operands: Operands, state: State, offset: int) -> State:
