@@ -226,7 +226,6 @@ def test_data_do_not_depend_on_the_order_of_tests() -> None:
     assert drawn_out_of_order("R = np.random.default_rng(1)\ndef f(): R.random()") == {"R"}
     assert drawn_out_of_order("from x import RANDOM\nX = RANDOM.random()") == {"RANDOM"}
     assert not drawn_out_of_order("R = np.random.default_rng(1)\nX = R.random()\ndef f(): return X")
-    others = ("drawing.py", "nets.py")  # the latter's weights still go on from test to test
-    sources = {path: path.read_text() for path in (ROOT / "tests").rglob("*.py") if path.name not in others}
+    sources = {path: path.read_text() for path in (ROOT / "tests").rglob("*.py") if path.name != "drawing.py"}
     drawing = {path: text for path, text in sources.items() if re.search(r"default_rng|Random\(|RANDOM", text)}
     assert not [(str(path), names) for path, text in drawing.items() if (names := drawn_out_of_order(text))]

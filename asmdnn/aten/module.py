@@ -30,6 +30,7 @@ class TorchNetwork:
     Weights are those that the module had when it was translated.  `network` is the asmdnn.Network, whose inputs are
     "input 0", "input 1", ... and outputs "output 0", ...: `explain`, `check`, `save`, `profile` are its methods.
     Tensors are read where they lie; results are new tensors.  No gradients.
+    narrow: names of inputs that are bf16.
     """
 
     def __init__(self, network: Network, outputs: Sequence[Any], rebuild: Any, narrow: Collection[str] = ()) -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.arrays import same_bits
 from asmdnn.network.descriptors import layout_of
 from asmdnn.network.graph import Array
 from asmdnn.network.place import Place
@@ -50,11 +51,13 @@ class NetworkBuffers:
         return name
 
     def add_weight(self, name: str, array: Array, desc: MemoryDesc) -> Place:
-        """A constant in a format, packed once."""
+        """A constant in a format, packed once; other numbers under that name have a buffer of their own."""
         narrow = desc.dtype in HALF_FLOATS
         key = f"{name} as {desc.dtype} {layout_of(desc)}" if narrow else f"{name} as {layout_of(desc)}"
-        data = np.asarray(array, np.float32 if narrow else desc.dtype.numpy)
-        self.weights.setdefault(key, Weight(desc, data.reshape(desc.dims)))
+        data = np.asarray(array, np.float32 if narrow else desc.dtype.numpy).reshape(desc.dims)
+        while (known := self.weights.get(key)) and not (known.desc == desc and same_bits(known.array, data)):
+            key += "'"
+        self.weights[key] = known or Weight(desc, data)
         return Place(key, desc)
 
     def owns(self, place: Place) -> bool:

@@ -16,7 +16,7 @@ class KeptOpenNetwork(OpenNetwork):
     def __init__(self, title: str, dims: OpenDims, engine: Engine, key: str, read: Callable[[], Network]) -> None:
         super().__init__(object(), dims, engine, title=title, make=self._planned_at, origin=None)
         self._read = read
-        self.shapes_kept_under(key)
+        self._keep_shapes_under(key)
 
     @cached_property
     def _whole(self) -> OpenNetwork:

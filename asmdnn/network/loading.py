@@ -75,7 +75,7 @@ def load_onnx(
 def keeping(net: Network, key: str | None) -> Network:
     """A network that was read, which is kept under a key once it has run; shapes are when they come again."""
     if isinstance(net, OpenNetwork):
-        net.shapes_kept_under(key)
+        net._keep_shapes_under(key)
     elif key:
         keep(key, net.planned())
     return net

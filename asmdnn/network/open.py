@@ -85,7 +85,7 @@ class OpenNetwork(Network):
     def inputs(self) -> dict[str, tuple[tuple[AnyDim, ...] | None, np.dtype[Any]]]:  # type: ignore[override]
         return {name: (self._dims.of(name), each.dtype) for name, each in self._dims.declared.items()}
 
-    def shapes_kept_under(self, key: str | None) -> None:
+    def _keep_shapes_under(self, key: str | None) -> None:
         """Have shapes that come again kept in the cache on disk, under a key of the model and what it is made with."""
         self._kept = KeptShapes(key, self.engine.threads, self._title, self._dims) if key else None
 

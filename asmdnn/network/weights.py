@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from asmdnn.memory import Memory
-from asmdnn.network.arrays import Array
+from asmdnn.network.arrays import Array, same_bits
 from asmdnn.network.buffers import Weight
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.running import PAGE_BYTES
@@ -80,16 +80,6 @@ def is_turned(weight: Weight) -> bool:
     array = weight.array
     is_large = array.ndim == 2 and array.dtype == np.float32 and array.nbytes >= LARGE_BYTES
     return is_large and array.flags.f_contiguous and not array.flags.c_contiguous
-
-
-def same_bits(a: Array, b: Array) -> bool:
-    """Whether arrays are one, or have equal bytes."""
-    if a is b:
-        return True
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return False
-    words = f"u{a.dtype.itemsize}"
-    return bool(np.array_equal(np.ascontiguousarray(a).view(words), np.ascontiguousarray(b).view(words)))
 
 
 def pages(size: int) -> Array:

@@ -17,7 +17,7 @@ FORMATS: Final = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 def is_last(data_format: str | None, axes: int) -> bool:
     """Whether channels are last; None is channels second.  Raises InvalidArguments for a word of other axes."""
     first, last = FORMATS.get(axes, FORMATS[2])
-    if data_format not in (None, first, last):
+    if data_format is not None and not (isinstance(data_format, str) and data_format in (first, last)):
         raise InvalidArguments(
             f"data_format must be {first} or {last} for x of {axes + 2} dims, not {shown(data_format)}"
         )

@@ -8,8 +8,7 @@ import asmdnn as dnn
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.operators.definition import listed
 from asmdnn.network.operators.table import operator_of
-
-RANDOM = np.random.default_rng(7)
+from tests.support.drawing import RANDOM
 
 
 def random(*shape: int) -> np.ndarray:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.network.buffers import NetworkBuffers
 from tests.network.nets import engine, random, reference
 
 pytestmark = pytest.mark.isa("avx2")
@@ -97,6 +98,17 @@ def test_a_transposed_one_of_stride_1_is_winograds() -> None:
     given = {"x": random(2, 64, 28, 28), "w": random(64, 64, 3, 3), "more": random(2, 64, 28, 28)}
     wanted = reference(net, given)["y"]
     np.testing.assert_allclose(net.run(given)["y"], wanted, rtol=0, atol=2e-4 * abs(wanted).max())
+
+
+def test_other_numbers_of_one_name_have_a_buffer_of_their_own() -> None:
+    """As of a constant that a convolution reads as it is, and a transposed one with inputs and outputs turned."""
+    memory, w = NetworkBuffers(taken=()), random(16, 16, 3, 3)
+    desc = dnn.MemoryDesc(w.shape, dnn.f32, "OIhw16i16o")
+    first, again, copy = (memory.add_weight("w", x, desc).buffer for x in (w, w[:], w.copy()))
+    turned = memory.add_weight("w", w.swapaxes(0, 1), desc).buffer
+    assert first == again == copy != turned
+    np.testing.assert_array_equal(memory.weights[first].array, w)
+    np.testing.assert_array_equal(memory.weights[turned].array, w.swapaxes(0, 1))
 
 
 @pytest.mark.parametrize("channels", [16, 64])

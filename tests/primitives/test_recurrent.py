@@ -50,6 +50,7 @@ def test_peephole_and_projection(direction: str) -> None:
         desc = describe(dnn.LSTMForward, (3, 4, 6, 9), 2, direction, peephole=peephole, projection=projection)
         check(desc)
         check(replace(desc, prop_kind=TRAINING))
+    check(describe(dnn.LSTMForward, (3, 4, 6, 9), 2, direction, False, False, projection=5))
 
 
 @pytest.mark.isa("avx2")

@@ -219,6 +219,7 @@ ASM: Final = {
     "arguments": "with which the results differ",
     "form": "base, index and scale",
     "displacement": "bytes added to the address",
+    "signature": "a number that stands for the kind of operand, by which an encoder is chosen",
     "kind": "'gp64', 'xmm', 'ymm', 'zmm', 'k' and so on",
     "id": "its number",
     "number": "as in the instruction's encoding",

@@ -151,7 +151,6 @@ def constants_of(steps: Steps, node: Node, desc: Description) -> dict[str, tuple
     name, weights = constants["weights"]
     if node.op == "ConvTranspose":
         weights = adjoint(weights, node.get("group", 1))
-        name = f"{name}, outputs first"  # a convolution may read the same constant as it is
     return {**constants, "weights": (name, weights.reshape(desc.weights.dims))}
 
 

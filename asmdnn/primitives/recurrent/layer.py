@@ -178,8 +178,10 @@ class Layer:
         rows = {name: field.rows for name, field in found.items()}
         panels, row = RecurrentPanels(weights, 0, 0, 0, 0, 0), 0
         if src:
-            before = self.h_rounded.rows if self.h_rounded else self.before(starts)
-            rows["src"] = before if src == "h" else self.fields[src].rows
+            if src != "h":
+                rows["src"] = self.fields[src].rows
+            else:
+                rows["src"] = self.h_rounded.rows if self.h_rounded else self.before(starts)
             panels, row = self.panels(weights, multiplied.gate), rows["src"].row_bytes
         stage = Stage(
             isa=self.target.isa,
