@@ -1,5 +1,12 @@
-"""Cache lines: of every x86-64 CPU they have one size."""
+"""Cache lines, and the sets of L1 that they fall into: alike in every x86-64 CPU of today."""
 
+from math import gcd
 from typing import Final
 
 LINE_BYTES: Final = 64
+L1_SETS_BYTES: Final = 4096  # of a way: addresses that differ by a multiple share a set of L1
+
+
+def lines_that_stay(distance_bytes: int, set_lines: int) -> int:
+    """How many lines so far apart L1 holds at a time, if it has room for `set_lines` of them in a set."""
+    return set_lines * L1_SETS_BYTES // gcd(max(distance_bytes, 1), L1_SETS_BYTES)

@@ -1,17 +1,10 @@
 """The numbers by which planners of matrix products choose; tuning.py says where they were measured."""
 
 from math import gcd
-from typing import Final
 
 from asmdnn.exact import exact
+from asmdnn.isa.lines import L1_SETS_BYTES
 from asmdnn.records import dataclass
-
-L1_SETS_BYTES: Final = 4096  # addresses that differ by a multiple share a set of L1, on x86-64 CPUs of today
-
-
-def lines_that_stay(distance_bytes: int, set_lines: int) -> int:
-    """How many lines so far apart L1 holds at a time, if it has room for `set_lines` of them in a set."""
-    return max(1, set_lines * L1_SETS_BYTES // gcd(max(distance_bytes, 1), L1_SETS_BYTES))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,13 @@ from asmdnn.generators.move.convert import ConvertSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import TransposeSpec
 from asmdnn.isa import cpu
+from asmdnn.isa.lines import L1_SETS_BYTES
 from asmdnn.planning import host as host_module
 from asmdnn.planning.codec import encode_plan
 from asmdnn.planning.host import as_machine
 from asmdnn.planning.machine import MACHINES, machine_of
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.product_tuning import L1_SETS_BYTES, ByDistance
+from asmdnn.planning.product_tuning import ByDistance
 from asmdnn.planning.tuning import DEFAULT, Tuning
 from tests.support.tuning import tuned, with_numbers
 

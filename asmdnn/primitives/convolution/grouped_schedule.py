@@ -2,14 +2,13 @@
 vector of channels."""
 
 from collections.abc import Mapping, Sequence
-from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS, BIAS, GroupedRows
 from asmdnn.generators.dot.row_cuts import Band
-from asmdnn.isa.lines import LINE_BYTES
+from asmdnn.isa.lines import LINE_BYTES, lines_that_stay
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, records_of, views
@@ -27,7 +26,7 @@ from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
 LONGEST_KERNEL = 64  # of a row: all positions are in the code
-L1_WAYS, L1_WAY_BYTES = 8, 4096
+L1_WAYS = 8
 
 
 class VectorRun(NamedTuple):
@@ -219,7 +218,7 @@ def lines_stay(g: ConvGeometry, pixels: int) -> bool:
     """
     deep, down, across = g.axes
     columns = (pixels - 1) * across.s + (across.k - 1) * across.d + 1
-    return 2 * columns * down.k * deep.k <= L1_WAYS * L1_WAY_BYTES // gcd(L1_WAY_BYTES, g.src.pixel_bytes)
+    return 2 * columns * down.k * deep.k <= lines_that_stay(g.src.pixel_bytes, L1_WAYS)
 
 
 def offsets_of(

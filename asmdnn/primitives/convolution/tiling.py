@@ -4,11 +4,10 @@ from collections.abc import Collection
 from math import prod
 
 from asmdnn.generators.dot.conv_shape import blocks_of
-from asmdnn.isa.lines import LINE_BYTES
+from asmdnn.isa.lines import LINE_BYTES, lines_that_stay
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import ranges_of, runs_of
-from asmdnn.planning.product_tuning import lines_that_stay
 from asmdnn.planning.tuning import PhaseTuning, Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.taps import NEAR_BYTES, TAP_CHANNELS

@@ -7,11 +7,11 @@ several streams of them are read at a time, and there are enough accumulators to
 from functools import lru_cache
 
 from asmdnn.isa.dot import Types, blocks_of
-from asmdnn.isa.lines import LINE_BYTES
+from asmdnn.isa.lines import LINE_BYTES, lines_that_stay
 from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import runs_of
-from asmdnn.planning.product_tuning import ProductTuning, lines_that_stay
+from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.tuning import PhaseTuning
 from asmdnn.primitives.products.matrices import Matrix, Panels
 from asmdnn.primitives.products.prepare import src_needs_pack

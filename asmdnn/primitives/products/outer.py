@@ -12,10 +12,10 @@ import numpy as np
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, Bias
 from asmdnn.generators.dot.outer import CHUNK, OuterSpec
 from asmdnn.isa.dot import dot_class
+from asmdnn.isa.lines import L1_SETS_BYTES, lines_that_stay
 from asmdnn.isa.vectors import vector_bytes
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Phase, views
-from asmdnn.planning.product_tuning import L1_SETS_BYTES
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.matrices import Panels
 from asmdnn.primitives.products.product import Product
@@ -60,7 +60,7 @@ def src_aliases(p: Product, target: Target) -> bool:
     """Whether more elements of a row of src do."""
     tuning = target.products
     is_strided = p.src.column_bytes > L1_SETS_BYTES // L1_WAYS and p.m > tuning.few_rows
-    return is_strided and p.k * gcd(p.src.column_bytes, L1_SETS_BYTES) > tuning.set_lines * L1_SETS_BYTES
+    return is_strided and p.k > lines_that_stay(p.src.column_bytes, tuning.set_lines)
 
 
 def column_blocks(p: Product, target: Target) -> list[int]:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from math import prod
 
 from asmdnn.isa.dot import F32
-from asmdnn.isa.lines import LINE_BYTES
+from asmdnn.isa.lines import L1_SETS_BYTES, LINE_BYTES
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.product_tuning import L1_SETS_BYTES, ProductTuning
+from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.matrices import Matrix, Panels, matrices_desc
 from asmdnn.primitives.products.product import Product

@@ -23,14 +23,13 @@ from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import UNITS, TransposeSpec, across_of
 from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.elements import element_of, narrowing_level
-from asmdnn.isa.lines import LINE_BYTES
+from asmdnn.isa.lines import LINE_BYTES, lines_that_stay
 from asmdnn.isa.vectors import NARROWEST, f32_level, f32_widths, vector_bytes
 from asmdnn.planning.loops import Box, Loop, cut_in_few_sizes, cut_loop
 from asmdnn.planning.move_tuning import MoveTuning
 from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
-WAY_BYTES = 4096  # of a way of L1, in all CPUs: lines so far apart share a set
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 SCALE, SCALE_BYTES = 2, f32.size_bytes  # the tensor of scales
 WORD_BYTES = 4
@@ -159,7 +158,7 @@ class Blocks:
 
     def conflict(self, lines: int, step: int) -> bool:
         """Whether so many lines, `step` bytes apart, are more than the sets of L1 hold that they fall into."""
-        return lines * gcd(step, WAY_BYTES) > self.tuning.set_lines * WAY_BYTES
+        return lines > lines_that_stay(step, self.tuning.set_lines)
 
     def cut(self, box: Box, zeros: int) -> Iterator[tuple[Box, Shape]]:
         """The same box with loops inside a kernel no longer than they may be, remainders in boxes of their own."""
