@@ -45,8 +45,8 @@ def test_what_is_wrong_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 
 def test_a_file_that_is_no_recording(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("scipy")
-    pytest.importorskip("matplotlib")
+    for package in ("scipy", "matplotlib"):
+        pytest.importorskip(package, reason="the example draws with it: pip install '.[demo]'")
     voice = importlib.import_module("examples.voice_activity")
     monkeypatch.setattr(sys, "argv", ["voice.py", str(ROOT / "README.md")])
     with pytest.raises(SystemExit, match=r"voice\.py: file does not start with RIFF id"):

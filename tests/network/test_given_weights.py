@@ -109,15 +109,3 @@ def test_other_numbers_of_one_name_have_a_buffer_of_their_own() -> None:
     assert first == again == copy != turned
     np.testing.assert_array_equal(memory.weights[first].array, w)
     np.testing.assert_array_equal(memory.weights[turned].array, w.swapaxes(0, 1))
-
-
-@pytest.mark.parametrize("channels", [16, 64])
-def test_a_constant_that_both_kinds_of_convolution_read(channels: int) -> None:
-    """As in the gradient through a layer that is frozen: packed once as it is, once with inputs and outputs turned."""
-    w, x = (random(*dims) for dims in ((16, channels, 5, 1), (1, channels, 7, 7)))
-    g = dnn.Graph("both")
-    given = g.input("x", x.shape)
-    window = {"dilations": (2, 2), "pads": (4, 0, 4, 0)}
-    y = g.apply("ConvTranspose", g.apply("Conv", given, w, **window), w, **window)
-    net = g.compile(y=y, engine=engine())
-    assert all(one.fits for one in net.verify({"x": x}))
