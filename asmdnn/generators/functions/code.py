@@ -27,9 +27,8 @@ def apply_program(
     """x = program(x, sources), which has one result; `spare` are registers to overwrite.  held: steps whose values
     registers have, and after it steps whose values are to be loaded into theirs first."""
     (result,) = program.results
-    values = Values(program.steps, (result,), [x, *sources], [*spare, x], slots, home=x, held=held[0])
-    for i in held[1]:
-        values.load(held[0][i], i)
+    values = Values(program.steps, (result,), [x, *sources], [*spare, x], slots, home=x)
+    values.hold(*held)
     code = ProgramCode(program.steps, v, values)
     code.emit()
     code.finish_in(x, result)
@@ -52,10 +51,8 @@ def apply_to_each(
     flat = [source for of_input in sources for source in of_input]
     results = [[number[result, j] for j in range(vectors)] for result in program.results]
     together = [result for of_vectors in results for result in of_vectors]
-    shared = {number[i, 0]: register for i, register in held[0].items()}
-    values = Values(steps, together, flat, registers, slots, keeps=vectors > 1, held=shared)
-    for i in held[1]:
-        values.load(held[0][i], number[i, 0])
+    values = Values(steps, together, flat, registers, slots, keeps=vectors > 1)
+    values.hold({number[i, 0]: register for i, register in held[0].items()}, [number[i, 0] for i in held[1]])
     ProgramCode(steps, v, values).emit()
     kept = [values.where[result] for result in together if result in values.where]
     return [[values.in_register(result, *kept) for result in of_vectors] for of_vectors in results]

@@ -10,7 +10,7 @@ of every vector would cost as much as multiplying.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -54,7 +54,7 @@ class Values:
     and loaded again is in both.  No register holds two values; what holds none is in `free`.
 
     keeps: whether what memory holds may stay in a register between uses.  home: where the last value is wanted, so that
-    it need not be moved there.  held: values that registers, not among `registers`, have before and after the program.
+    it need not be moved there.
     """
 
     def __init__(
@@ -66,13 +66,12 @@ class Values:
         slots: Slots,
         keeps: bool = False,
         home: Register | None = None,
-        held: Mapping[int, Register] = NOTHING_HELD,
     ) -> None:
         assert len(registers) >= FEWEST_REGISTERS, "a program needs three registers"
         self.steps, self.v, self.inputs, self.slots = steps, slots.v, inputs, slots
-        self.keeps, self.home, self.held = keeps, home, held
+        self.keeps, self.home, self.held = keeps, home, NOTHING_HELD
         self.free = [*registers]
-        self.where: dict[int, Register] = {**held}
+        self.where: dict[int, Register] = {}
         self.spilled: dict[int, Pointer] = {}
         self.unread: list[Pointer] = []
         self.uses: list[list[int]] = [[] for _ in steps]
@@ -86,6 +85,13 @@ class Values:
             if step.op == "input" and not isinstance(x := inputs[step.immediate], Source):
                 self.free.remove(x)
                 self.where[i] = x
+
+    def hold(self, held: Mapping[int, Register], loaded: Collection[int]) -> None:
+        """Values in registers, not among those given, before and after the program; `loaded` are brought there now."""
+        self.held = held
+        self.where |= held
+        for value in loaded:
+            self.load(held[value], value)
 
     def result(self, args: Sequence[int], prefer: Register | None = None) -> Register:
         """A register for the step's value, after its arguments are released."""
