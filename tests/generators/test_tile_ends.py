@@ -2,7 +2,7 @@
 
 import pytest
 
-from asmdnn.generators.dot.held import QUARTET, Tile, turns_of
+from asmdnn.generators.dot.held import QUARTET, EpilogueTile, turns_of
 from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.postops import Operand
 from asmdnn.generators.functions.program import Program
@@ -28,7 +28,7 @@ def test_what_is_overwritten(rows: int, vectors: int, others: int, terms: int) -
     flat, free = registers(0, rows * vectors), registers(rows * vectors, others)
     acc = [flat[r * vectors : (r + 1) * vectors] for r in range(rows)]
     program = polynomial(terms)
-    turns = turns_of(program, (SHARED, OWN), Tile(acc, free, 2, 0))
+    turns = turns_of(program, (SHARED, OWN), EpilogueTile(acc, free, 2, 0))
     shared = next(i for i, step in enumerate(program.steps) if step.op == "input" and step.immediate == 1)
     sums, holding, ended = set(flat), {}, 0
     for j in range(vectors):
@@ -50,7 +50,7 @@ def test_what_is_overwritten(rows: int, vectors: int, others: int, terms: int) -
 def test_a_long_tile_holds_all_and_takes_rows_side_by_side() -> None:
     flat = registers(0, 28)
     acc = [flat[2 * r : 2 * r + 2] for r in range(14)]
-    turns = turns_of(polynomial(5), (SHARED, OWN), Tile(acc, registers(28, 2), 2, 2))
+    turns = turns_of(polynomial(5), (SHARED, OWN), EpilogueTile(acc, registers(28, 2), 2, 2))
     last = turns[8, 1]
     assert last.rows == QUARTET
     assert len(last.held) == 1 + 6  # the shared operand, the coefficients and the factor

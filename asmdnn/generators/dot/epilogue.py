@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 
 from asmdnn.generators.contract import Range
-from asmdnn.generators.dot.held import Tile, Turn, turns_of
+from asmdnn.generators.dot.held import EpilogueTile, EpilogueTurn, turns_of
 from asmdnn.generators.functions.chain import compose, operands_of
 from asmdnn.generators.functions.code import apply_program, apply_to_each
 from asmdnn.generators.functions.pointers import OperandPointers
@@ -60,7 +60,7 @@ class EpilogueTypes:
 
 
 ALL_F32 = EpilogueTypes()
-NO_TURN = Turn(1, {}, {}, ())
+NO_TURN = EpilogueTurn(1, {}, {}, ())
 
 
 class TileEpilogue:
@@ -79,7 +79,7 @@ class TileEpilogue:
         types: EpilogueTypes = ALL_F32,
         tile: Sequence[Sequence[Register]] = (),
     ) -> None:
-        self.tile, self.turns = tile, dict[tuple[int, int], Turn]()
+        self.tile, self.turns = tile, dict[tuple[int, int], EpilogueTurn]()
         self.waiting: list[tuple[Register, int, Pointer]] = []
         self.v, self.chain, self.types, self.slots = v, chain, types, Slots(v)
         self.program = program_of(chain, types)
@@ -127,18 +127,18 @@ class TileEpilogue:
             self.take_turn(turn, vector, (stored, real))
         self.v.registers.free(*others)
 
-    def turn(self, row: int, vector: int, others: Sequence[Register]) -> Turn:
+    def turn(self, row: int, vector: int, others: Sequence[Register]) -> EpilogueTurn:
         """Of the rows that begin with this one."""
         if not self.tile:
-            return Turn(1, {}, {}, tuple(others))
+            return EpilogueTurn(1, {}, {}, tuple(others))
         if not self.turns:
             assert self.program
             spare = len(self.spare)
-            tile = Tile(self.tile, others, spare, 0 if self.types.rounds else spare)
+            tile = EpilogueTile(self.tile, others, spare, 0 if self.types.rounds else spare)
             self.turns = turns_of(self.program, operands_of(self.chain), tile)
         return self.turns[row, vector]
 
-    def take_turn(self, turn: Turn, vector: int, part: Part) -> None:
+    def take_turn(self, turn: EpilogueTurn, vector: int, part: Part) -> None:
         """Post-ops and stores of the rows that waited."""
         assert self.program
         xs, rows, at = (list(each) for each in zip(*self.waiting, strict=True))
@@ -147,11 +147,12 @@ class TileEpilogue:
         with self.sources(rows, vector, at, part, turn) as sources:
             if turn.rows == 1:
                 own = [source for (source,) in sources]
-                apply_program(self.program, self.v, xs[0], own, [*reversed(turn.spare), *self.spare], self.slots, held)
+                spare = [*reversed(turn.spare), *self.spare]
+                apply_program(self.program, self.v, xs[0], own, spare, slots=self.slots, held=held)
             else:
                 free = () if self.types.rounds else self.spare  # overwritten by rounding
                 registers = [*reversed(turn.spare), *free, *xs]
-                (xs,) = apply_to_each(self.program, self.v, [xs, *sources], registers, self.slots, held)
+                (xs,) = apply_to_each(self.program, self.v, [xs, *sources], registers, slots=self.slots, held=held)
         for x, place in zip(xs, at, strict=True):
             self.store(x, place, *part)
 
@@ -160,7 +161,7 @@ class TileEpilogue:
         if self.program:
             others = self.v.registers.take("post-ops", self.v.registers.available)
             self.waiting += zip(xs, rows, at, strict=True)
-            self.take_turn(Turn(len(rows), {}, {}, tuple(others)), 0, part)
+            self.take_turn(EpilogueTurn(len(rows), {}, {}, tuple(others)), 0, part)
             self.v.registers.free(*others)
             return
         for x, place in zip(xs, at, strict=True):
@@ -179,7 +180,7 @@ class TileEpilogue:
 
     @contextmanager
     def sources(
-        self, rows: Sequence[int], vector: int, at: Sequence[Pointer], part: Part, turn: Turn = NO_TURN
+        self, rows: Sequence[int], vector: int, at: Sequence[Pointer], part: Part, turn: EpilogueTurn = NO_TURN
     ) -> Iterator[Sequence[Sequence[Source]]]:
         """Where a vector of some rows finds each operand, and what dst held, which lies `at`; one source for all rows
         that share it.  Pointers are loaded here, or when needed, and given back."""
@@ -205,7 +206,7 @@ class TileEpilogue:
         yield [of_rows(operand) for operand in operands_of(self.chain)]
         pointers.release()
 
-    def homes_of(self, turn: Turn) -> Mapping[int, Pointer]:
+    def homes_of(self, turn: EpilogueTurn) -> Mapping[int, Pointer]:
         """Of the pointers that a turn reads through."""
         if not turn.held or not self.program:
             return self.homes

@@ -22,7 +22,7 @@ Held = dict[int, Register]  # by the steps of a program
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class EpilogueTurn:
     """One vector of `rows` rows.  loaded: what it brings into registers first; held: all that it finds there then;
     spare: registers to overwrite."""
 
@@ -33,7 +33,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class EpilogueTile:
     """acc: registers of sums by row and vector, each free after its turn.  others: free from the beginning.
     alone: how many more a turn of one row may overwrite; beside: a turn of several."""
 
@@ -43,7 +43,9 @@ class Tile:
     beside: int
 
 
-def turns_of(program: Program, operands: Sequence[Operand | None], tile: Tile) -> dict[tuple[int, int], Turn]:
+def turns_of(
+    program: Program, operands: Sequence[Operand | None], tile: EpilogueTile
+) -> dict[tuple[int, int], EpilogueTurn]:
     """By the first row, and vector, for ends that go down the rows of a vector, then on to the next."""
     plan, rows = TilePlan(program, operands, tile), len(tile.acc)
     for j in range(len(tile.acc[0])):
@@ -55,10 +57,10 @@ def turns_of(program: Program, operands: Sequence[Operand | None], tile: Tile) -
 
 
 class TilePlan:
-    """Turn by turn; `free` has the registers that hold nothing."""
+    """EpilogueTurn by turn; `free` has the registers that hold nothing."""
 
-    def __init__(self, program: Program, operands: Sequence[Operand | None], tile: Tile) -> None:
-        self.tile, self.turns = tile, dict[tuple[int, int], Turn]()
+    def __init__(self, program: Program, operands: Sequence[Operand | None], tile: EpilogueTile) -> None:
+        self.tile, self.turns = tile, dict[tuple[int, int], EpilogueTurn]()
         self.free, self.held = [*tile.others], Held()
         self.temporaries = most_alive(program)
         common = {i + 1 for i, operand in enumerate(operands) if operand is not OLD_DST and not operand.row_bytes}
@@ -94,7 +96,7 @@ class TilePlan:
         wanted = islice((i for i in self.candidates if i not in self.held), room)
         loaded = {i: self.free.pop() for i in wanted}
         self.held |= loaded
-        self.turns[row, vector] = Turn(rows, loaded, dict(self.held), tuple(self.free))
+        self.turns[row, vector] = EpilogueTurn(rows, loaded, dict(self.held), tuple(self.free))
         self.free += [of_row[vector] for of_row in self.tile.acc[row : row + rows]]
         return rows
 
