@@ -11,7 +11,6 @@ of every vector would cost as much as multiplying.
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final
 
 from asmdnn.generators.functions.program import Step
@@ -21,7 +20,7 @@ from asmdnn.records import dataclass
 
 FEWEST_REGISTERS = 3
 NEVER = 1 << 30
-NOTHING_HELD: Final[Mapping[int, Register]] = MappingProxyType({})
+NOTHING_HELD: Final[Mapping[int, Register]] = {}
 
 
 @dataclass(frozen=True, slots=True)
