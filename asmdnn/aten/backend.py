@@ -10,7 +10,7 @@ import threading
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -73,15 +73,15 @@ class CompiledGraph:
         with self._lock:
             run = self._runs.get(key)
             if run is None or run.is_stale(arguments):
-                run = self._runs[key] = self._made(arguments)
+                run = self._runs[key] = self._made(arguments, keeps=not self._runs)
                 if len(self._runs) > MOST_SHAPES:
                     self._runs.popitem(last=False)
             self._runs.move_to_end(key)
         return run(arguments)
 
-    def _made(self, arguments: Sequence[Any]) -> "GraphRun | EagerRun":
+    def _made(self, arguments: Sequence[Any], keeps: bool) -> "GraphRun | EagerRun":
         try:
-            return GraphRun(self._module, arguments, self._weights, self._options)
+            return GraphRun(self._module, arguments, self._weights, self._options, keeps)
         except Unimplemented as error:
             return EagerRun(self._module, str(error))
 
@@ -122,9 +122,19 @@ def static_inputs(graph_module: Any, example_inputs: Sequence[Any]) -> list[int]
 
 
 class GraphRun:
-    """A graph for inputs of fixed shapes, with weights as they are now."""
+    """A graph for inputs of fixed shapes, with weights as they are now.
 
-    def __init__(self, module: Any, arguments: Sequence[Any], weights: Sequence[int], options: CompileOptions) -> None:
+    keeps: networks are kept on disk; not those of weights that change, or of further shapes, which would fill it.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        arguments: Sequence[Any],
+        weights: Sequence[int],
+        options: CompileOptions,
+        keeps: bool,
+    ) -> None:
         exported = export_of(module, tuple(arguments), False, weights)
         signature, own = exported.graph_signature, own_of(exported)
         names = [node.name for node in exported.graph.nodes if node.op == "placeholder"]
@@ -141,6 +151,7 @@ class GraphRun:
         self._parts: list[TorchPart] = []
         self._left: dict[str, int] = {}
         self._refused: list[str] = []
+        self._keeps = keeps
         self._module = self._partitioned(exported, bound, options)
 
     def __call__(self, arguments: Sequence[Any]) -> Any:
@@ -179,11 +190,21 @@ class GraphRun:
         support = create_op_support(lambda modules, node: is_supported(node))
         partitioner = CapabilityBasedPartitioner(exported.graph_module, support, allows_single_node_partition=True)
         parts = [part for part in partitioner.propose_partitions() if worth(part)]
+        if len(parts) == 1 and is_whole(exported.graph, parts[0].nodes, bound):
+            own = {node.name: node.name for node in exported.graph.nodes if node.op in ("placeholder", "get_attr")}
+            try:
+                part = TorchPart(exported.graph_module, own, bound, options, self._keeps)
+            except Unimplemented as error:
+                self._refused.append(str(error))
+                return exported.graph_module
+            self._parts.append(part)
+            return part
         fused = partitioner.fuse_partitions(parts) if parts else exported.graph_module
         for node in fused.graph.nodes:
             if node.op == "call_module":
                 try:
-                    part = TorchPart(getattr(fused, node.target), node, bound, options)
+                    inside = getattr(fused, node.target)
+                    part = TorchPart(inside, inside_names(inside, node), bound, options, self._keeps)
                 except Unimplemented as error:
                     self._refused.append(str(error))
                     continue
@@ -217,16 +238,15 @@ class TorchPart:
     Networks hold integers of 24 bits, and look-ups within range: torch computes others, or raises its error.
     """
 
-    def __init__(self, part: Any, call: Any, bound: dict[str, Any], options: CompileOptions) -> None:
+    def __init__(
+        self, part: Any, names: Mapping[str, str], bound: dict[str, Any], options: CompileOptions, keeps: bool
+    ) -> None:
+        """part: a graph module; names: what its placeholders are called in `bound`, tensors that are data."""
         inside = [node for node in part.graph.nodes if node.op == "placeholder"]
-        data = {
-            node.name: bound[outside.name]
-            for node, outside in zip(inside, call.args, strict=True)
-            if outside.op in ("placeholder", "get_attr") and outside.name in bound
-        }
+        data = {name: bound[outside] for name, outside in names.items() if outside in bound}
         self._part = part
         self._passed = [i for i, node in enumerate(inside) if node.name not in data]
-        self.network, self._outputs, self._is_single = translated_part(part, data, options)
+        self.network, self._outputs, self._is_single = translated_part(part, data, options, keeps)
         self._names, self._narrow = list(self.network.inputs), narrow_inputs(part.graph, data)
 
     def __call__(self, *arguments: Any) -> Any:
@@ -257,8 +277,26 @@ def _module_type() -> Any:
     return NativeModule
 
 
-def translated_part(part: Any, data: dict[str, Any], options: CompileOptions) -> tuple[Network, list[Any], bool]:
+def inside_names(part: Any, call: Any) -> dict[str, str]:
+    """The placeholders of a submodule that get placeholders or attributes of the graph that calls it, and these."""
+    inside = [node for node in part.graph.nodes if node.op == "placeholder"]
+    pairs = zip(inside, call.args, strict=True)
+    return {node.name: outside.name for node, outside in pairs if outside.op in ("placeholder", "get_attr")}
+
+
+def is_whole(graph: Any, nodes: Collection[Any], bound: Collection[str]) -> bool:
+    """Whether nodes are all that a graph computes, of all inputs; then nothing has to be cut out."""
+    (end,) = (node for node in graph.nodes if node.op == "output")
+    made = all(not hasattr(x, "op") or x.op == "call_function" for x in end.args[0])
+    calls = all(node in nodes for node in graph.nodes if node.op == "call_function")
+    given = (node for node in graph.nodes if node.op == "placeholder" and node.name not in bound)
+    return made and calls and all(node.users for node in given)
+
+
+def translated_part(
+    part: Any, data: dict[str, Any], options: CompileOptions, keeps: bool
+) -> tuple[Network, list[Any], bool]:
     """Of a submodule: the network, its outputs, and whether there is one that stands alone."""
     (end,) = (node for node in part.graph.nodes if node.op == "output")
-    network, outputs = translated("graph", part.graph, data, options, holds=True)
+    network, outputs = translated("graph", part.graph, data, options, holds=True, keeps=keeps)
     return network, outputs, not isinstance(end.args[0], list | tuple)
