@@ -4,7 +4,7 @@ The distribution function of -z is e^(-z^2 / 2) g(z), g(z) = erfcx(z / sqrt 2) /
 polynomials with positive coefficients (minimax for the relative error, 2^-26.7).  z^2 is kept in two numbers, since an
 error of the exponent is one of the result; so the lower tail has as many correct bits as the rest.
 
-Short forms are for results that are rounded to bf16: z P(z^2) + 1/2 is the distribution function up to where its tail is
+Short forms are for results that are rounded to bf16: z P(z^2) + 1/2 is the distribution function until its tail is
 taken as 0.  They are within 4.2e-5 of gelu, and where that is beyond 0.05 within 2^-10 of it, half a rounding of bf16.
 """
 
