@@ -12,7 +12,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.post_ops import AnyPostOp, Binary, Eltwise
 from asmdnn.primitives.attributes.user_post_op import PostOp, traced_before
 from asmdnn.records import replace
-from asmdnn.types import BinaryAlgorithm, bf16
+from asmdnn.types import BinaryAlgorithm
 
 SIMPLE: dict[str, BinaryAlgorithm] = {
     "Add": "add",
@@ -42,8 +42,8 @@ class Tail:
         self.traced: dict[tuple[MemoryDesc, ...], PostOp] = {}  # by how the tensors lie
 
     def as_stored(self) -> list[Node]:
-        """The maps; the last one by a shorter formula where its result is rounded to bf16."""
-        if not self.maps or self.maps[-1].op != "Gelu" or self.steps.type_of(self.maps[-1].outputs[0]) != bf16:
+        """The maps; the last one by a shorter formula where its result is stored in half the bits."""
+        if not self.maps or self.maps[-1].op != "Gelu" or self.maps[-1].outputs[0] not in self.steps.storage.values:
             return [*self.maps]
         *others, last = self.maps
         return [*others, replace(last, attributes={**last.attributes, SHORT: 1})]
