@@ -201,6 +201,7 @@ class AttentionTuning:
     scores_share: int = 2  # of L2, for the scores of a block of rows
     most_rows: int = 128  # of a block: more do not fit L2 with long rows, and balance threads worse
     least_rows: int = 32  # fewer read each packed key and value too often
+    few_rows: int = 4  # so many read keys and values where they lie
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ CASES = [  # n, heads, groups, rows, keys, d, e
     (1, 1, 1, 3, 1, 1, 1), (2, 2, 2, 17, 17, 3, 5),
 ]  # fmt: skip
 
+FEW = [(2, 3, 3, 1, 37, 20, 24), (2, 3, 3, 1, 37, 64, 16), (1, 4, 2, 1, 70, 64, 48), (2, 2, 2, 4, 41, 16, 16)]
+
 
 def numbers(*dims: int, seed: int = 0) -> Any:
     return np.random.default_rng(seed).uniform(-1, 1, dims).astype(np.float32)
@@ -65,6 +67,36 @@ def test_plans(planned_isa: str, causal: bool) -> None:
     pd.plan.check()
     assert pd.implementation == f"attention:{planned_isa}"
     assert pd.plan.per_part == ("scores",)
+
+
+@pytest.mark.parametrize("by_rows", [True, False])
+@pytest.mark.parametrize("case", FEW, ids=str)
+def test_few_rows(isa: str, case: tuple[int, ...], by_rows: bool) -> None:
+    """Of a cache that is longer than what is read; by_rows: the elements of a key follow one another.  Only such keys
+    are packed, if they are short or several rows read them."""
+    n, heads, groups, rows, keys, *_ = case
+    query, key, value = tensors(case)
+    cache = np.full((n, groups, keys + 9, key.shape[3]), np.nan, np.float32)
+    cache[:, :, 5 : 5 + keys] = key
+    key = cache[:, :, 5 : 5 + keys] if by_rows else np.ascontiguousarray(key.swapaxes(2, 3)).swapaxes(2, 3)
+    mask = numbers(n, 1, rows, keys, seed=3)
+    results = []
+    for threads in (1, 2, 3):
+        engine = dnn.Engine(isa=isa, threads=threads, machine="zen3")
+        results.append(dnn.ops.attention(query, key, value, mask, causal=True, engine=engine))
+    np.testing.assert_allclose(results[0], wanted(query, key, value, mask, query.shape[3] ** -0.5, True), 1e-4, 1e-5)
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
+    strides = tuple(step // 4 for step in key.strides)
+    descs = plain(query), dnn.MemoryDesc(key.shape, dnn.f32, strides=strides, offset0=3), plain(value)
+    desc = dnn.AttentionForward(INFERENCE, *descs, dnn.MemoryDesc((*query.shape[:3], value.shape[3]), dnn.f32, "abcd"))
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, machine="zen3"))
+    pd.plan.check()
+    assert pd.implementation == f"few_rows:{isa}"
+    packs = by_rows and (rows * heads > groups or key.shape[3] < 64)
+    assert [name for name in pd.plan.scratch_bytes if "packed" in name] == ["packed keys"] * packs
+    steady = dnn.primitive_desc(desc, dnn.Attr(deterministic="batch"), dnn.Engine(isa=isa, machine="zen3"))
+    assert steady.implementation == f"attention:{isa}"
 
 
 def test_strides_threads_and_long_rows(isa: str) -> None:

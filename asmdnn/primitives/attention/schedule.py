@@ -48,11 +48,7 @@ PANEL_COLUMNS = 32  # of any level
 @implementation(NAME, f32_level)
 def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan an attention.  Raises Refused."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("post-ops, scales and zero points are not implemented")
-    asked = {name: getattr(desc, name) for name in INPUTS if getattr(desc, name) is not None}
-    passed = {name: row_major(t.dims, t) if t.is_any else t for name, t in asked.items()}
-    check_tensors(passed, "dst", FLOAT_NAMES)
+    passed = passed_of(desc, attr)
     if 0 in desc.dst.dims:
         name = f"{NAME}:{f32_level(engine.isa)}"
         return Assembly(engine.tuning, engine.isa).plan(name, passed, ("dst",))
@@ -63,6 +59,16 @@ def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
         except Refused:
             continue  # odd sizes, such as a single column, that take a copy in these types
     return plan_of(desc, passed, last, engine)
+
+
+def passed_of(desc: AttentionForward, attr: Attr) -> dict[str, MemoryDesc]:
+    """The tensors, in formats.  Raises Refused."""
+    if attr.post_ops or attr.quantizes:
+        raise Refused("post-ops, scales and zero points are not implemented")
+    asked = {name: getattr(desc, name) for name in INPUTS if getattr(desc, name) is not None}
+    passed = {name: row_major(t.dims, t) if t.is_any else t for name, t in asked.items()}
+    check_tensors(passed, "dst", FLOAT_NAMES)
+    return passed
 
 
 def plan_of(desc: AttentionForward, passed: Mapping[str, MemoryDesc], types: Types, engine: Engine) -> Plan:
@@ -110,10 +116,13 @@ class AttentionPlan:
         _, self.groups, self.keys, self.width = desc.value.dims
         lanes = lanes_of(self.isa)
         self.score_row = (-(-self.keys // lanes) + 1) * lanes  # one vector more, so that rows do not share sets of L1
-        room = engine.l2_bytes // self.tuning.scores_share // (F32_BYTES * self.score_row * self.score_buffers)
-        self.block = min(self.rows, self.tuning.most_rows, max(room, self.tuning.least_rows))
+        self.block = self.rows_of_block()
         self.last_begin = (self.rows - 1) // self.block * self.block
         self.assembly = Assembly(engine.tuning, engine.isa)
+
+    def rows_of_block(self) -> int:
+        room = self.engine.l2_bytes // self.tuning.scores_share // (F32_BYTES * self.score_row * self.score_buffers)
+        return min(self.rows, self.tuning.most_rows, max(room, self.tuning.least_rows))
 
     def plan(self, name: str) -> Plan:
         packed = self.packed()
@@ -197,18 +206,25 @@ class AttentionPlan:
         """So many blocks of all heads, from the first one on: one group of records again and again."""
         scores, results = self.scores(block, packed[KEYS]), self.results(block, packed[VALUES])
         steps = (
-            step_of(scores, {"src": "query", "weights": KEYS, "dst": SCORES}),
+            *self.product(scores, {"src": "query", "weights": KEYS, "dst": SCORES}),
             self.softmax_step(block),
-            step_of(results, {"src": self.probabilities, "weights": VALUES, "dst": "dst"}),
+            *self.product(results, {"src": self.probabilities, "weights": VALUES, "dst": "dst"}),
         )
         group = group_of(steps)
         views, together = group.arguments, group.records.copy()
-        for name in ("query", "dst"):
-            tensor = self.tensors[name]
-            move = tensor.dtype.size_bytes * (tensor.offset0 + block.begin * tensor.strides[2])
-            together[:, [1 + i for i, view in enumerate(views) if view.buffer == name]] += move
+        for name, start in self.starts(block).items():
+            together[:, [1 + i for i, view in enumerate(views) if view.buffer == name]] += start
         repeats = tuple(self.repeats(views, block.rows, blocks))
         return replace(group, records=together, repeats=repeats, flushes=scores.phases[0].flushes)
+
+    def product(self, plan: Plan, places: Mapping[str, str]) -> Sequence[StepRecords]:
+        """The steps of a product; `places` says what its buffers are."""
+        return [step_of(plan, places)]
+
+    def starts(self, block: RowBlock) -> dict[str, int]:
+        """Where the block's rows begin in a head, in bytes."""
+        tensors = {name: self.tensors[name] for name in ("query", "dst")}
+        return {name: t.dtype.size_bytes * (t.offset0 + block.begin * t.strides[2]) for name, t in tensors.items()}
 
     def softmax_step(self, block: RowBlock) -> StepRecords:
         """The rows of scores, in place where they stay f32, in some records."""
@@ -241,14 +257,21 @@ class AttentionPlan:
     def repeats(self, views: Sequence[View], rows: int, blocks: int) -> Iterator[Repeat]:
         """Images, groups of heads, heads of a group, blocks of rows."""
         together = self.heads // self.groups
-        moves = {name: self.moves_of(name, together, rows) for name in ("query", "dst", "mask") if name in self.tensors}
-        for name, plane in ((KEYS, self.assembly.scratch[KEYS]), (VALUES, self.assembly.scratch[VALUES])):
-            matrix = plane // (self.images * self.groups)
-            moves[name] = (self.groups * matrix, matrix, 0, 0)
+        of_rows = [name for name in ("query", "dst", "mask") if name in self.tensors]
+        moves: dict[str, tuple[int, ...]] = {name: self.moves_of(name, together, rows) for name in of_rows}
+        moves |= {name: (*steps, 0, 0) for name, steps in self.matrices().items()}
         moves[FUTURE] = (0, 0, 0, -F32_BYTES * rows)
         for i, times in enumerate((self.images, self.groups, together, blocks)):
             if times > 1:
                 yield Repeat(times, tuple(moves[view.buffer][i] if view.buffer in moves else 0 for view in views))
+
+    def matrices(self) -> dict[str, tuple[int, int]]:
+        """Bytes from image to image, and from group to group, of what products take as weights."""
+        return {name: self.packed_matrices(name) for name in (KEYS, VALUES)}
+
+    def packed_matrices(self, name: str) -> tuple[int, int]:
+        size = self.assembly.scratch[name] // (self.images * self.groups)
+        return self.groups * size, size
 
     def moves_of(self, name: str, together: int, rows: int) -> tuple[int, int, int, int]:
         tensor = self.tensors[name]

@@ -1,0 +1,117 @@
+"""Attention of a few rows, such as the newest token's: values are read where they lie, and keys where they can be.
+
+Packing moves each element twice, and for so few rows a product reads it once or some times.  Keys that follow one
+another in memory are read by tiles, as values are; those whose own elements do, by dots, if one row alone reads them.
+All else is as in schedule.py.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from asmdnn.isa.dot import Types, dot_level
+from asmdnn.isa.vectors import f32_level
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
+from asmdnn.planning.steps import StepRecords, steps_of
+from asmdnn.primitives.attention.description import AttentionForward
+from asmdnn.primitives.attention.schedule import (
+    KEYS,
+    VALUES,
+    AttentionPlan,
+    RowBlock,
+    is_read,
+    passed_of,
+    stride,
+    types_of,
+)
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import implementation, try_all
+from asmdnn.primitives.products import matmul_tiles
+from asmdnn.primitives.products.matmul import MatMul
+from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.shapes.formats import of_type, row_major
+from asmdnn.records import replace
+from asmdnn.types import f32
+
+NAME = "few_rows"
+PACKING = "pack"  # how the names of products begin that copy weights
+
+
+@implementation(NAME, f32_level)
+def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
+    """Plan an attention of few rows.  Raises Refused."""
+    passed, few = passed_of(desc, attr), engine.tuning.attention.few_rows
+    shared = desc.query.dims[1] // desc.value.dims[1] if 0 not in desc.dst.dims else 0
+    if not 1 <= shared * desc.query.dims[2] <= few:
+        words = f"{shared * desc.query.dims[2]} rows of queries read a key"
+        raise Refused(f"{words}, keys and values are read where they lie for 1 to {few}")
+    if engine.any_batch:
+        raise Refused("deterministic='batch' asks for the sums of many rows, whose keys and values are packed")
+    types = types_of(passed, engine)[0]
+    if any(passed[name].dtype != types.weights or passed[name].inner_blocks for name in ("key", "value")):
+        raise Refused(f"keys and values are no plain {types.weights}, as products multiply them")
+    read = {name: t if is_read(name, t) else row_major(t.dims, t) for name, t in passed.items()}
+    converted = {"query": types.src, "mask": f32}
+    tensors = {name: of_type(t, converted.get(name, t.dtype)) for name, t in read.items()}
+    made = FewRowsPlan(desc, tensors, types, engine).plan(f"{NAME}:{dot_level(types, engine.isa)}")
+    return between_reorders(made, passed, engine.tuning, isa=engine.isa)
+
+
+class FewRowsPlan(AttentionPlan):
+    """A plan as it comes together.  weights: what products take as such."""
+
+    def __init__(self, desc: AttentionForward, tensors: Mapping[str, MemoryDesc], types: Types, engine: Engine) -> None:
+        super().__init__(desc, tensors, types, engine)
+        key = tensors["key"]
+        self.plain_keys = MemoryDesc((self.depth, self.keys), key.dtype, strides=(key.strides[3], key.strides[2]))
+        reads_keys = key.strides[2] == 1 or (self.rows * self.heads == self.groups and self.has_dots())
+        self.weights_at = {KEYS: "key" if reads_keys else KEYS, VALUES: "value"}
+
+    def has_dots(self) -> bool:
+        try:
+            self.scores(RowBlock(0, self.rows, self.keys), self.plain_keys)
+        except Refused:  # such as short ones
+            return False
+        return True
+
+    def rows_of_block(self) -> int:
+        return self.rows
+
+    def packed(self) -> dict[str, MemoryDesc]:
+        """How matrices of a head are read."""
+        value = self.tensors["value"]
+        keys = super().packed()[KEYS] if self.weights_at[KEYS] == KEYS else self.plain_keys
+        return {KEYS: keys, VALUES: MemoryDesc((self.keys, self.width), value.dtype, strides=value.strides[2:])}
+
+    def pack(self, name: str, buffer: str, packed: MemoryDesc, order: Sequence[int]) -> None:
+        if self.weights_at[buffer] == buffer:
+            super().pack(name, buffer, packed, order)
+
+    def tiles(self, desc: MatMul) -> Plan:
+        """The fastest plan of one thread that copies no weights."""
+        answers = try_all((matmul_tiles.plan,), desc, Attr(), replace(self.engine, threads=1))
+        plans = [x for x in answers if isinstance(x, Plan) and not x.implementation.startswith(PACKING)]
+        if not plans:
+            raise Refused(f"no product reads weights where they lie: {desc}")
+        return min(plans, key=lambda x: x.cycles)
+
+    def product(self, plan: Plan, places: Mapping[str, str]) -> Sequence[StepRecords]:
+        scratch = self.assembly.scratch
+        scratch |= {name: max(size, scratch.get(name, 0)) for name, size in plan.scratch_bytes.items()}
+        self.assembly.per_part = tuple(dict.fromkeys((*self.assembly.per_part, *plan.scratch_bytes)))
+        self.assembly.constants |= plan.constants
+        return steps_of(plan, {**places, "weights": self.weights_at[places["weights"]]})
+
+    def starts(self, block: RowBlock) -> dict[str, int]:
+        read = {name: tensor for name in self.weights_at.values() if (tensor := self.tensors.get(name))}
+        return super().starts(block) | {name: t.dtype.size_bytes * t.offset0 for name, t in read.items()}
+
+    def matrices(self) -> dict[str, tuple[int, int]]:
+        found = {}
+        for name in self.weights_at.values():
+            if tensor := self.tensors.get(name):
+                found[name] = (tensor.dtype.size_bytes * stride(tensor, 0), tensor.dtype.size_bytes * stride(tensor, 1))
+            else:
+                found[name] = self.packed_matrices(name)
+        return found
