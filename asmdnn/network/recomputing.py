@@ -36,7 +36,7 @@ class ThereAndBack:
     @cached_property
     def wanted(self) -> list[str]:
         """What the way back reads of the way forward, in the order in which it is made."""
-        read = set[str]().union(*self.reads[self.turn :])
+        read = {name for names in self.reads[self.turn :] for name in names}
         return [name for name, makers in self.makers.items() if makers[0] < self.turn and name in read]
 
     @cached_property
