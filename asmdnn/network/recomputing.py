@@ -49,7 +49,7 @@ class ThereAndBack:
 
     def stays(self, name: str) -> bool:
         """Whether it is kept whatever else is: what comes from outside, is made in pieces, or is small."""
-        makers = self.makers.get(name, ())
+        makers = self.makers.get(name, [])
         in_pieces = len(makers) != 1 or name in self.in_pieces
         return in_pieces or makers[0] >= self.turn or self.size(name) < self.least
 
