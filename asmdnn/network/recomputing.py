@@ -9,7 +9,8 @@ Walther, Evaluating Derivatives (2008), chapter 12; Chen et al., Training Deep N
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 
-from asmdnn.network.steps import NetworkStep, Steps
+from asmdnn.network.step_list import NetworkStep
+from asmdnn.network.steps import Steps
 from asmdnn.records import replace
 
 SMALL_SHARE = 64  # what has less than this part of the bytes of the largest value is kept
