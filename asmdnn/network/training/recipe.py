@@ -10,6 +10,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.network.static import needed
 from asmdnn.network.storage import Precision
 from asmdnn.network.symbols import Symbol
+from asmdnn.network.training.attention import recognise_attention
 from asmdnn.network.training.forward import SEED, make_trainable
 from asmdnn.network.training.options import TrainingOptions
 from asmdnn.network.training.updates import add_updates, behind_gradients, guarded
@@ -116,6 +117,7 @@ def recipe_of(
         raise InvalidArguments("groups freezes all parameters: leave one to be trained")
     check_reached(graph, loss, [*settings])
     source = graph._copy()
+    recognise_attention(graph, [*settings], [loss.name, *(symbol.name for symbol in outputs.values())])
     make_trainable(graph, settings)
     names = {name: symbol.name for name, symbol in outputs.items()}
     return StepRecipe(source, graph, loss.name, names, settings, options=options, engine=engine)
