@@ -12,7 +12,9 @@ from asmdnn.aten.values import RULES, Rewriter, Rule, Traced
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.network.building import Graph, Symbol
 
-MODULES: Final = ("elementwise", "function", "shape", "layer", "window", "reduction", "recurrent", "transformer")
+MODULES: Final = (
+    "elementwise", "function", "shape", "layer", "window", "resizing", "reduction", "recurrent", "transformer",
+)  # fmt: skip
 NARROW: Final = "bfloat16"  # f32 inside a network
 TYPES: Final = {
     name: np.dtype(name) for name in ("float32", "float64", "float16", "int64", "int32", "int8", "uint8", "bool")
