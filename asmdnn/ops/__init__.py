@@ -119,7 +119,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with importing():
         module = import_module(f"{__name__}.{PLACES[name]}")
-    return globals().setdefault(name, getattr(module, name))
+        kinds = import_module(f"{__name__}.kinds")
+    return globals().setdefault(name, kinds.of_callers_kind(getattr(module, name)))
 
 
 def __dir__() -> list[str]:
