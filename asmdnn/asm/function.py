@@ -32,7 +32,7 @@ class CFunction:
 
     `f(x, y, n)` checks every argument: arrays have the pointer's type, are contiguous, as long as `reads` and `writes`
     say, and writable where that is said.  A pointer of which nothing is stated is refused: use `raw`.
-    `f.raw(px, py, n)` is the cffi function itself.  Both release the GIL while the code runs.
+    `f.raw(px, py, n)` takes addresses as integers and checks nothing.  Both release the GIL while the code runs.
     frame_pointer: rbp points to the caller's rbp while the code runs.
     cache: None or False, or what the body depends on besides its file: then the code is kept on disk.
     The function exists once for each level, made when it is first asked for; it lives as long as this object.
@@ -139,7 +139,21 @@ class CFunction:
 
     @functools.cached_property
     def raw(self) -> Any:
-        """The cffi function pointer: addresses are cffi pointers, nothing is checked."""
+        """The function with addresses as integers, such as `x.ctypes.data`; nothing is checked."""
+        function = ffi.cast(self._prototype.address_type, self.address)
+        if not self._calls:
+            return function
+
+        def raw(*arguments: Any) -> Any:
+            result = function(*arguments)
+            raise_pending()
+            return result
+
+        return raw
+
+    @functools.cached_property
+    def _on_pointers(self) -> Any:
+        """The function with cffi's pointers."""
         return ffi.cast(self._prototype.pointer_type, self.address)
 
     @functools.cached_property
@@ -158,10 +172,10 @@ class CFunction:
             return self._careful
         from asmdnn.asm.quick_call import quick_call
 
-        return quick_call(self._prototype, self._extents, self.raw, self._careful)
+        return quick_call(self._prototype, self._extents, self._on_pointers, self._careful)
 
     def _careful(self, *arguments: Any) -> Any:
-        result = self.raw(*self._converters(arguments))
+        result = self._on_pointers(*self._converters(arguments))
         if self._calls:
             raise_pending()
         return result

@@ -103,6 +103,12 @@ class Prototype:
         types = ", ".join(argument.type.text for argument in self.arguments)
         return ffi.typeof(f"{self.result.text}(*)({types or 'void'})")
 
+    @cached_property
+    def address_type(self) -> Any:
+        """The same with addresses as integers; a result that is a pointer is one, too."""
+        of = ["uintptr_t" if t.is_pointer else t.text for t in (self.result, *(a.type for a in self.arguments))]
+        return ffi.typeof(f"{of[0]}(*)({', '.join(of[1:]) or 'void'})")
+
     def __str__(self) -> str:
         arguments = ", ".join(f"{a.type}{'' if a.type.is_pointer else ' '}{a.name}" for a in self.arguments)
         return f"{self.result}{'' if self.result.is_pointer else ' '}{self.name}({arguments or 'void'})"

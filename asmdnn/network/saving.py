@@ -18,7 +18,7 @@ from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.running import Runner
 from asmdnn.network.saved import PackedNetwork, versions
 from asmdnn.planning.codec import encoded, plan_text
-from asmdnn.runtime.execution import executor_spec, kernel_cache
+from asmdnn.runtime.kernels import executor_spec, kernel_cache
 
 ALIGNMENT_BYTES = 64
 Text = dict[str, Any]

@@ -228,9 +228,11 @@ def test_pointers_of_unknown_extent_go_through_raw() -> None:
 
     with pytest.raises(InvalidArguments, match=r"x of first has no stated size: give reads= or writes=, or call raw"):
         first(np.arange(3))
-    from asmdnn.jit.native import ffi
-
-    assert first.raw(ffi.new("int64_t[]", [42])) == 42
+    held = np.array([42, 43])
+    assert [first.raw(held.ctypes.data), first.raw(held.ctypes.data + 8)] == [42, 43]
+    for wrong in (held, "x", 1.5, None, -1, 2**64):
+        with pytest.raises((TypeError, OverflowError)):
+            first.raw(wrong)
 
 
 def test_every_error_is_ours() -> None:

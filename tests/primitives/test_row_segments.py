@@ -12,7 +12,7 @@ from asmdnn.planning.check import PlanError
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.row_segments import cut_columns, overlapping_columns
-from asmdnn.runtime.execution import kernel_cache
+from asmdnn.runtime.kernels import kernel_cache
 from tests.primitives.conv_case import MACHINE, ConvCase, case_of
 from tests.primitives.conv_reference import expected, make_data
 from tests.primitives.conv_run import check_results

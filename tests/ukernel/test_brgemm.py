@@ -10,7 +10,8 @@ from asmdnn import ukernel
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.dot import OFFERED, levels_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.post_ops import Binary, Eltwise
 from asmdnn.types import f32
 from asmdnn.ukernel.brgemm import BrgemmKernel
 from tests.ukernel.cases import guarded, integers, numpy_type, run
@@ -98,15 +99,8 @@ def test_batch_by_offset_and_by_address(isa: str) -> None:
     lefts, rights = [guarded(a[i], True) for i, _ in order], [guarded(b[j], True) for _, j in order]
     addresses = [np.array([x.ctypes.data for x in side], np.uint64) for side in (lefts, rights)]
     dst = guarded(np.zeros((m, n), np.float32), True)
-    pointers = [pointer(x) for x in (*addresses, dst)]
-    by_address.raw(pointers[0], pointers[1], 3, pointers[2])
+    by_address.raw(addresses[0].ctypes.data, addresses[1].ctypes.data, 3, dst.ctypes.data)
     assert dst.tolist() == wanted.tolist()
-
-
-def pointer(array: Any) -> Any:
-    from asmdnn.jit.native import ffi
-
-    return ffi.from_buffer({"uint64": "uintptr_t[]", "float32": "float[]"}[str(array.dtype)], array)
 
 
 def test_an_empty_batch_is_c_or_zero() -> None:

@@ -15,8 +15,9 @@ from asmdnn.network.operators.activations import CLIP_BY_INPUTS
 from asmdnn.network.quantised.numbers import common_numbers, quantization_of
 from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE
 from asmdnn.network.steps import Place, Steps
-from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.functions import maximum, minimum, rint
+from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.records import dataclass, field
 
