@@ -27,7 +27,7 @@ def as_array(name: str, value: object) -> Array:
 
 
 def records_gradients(value: object) -> bool:
-    """Whether it is a tensor of torch that its library hands to nobody, since what is computed would have no gradient."""
+    """Whether it is a tensor of torch that is handed to nobody, since what is computed would have no gradient."""
     try:
         return getattr(value, "requires_grad", False) is True
     except Exception:  # whatever the object does
