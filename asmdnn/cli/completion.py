@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from asmdnn.cli.terminal import show_help
+from asmdnn.cli.unknown import unknown
 from asmdnn.errors import InvalidArguments
 
 USAGE = """asmdnn completion bash|zsh
@@ -55,6 +56,8 @@ def run(arguments: Sequence[str]) -> int:
         show_help(USAGE)
         return 0
     if list(arguments) not in (["bash"], ["zsh"]):
+        if len(arguments) == 1:
+            raise unknown("completion", arguments[0])
         raise InvalidArguments(f"completion: expected bash or zsh, not '{' '.join(arguments)}'")
     bash = _bash()
     print(bash if arguments[0] == "bash" else _ZSH.format(bash=bash), end="")

@@ -2,15 +2,17 @@
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from asmdnn.bench import batch_files
 from asmdnn.bench.options import Reader
+from asmdnn.cli.completion import words_of
 from asmdnn.cli.models import names_model
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import show_help
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, not_one_of
 from asmdnn.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -101,8 +103,7 @@ def _formats(value: str) -> tuple[str, ...]:
     wanted = tuple(dict.fromkeys(value.split(",")))
     for name in wanted:
         if name not in (*FORMATS, *ON_REQUEST):
-            known = ", ".join((*FORMATS, *ON_REQUEST))
-            raise InvalidArguments(f"dump: --format={value}: '{name}' is not one of {known}")
+            raise InvalidArguments(f"dump: --format={value}: {not_one_of('a format', name, (*FORMATS, *ON_REQUEST))}")
     return wanted
 
 
@@ -120,7 +121,7 @@ def _select(request: DumpRequest) -> "Selection":
             if name != "--isa":
                 raise InvalidArguments(f"dump: {word} with --all-specs: that takes --isa, --format and --output only")
         return dump_plan.of_corpus(isa)
-    reader = Reader()
+    reader = Reader(partial(words_of, "dump"))
     reader.read(request.words, Path.cwd())
     if not reader.cases:
         raise InvalidArguments("dump: no problem is given: name one, a set with --batch=resnet_50, or --all-specs")

@@ -5,7 +5,7 @@ from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
@@ -159,7 +159,8 @@ class Network(KeepsState):
             raise InvalidArguments(f"indices {name} are made by the network and looked at after a run: use run()")
         wanted = {**self.inputs, **self.outputs}
         if arrays.keys() != wanted.keys():
-            raise InvalidArguments(f"arrays must be {', '.join(wanted)}, not {', '.join(arrays) or 'none'}")
+            near = resembling(next(iter(arrays.keys() - wanted.keys()), ""), wanted)
+            raise InvalidArguments(f"arrays must be {', '.join(wanted)}, not {', '.join(arrays) or 'none'}{near}")
         for name, (shape, dtype) in wanted.items():
             check_bound(name, arrays[name], shape, dtype, name in self.outputs)
         made = {result: arrays[name] for name, result in results.items() if isinstance(result, str)}
@@ -296,5 +297,7 @@ class Network(KeepsState):
     def _checked(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
         if not isinstance(feeds, Mapping) or feeds.keys() != self.inputs.keys():
             given = ", ".join(map(str, feeds)) if isinstance(feeds, Mapping) else shown(feeds)
-            raise InvalidArguments(f"feeds must be arrays for {', '.join(self.inputs)}, not {given or 'none'}")
+            other = [name for name in feeds if name not in self.inputs] if isinstance(feeds, Mapping) else []
+            near = resembling(other[0], self.inputs) if other else ""
+            raise InvalidArguments(f"feeds must be arrays for {', '.join(self.inputs)}, not {given or 'none'}{near}")
         return {name: as_input(name, feeds[name], *wanted) for name, wanted in self.inputs.items()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.memory.sequences import items
@@ -215,7 +215,11 @@ class OpenNetwork(Network):
         """The network for arrays of these dims."""
         if not isinstance(feeds, Mapping) or feeds.keys() != self._dims.declared.keys():
             given = ", ".join(map(str, feeds)) if isinstance(feeds, Mapping) else shown(feeds)
-            raise InvalidArguments(f"feeds must be arrays for {', '.join(self._dims.declared)}, not {given or 'none'}")
+            other = [name for name in feeds if name not in self._dims.declared] if isinstance(feeds, Mapping) else []
+            near = resembling(other[0], self._dims.declared) if other else ""
+            raise InvalidArguments(
+                f"feeds must be arrays for {', '.join(self._dims.declared)}, not {given or 'none'}{near}"
+            )
         key = tuple(self._shapes_in(feeds))
         last = self._last
         if last is not None and last.key == key:

@@ -7,6 +7,7 @@ No module has the name of an operation, which importing the module would hide.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from asmdnn.errors import no_attribute
 from asmdnn.forking import importing
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ __all__ = sorted(PLACES)
 def __getattr__(name: str) -> Any:
     """Called for a name that is not here yet (PEP 562)."""
     if name not in PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise no_attribute(__name__, name, __all__)
     with importing():
         module = import_module(f"{__name__}.{PLACES[name]}")
         kinds = import_module(f"{__name__}.kinds")

@@ -15,7 +15,7 @@ from asmdnn.memory import Memory
 from asmdnn.memory.arrays import data_type_of
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.typed import kind_of, named, typed
-from asmdnn.types import DataType, bf16
+from asmdnn.types import HALF_FLOATS, DataType
 
 NUMBERS = (int, float, bool)
 OWN = (np.ndarray, Memory)
@@ -132,7 +132,7 @@ def kind_of_words(result: AnyArray, first: Any, dtype: Any) -> DataType | None:
     if result.dtype.isbuiltin != 1:  # one of ml_dtypes
         return data_type_of(result.dtype)
     if result.dtype == np.uint16:  # no result is of such integers
-        return bf16
+        return next(kind for kind in HALF_FLOATS if kind.extension)
     if result.dtype != np.uint8:
         return None
     kind = dtype if isinstance(dtype, DataType) else kind_of(typed("x", first))
