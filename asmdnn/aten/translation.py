@@ -58,11 +58,10 @@ def types_of(example: Any) -> "list[tuple[tuple[int, ...], np.dtype[Any] | None]
 
 
 class Translation:
-    """Of one torch graph.  `graph` is what there is of it.  holds: constants stay torch's memory, which nobody writes
-    to before the network has run; else they are copied."""
+    """Of one torch graph.  `graph` is what there is of it; its constants are torch's memory."""
 
-    def __init__(self, name: str, holds: bool = False) -> None:
-        self.graph, self._holds = Graph(name), holds
+    def __init__(self, name: str) -> None:
+        self.graph = Graph(name)
         self.values: dict[Any, Any] = {}
 
     def add_input(self, node: Any, name: str) -> None:
@@ -91,7 +90,7 @@ class Translation:
             raise Unimplemented(f"aten.{name} has no translation")
         types = types_of(node.meta["val"])
         results = [(shape, dtype or np.dtype(np.float32)) for shape, dtype in types]
-        context = Rewriter(self.graph, name, results, self._holds)
+        context = Rewriter(self.graph, name, results)
         made = found(context, *arguments[0], **arguments[1])
         self.values[node] = as_values(made, context)
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.lowering.map_programs import forms_of, function_of, program_of
-from asmdnn.network.steps import Place, Steps
+from asmdnn.network.place import Place
+from asmdnn.network.steps import Steps
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.post_ops import AnyPostOp, Binary, Eltwise
 from asmdnn.primitives.attributes.user_post_op import PostOp, traced_before
