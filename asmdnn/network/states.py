@@ -84,7 +84,8 @@ class StateArrays(Mapping[str, Array]):
 
     def __getitem__(self, name: str) -> Array:
         if name not in self._arrays:
-            raise InvalidArguments(f"{shown(name)} is no state of the network: {did_you_mean(shown(name), self._arrays)}")
+            near = did_you_mean(shown(name), self._arrays)
+            raise InvalidArguments(f"{shown(name)} is no state of the network: {near}")
         return self._arrays[name]
 
     def __iter__(self) -> Iterator[str]:
