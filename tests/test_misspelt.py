@@ -132,7 +132,7 @@ PYTHON: list[tuple[Callable[[], Any], str]] = [
     (lambda: ukernel.brgemm(4, 4, 4, "f23", "f32"), "f32"),  # type: ignore[arg-type]
     (lambda: asm.function("void f(flaot *x)"), "float"),
     (lambda: asm.function("void f(float *x)", isa="avx22"), "avx2"),  # type: ignore[arg-type]
-    (lambda: asm.forms("VPSHUBF"), "VPSHUFB"),
+    (lambda: asm.forms("VPSHUFBX"), "VPSHUFB"),
     (lambda: body(lambda a, x: a.VADDPPS(a.ymm0, a.ymm0, a.ymm0)).code, "VADDPS"),
 ]  # fmt: skip
 

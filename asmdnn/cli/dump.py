@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from asmdnn.bench import batch_files
 from asmdnn.bench.options import Reader
-from asmdnn.cli.completion import words_of
 from asmdnn.cli.models import names_model
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import show_help
+from asmdnn.cli.unknown import words_of
 from asmdnn.errors import InvalidArguments, not_one_of
 from asmdnn.records import dataclass, field
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import Reader
-from asmdnn.cli.completion import words_of
 from asmdnn.cli.models import HELP, names_model
 from asmdnn.cli.terminal import has_colours, show_help
+from asmdnn.cli.unknown import words_of
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
 

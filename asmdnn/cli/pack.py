@@ -11,12 +11,11 @@ from asmdnn.bench import batch_files
 from asmdnn.bench.descriptors import work_or_reason
 from asmdnn.bench.driver import AnyCase, Case
 from asmdnn.bench.options import Reader
-from asmdnn.cli.completion import words_of
 from asmdnn.cli.models import HELP, names_model
 from asmdnn.cli.pack_contents import contents_of_image, contents_of_pack, print_json, print_text
 from asmdnn.cli.pack_model import pack_model
 from asmdnn.cli.terminal import show_help
-from asmdnn.cli.unknown import unknown
+from asmdnn.cli.unknown import unknown, words_of
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import isa_of
 from asmdnn.jit.image_file import is_image

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from asmdnn.bench import batch_files
 from asmdnn.bench.options import Reader
-from asmdnn.cli.completion import words_of
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import show_help
+from asmdnn.cli.unknown import words_of
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.jit.store import enabled
 
