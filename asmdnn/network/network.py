@@ -5,11 +5,11 @@ from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from asmdnn.errors import InvalidArguments, resembling, shown
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
-from asmdnn.network.inputs import as_input, check_bound
+from asmdnn.network.inputs import as_input, check_bound, check_feeds, names_and_others
 from asmdnn.network.keeping import KeepsState, with_states
 from asmdnn.network.running import NativePart, Runnable
 from asmdnn.network.states import StateArrays
@@ -159,8 +159,7 @@ class Network(KeepsState):
             raise InvalidArguments(f"indices {name} are made by the network and looked at after a run: use run()")
         wanted = {**self.inputs, **self.outputs}
         if arrays.keys() != wanted.keys():
-            near = resembling(next(iter(arrays.keys() - wanted.keys()), ""), wanted)
-            raise InvalidArguments(f"arrays must be {', '.join(wanted)}, not {', '.join(arrays) or 'none'}{near}")
+            raise InvalidArguments(f"arrays must be {names_and_others(arrays, wanted)}")
         for name, (shape, dtype) in wanted.items():
             check_bound(name, arrays[name], shape, dtype, name in self.outputs)
         made = {result: arrays[name] for name, result in results.items() if isinstance(result, str)}
@@ -295,9 +294,5 @@ class Network(KeepsState):
         return self._source
 
     def _checked(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
-        if not isinstance(feeds, Mapping) or feeds.keys() != self.inputs.keys():
-            given = ", ".join(map(str, feeds)) if isinstance(feeds, Mapping) else shown(feeds)
-            other = [name for name in feeds if name not in self.inputs] if isinstance(feeds, Mapping) else []
-            near = resembling(other[0], self.inputs) if other else ""
-            raise InvalidArguments(f"feeds must be arrays for {', '.join(self.inputs)}, not {given or 'none'}{near}")
+        check_feeds(feeds, self.inputs)
         return {name: as_input(name, feeds[name], *wanted) for name, wanted in self.inputs.items()}

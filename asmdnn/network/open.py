@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, resembling, shown
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.memory.sequences import items
 from asmdnn.network.arrays import Array
 from asmdnn.network.dims import AnyDim, OpenDims, Shapes
 from asmdnn.network.graph import LARGEST_DIM, Model
+from asmdnn.network.inputs import check_feeds
 from asmdnn.network.kept_shapes import KeptShapes
 from asmdnn.network.network import Network, Origin
 from asmdnn.network.running import Runnable
@@ -213,13 +214,7 @@ class OpenNetwork(Network):
 
     def _for(self, feeds: Mapping[str, Any]) -> Network:
         """The network for arrays of these dims."""
-        if not isinstance(feeds, Mapping) or feeds.keys() != self._dims.declared.keys():
-            given = ", ".join(map(str, feeds)) if isinstance(feeds, Mapping) else shown(feeds)
-            other = [name for name in feeds if name not in self._dims.declared] if isinstance(feeds, Mapping) else []
-            near = resembling(other[0], self._dims.declared) if other else ""
-            raise InvalidArguments(
-                f"feeds must be arrays for {', '.join(self._dims.declared)}, not {given or 'none'}{near}"
-            )
+        check_feeds(feeds, self._dims.declared)
         key = tuple(self._shapes_in(feeds))
         last = self._last
         if last is not None and last.key == key:

@@ -5,7 +5,6 @@ Both ways by DLPack, without a copy: arguments become arrays of numpy, or a Memo
 
 import sys
 from collections.abc import Callable, Iterable
-from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,26 +20,18 @@ NUMBERS = (int, float, bool)
 OWN = (np.ndarray, Memory)
 
 
-def of_callers_kind(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, whose results are arrays of the library that the first array among its arguments is of."""
-
-    @wraps(function)
-    def call(*arguments: Any, **options: Any) -> Any:
-        if arguments and type(arguments[0]) is np.ndarray:  # nearly always, and all that these calls pay
-            return function(*arguments, **options)
-        first = first_array((*arguments, *options.values()))
-        if first is None or isinstance(first, OWN):
-            return function(*arguments, **options)
-        out = options.pop("out", None)
-        read = {name: readable(value) for name, value in options.items()}
-        place = None if out is None else destination(out)
-        if place is not None:
-            read["out"] = place
-        result = function(*map(readable, arguments), **read)
-        return given_back(result, Giver(first, options.get("dtype"), way_into(first)), (place, out))
-
-    call.__module__ = __name__.rpartition(".")[0]  # where it is found, for pickle
-    return call
+def called(function: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The function's results, as arrays of the library that the first array among its arguments is of."""
+    first = first_array((*arguments, *options.values()))
+    if first is None or isinstance(first, OWN):
+        return function(*arguments, **options)
+    out = options.pop("out", None)
+    read = {name: readable(value) for name, value in options.items()}
+    place = None if out is None else destination(out)
+    if place is not None:
+        read["out"] = place
+    result = function(*map(readable, arguments), **read)
+    return given_back(result, Giver(first, options.get("dtype"), way_into(first)), (place, out))
 
 
 def first_array(values: Iterable[Any]) -> Any:
