@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, resembling, shown
+from asmdnn.errors import InvalidArguments
 from asmdnn.memory.blocks import Array
 from asmdnn.types import DATA_TYPES, DataType
 
@@ -49,12 +49,6 @@ def data_type_of(found: np.dtype[Any]) -> DataType:
         f"array has elements of {found}, which asmdnn does not have: convert it, such as array.astype(numpy.float32), "
         f"or pass dtype={held} for integers that hold its bits"
     )
-
-
-def no_data_type(dtype: object) -> InvalidArguments:
-    """What is said of anything else in the place of a data type."""
-    near = resembling(dtype, DATA_TYPES) or ": use one of asmdnn.types, such as f32"
-    return InvalidArguments(f"dtype {shown(dtype)} is not a DataType{near}")
 
 
 def way_to(dtype: DataType) -> str:
