@@ -5,7 +5,7 @@ from typing import Any
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
-from asmdnn.isa.elements import element_of
+from asmdnn.isa.elements import element_of, narrowing_level
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import MAX_STEP, Loop, cut_loop
@@ -30,10 +30,12 @@ Spec = SoftmaxSpec | SoftmaxLanesSpec
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SoftmaxRequest(AlongAxis[Spec]):
-    """What is asked of a softmax.  after: what is done to results in the end."""
+    """What is asked of a softmax.  after: what is done to results in the end; stored_at: the level of code that stores
+    them."""
 
     desc: SoftmaxForward
     after: Chain
+    stored_at: str
 
     def arguments(self, tensors: Tensors) -> Tensors:
         return self.after.arguments(tensors)
@@ -83,7 +85,7 @@ class SoftmaxRequest(AlongAxis[Spec]):
         strides_bytes = rows.strides_of(types)
         before, after = self.chains(tensors, row, rows)
         return {
-            "isa": self.isa,
+            "isa": self.stored_at,
             "rows": rows.extent,
             "elements": row.extent,
             "src_row_bytes": strides_bytes[SRC],
@@ -114,8 +116,15 @@ def request_of(desc: SoftmaxForward, attr: Attr, engine: Engine) -> SoftmaxReque
     passed = {"src": src, "dst": dst, **masks, **chain.operands(dst)}
     check_tensors(passed, "dst", tuple(DATA_TYPES))
     tensors = {name: of_type(tensor, read_as(name, tensor)) for name, tensor in passed.items()}
-    isa, tuning = f32_level(engine.isa), engine.tuning
-    return SoftmaxRequest(desc=desc, passed=passed, tensors=tensors, after=chain, isa=isa, tuning=tuning)
+    return SoftmaxRequest(
+        desc=desc,
+        passed=passed,
+        tensors=tensors,
+        after=chain,
+        isa=f32_level(engine.isa),
+        stored_at=narrowing_level(tensors["dst"].dtype.name, engine.isa),
+        tuning=engine.tuning,
+    )
 
 
 def read_as(name: str, tensor: MemoryDesc) -> DataType:
