@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from asmdnn.cli.terminal import show_help
-from asmdnn.cli.unknown import unknown, words_of
-from asmdnn.errors import InvalidArguments
+from asmdnn.cli.unknown import words_of
+from asmdnn.errors import InvalidArguments, resembling
 
 USAGE = """asmdnn completion bash|zsh
 Prints a script that completes commands, their options, drivers of bench, and
@@ -51,9 +51,8 @@ def run(arguments: Sequence[str]) -> int:
         show_help(USAGE)
         return 0
     if list(arguments) not in (["bash"], ["zsh"]):
-        if len(arguments) == 1:
-            raise unknown("completion", arguments[0])
-        raise InvalidArguments(f"completion: expected bash or zsh, not '{' '.join(arguments)}'")
+        near = resembling(" ".join(arguments), ("bash", "zsh"))
+        raise InvalidArguments(f"completion: expected bash or zsh, not '{' '.join(arguments)}'{near}")
     bash = _bash()
     print(bash if arguments[0] == "bash" else _ZSH.format(bash=bash), end="")
     return 0

@@ -79,7 +79,7 @@ class MemoryDesc:
         if not 1 <= ndims <= MAX_NDIMS:
             raise InvalidArguments(f"dims {dims} has {ndims} dims: a tensor has 1 to {MAX_NDIMS}")
         if not isinstance(dtype, DataType):
-            raise InvalidArguments(not_one_of("dtype", dtype, DATA_TYPES))
+            raise InvalidArguments(not_one_of("dtype, such as asmdnn.f32,", dtype, DATA_TYPES))
         if (tag is None) == (strides is None):
             raise InvalidArguments(f"tag {shown(tag)} and strides {shown(strides)}: give exactly one of the two")
         if type(offset0) is not int or offset0:

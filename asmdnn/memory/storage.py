@@ -62,7 +62,7 @@ class Memory:
             raise InvalidArguments(f"array of type {type(array).__name__} is not a numpy array: use numpy.asarray")
         array = np.asarray(array)  # a subclass may reshape by rules of its own
         if dtype is not None and not isinstance(dtype, DataType):
-            raise InvalidArguments(not_one_of("dtype", dtype, DATA_TYPES))
+            raise InvalidArguments(not_one_of("dtype, such as asmdnn.f32,", dtype, DATA_TYPES))
         if dtype is None:
             dtype = data_type_of(array.dtype)
         elif dtype.in_a_byte > 1:

@@ -10,7 +10,7 @@ from asmdnn.memory.sequences import items
 from asmdnn.network.graph import LARGEST_DIM, TensorType
 
 NUMPY_TYPES = (
-    "float32", "float64", "float16", "bfloat16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
+    "float32", "float64", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
     "uint64", "bool",
 )  # fmt: skip
 
