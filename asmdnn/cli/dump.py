@@ -12,7 +12,7 @@ from asmdnn.cli.models import names_model
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import show_help
 from asmdnn.cli.unknown import words_of
-from asmdnn.errors import InvalidArguments, not_one_of
+from asmdnn.errors import InvalidArguments, resembling
 from asmdnn.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -103,7 +103,9 @@ def _formats(value: str) -> tuple[str, ...]:
     wanted = tuple(dict.fromkeys(value.split(",")))
     for name in wanted:
         if name not in (*FORMATS, *ON_REQUEST):
-            raise InvalidArguments(f"dump: --format={value}: {not_one_of('a format', name, (*FORMATS, *ON_REQUEST))}")
+            known = (*FORMATS, *ON_REQUEST)
+            near = resembling(name, known)
+            raise InvalidArguments(f"dump: --format={value}: '{name}' is not one of {', '.join(known)}{near}")
     return wanted
 
 
