@@ -7,6 +7,7 @@ from asmdnn.forking import importing
 LONGEST_MESSAGE = 500  # characters; a message quotes what it was given, which may be of any length
 LONGEST_VALUE = 120
 CUT = " ... "
+MARKS = "-="  # of options, which make no word like another
 
 
 class AsmdnnError(Exception):
@@ -67,8 +68,8 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     with importing():
         import difflib  # not above: it takes longer than this whole file, and most programs make no mistake
 
-    known, given = list(names), word.lower()
-    lower = {name.lower(): name for name in known}
+    known, given = list(names), word.lower().strip(MARKS)
+    lower = {name.lower().strip(MARKS): name for name in known}
     near = difflib.get_close_matches(given, lower, 3)
     if not near:
         return f"these are {', '.join(known)}"
