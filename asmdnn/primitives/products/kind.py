@@ -35,11 +35,20 @@ def weight_only(desc: MatMul, attr: Attr, engine: Engine) -> Answer:
     return plan(desc, attr, engine)
 
 
+def weight_only_bytes(desc: MatMul, attr: Attr, engine: Engine) -> Answer:
+    """The same of a src of bytes."""
+    with importing():
+        from asmdnn.primitives.products.weight_only_bytes import plan
+
+    return plan(desc, attr, engine)
+
+
 MATMUL_PLANNERS = with_widening(*with_roundings(matmul_tiles.plan, weights_alone=True), packs_blocks=True)
 KINDS = (
     Kind(
-        MatMul, (*MATMUL_PLANNERS, weight_only), matmul_words, candidates=candidates_of(matmul_tiles.plan),
-        letters=MatMul.letters, summed=("weights",), packed=("weights",), any_batch=of_f32,
+        MatMul, (*MATMUL_PLANNERS, weight_only, weight_only_bytes), matmul_words,
+        candidates=candidates_of(matmul_tiles.plan), letters=MatMul.letters, summed=("weights",), packed=("weights",),
+        any_batch=of_f32,
     ),
     Kind(Gemm, (gemm.plan,), gemm_words, candidates=candidates_of(gemm.plan)),
 )  # fmt: skip
