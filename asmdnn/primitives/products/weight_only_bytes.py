@@ -79,8 +79,13 @@ def resolved(d: MemoryDesc) -> MemoryDesc:
 
 def attr_of(name: str, attr: Attr, rest: Attr | None = None) -> Attr:
     """What attributes say of a tensor's numbers.  rest: whose post-ops and groups come with it."""
-    masks, points = dict(attr.scales), dict(attr.zero_points)
-    own = {kind: {name: of[name]} for kind, of in (("scales", masks), ("zero_points", points)) if name in of}
+    scales, points = ({n: mask for n, mask in of if n == name} for of in (attr.scales, attr.zero_points))
     if rest is None:
-        return Attr(**own)
-    return Attr(rest.post_ops, **own, groups=dict(rest.groups), accumulation_mode=rest.accumulation_mode)
+        return Attr(scales=scales, zero_points=points)
+    return Attr(
+        rest.post_ops,
+        scales=scales,
+        zero_points=points,
+        groups=dict(rest.groups),
+        accumulation_mode=rest.accumulation_mode,
+    )
