@@ -31,10 +31,10 @@ def gemm_words(desc: Gemm) -> Words:
 def weight_only(desc: MatMul, attr: Attr, engine: Engine) -> Answer:
     """Of weights of few bits, which become floats: the last in the list, so that other products never import it."""
     with importing():
-        from asmdnn.primitives.products import weight_only as floats
-        from asmdnn.primitives.products import weight_only_bytes as octets
+        from asmdnn.primitives.products.weight_only import plan
+        from asmdnn.primitives.products.weight_only_bytes import plan as plan_of_bytes
 
-    return (octets if desc.src.dtype in INTEGERS else floats).plan(desc, attr, engine)
+    return plan_of_bytes(desc, attr, engine) if desc.src.dtype in INTEGERS else plan(desc, attr, engine)
 
 
 MATMUL_PLANNERS = with_widening(*with_roundings(matmul_tiles.plan, weights_alone=True), packs_blocks=True)
