@@ -183,7 +183,9 @@ def narrow_specs(isa: str) -> Iterator[ConvertNarrowSpec]:
         columns, terms = (2 * vector, vector + 3, 5)[i % 3], (True, True, True) if i == 2 else (False, False, False)
         for kind, size in (("bf16", 2), ("u8", 1)):
             steps = (4 * columns, 4), (size, size * (rows + zero_rows + i % 2))
-            yield ConvertNarrowSpec(isa, Conversion("f32", kind, *terms), rows, columns, *steps, (4, 0), zero_rows)
+            yield ConvertNarrowSpec(
+                isa, Conversion("f32", kind, *terms), rows, columns, *steps, (4, 0), zero_rows=zero_rows
+            )
 
 
 def pixel_specs() -> Iterator[ConvertInterleaveSpec | ConvertDeinterleaveSpec]:

@@ -35,7 +35,8 @@ class ConvertNarrowSpec(TransposedBlock):
 
     @property
     def name(self) -> str:
-        return f"transpose_narrow_{self.block_name}" + (f"_z{self.zero_rows}" if self.zero_rows else "")
+        zeros = f"z{self.zero_rows}_" if self.zero_rows else ""
+        return f"transpose_narrow_{zeros}{self.block_name}"
 
     def writes(self) -> tuple[Range, ...]:
         row, column = self.dst_steps
