@@ -23,7 +23,6 @@ from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.records import dataclass, replace
 from asmdnn.types import u8
 
-
 OWN_SCRATCH = "scratch of a part"  # what all primitives' own scratch lies in
 
 
