@@ -13,7 +13,8 @@ _SIZES: Final = {
     "byte": "byte ptr", "word": "word ptr", "dword": "dword ptr", "qword": "qword ptr", "tword": "tbyte ptr",
     "oword": "xmmword ptr", "yword": "ymmword ptr", "zword": "zmmword ptr",
 }  # fmt: skip
-_SIZED: Final = re.compile(rf"^({'|'.join(_SIZES)}) \[")
+_SIZED: Final = re.compile(rf"^({'|'.join(_SIZES)}) (?=\[|[fg]s:)")
+_SEGMENT: Final = re.compile(r"\[([fg]s):")
 _POOL: Final = re.compile(r"\[rip(?:\+(\d+))?\]")
 _IN_CODE: Final = re.compile(r"\[rip-")  # the distance of a label, for which the listing has no name to assemble
 _ONLY_EVEX: Final = re.compile(r"zmm|[xy]mm(?:1[6-9]|2\d|3[01])|\{(?:k\d|1to\d+|sae|r[nduz]-sae)\}")
@@ -28,6 +29,10 @@ _NOPS: Final = {
     "0f1f840000000000": "{disp32} nop dword ptr [rax+rax]",
     "660f1f840000000000": "{disp32} nop word ptr [rax+rax]",
 }
+_UNSIZED: Final = ("tilecfg", "256kl", "enqcmd", "movdir64b")
+_NAMES: Final = {"iret": "iretw"}  # where gas takes the Intel manual's name for another size
+_TO_SEGMENT: Final = re.compile(r"mov [c-gs]s, r(?!.*[wd]$)")  # gas leaves REX.W out
+_SEGMENT_PREFIXES: Final = (0x64, 0x65)
 _EVEX: Final = 0x62
 _VEX3: Final = 0xC4
 _REGISTER_OPERANDS: Final = 0xC0  # ModRM bytes from here on
@@ -43,12 +48,17 @@ def spelling(text: str, data: bytes) -> str | None:
         name = f"lock {name}"
     if name == "nop":
         return _NOPS.get(data.hex())
-    if has_useless_length(rest, data) or _IN_CODE.search(rest):
+    if has_useless_length(rest, data) or _IN_CODE.search(rest) or _TO_SEGMENT.match(text):
         return None
+    if data[0] in _SEGMENT_PREFIXES:
+        data = data[1:]
     operands = rest.split(", ") if rest else []
     words = [_operand(operand) for operand in operands]
-    if name in ("ldtilecfg", "sttilecfg"):
+    if name.endswith(_UNSIZED):
         words = [word.removeprefix("zmmword ptr ") for word in words]  # gas knows no size of 512 bits there
+    if name == "movabs":
+        words = [f"[{int(word) % (1 << 64):#x}]" if word.lstrip("-").isdecimal() else word for word in words]
+    name = _NAMES.get(name, name)
     return f"{_prefix(name, operands, data)}{name} {', '.join(words)}".rstrip()
 
 
@@ -62,7 +72,8 @@ def jump(mnemonic: str, label: str, data: bytes) -> str:
 def _operand(operand: str) -> str:
     if "[" not in operand:
         return operand
-    operand = _SIZED.sub(lambda match: f"{_SIZES[match[1]]} [", operand)
+    operand = _SEGMENT.sub(r"\1:[", operand)
+    operand = _SIZED.sub(lambda match: f"{_SIZES[match[1]]} ", operand)
     return _POOL.sub(lambda match: f"[rip+{CONSTANTS}{'+' + match[1] if match[1] else ''}]", operand)
 
 

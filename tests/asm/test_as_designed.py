@@ -10,7 +10,7 @@ import pytest
 
 from asmdnn.asm.levels import level_of
 
-PROGRAM = '''
+PROGRAM = """
 import numpy as np
 from asmdnn import asm
 from asmdnn.asm import low32, mem
@@ -42,7 +42,7 @@ def step(f, op, a, b):
 @asm.function("double hyp(double a, double b)", calls={"sqrt": "double(double)"})   # libc's name, an address, a Python callable
 def hyp(f, a, b):
     f.VMULSD(a, a, a); f.VFMADD231SD(a, b, b); f.ret(f.call("sqrt", a))             # keep=[...]: what must live across it
-'''  # noqa: E501
+"""  # noqa: E501
 USES = """
 dot(x, y, len(x)); dot.raw(px, py, n); dot.address; dot.prototype; dot.code; dot.at("avx2")
 dot.prove(n=range(0, 300)); dot.emulate(x, y, 37, isa="avx512_core"); dot.trace(x, y, 5).page("t.html")
