@@ -30,13 +30,15 @@ _NOPS: Final = {
     "660f1f840000000000": "{disp32} nop word ptr [rax+rax]",
 }
 _UNSIZED: Final = ("tilecfg", "256kl", "enqcmd", "movdir64b")
-_NAMES: Final = {"iret": "iretw"}  # where gas takes the Intel manual's name for another size
-_TO_SEGMENT: Final = re.compile(r"mov [c-gs]s, r(?!.*[wd]$)")  # gas leaves REX.W out
+_NAMES: Final = {"iret": "iretw", "pushf": "pushfw", "popf": "popfw"}  # gas takes the plain names for other sizes
+_SIZE_SAYS_NOTHING: Final = re.compile(
+    r"(verr|verw|sldt|str|smsw|mov [c-gs]s,) |mov \w+, [c-gs]s$|xchg (\w+), \2$"
+)  # and gas leaves its prefix out
 _SEGMENT_PREFIXES: Final = (0x64, 0x65)
 _EVEX: Final = 0x62
 _VEX3: Final = 0xC4
 _REGISTER_OPERANDS: Final = 0xC0  # ModRM bytes from here on
-VNNI: Final = ("vpdpbusd", "vpdpwssd")
+VNNI: Final = ("vpdpbusd", "vpdpwssd", "vpmadd52")
 CONSTANTS: Final = ".Lconstants"  # the label of the pool
 
 
@@ -48,7 +50,7 @@ def spelling(text: str, data: bytes) -> str | None:
         name = f"lock {name}"
     if name == "nop":
         return _NOPS.get(data.hex())
-    if has_useless_length(rest, data) or _IN_CODE.search(rest) or _TO_SEGMENT.match(text):
+    if has_useless_length(rest, data) or _IN_CODE.search(rest) or (_SIZE_SAYS_NOTHING.match(text) and _has_size(data)):
         return None
     if data[0] in _SEGMENT_PREFIXES:
         data = data[1:]
@@ -77,6 +79,11 @@ def _operand(operand: str) -> str:
     return _POOL.sub(lambda match: f"[rip+{CONSTANTS}{'+' + match[1] if match[1] else ''}]", operand)
 
 
+def _has_size(data: bytes) -> bool:
+    """Whether it begins with the prefix of 16 bits or with REX.W."""
+    return data[0] == 0x66 or data[0] & 0xF8 == 0x48
+
+
 def has_useless_length(operands: str, data: bytes) -> bool:
     """Whether EVEX.L'L is set in an instruction on scalars, which ignores it; gas always writes 0."""
     return data[0] == _EVEX and data[3] & 0x70 in (0x20, 0x40) and not re.search("[yz](mm|word)", operands)
@@ -88,7 +95,7 @@ def _prefix(name: str, operands: list[str], data: bytes) -> str:
         return "{store} "
     if data[0] == _EVEX and not any(map(_ONLY_EVEX.search, operands)):
         return "{evex} "
-    if data[0] == _VEX3 and name.startswith(VNNI):
+    if data[0] == _VEX3 and name.startswith((*VNNI, "vcvtneps2bf16")):
         return "{vex} "
     if data[0] == _VEX3 and name.startswith("vmov") and data[-1] >= _REGISTER_OPERANDS:
         return "{vex3} "  # else gas exchanges the operands, and with them the opcode, to save a byte

@@ -157,7 +157,7 @@ def _choose(mnemonic: str, operands: Sequence[Operand]) -> EncoderChoice:
         encode = _without_rex(mnemonic, encode)
     if _needs_distinct_registers(mnemonic):
         encode = _with_distinct_registers(mnemonic, encode)
-    if _COMPLEX.fullmatch(mnemonic):
+    if _COMPLEX.fullmatch(_PREFIXED.sub("", mnemonic)):
         encode = _with_own_target(mnemonic, encode)
     touches_upper = any(isinstance(op, Register) and op.kind in ("ymm", "zmm") for op in operands)
     trailing = _trailing_bytes(encode, operands)

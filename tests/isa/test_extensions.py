@@ -104,7 +104,7 @@ def test_operands_that_the_processor_refuses_are_refused() -> None:
     for name in ("TDPBF16PS", "TCMMRLFP16PS"):
         with pytest.raises(InvalidArguments, match="needs registers that all differ"):
             encode(name, tile, tile, register("tmm", 2))
-    for name in ("VFMULCPH", "VFCMADDCPH"):
+    for name in ("VFMULCPH", "VFCMADDCPH", "VFMULCPH_EVEX"):
         assert encode(name, vector, register("zmm", 2), register("zmm", 2))
         with pytest.raises(InvalidArguments, match="needs a target that is none of its factors"):
             encode(name, vector, register("zmm", 2), vector)

@@ -16,7 +16,9 @@ from tests.isa.extension_calls import NAMES, STRING, operand_of
 from tests.isa.forms import documented_forms, random_operands
 
 Make = Callable[[Random], list[Operand]]
+Change = Callable[[Operand, Random], Operand]
 _GENERAL: Final = ("r8", "r16", "r32", "r64")
+_WIDE: Final = (100, *2 * (30_000, -30_000), *2 * (2_000_000_000, -2_000_000_000))
 _TRIES: Final = 12
 
 
@@ -35,10 +37,11 @@ def calls_of_everything(seed: int, repetitions: int, part: int = 0, parts: int =
     for names, make in islice(_forms(), part, None, parts):
         for name in names:
             for number in range(repetitions):
-                call = _call(name, make, random, special=number % 4 == 1)
-                if call is None:  # a form has not all of the encodings that its name has
+                change = CHANGES[number % len(CHANGES)]
+                if call := _call(name, make, random, change):
+                    yield call
+                elif change is _as_it_is:  # a form has not all of the encodings that its name has
                     break
-                yield call
     for name in extension_names():
         if STRING.fullmatch(name):
             yield Call(name, (), _encoded(name, []))
@@ -68,12 +71,10 @@ def _encodings(name: str) -> list[str]:
     return [f"{name}_{kind}" for kind in ("VEX", "EVEX") if encoder_of(f"{name}_{kind}")]
 
 
-def _call(name: str, make: Make, random: Random, *, special: bool) -> Call | None:
+def _call(name: str, make: Make, random: Random, change: Change) -> Call | None:
     """None if the form has no such encoding, or one that these operands are refused for."""
     for _ in range(_TRIES):
-        operands = make(random)
-        if special:
-            operands = [_specially(operand, random) for operand in operands]
+        operands = [change(operand, random) for operand in make(random)]
         try:
             return Call(name, tuple(operands), _encoded(name, operands))
         except InvalidArguments:
@@ -91,6 +92,20 @@ def _specially(operand: Operand, random: Random) -> Operand:
         where = {"index": form.index, "scale": form.scale, "size": form.size, "segment": random.choice(("fs", "gs"))}
         return mem(form.base, operand.displacement, **where)  # type: ignore[arg-type]
     return 1 if isinstance(operand, int) and random.random() < 0.5 else operand
+
+
+def _by_accumulator(operand: Operand, random: Random) -> Operand:
+    """al to rax, and immediates that fill the field."""
+    if isinstance(operand, Register) and operand.kind in _GENERAL:
+        return register(operand.kind, 0)
+    return random.choice(_WIDE) if isinstance(operand, int) else operand
+
+
+def _as_it_is(operand: Operand, random: Random) -> Operand:
+    return operand
+
+
+CHANGES: Final[tuple[Change, ...]] = (_as_it_is, _specially, _as_it_is, _by_accumulator)
 
 
 def _encoded(name: str, operands: list[Operand]) -> bytes:

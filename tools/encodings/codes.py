@@ -65,7 +65,7 @@ REASONS: Final = {
     "addresses of 32 bits": r"(MOVDIR64B|ENQCMD)_R32_M512|.*_REL8_64_ECX|(MONITOR|MONITORX|CLZERO)D",
     "undefined, or without a meaning of its own": r"BSWAP_R16|UD0|PREFETCHRESERVED\d_M8",
     "REX.W or another opcode that changes nothing": (
-        r"GETSECQ|(E?VEX_V)?P(INS|EXT)R[BW]_.*R64M(8|16).*|EVEX_VPEXTRW_R32_.*|NOP[WQ]"
+        r"GETSECQ|(E?VEX_V)?P(INS|EXT)R[BW]_.*R64M(8|16).*|EVEX_VPEXTRW_R32_.*|EVEX_VMOVQ_XMMM64_XMM|NOP[WQ]"
     ),
 }  # fmt: skip
 TWIN: Final = "the same, written with other bytes"

@@ -103,6 +103,8 @@ def same(call: Call, made: bytes) -> bool:
 
 def _meaning(instruction: Instruction) -> tuple[str, int, int, bool]:
     text = intel_text(instruction)
+    if text.startswith("xchg "):
+        text = " ".join(sorted(text.removeprefix("xchg ").split(", ")))
     if text.lstrip("v").startswith(("pextr", "extractps", "movmsk", "pmovmsk")):
         text = re.sub(r" r(\w+?)d?,", r" e\1,", text.replace(" e", " r"), count=1)  # either clears the upper half
     return text, instruction.memory_displ_size, instruction.op_mask, instruction.zeroing_masking

@@ -57,8 +57,9 @@ def rows_of(calls: Sequence[Call]) -> list[CodeRow]:
 def _agreeing(judge: str, calls: Sequence[Call], codes: Sequence[int]) -> "Counter[int]":
     """Of how many encodings of each code the assembler wrote the same instruction."""
     made = written_by(judge, calls)
-    differing = [(call, data.hex()) for call, data in zip(calls, made, strict=True) if data and not same(call, data)]
-    assert not differing, f"{judge}: {differing[:5]}"
+    pairs = list(zip(calls, made, strict=True))
+    differing = {call.mnemonic: (call.data.hex(), data.hex()) for call, data in pairs if data and not same(call, data)}
+    assert not differing, f"{judge}: {differing}"
     return Counter(code for code, data in zip(codes, made, strict=True) if data)
 
 
