@@ -21,7 +21,7 @@ from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.description import AttentionForward
-from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.attributes.functions import (
     absolute,
@@ -46,6 +46,7 @@ from asmdnn.primitives.attributes.functions import (
     trunc,
     where,
 )
+from asmdnn.primitives.attributes.post_ops import Binary, Eltwise, PReLU, Sum
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.channel_gradients.description import BatchNormBackward, PReLUBackward
 from asmdnn.primitives.concat.concat import Concat

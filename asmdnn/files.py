@@ -65,7 +65,11 @@ def content_of(path: str | Path, most_bytes: int) -> bytes:
 
 
 def replace_file(
-    path: str | Path, data: bytes, *, temporary: str = "", mode: int = 0o666, dir_fd: int | None = None
+    path: str | Path,
+    *data: bytes | memoryview,
+    temporary: str = "",
+    mode: int = 0o666,
+    dir_fd: int | None = None,
 ) -> None:
     """Write a file as a whole: whoever reads at the same time sees the old content or the new.  Raises OSError.
 
@@ -76,7 +80,7 @@ def replace_file(
     unfinished = os.path.join(directory, temporary or f".{name}.{os.urandom(8).hex()}.tmp")
     try:
         with open(unfinished, "xb", opener=partial(os.open, mode=mode, dir_fd=dir_fd)) as file:
-            file.write(data)
+            file.writelines(data)
         os.replace(unfinished, path, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
     except BaseException:  # an interrupt, too
         with contextlib.suppress(OSError):

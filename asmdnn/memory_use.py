@@ -10,7 +10,8 @@ from asmdnn.primitives.core.engine import forget_engines
 from asmdnn.primitives.core.implementation import plans
 from asmdnn.records import dataclass
 from asmdnn.runtime.caches import Cache
-from asmdnn.runtime.execution import kernel_cache, live_programs, programs
+from asmdnn.runtime.execution import live_programs, programs
+from asmdnn.runtime.kernels import kernel_cache
 from asmdnn.runtime.networks import networks
 from asmdnn.runtime.scratch import ScratchPool, scratch_pool
 

@@ -65,7 +65,7 @@ def _made(
         write = _set_slots if frozen and slots else _set_frozen if frozen else _set_plainly
         methods |= {"__init__": _later(cls, "__init__", partial(_init_text, cls, write)), "__signature__": _Signature()}
     if repr:
-        methods["__repr__"] = recursive_repr()(_shown)
+        methods["__repr__"] = _later(cls, "__repr__", partial(_repr_text, cls), recursive_repr())
     if eq:
         methods["__eq__"] = _later(cls, "__eq__", partial(_comparison_text, cls, "__eq__", "=="))
         methods["__hash__"] = _later(cls, "__hash__", partial(_hash_text, cls)) if frozen else None
@@ -81,14 +81,17 @@ def _made(
     return cls
 
 
-def _later(cls: type, name: str, text: Callable[[], _Text]) -> Callable[..., Any]:
-    """A method that replaces itself, when first called, by what `text` says."""
+def _later(
+    cls: type, name: str, text: Callable[[], _Text], around: Callable[[Any], Any] | None = None
+) -> Callable[..., Any]:
+    """A method that replaces itself, when first called, by what `text` says; around: a decorator of it."""
 
     def write() -> Any:
         lines, scope = text()
         exec("\n ".join(lines), scope)
         written = scope[name]
         written.__qualname__, written.__module__ = f"{cls.__qualname__}.{name}", cls.__module__
+        written = around(written) if around else written
         setattr(cls, name, written)
         return written
 
@@ -184,9 +187,9 @@ class _Signature:
         return found.replace(parameters=list(found.parameters.values())[1:])
 
 
-def _shown(self: Any) -> str:
-    values = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields(self) if field.repr)
-    return f"{type(self).__qualname__}({values})"
+def _repr_text(cls: type) -> _Text:
+    values = ", ".join(f"{field.name}={{self.{field.name}!r}}" for field in fields(cls) if field.repr)
+    return ["def __repr__(self):", f"return f'{{type(self).__qualname__}}({values})'"], {}
 
 
 def _refusals(cls: Any) -> dict[str, Callable[..., None]]:

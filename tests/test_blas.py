@@ -1,7 +1,6 @@
 """sgemm and its packed form: orders, leading dimensions, scales, what is not read, and what is refused."""
 
 import itertools
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ from asmdnn.ops.calls import calls
 from asmdnn.primitives.core.implementation import plans
 from tests.primitives.tensors import assert_within
 from tests.support.drawing import RANDOM
+from tests.support.together import at_once
 
 pytestmark = pytest.mark.usefixtures("isa")  # at each level, under a cap
 UNIT_ROUNDOFF = 2.0**-24
@@ -135,11 +135,7 @@ def test_one_packed_buffer_in_many_threads() -> None:
             if not np.array_equal(dnn.gemm_compute("N", "P", a, packed, 0.0, c), a @ b):
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work)
     assert wrong == []
 
 

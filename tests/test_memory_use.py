@@ -4,7 +4,6 @@ import gc
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from asmdnn.primitives.core.implementation import plans
 from asmdnn.runtime.caches import Cache
 from asmdnn.runtime.execution import programs
 from asmdnn.runtime.scratch import ScratchPool, scratch_pool
+from tests.support.together import at_once
 
 pytestmark = pytest.mark.isa("avx2")
 
@@ -78,11 +78,7 @@ def test_a_cache_that_many_threads_fill_stays_within_its_limit() -> None:
             if cache.get((i * 7 + seed) % 500) is None:
                 cache.put((i * 7 + seed) % 500, Item(10))
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work)
     cache.put(-1, Item(10))
     cache.shrink(cache.limit_bytes)
     assert cache.held_bytes <= 1000

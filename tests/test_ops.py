@@ -11,7 +11,7 @@ import asmdnn as dnn
 from asmdnn import ops
 from asmdnn.ops.calls import calls
 from asmdnn.primitives.core.implementation import plans
-from asmdnn.runtime.execution import kernel_cache
+from asmdnn.runtime.kernels import kernel_cache
 from tests.primitives.conv_case import ConvCase, case_of
 from tests.primitives.conv_reference import Data, expected, make_data, tolerance
 from tests.primitives.tensors import assert_within

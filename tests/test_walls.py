@@ -161,9 +161,9 @@ def test_calls_name_what_they_pass() -> None:
 # files of others that have it.
 NAMES_BF16 = {
     "api.py", "types.py", "memory/winograd.py",
-    "isa/dot.py", "isa/dot_base.py", "isa/elements.py", "isa/rows_in_lanes.py", "isa/tiles.py",
+    "isa/dot.py", "isa/dot_base.py", "isa/elements.py",
     "primitives/core/widening.py", "primitives/reorder/fpmath.py",
-    "network/narrowing.py", "network/element_types.py", "aten/translation.py",
+    "network/element_types.py", "aten/translation.py",
 }  # fmt: skip
 
 

@@ -11,22 +11,16 @@ import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, Final
 
 from asmdnn.aten.constants import fold
-from asmdnn.aten.module import array_of, export_of, narrow_inputs, own_of, tensors_of, translated
+from asmdnn.aten.module import export_of, own_of
 from asmdnn.aten.options import CompileOptions, of_options
+from asmdnn.aten.parts import TorchPart, as_module, inside_names, is_whole, worth
 from asmdnn.aten.translation import is_supported, name_of
-from asmdnn.errors import InvalidArguments, Unimplemented
-from asmdnn.network.network import Network
+from asmdnn.errors import Unimplemented
 
 MOST_SHAPES: Final = 32  # of one graph; the one not used for longest is dropped
-LEAST_NODES: Final = 3  # of a part that is worth a call of its own, unless one of its nodes is
-HEAVY: Final = (
-    "conv", "linear", "matmul", "mm", "bmm", "addmm", "lstm", "gru", "scaled_dot_product_attention", "_transformer",
-    "_native_multi_head",
-)  # fmt: skip
 _graphs: "weakref.WeakSet[CompiledGraph]" = weakref.WeakSet()
 
 
@@ -73,15 +67,15 @@ class CompiledGraph:
         with self._lock:
             run = self._runs.get(key)
             if run is None or run.is_stale(arguments):
-                run = self._runs[key] = self._made(arguments)
+                run = self._runs[key] = self._made(arguments, keeps=not self._runs)
                 if len(self._runs) > MOST_SHAPES:
                     self._runs.popitem(last=False)
             self._runs.move_to_end(key)
         return run(arguments)
 
-    def _made(self, arguments: Sequence[Any]) -> "GraphRun | EagerRun":
+    def _made(self, arguments: Sequence[Any], keeps: bool) -> "GraphRun | EagerRun":
         try:
-            return GraphRun(self._module, arguments, self._weights, self._options)
+            return GraphRun(self._module, arguments, self._weights, self._options, keeps)
         except Unimplemented as error:
             return EagerRun(self._module, str(error))
 
@@ -122,9 +116,19 @@ def static_inputs(graph_module: Any, example_inputs: Sequence[Any]) -> list[int]
 
 
 class GraphRun:
-    """A graph for inputs of fixed shapes, with weights as they are now."""
+    """A graph for inputs of fixed shapes, with weights as they are now.
 
-    def __init__(self, module: Any, arguments: Sequence[Any], weights: Sequence[int], options: CompileOptions) -> None:
+    keeps: networks are kept on disk; not those of weights that change, or of further shapes, which would fill it.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        arguments: Sequence[Any],
+        weights: Sequence[int],
+        options: CompileOptions,
+        keeps: bool,
+    ) -> None:
         exported = export_of(module, tuple(arguments), False, weights)
         signature, own = exported.graph_signature, own_of(exported)
         names = [node.name for node in exported.graph.nodes if node.op == "placeholder"]
@@ -141,6 +145,7 @@ class GraphRun:
         self._parts: list[TorchPart] = []
         self._left: dict[str, int] = {}
         self._refused: list[str] = []
+        self._keeps = keeps
         self._module = self._partitioned(exported, bound, options)
 
     def __call__(self, arguments: Sequence[Any]) -> Any:
@@ -179,15 +184,25 @@ class GraphRun:
         support = create_op_support(lambda modules, node: is_supported(node))
         partitioner = CapabilityBasedPartitioner(exported.graph_module, support, allows_single_node_partition=True)
         parts = [part for part in partitioner.propose_partitions() if worth(part)]
+        if len(parts) == 1 and is_whole(exported.graph, parts[0].nodes, bound):
+            own = {node.name: node.name for node in exported.graph.nodes if node.op in ("placeholder", "get_attr")}
+            try:
+                part = TorchPart(exported.graph_module, own, bound, options, self._keeps)
+            except Unimplemented as error:
+                self._refused.append(str(error))
+                return exported.graph_module
+            self._parts.append(part)
+            return part
         fused = partitioner.fuse_partitions(parts) if parts else exported.graph_module
         for node in fused.graph.nodes:
             if node.op == "call_module":
                 try:
-                    part = TorchPart(getattr(fused, node.target), node, bound, options)
+                    inside = getattr(fused, node.target)
+                    part = TorchPart(inside, inside_names(inside, node), bound, options, self._keeps)
                 except Unimplemented as error:
                     self._refused.append(str(error))
                     continue
-                setattr(fused, node.target, _module_type()(part))
+                setattr(fused, node.target, as_module(part))
                 self._parts.append(part)
             elif node.op == "call_function" and node.target is not operator.getitem:
                 name = name_of(node.target)
@@ -203,62 +218,3 @@ def written_inputs(signature: Any, given: Sequence[str]) -> list[int]:
     if signature.buffers_to_mutate:
         raise Unimplemented(f"the graph writes to its own {', '.join(signature.buffers_to_mutate.values())}")
     return [given.index(name) for name in signature.user_inputs_to_mutate.values()]
-
-
-def worth(partition: Any) -> bool:
-    """Whether a part computes enough; one product or convolution is enough."""
-    names = [name_of(node.target) for node in partition.nodes]
-    return len(names) >= LEAST_NODES or any(name.startswith(HEAVY) for name in names)
-
-
-class TorchPart:
-    """A network in the place of some nodes.
-
-    Networks hold integers of 24 bits, and look-ups within range: torch computes others, or raises its error.
-    """
-
-    def __init__(self, part: Any, call: Any, bound: dict[str, Any], options: CompileOptions) -> None:
-        inside = [node for node in part.graph.nodes if node.op == "placeholder"]
-        data = {
-            node.name: bound[outside.name]
-            for node, outside in zip(inside, call.args, strict=True)
-            if outside.op in ("placeholder", "get_attr") and outside.name in bound
-        }
-        self._part = part
-        self._passed = [i for i, node in enumerate(inside) if node.name not in data]
-        self.network, self._outputs, self._is_single = translated_part(part, data, options)
-        self._names, self._narrow = list(self.network.inputs), narrow_inputs(part.graph, data)
-
-    def __call__(self, *arguments: Any) -> Any:
-        given = [arguments[i] for i in self._passed]
-        try:
-            feeds = {name: array_of(name, x, self._narrow) for name, x in zip(self._names, given, strict=True)}
-            found = self.network.run(feeds)
-        except InvalidArguments:
-            return self._part(*arguments)
-        results = tensors_of(self._outputs, found)
-        return results[0] if self._is_single else tuple(results)
-
-
-@cache
-def _module_type() -> Any:
-    import torch
-
-    class NativeModule(torch.nn.Module):  # type: ignore[misc, unused-ignore]
-        """A TorchPart where torch wants a module."""
-
-        def __init__(self, part: TorchPart) -> None:
-            super().__init__()
-            self.part = part
-
-        def forward(self, *arguments: Any) -> Any:
-            return self.part(*arguments)
-
-    return NativeModule
-
-
-def translated_part(part: Any, data: dict[str, Any], options: CompileOptions) -> tuple[Network, list[Any], bool]:
-    """Of a submodule: the network, its outputs, and whether there is one that stands alone."""
-    (end,) = (node for node in part.graph.nodes if node.op == "output")
-    network, outputs = translated("graph", part.graph, data, options, holds=True)
-    return network, outputs, not isinstance(end.args[0], list | tuple)

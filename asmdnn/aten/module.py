@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from asmdnn.aten.constants import constant_nodes, fold
+from asmdnn.aten.kept import network_of
 from asmdnn.aten.options import CompileOptions
 from asmdnn.aten.translation import Translation, is_narrow, is_supported, name_of, narrowed, rules, widened
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
@@ -89,8 +90,10 @@ def array_of(name: str, tensor: Any, narrow: Collection[str] = ()) -> "np.ndarra
     return found
 
 
-def module_at(module: Any, example_inputs: tuple[Any, ...], options: CompileOptions) -> TorchNetwork:
-    """The network for inputs of these shapes.  Raises Unimplemented."""
+def module_at(
+    module: Any, example_inputs: tuple[Any, ...], options: CompileOptions, keeps: bool = True
+) -> TorchNetwork:
+    """The network for inputs of these shapes.  keeps: in the cache on disk.  Raises Unimplemented."""
     exported = export_of(module, example_inputs)
     signature, bound = exported.graph_signature, own_of(exported)
     changed = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]
@@ -99,7 +102,7 @@ def module_at(module: Any, example_inputs: tuple[Any, ...], options: CompileOpti
     graph_module = exported.graph_module
     bound |= fold(graph_module, bound)
     graph = graph_module.graph
-    network, outputs = translated(type(module).__name__, graph, bound, options)
+    network, outputs = translated(type(module).__name__, graph, bound, options, keeps=keeps)
     from torch.utils import _pytree as pytree
 
     spec = exported.call_spec.out_spec
@@ -173,17 +176,23 @@ def unknown_in(exported: Any, weights: Sequence[int] = ()) -> set[Any]:
 
 
 def translated(
-    name: str, graph: Any, bound: Mapping[str, Any], options: CompileOptions, *, holds: bool = False
+    name: str,
+    graph: Any,
+    bound: Mapping[str, Any],
+    options: CompileOptions,
+    *,
+    holds: bool = False,
+    keeps: bool = False,
 ) -> "tuple[Network, list[Any]]":
     """The network of a torch graph, and for each result a NetworkOutput, or the constant that it is.
 
-    bound: placeholders and attributes that are data, which are copied unless `holds`.  Raises Unimplemented with all
-    nodes that have no translation.
+    bound: placeholders and attributes that are data; holds: nobody writes to them before the network has run; keeps: it
+    is taken from the cache on disk, or kept there.  Raises Unimplemented with all nodes that have no translation.
     """
     import torch
 
     refuse_unknown(graph)
-    translation = Translation(name, holds)
+    translation = Translation(name)
     inputs = 0
     outputs: list[Any] = []
     for node in graph.nodes:
@@ -206,7 +215,7 @@ def translated(
             named[key] = translation.symbol(part)
             part = NetworkOutput(key, is_narrow(part.meta["val"]))
         result.append(part)
-    return options.compiled(translation.graph, named), result
+    return network_of(translation.graph, named, options, holds=holds, keeps=keeps), result
 
 
 def narrow_inputs(graph: Any, bound: Collection[str]) -> list[str]:

@@ -63,7 +63,7 @@ class OpenTorchNetwork(TorchNetwork):
         key = tuple((tuple(x.shape), str(x.dtype)) for x in tensors)
         with self._lock:
             if key not in self._found:
-                self._found[key] = module_at(self._module, tuple(tensors), self._options)
+                self._found[key] = module_at(self._module, tuple(tensors), self._options, keeps=not self._found)
                 if len(self._found) > MOST_SHAPES:
                     self._found.popitem(last=False)
             self._found.move_to_end(key)

@@ -37,15 +37,10 @@ class Traced:
 
 
 class Rewriter:
-    """Writes the nodes of one torch node.  `shape` and `dtype` are what torch says of its result.
+    """Writes the nodes of one torch node.  `shape` and `dtype` are what torch says of its result."""
 
-    holds: constants are read where torch has them.
-    """
-
-    def __init__(
-        self, graph: Graph, name: str, results: Sequence[tuple[Shape, "np.dtype[Any]"]], holds: bool = False
-    ) -> None:
-        self.graph, self.name, self.results, self._holds = graph, name, results, holds
+    def __init__(self, graph: Graph, name: str, results: Sequence[tuple[Shape, "np.dtype[Any]"]]) -> None:
+        self.graph, self.name, self.results = graph, name, results
 
     @property
     def shape(self) -> Shape:
@@ -62,7 +57,7 @@ class Rewriter:
     def operand(self, x: Any) -> Any:
         """What Graph.apply takes: numbers become constants of the result's kind."""
         if isinstance(x, Traced):
-            return x.symbol if x.data is None or not self._holds else Held(x.data)
+            return x.symbol if x.data is None else Held(x.data)
         return x
 
     def like(self, x: Any, other: Traced) -> Any:

@@ -21,8 +21,8 @@ import asmdnn as dnn
 from asmdnn.bench import depthwise
 from asmdnn.definitions.elementwise import BINARY, forward, prelu
 from asmdnn.definitions.rounding import SMALLEST, UNIT, as_f32
-from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.attributes.numbers import FLOAT32_MAX
+from asmdnn.primitives.attributes.post_ops import AnyPostOp
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]

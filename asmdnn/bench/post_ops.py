@@ -27,8 +27,8 @@ from asmdnn.bench.words import show_strides, strides, tag
 from asmdnn.definitions.elementwise import BINARY
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory.tags import MAX_NDIMS
-from asmdnn.primitives.attributes.attr import MAX_POST_OPS, AnyPostOp
 from asmdnn.primitives.attributes.numbers import parameters_of
+from asmdnn.primitives.attributes.post_ops import MAX_POST_OPS, AnyPostOp
 from asmdnn.primitives.attributes.words import post_op_word
 from asmdnn.primitives.elementwise.eltwise import FORWARD_ALGS
 from asmdnn.records import dataclass

@@ -13,7 +13,7 @@ from asmdnn.isa.levels import ANY_CPU, LEVELS, isa_of
 from asmdnn.planning.phase import FLAGS
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.records import dataclass
-from asmdnn.runtime.execution import executor_spec
+from asmdnn.runtime.kernels import executor_spec
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from asmdnn.runtime.other_work import OtherWork
 if TYPE_CHECKING:
     from asmdnn.network.compiled import CompiledSegment
     from asmdnn.network.network import Network
-    from asmdnn.network.steps import NetworkStep
+    from asmdnn.network.step_list import NetworkStep
 
 VIOLATED = 1
 Show = Callable[[Any, str, Mapping[str, str]], int]  # of a primitive descriptor, what it is called, the options

@@ -104,7 +104,7 @@ def outcome_of(task: Task) -> Outcome:
 
 def plan_outcome(task: Task) -> Outcome:
     from asmdnn.planning.check import PlanError
-    from asmdnn.runtime.execution import executor_spec
+    from asmdnn.runtime.kernels import executor_spec
 
     plan = plan_of(task.words, task.level)
     if plan is None:

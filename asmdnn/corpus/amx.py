@@ -12,9 +12,9 @@ from asmdnn.generators.dot.amx import AmxTileSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, RESULTS, MatmulTile
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.postops import OLD_DST, BinaryOp, Operand, SumOp
-from asmdnn.isa.dot import GROUP_BYTES, Types
+from asmdnn.isa.dot import GROUP_BYTES, OFFERED, Types
 from asmdnn.isa.levels import AVX512_CORE_AMX
-from asmdnn.isa.tiles import TILE_COLUMNS, TILE_GROUPS, TILE_PRODUCTS, TILE_ROW_BYTES
+from asmdnn.isa.tiles import TILE_COLUMNS, TILE_GROUPS, TILE_ROW_BYTES, tile_product
 from asmdnn.types import f32
 
 ISA = AVX512_CORE_AMX.name
@@ -90,6 +90,7 @@ def results(types: Types) -> Iterator[AmxTileSpec]:
 
 FAMILIES = {
     f"amx-{family.__name__}-{types}": partial(family, types)
-    for types in TILE_PRODUCTS
+    for types in OFFERED
+    if tile_product(types)
     for family in (cuts, ends, operands, results)
 }

@@ -10,7 +10,7 @@ from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import TapGroup, blocks_of
 from asmdnn.generators.functions.postops import PostOp, ReluOp, SumOp
 from asmdnn.isa.dot import F32
-from asmdnn.isa.levels import AVX2, AVX512_CORE
+from asmdnn.isa.levels import AVX2, AVX512_CORE, AVX512_CORE_BF16
 from asmdnn.isa.vectors import VECTORS
 
 LANES: dict[str, int] = {level.name: level.vector_bytes // 4 for level in (AVX2, AVX512_CORE)}
@@ -156,6 +156,17 @@ def of_levels(kind: str, **families: Callable[[str], Iterator[Family]]) -> dict[
         for isa in CONV_LEVELS
         for name, family in families.items()
     }
+
+
+def rounded(family: Callable[[str], Iterator[Any]]) -> Callable[[], Iterator[Any]]:
+    """Those with results of bf16, for the level that has an instruction which rounds to it."""
+
+    def of_level() -> Iterator[Any]:
+        for spec in family(AVX512_CORE.name):
+            if spec.types[1] == "bf16":
+                yield replace(spec, isa=AVX512_CORE_BF16.name)
+
+    return of_level
 
 
 FAMILIES = of_levels(

@@ -14,14 +14,15 @@ from asmdnn.generators.dot.grouped_shape import GroupedRows
 from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.functions.postops import BinaryOp, Operand, ReluOp, SumOp
-from asmdnn.isa.dot import S8S8, Types
+from asmdnn.isa.dot import DOTS, S8S8, Types
 from asmdnn.isa.levels import AVX2, AVX512_CORE
-from asmdnn.isa.rows_in_lanes import ROWS
+from asmdnn.isa.rows_in_lanes import rows_in_lanes
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.types import DataType, bf16, f16, f32, s32, u8
 
 EDGES = (Band(1, 2, 1), Band(2, 0, 3), Band(1, 0, 2), Band(1, 0, 0))
-ENDS = tuple(of for of in ROWS if of[0] != S8S8)  # s8 differ in how they come into lanes
+IN_LANES = tuple((types, isa) for types, isa in DOTS if rows_in_lanes(types, isa.name))
+ENDS = tuple(of for of in IN_LANES if of[0] != S8S8)  # s8 differ in how they come into lanes
 WIDENED = ((bf16, bf16), (f16, f16), (f32, bf16))
 SIZES = {  # the distances, by what they are counted in
     "src_type": ("src_pixel_bytes", "src_row_bytes", "src_tap_bytes", "src_plane_bytes"),
@@ -99,7 +100,7 @@ def widened(isa: str) -> Iterator[GroupedRows]:
 
 FAMILIES = {
     **{f"depthwise-kernels-{types}-{isa}": partial(kernels, types, isa.name) for types, isa in ENDS},
-    **{f"depthwise-edges-{types}-{isa}": partial(edges, types, isa.name) for types, isa in ROWS},
+    **{f"depthwise-edges-{types}-{isa}": partial(edges, types, isa.name) for types, isa in IN_LANES},
     **{f"depthwise-ends-{types}-{isa}": partial(ends, types, isa.name) for types, isa in ENDS},
     **{f"depthwise-widened-{isa}": partial(widened, isa.name) for isa in (AVX2, AVX512_CORE)},
 }

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from asmdnn.corpus.conv import LANES, MOST_VECTORS, blocked, most_pixels, of_levels, plain
+from asmdnn.corpus.conv import LANES, MOST_VECTORS, blocked, most_pixels, of_levels, plain, rounded
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import ARGUMENTS
 from asmdnn.generators.functions.elementwise import (
@@ -210,4 +210,5 @@ FAMILIES = {
         chains=maps_with_chains,
         cells=cells,
     ),
+    "map-rounded": rounded(typed),
 }

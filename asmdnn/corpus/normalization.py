@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from asmdnn.corpus.conv import LANES, of_levels
+from asmdnn.corpus.conv import LANES, of_levels, rounded
 from asmdnn.generators.functions.layer_norm import SHORT, LayerNormSpec, Statistics
 from asmdnn.generators.functions.merge_moments import MergeMomentsSpec
 from asmdnn.generators.functions.moments import MomentsSpec
@@ -121,4 +121,5 @@ def typed_chunks(isa: str) -> Iterator[MomentsSpec]:
 FAMILIES = {
     **of_levels("layernorm", rows=rows, statistics=statistics, typed=typed_rows),
     **of_levels("moments", chunks=chunks, typed=typed_chunks),
+    "layernorm-rounded": rounded(typed_rows),
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from asmdnn.corpus.conv import LANES, of_levels
+from asmdnn.corpus.conv import LANES, of_levels, rounded
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.generators.functions.softmax_code import rows_held
@@ -65,4 +65,7 @@ def typed(isa: str) -> Iterator[SoftmaxSpec | SoftmaxLanesSpec]:
             yield SoftmaxLanesSpec(isa, 3, elements, *strides, before, log=i > 1, types=types)
 
 
-FAMILIES = of_levels("softmax", held=held, long=long, lanes=apart, typed=typed)
+FAMILIES = {
+    **of_levels("softmax", held=held, long=long, lanes=apart, typed=typed),
+    "softmax-rounded": rounded(typed),
+}

@@ -17,8 +17,9 @@ from asmdnn.generators.context import CONTEXT_WORDS, PHASE_WORDS, Context, Phase
 from asmdnn.isa import cpu
 from asmdnn.isa.levels import ANY_CPU, isa_of
 from asmdnn.planning.plan import Plan
+from asmdnn.runtime.buffers import slots_of
 from asmdnn.runtime.context import FLUSHING_MXCSR, USUAL_MXCSR, PhaseTable, PhaseTables
-from asmdnn.runtime.execution import executor_spec, kernel_cache, slots_of
+from asmdnn.runtime.kernels import executor_spec, kernel_cache
 
 FORMAT: Final = 1  # that of asmdnn_runtime.c
 UNITS: Final = {"bool": 1, **{t.name: t.size_bytes for t in WORDLESS}}  # bytes of others than sNN, uNN, fNN

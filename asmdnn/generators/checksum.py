@@ -4,34 +4,47 @@ Names are for people, for files and for golden hashes, so they outlive the sourc
 nor a field at its default has a say.  So a new field with a default renames no kernel.
 """
 
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 from zlib import crc32
 
 from asmdnn.types import DataType
 
+_Fields = tuple[tuple[str, Any, str], ...]  # names, with their defaults and these as text
 
-def checksum(spec: object) -> str:
+
+def checksum(spec: Any) -> str:
     """Eight hexadecimal digits."""
-    return f"{crc32(_fields_text(spec).encode()):08x}"
+    return f"{crc32(_fields_text(spec, _fields_of(spec.__class__) or ()).encode()):08x}"
 
 
-def _fields_text(value: Any) -> str:
-    shown = ((x.name, getattr(value, x.name), x) for x in fields(value))
-    return ", ".join(f"{name}={_text(held)}" for name, held, field in shown if not _is_default(held, field))
+@cache
+def _fields_of(kind: Any) -> _Fields | None:
+    """Of a dataclass; None of what is written by itself."""
+    if kind is DataType or not is_dataclass(kind):
+        return None
+    return tuple((x.name, x.default, repr(x.default)) for x in fields(kind))
 
 
-def _is_default(value: object, field: "Field[Any]") -> bool:
+def _fields_text(value: object, known: _Fields) -> str:
+    words = []
+    for name, default, text in known:
+        held = getattr(value, name)
+        if not _is(held, default, text):
+            words.append(f"{name}={_text(held)}")
+    return ", ".join(words)
+
+
+def _is(held: object, default: object, text: str) -> bool:
     """By type and text, since 0.0 equals -0.0 and False equals 0."""
-    default = field.default
-    return default is not MISSING and type(value) is type(default) and repr(value) == repr(default)
+    return held is default or (type(held) is type(default) and repr(held) == text)
 
 
-def _text(value: object) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, DataType):
         return value.name
-    if is_dataclass(value):
-        return f"{type(value).__name__}({_fields_text(value)})"
     if isinstance(value, tuple):
         return f"({', '.join(map(_text, value))})"
-    return repr(value)
+    known = _fields_of(value.__class__)
+    return repr(value) if known is None else f"{type(value).__name__}({_fields_text(value, known)})"

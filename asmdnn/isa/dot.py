@@ -24,7 +24,7 @@ from asmdnn.isa.dot_widened import S32Dot, WidenedDot, WordsDot
 from asmdnn.isa.levels import AVX2, AVX2_VNNI, AVX512_CORE, AVX512_CORE_BF16, AVX512_CORE_VNNI, Isa, isa_of
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import VECTORS
-from asmdnn.types import FLOATS, DataType, IsaName, f32
+from asmdnn.types import FLOATS, HALF_FLOATS, DataType, IsaName, f32
 
 # Beside what is defined here:
 __all__ = ["BF16", "F32", "F32_BF16", "F32_F16", "GROUP_BYTES", "S8S8", "S32", "U8S8", "Dot", "Types"]
@@ -71,6 +71,13 @@ def _level(types: Types, isa: str) -> Isa:
 def levels_of(types: Types, isa: str) -> list[Isa]:
     """The levels with a dot product of these types that a CPU of level `isa` can run."""
     return [level for of, level in DOTS if of == types and level.features <= isa_of(isa).features]
+
+
+@cache
+def half_products(isa: str) -> Types | None:
+    """The floats of 16 bits that a CPU of level `isa` multiplies as they are, if it does so."""
+    found = (of for of, level in DOTS if of.src in HALF_FLOATS and level.features <= isa_of(isa).features)
+    return next(found, None)
 
 
 @cache

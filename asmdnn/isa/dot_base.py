@@ -71,8 +71,8 @@ class Dot:
 
     blocks: the most rows for each number of vectors, by the registers of a level: accumulators, a row of weights, a
     group of src that is broadcast, and the mask of a tail must fit.  is_native: whether an instruction multiplies these
-    types as they are.  shift: what is added to every element of src; sums have to start that many times the sums of
-    weights' columns lower.
+    types as they are.  tile_product: the one of AMX that does so with tiles, "" for none.  shift: what is added to
+    every element of src; sums have to start that many times the sums of weights' columns lower.
     """
 
     row_registers: ClassVar[int] = 1  # of a vector of weights
@@ -81,6 +81,7 @@ class Dot:
     product_registers: ClassVar[int] = 0  # that `accumulate` overwrites
     shift: ClassVar[int] = 0
     is_native: ClassVar[bool] = True
+    tile_product: ClassVar[str] = ""
     reads_memory: ClassVar[bool] = True  # whether a multiply takes weights from there, as they lie
     blocks: ClassVar[Mapping[int, Blocks]] = MappingProxyType(
         {16: {1: 12, 2: 6, 4: 2, 8: 1}, 32: {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}

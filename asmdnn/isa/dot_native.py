@@ -34,12 +34,16 @@ class F32Dot(Dot):
 class Bf16Dot(Dot):
     """Two products, the one of odd k first, each added with one rounding; denormals count as zero."""
 
+    tile_product: ClassVar[str] = "TDPBF16PS"
+
     def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
         self.asm.VDPBF16PS(acc, copy, row)
 
 
 class VnniDot(Dot):
     """Exact products of four bytes, sums modulo 2^32."""
+
+    tile_product: ClassVar[str] = "TDPBUSD"
 
     def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
         self.asm.VPDPBUSD(acc, copy, row)
@@ -79,6 +83,8 @@ class Shifted(Dot):
 
 class ShiftedVnniDot(Shifted, VnniDot):
     """One instruction broadcasts and shifts."""
+
+    tile_product: ClassVar[str] = "TDPBSSD"  # tiles take s8 as they are
 
     def broadcast(self, copy: Register, group: Pointer, group_bytes: int = GROUP_BYTES) -> None:
         if group_bytes < GROUP_BYTES:

@@ -36,7 +36,8 @@ class Element:
     cut_bits: how many lower bits of an f32 the type leaves out, where it is the same else.
     converts_alone: whether to_f32 takes no register but its own.
     rounds_by_steps: whether `round` takes several instructions.
-    narrows_pairs: whether there is `narrow_pair`.
+    narrows_pairs: whether there is `narrow_pair`, and what that takes.
+    results: what programs make of lanes that are stored, where that is not this type.
     """
 
     dtype: DataType
@@ -49,10 +50,16 @@ class Element:
     converts_alone: bool = True
     rounds_by_steps: bool = False
     narrows_pairs: bool = False
+    results: DataType | None = None
 
     @property
     def name(self) -> str:
         return self.dtype.name
+
+    @property
+    def stored_as(self) -> str:
+        """The type that programs end in: f32, which the store rounds, or this one."""
+        return (self.results or self.dtype).name
 
     @property
     def size_bytes(self) -> int:
@@ -137,6 +144,20 @@ class Element:
 
     def narrow_pair(self, v: Vector, x: Register, low: Register, high: Register, otherwise: Label) -> None:
         """x = two vectors of f32 as packed elements; jumps where one of them has elements that it would not round."""
+        self.find_others(v, (low, high))
+        v.asm.JNZ(otherwise)
+        self.narrow_both(v, x, low, high)
+
+    def find_others(self, v: Vector, values: Sequence[Register]) -> None:
+        """ZF is clear where one of the vectors has elements that `narrow_both` and `narrow_to` would not round."""
+        raise NotImplementedError
+
+    def narrow_both(self, v: Vector, x: Register, low: Register, high: Register) -> None:
+        """x = packed elements of both."""
+        raise NotImplementedError
+
+    def narrow_to(self, v: Vector, x: Register, source: Register) -> None:
+        """The low part of x = packed elements of one."""
         raise NotImplementedError
 
     def truncate(self, v: Vector, x: Register) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from struct import pack
 from typing import Final
 
-from asmdnn.isa.assembler import Assembler, Label, Pointer, Register
+from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.element import Element
 from asmdnn.isa.float8 import F8E4M3, F8E5M2
 from asmdnn.isa.formula import UNORDERED, Operations, V
@@ -148,21 +148,27 @@ class Bf16(Element):
 class NativeBf16(Bf16):
     """As AVX512_BF16 rounds: to nearest even, denormals to zero, as the products of the same level take them."""
 
-    narrows_pairs = True
+    narrows_pairs, results = True, f32
 
     def narrow(self, v: Vector, x: Register, spare: Sequence[Register]) -> None:
-        v.asm.VCVTNEPS2BF16(low_part(x, self.size_bytes), x)
+        self.narrow_to(v, x, x)
 
-    def narrow_pair(self, v: Vector, x: Register, low: Register, high: Register, otherwise: Label) -> None:
+    def narrow_to(self, v: Vector, x: Register, source: Register) -> None:
+        v.asm.VCVTNEPS2BF16(low_part(x, self.size_bytes), source)
+
+    def narrow_both(self, v: Vector, x: Register, low: Register, high: Register) -> None:
+        v.asm.VCVTNE2PS2BF16(x, high, low)
+
+    def find_others(self, v: Vector, values: Sequence[Register]) -> None:
         """Denormals, which stay what they are, are for the other code."""
-        asm = v.asm
-        masks = asm.masks.take("denormals", 2)
-        for mask, source in zip(masks, (low, high), strict=True):
-            asm.VFPCLASSPS(mask, source, DENORMAL_CLASS)
-        asm.KORTESTW(*masks)
-        asm.JNZ(otherwise)
-        asm.masks.free(*masks)
-        asm.VCVTNE2PS2BF16(x, high, low)
+        asm, last = v.asm, len(values) - 1
+        found, other = asm.masks.take("denormals", 2)
+        for i, source in enumerate(values):
+            asm.VFPCLASSPS(other if i else found, source, DENORMAL_CLASS)
+            if 0 < i < last:
+                asm.KORW(found, found, other)
+        asm.KORTESTW(found, other if last else found)
+        asm.masks.free(found, other)
 
 
 class NativeS8(S8):
@@ -198,6 +204,12 @@ def native_element(kind: str | DataType, isa: str) -> Element:
     """As code of level `isa` rounds to the type in one instruction, if it has that."""
     features = isa_of(isa).features
     return next((e for level, e in _NATIVE.get(str(kind), ()) if level.features <= features), element_of(kind))
+
+
+def storing_element(kind: str, isa: str) -> Element:
+    """As code of level `isa` rounds f32 to that type and stores them: two vectors by one instruction, or by steps."""
+    native = native_element(kind, isa)
+    return native if native.narrows_pairs else element_of(kind)
 
 
 def narrowing_level(kind: str, isa: str) -> str:

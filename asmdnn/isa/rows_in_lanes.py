@@ -11,10 +11,19 @@ from types import MappingProxyType
 from typing import ClassVar, Final
 
 from asmdnn.isa.assembler import Pointer, Register
-from asmdnn.isa.dot_base import BF16, S8S8, U8S8, Types
-from asmdnn.isa.dot_native import SHIFT
+from asmdnn.isa.dot import DOTS
+from asmdnn.isa.dot_base import Dot, Types
+from asmdnn.isa.dot_native import (
+    SHIFT,
+    AvxVnniDot,
+    Bf16Dot,
+    ShiftedAvxVnniDot,
+    ShiftedVnniDot,
+    VnniDot,
+)
+from asmdnn.isa.dot_widened import WordsDot
 from asmdnn.isa.elements import element_of
-from asmdnn.isa.levels import AVX2, AVX2_VNNI, AVX512_CORE, AVX512_CORE_BF16, AVX512_CORE_VNNI, Isa, isa_of
+from asmdnn.isa.levels import isa_of
 from asmdnn.isa.packing import packing_of
 from asmdnn.isa.pieces import low_part
 from asmdnn.isa.vector import Lanes, Vector
@@ -221,16 +230,19 @@ class AvxVnniQuads(Quads):
         self.asm.VPDPBUSD_VEX(acc, source, weights)
 
 
-ROWS: Final[Mapping[tuple[Types, Isa], type[RowsInLanes]]] = MappingProxyType(
+ROWS: Final[Mapping[type[Dot], type[RowsInLanes]]] = MappingProxyType(
     {
-        (BF16, AVX512_CORE_BF16): Bf16Pairs,
-        **{(types, isa): BytesAsWords for types in (U8S8, S8S8) for isa in (AVX2, AVX512_CORE)},
-        **{(types, AVX2_VNNI): AvxVnniQuads for types in (U8S8, S8S8)},
-        **{(types, AVX512_CORE_VNNI): VnniQuads for types in (U8S8, S8S8)},
+        Bf16Dot: Bf16Pairs,
+        WordsDot: BytesAsWords,
+        AvxVnniDot: AvxVnniQuads,
+        ShiftedAvxVnniDot: AvxVnniQuads,
+        VnniDot: VnniQuads,
+        ShiftedVnniDot: VnniQuads,
     }
 )
 
 
 def rows_in_lanes(types: Types, isa: str) -> type[RowsInLanes] | None:
     """How a level that `dot_level` names for these types brings rows into lanes; None where each term has its own."""
-    return ROWS.get((types, isa_of(isa)))
+    dot = DOTS.get((types, isa_of(isa)))
+    return None if dot is None else ROWS.get(dot)

@@ -8,11 +8,12 @@ columns: so weights lie in the panels that vectors of 512 bits read, a group of 
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from struct import pack
 from typing import Final
 
 from asmdnn.isa.assembler import Assembler, Pointer, Register
-from asmdnn.isa.dot_base import BF16, GROUP_BYTES, S8S8, U8S8, Types
+from asmdnn.isa.dot import GROUP_BYTES, Types, dot_class, levels_of
 from asmdnn.isa.levels import AVX512_CORE_AMX, isa_of
 from asmdnn.records import dataclass
 from asmdnn.types import IsaName
@@ -22,15 +23,21 @@ TILE_ROW_BYTES: Final = 64
 TILE_GROUPS: Final = TILE_ROW_BYTES // GROUP_BYTES  # of k in a row of src; as many rows of weights
 TILE_COLUMNS: Final = TILE_ROW_BYTES // GROUP_BYTES
 BLOCK_TILES: Final = 2  # of rows and of columns in a block: four of sums leave four registers to src and weights
-TILE_PRODUCTS: Final[dict[Types, str]] = {BF16: "TDPBF16PS", U8S8: "TDPBUSD", S8S8: "TDPBSSD"}
 
 Shape = tuple[int, int]  # rows, bytes of a row
 _PALETTE: Final = 1  # eight tiles, each of up to 1 KiB
 
 
+@cache
+def tile_product(types: Types) -> str:
+    """The instruction that multiplies tiles of these types; "" if there is none."""
+    level = AVX512_CORE_AMX.name
+    return dot_class(types, level).tile_product if levels_of(types, level) else ""
+
+
 def tile_level(types: Types, isa: str) -> IsaName | None:
     """The level whose tiles multiply these types, if a CPU of level `isa` has them."""
-    has_tiles = types in TILE_PRODUCTS and AVX512_CORE_AMX.features <= isa_of(isa).features
+    has_tiles = tile_product(types) and AVX512_CORE_AMX.features <= isa_of(isa).features
     return AVX512_CORE_AMX.name if has_tiles else None
 
 
@@ -105,7 +112,7 @@ def multiply_tiles(
     Each tile is loaded when it is first needed, and again only if its register has served another one: down a column of
     the block, then up the next.
     """
-    instruction = getattr(asm, TILE_PRODUCTS[types])
+    instruction = getattr(asm, tile_product(types))
     holds: dict[Register, Pointer] = {}
 
     def loaded(register: Register, place: Pointer) -> Register:

@@ -27,6 +27,8 @@ FORMAT_VERSION = 1
 LARGEST_TEXT_BYTES = 1 << 28
 MAP_FLAGS = mmap.MAP_PRIVATE | getattr(mmap, "MAP_POPULATE", 0)  # all pages at once: every byte is read for the sum
 
+Piece = bytes | memoryview
+
 _PREFIX = struct.Struct("<8sIIQ")
 _DIGEST_BYTES = hashlib.sha256().digest_size
 _HEADER_BYTES = _PREFIX.size + _DIGEST_BYTES
@@ -47,6 +49,11 @@ class Image:
 
 def image_of(text: Mapping[str, Any], sections: Mapping[str, Sequence[bytes | memoryview]]) -> bytes:
     """The bytes of a file; each section is the concatenation of its pieces."""
+    return b"".join(pieces_of(text, sections))
+
+
+def pieces_of(text: Mapping[str, Any], sections: Mapping[str, Sequence[bytes | memoryview]]) -> list[Piece]:
+    """What `image_of` joins: who writes it to a file needs no second copy of the weights."""
     sizes = {name: sum(len(piece) for piece in pieces) for name, pieces in sections.items()}
     places, end = dict[str, tuple[int, int]](), 0
     for name, size in sizes.items():
@@ -54,14 +61,14 @@ def image_of(text: Mapping[str, Any], sections: Mapping[str, Sequence[bytes | me
         end += size + -size % mmap.PAGESIZE
     head = json.dumps({**text, "sections": places}).encode()
     head += b" " * (-(_HEADER_BYTES + len(head)) % mmap.PAGESIZE)
-    body: list[bytes | memoryview] = [head]
+    body: list[Piece] = [head]
     for name, pieces in sections.items():
         body += [*pieces, bytes(-sizes[name] % mmap.PAGESIZE)]
     prefix = _PREFIX.pack(MAGIC, FORMAT_VERSION, len(head), _HEADER_BYTES + len(head) + end)
     digest = hashlib.sha256(prefix)
     for piece in body:
         digest.update(piece)
-    return b"".join([prefix, digest.digest(), *body])
+    return [prefix, digest.digest(), *body]
 
 
 def is_image(path: Path) -> bool:

@@ -143,15 +143,15 @@ class KernelCache(Generic[SpecT]):
 
     def fetch(self, spec: SpecT) -> Fetched:
         """The code of a spec from a pack, the disk or the generator, whatever its ISA level; nothing is mapped."""
-        key = self.key(spec)
-        if code := packs.find_kernel(key, spec.name):
-            return Fetched(spec.name, code, "pack")
-        if self._store and (code := self._store.get(key, spec.name)):
-            return Fetched(spec.name, code, "disk")
+        key, name = self.key(spec), spec.name  # which is a checksum, too
+        if code := packs.find_kernel(key, name):
+            return Fetched(name, code, "pack")
+        if self._store and (code := self._store.get(key, name)):
+            return Fetched(name, code, "disk")
         code = self._generate(spec)
         if self._store:
-            self._store.put(key, spec.name, code)
-        return Fetched(spec.name, code, "generated")
+            self._store.put(key, name, code)
+        return Fetched(name, code, "generated")
 
     def _fetch(self, spec: SpecT) -> Fetched:
         """As `fetch`, and says so."""

@@ -13,7 +13,7 @@ import re
 import stat
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -89,19 +89,19 @@ class DiskStore:
                     os.utime(key + IMAGE_SUFFIX, dir_fd=fd, follow_symlinks=False)
         return found
 
-    def put_image(self, key: str, image: bytes) -> None:
-        """Store an image whose text has this key, if it leaves room for others."""
-        if self.limit_bytes is None or len(image) * LARGEST_SHARE <= self.limit_bytes:
-            self._write(key, IMAGE_SUFFIX, image)
+    def put_image(self, key: str, image: Sequence[bytes | memoryview]) -> None:
+        """Store an image whose text has this key, in pieces, if it leaves room for others."""
+        if self.limit_bytes is None or sum(map(len, image)) * LARGEST_SHARE <= self.limit_bytes:
+            self._write(key, IMAGE_SUFFIX, *image)
 
-    def _write(self, key: str, suffix: str, data: bytes) -> None:
+    def _write(self, key: str, suffix: str, *data: bytes | memoryview) -> None:
         with self._open(create=True) as fd:
             if fd is None:
                 return
             try:
                 temporary = f".{key}.{os.urandom(8).hex()}.tmp"
-                replace_file(key + suffix, data, temporary=temporary, mode=0o600, dir_fd=fd)
-                self._keep_to_limit(fd, len(data))
+                replace_file(key + suffix, *data, temporary=temporary, mode=0o600, dir_fd=fd)
+                self._keep_to_limit(fd, sum(map(len, data)))
             except FileNotFoundError:  # the cache was cleared while this was written: there is no harm in a miss
                 pass
             except OSError as error:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
 from asmdnn.network.joined import StateTensors
-from asmdnn.network.steps import NetworkStep
+from asmdnn.network.step_list import NetworkStep
 from asmdnn.planning.phase import Phase, View
 from asmdnn.planning.phases import barriers_before
 from asmdnn.records import dataclass, field, replace

@@ -217,6 +217,11 @@ class Graph(LearnsParameters):
         precision: Precision,
         limit: ErrorLimit | None = None,
     ) -> Network:
+        model = self._model(outputs)
+        return network_within(model, shapes, None, engine=engine, fallback=fallback, precision=precision, limit=limit)
+
+    def _model(self, outputs: Mapping[str, Symbol]) -> Model:
+        """What a network with these outputs is planned for.  Raises InvalidArguments."""
         self._check_own(outputs)
         if not outputs and not self._states:
             raise InvalidArguments("a network needs an output, as in graph.compile(y=y)")
@@ -230,8 +235,14 @@ class Graph(LearnsParameters):
         states = tuple(self._states.values())
         results = (*outputs, *(state.written for state in states if state.written))
         body = Body(self.name, self._inputs, results, (*self._nodes, *ends), self._constants)
-        model = Model(body, {"": OPSET}, states=states)
-        return network_within(model, shapes, None, engine=engine, fallback=fallback, precision=precision, limit=limit)
+        return Model(body, {"": OPSET}, states=states)
+
+    def _own_constants(self) -> None:
+        """Copy the arrays that were only held."""
+        for name, array in self._constants.items():
+            if array.base is not None:
+                self._constants[name] = own = np.array(array)
+                own.setflags(write=False)
 
     def _operand(self, operand: Any) -> str:
         if operand is None:

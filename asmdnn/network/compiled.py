@@ -12,7 +12,8 @@ from asmdnn.network.running import Runner, result_name
 from asmdnn.network.segments import NativeSegment, subgraph
 from asmdnn.network.state_proof import check_states
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.steps import NetworkStep, Steps
+from asmdnn.network.step_list import NetworkStep
+from asmdnn.network.steps import Steps
 from asmdnn.network.weights import WeightPool
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.core.engine import Engine
@@ -60,9 +61,13 @@ class CompiledSegment:
 def compiled(graph: StaticGraph, segment: NativeSegment, engine: Engine, pool: WeightPool) -> CompiledSegment:
     """Plan a segment; nothing is generated or packed."""
     own = subgraph(graph, segment)
-    way = segment.way or lowered(own, segment, engine)
-    steps = way.steps
-    joined = join(steps, {**own.outputs, **{result_name(name): name for name in steps.checked}})
+    return of_steps(segment, own, segment.way or lowered(own, segment, engine), pool)
+
+
+def of_steps(segment: NativeSegment, own: StaticGraph, way: FormatPath, pool: WeightPool) -> CompiledSegment:
+    """The steps of a way in one memory; the way stays as it is."""
+    steps = way.steps.branch()
+    joined = join(steps, {**own.outputs, **{result_name(name): name for name in steps.integers.checked}})
     layout = layout_of(joined)
     plan = placed_plan(joined, layout)
     return CompiledSegment(
@@ -74,8 +79,8 @@ def compiled(graph: StaticGraph, segment: NativeSegment, engine: Engine, pool: W
         joined=joined,
         layout=layout,
         plan=plan,
-        limits=steps.limits,
-        checked=steps.checked,
+        limits=steps.integers.limits,
+        checked=steps.integers.checked,
         pool=pool,
     )
 

@@ -14,7 +14,7 @@ from asmdnn.isa.peachpy_version import PEACHPY_VERSION
 from asmdnn.memory.sequences import items
 from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.planned import NetworkPlan
-from asmdnn.runtime.execution import executor_spec
+from asmdnn.runtime.kernels import executor_spec
 from asmdnn.version import __version__
 
 TEXT = "network.txt"

@@ -13,8 +13,10 @@ from asmdnn.network.barriers import StepWork, in_order, unhindered
 from asmdnn.network.descriptors import input_desc, row_major
 from asmdnn.network.joined import JoinedPlan
 from asmdnn.network.passing import passed_type
+from asmdnn.network.place import Place
 from asmdnn.network.state_order import StepGraph, check_order, may_write, memory_of, state_tensors
-from asmdnn.network.steps import NetworkStep, Place, Steps
+from asmdnn.network.step_list import NetworkStep
+from asmdnn.network.steps import Steps
 from asmdnn.planning.assembly import nothing
 from asmdnn.planning.phase import Int64, Phase, View
 from asmdnn.planning.phases import of_one_width
@@ -64,7 +66,7 @@ def deliver(steps: Steps, outputs: Mapping[str, str]) -> dict[str, str]:
     for name, value in outputs.items():
         if value in steps.windows:
             continue
-        place, wanted = steps.integers.get(value) or steps.kept(value), delivered(steps, value)
+        place, wanted = steps.integers.made.get(value) or steps.kept(value), delivered(steps, value)
         if place.buffer not in renamed and steps.memory.owns(place) and place.desc == wanted:
             renamed[place.buffer] = name
         else:

@@ -64,10 +64,9 @@ def key_of(
         data = model if isinstance(model, bytes) else content_of(Path(model), LARGEST_FILE_BYTES)
         if ELSEWHERE in data:
             return None
-        made_for = (engine.isa, engine.threads, engine.l2_bytes, engine.machine, engine.deterministic)
         dims = [(str(name), tuple(map(dim_text, shape))) for name, shape in items(shapes)]
         digest = hashlib.sha256(data)
-        digest.update(repr((made_for, repr(engine.tuning), dims, precision, sources(), tuned_folder.state())).encode())
+        digest.update(repr((*made_for(engine, precision), dims)).encode())
         for name, value in items(constants):
             array = np.asarray(value)
             if array.dtype.kind not in "fiub":
@@ -76,6 +75,12 @@ def key_of(
     except Exception:  # whatever the caller's objects do: whoever plans says what is wrong with them
         return None
     return digest.hexdigest()
+
+
+def made_for(engine: Engine, precision: Precision) -> tuple[Any, ...]:
+    """What decides a plan beside the model."""
+    own = (engine.isa, engine.threads, engine.l2_bytes, engine.machine, engine.deterministic, repr(engine.tuning))
+    return (*own, precision, sources(), tuned_folder.state())
 
 
 def dim_text(dim: Any) -> str:
@@ -127,12 +132,12 @@ def keep(key: str, planned: "NetworkPlan") -> None:
 def put(key: str, planned: "NetworkPlan", runner: Runner, weights_key: str = "") -> None:
     """Store a network, if it can be written down; with a key, its weights are kept under that."""
     with importing():
-        from asmdnn.network.saving import image_of
+        from asmdnn.network.saving import image_pieces
         from asmdnn.planning.codec import NotPackable
 
     kept = store()
     try:
         if kept:
-            kept.put_image(key, image_of(planned, key, runner, weights_key))
+            kept.put_image(key, image_pieces(planned, key, runner, weights_key))
     except NotPackable:  # by a plan that has no words for a value: it is planned every time
         pass

@@ -47,7 +47,7 @@ class SharedPieces(SharedKernels):
             known = hashlib.sha256(data).hexdigest()
             kept = store()
             if kept and known not in self._weights:
-                kept.put_image(known, image_file.image_of({"key": known, "title": "weights"}, {"weights": [data]}))
+                kept.put_image(known, image_file.pieces_of({"key": known, "title": "weights"}, {"weights": [data]}))
             self._packed.append((weights, known))
         return known
 
@@ -77,7 +77,7 @@ class KeptShapes:
         put(self.key_of(dims), network.planned(), part.runner, self._pieces.put(part.runner.weights))
         if not self._is_described and (kept := store()):
             text = {**versions(), "key": self._key, "title": self._title, **open_text(self._dims)}
-            kept.put_image(self._key, image_file.image_of(text, {}))
+            kept.put_image(self._key, image_file.pieces_of(text, {}))
             self._is_described = True
         return True
 

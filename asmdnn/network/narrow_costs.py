@@ -9,7 +9,8 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.lowering.convolutions import convolution, deconvolution, scale_mask
 from asmdnn.network.lowering.recurrent import sequences
 from asmdnn.network.steps import Steps
-from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, Binary
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
+from asmdnn.primitives.attributes.post_ops import Binary
 from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardData
 from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import primitive_desc

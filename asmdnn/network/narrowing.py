@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, did_you_mean, shown
-from asmdnn.isa.dot import BF16, levels_of
+from asmdnn.isa.dot import half_products
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.fusion.scaling import operands_of
 from asmdnn.network.graph import NOTHING, Model, Node
@@ -56,10 +56,10 @@ def narrowed(
 ) -> tuple[tuple[Group, ...], StorageTypes]:
     """The groups, and what to multiply and to store in bf16.  Nothing on a level that would make f32 of it to multiply
     it."""
-    allowed = precision.word in ("bf16", "fast") and bool(levels_of(BF16, engine.isa))
-    if not allowed:
+    types = half_products(engine.isa)
+    if types is None or not precision.allows(types.src):
         return tuple(groups), AS_DECLARED
-    costs = Costs(Steps(graph, engine), BF16)
+    costs = Costs(Steps(graph, engine), types)
     if precision.trains:
         return tuple(groups), rounded_products(graph, groups, costs)
     narrowing = Narrowing(graph, groups, costs, precision)

@@ -7,7 +7,7 @@ from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.descriptors import layout_of
 from asmdnn.network.segments import NativeSegment
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.steps import NetworkStep
+from asmdnn.network.step_list import NetworkStep
 
 
 def explanation(

@@ -41,7 +41,7 @@ LARGEST_SCRATCH_BYTES = 1 << 36
 WALKING = (  # the sources that what is in a file depends on beside its own code: who reads it, and what walks the plan
     "generators/context.py", "generators/executor.py", "network/arena.py", "network/running.py", "network/saved.py",
     "planning/codec.py", "planning/phase.py", "planning/phases.py", "planning/splitting.py", "runtime/context.py",
-    "runtime/execution.py",
+    "runtime/buffers.py", "runtime/execution.py",
 )  # fmt: skip
 
 

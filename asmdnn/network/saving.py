@@ -18,7 +18,7 @@ from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.running import Runner
 from asmdnn.network.saved import PackedNetwork, versions
 from asmdnn.planning.codec import encoded, plan_text
-from asmdnn.runtime.execution import executor_spec, kernel_cache
+from asmdnn.runtime.kernels import executor_spec, kernel_cache
 
 ALIGNMENT_BYTES = 64
 Text = dict[str, Any]
@@ -58,17 +58,22 @@ def declared_text(named: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]) ->
     return {name: [name_of(dtype), dims] for name, (dims, dtype) in named.items()}
 
 
-def image_of(
-    source: NetworkPlan | PackedNetwork, key: str = "", runner: Runner | None = None, weights_key: str = ""
-) -> bytes:
-    """The file's bytes.  key: what it is kept under in a cache; runner: what runs the network, if that is there
-    already; weights_key: what its weights are kept under, if they are not to be in this file."""
+def image_of(source: NetworkPlan | PackedNetwork) -> bytes:
+    """The file's bytes."""
     if isinstance(source, PackedNetwork) and "weights" in source.image.sections:
         return bytes(source.image.whole)
+    return b"".join(image_pieces(source))
+
+
+def image_pieces(
+    source: NetworkPlan | PackedNetwork, key: str = "", runner: Runner | None = None, weights_key: str = ""
+) -> list[image_file.Piece]:
+    """What a file consists of.  key: what it is kept under in a cache; runner: what runs the network, if that is there
+    already; weights_key: what its weights are kept under, if they are not to be in this file."""
     text, sections, weights = written(source, runner)
     if not weights_key:
         sections["weights"] = [weights.data.cast("B")]
-    return image_file.image_of({**text, "key": key, "weights": weights_key}, sections)
+    return image_file.pieces_of({**text, "key": key, "weights": weights_key}, sections)
 
 
 def written(source: NetworkPlan | PackedNetwork, runner: Runner | None = None) -> tuple[Text, Sections, Array]:

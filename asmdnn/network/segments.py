@@ -36,10 +36,11 @@ from asmdnn.network.graph import NOTHING
 from asmdnn.network.known import name_of
 from asmdnn.network.layouts import FormatPath, FormatSearch
 from asmdnn.network.narrowing import narrowed
+from asmdnn.network.place import Place
 from asmdnn.network.remembered import Remembered
 from asmdnn.network.running import result_name
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.steps import NUMBERS, Place, Steps
+from asmdnn.network.steps import NUMBERS, Steps
 from asmdnn.network.storage import AS_DECLARED, IN_F32, Precision, StorageTypes
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.engine import Engine
@@ -165,7 +166,7 @@ def assume(steps: Steps, group: Group) -> None:
             if steps.value(name).dtype in NUMBERS:
                 steps.places[name] = [Place(name, input_desc(steps.value(name)))]
             else:
-                steps.given.add(name)
+                steps.integers.given.add(name)
 
 
 def segment(graph: StaticGraph, is_native: bool, groups: Sequence[Group], every: Sequence[Group]) -> NativeSegment:

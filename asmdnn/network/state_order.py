@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from asmdnn.errors import InvalidArguments
 from asmdnn.network.joined import StateTensors
 from asmdnn.network.place import StateWindow
-from asmdnn.network.steps import NetworkStep, Steps
+from asmdnn.network.step_list import NetworkStep
+from asmdnn.network.steps import Steps
 
 
 class StepGraph:

@@ -1,103 +1,57 @@
-"""Steps of a network: primitives on named buffers, in order, with the reorders between them."""
+"""Where the values of a network lie while it is lowered: in which buffers, formats and types, with what brings them
+from one to another."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from types import MappingProxyType
-from typing import NamedTuple
 
 import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.buffers import NetworkBuffers
-from asmdnn.network.descriptors import (
-    any_format,
-    channels_last,
-    input_desc,
-    is_row_major,
-    layout_of,
-    row_major,
-    stored,
-)
+from asmdnn.network.descriptors import input_desc, is_row_major, layout_of, row_major, stored
+from asmdnn.network.format_choice import BY_ITSELF
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.indices import ValuesOfIndices
+from asmdnn.network.integer_values import IntegerValues
 from asmdnn.network.operators.definition import Value
+from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.passing import passed_type
-from asmdnn.network.place import Place as Place
-from asmdnn.network.place import StateWindow
+from asmdnn.network.place import Place, StateWindow
+from asmdnn.network.quantised.numbers import quantization_of
 from asmdnn.network.static import StaticGraph
+from asmdnn.network.step_list import StepList
 from asmdnn.network.storage import AS_DECLARED, StorageTypes
-from asmdnn.network.typed_values import TypedValues
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.description import Description
-from asmdnn.primitives.core.descriptor import PrimitiveDesc, primitive_desc
+from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.records import dataclass
+from asmdnn.primitives.shapes.formats import dense_like, of_type
 from asmdnn.types import HALF_FLOATS, DataType, f32
 
-CHANNELS_LAST = 3  # axes that a tensor has at least whose channels may lie after its pixels
 NUMBERS = (np.float32, np.bool_, np.uint8, np.int8)
 # Types of values that kernels compute with: truths are brought to them as 1 and 0 of f32.
 
 
-@dataclass(frozen=True, eq=False)
-class NetworkStep:
-    """A primitive, the buffers that are its arguments, and which operators it computes.
-
-    result: the value that they are there for, which the argument `output` is; further: other values that it makes, with
-    the arguments that they are."""
-
-    label: str
-    pd: PrimitiveDesc
-    buffers: Mapping[str, str]
-    nodes: tuple[Node, ...] = ()
-    result: str = ""
-    output: str = ""
-    further: tuple[tuple[str, str], ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "buffers", MappingProxyType(dict(self.buffers)))
-
-    @property
-    def is_reorder(self) -> bool:
-        return isinstance(self.pd.desc, Reorder)
-
-
-class FormatChoice(NamedTuple):
-    """What a step is told about formats.  result: of its result, "" being the one that its primitive prefers, PLAIN
-    row-major, LAST with channels last; copies: whether to read the operand in the format that the primitive prefers,
-    of which others have use, too, whatever it costs by itself."""
-
-    result: str = ""
-    copies: bool = False
-
-
-PLAIN, LAST = "row-major", "channels last"
-BY_ITSELF = FormatChoice()
-
-
-class Steps(TypedValues, ValuesOfIndices):
+class Steps(StepList):
     """What lowering adds to.  inputs and outputs are buffers of their own names, plain and dense.
 
-    memory: of buffers; choice: what the next step is told."""
+    places: of a value the one that it was made in, then copies.  images: of buffers all of whose elements lie in
+    another type, too, one for one.  dequantizers: for floats that no step has made yet, the node that would make them.
+    maxima: of a max pooling's result, where each of them was found.  windows: by values that are written to states.
+    choice: what the next step is told.
+    """
 
     def __init__(self, graph: StaticGraph, engine: Engine, storage: StorageTypes = AS_DECLARED) -> None:
-        self.graph, self.engine, self.storage = graph, engine, storage
-        self.steps: list[NetworkStep] = []
-        self.memory = NetworkBuffers(graph.inputs)
-        self.places: dict[str, list[Place]] = {}  # of a value: the one that it was made in, then copies
-        self.choice = BY_ITSELF
-        self.integers: dict[str, Place] = {}
-        self.bounds: dict[str, tuple[float, float]] = {}
-        self.checked: dict[str, tuple[int, int]] = {}
-        self.limits: dict[str, tuple[int, int]] = {}
-        self.dequantizers: dict[str, Node] = {}  # for floats that no step has made: the node that would make them
+        super().__init__(engine, NetworkBuffers(graph.inputs))
+        self.graph, self.storage, self.choice = graph, storage, BY_ITSELF
+        self.places: dict[str, list[Place]] = {}
         self.images: dict[tuple[str, DataType], Place] = {}
-        self.maxima: dict[str, Place] = {}  # of a max pooling's result: where each of them was found
-        self.windows: dict[str, StateWindow] = {}  # by values that are written to states
-        self.given = set(graph.inputs)
+        self.dequantizers: dict[str, Node] = {}
+        self.maxima: dict[str, Place] = {}
+        self.windows: dict[str, StateWindow] = {}
+        self.integers = IntegerValues(graph.inputs)
         for name in graph.inputs:
             value = graph.values[name]
             if value.dtype in NUMBERS or passed_type(value.dtype) in HALF_FLOATS:
@@ -107,9 +61,9 @@ class Steps(TypedValues, ValuesOfIndices):
         """One that is continued independently."""
         other = copy(self)
         for name, held in vars(self).items():  # what is known of values; what they hold is replaced, never changed
-            if isinstance(held, list | dict | set):
+            if isinstance(held, list | dict):
                 vars(other)[name] = held.copy()
-        other.memory = self.memory.branch()
+        other.memory, other.integers = self.memory.branch(), self.integers.branch()
         return other
 
     def become(self, other: "Steps") -> None:
@@ -121,6 +75,50 @@ class Steps(TypedValues, ValuesOfIndices):
 
     def shape(self, name: str) -> tuple[int, ...]:
         return self.graph.values[name].shape
+
+    def add(
+        self,
+        nodes: Sequence[Node],
+        label: str,
+        desc: Description,
+        places: Mapping[str, Place],
+        results: Mapping[str, str],
+        constants: Mapping[str, tuple[str, Array]] | None = None,
+        attr: Attr = NO_ATTR,
+    ) -> None:
+        """A primitive on these places; see `append` for results and constants.  Values that it makes lie where it
+        writes them.  Raises Refused where no implementation takes it."""
+        pd = primitive_desc(desc, attr, self.engine)
+        made = self.append(nodes, label, pd, places, results, constants or {})
+        for name, place in zip(results.values(), made, strict=True):
+            if name in self.graph.values:
+                self.define(name, place)
+
+    def define(self, name: str, place: Place) -> None:
+        """From now on the value is there, with its own dims."""
+        if place.desc.dims != (self.shape(name) or (1,)):
+            place = Place(place.buffer, place.desc.reshape(self.shape(name) or (1,)))
+        self.places[name] = [place]
+
+    def result_format(self, dims: tuple[int, ...], dtype: DataType = f32) -> MemoryDesc:
+        """The format of the next step's result."""
+        return self.choice.of_result(dims, dtype)
+
+    def type_of(self, name: str) -> DataType:
+        """In which kernels that can do so store a value."""
+        return self.storage.values.get(name, stored(self.value(name)))
+
+    def multiplies_narrow(self, name: str) -> bool:
+        """Whether the product whose group makes a value is of narrow operands."""
+        return name in self.storage.products
+
+    def factor_type(self, name: str) -> DataType:
+        """What the product whose group makes a value multiplies."""
+        return self.storage.products.get(name, f32)
+
+    def kept(self, name: str) -> Place:
+        """Where a value lies, in the type in which it was made."""
+        return self.places[name][0] if name in self.places else self.place(name)
 
     def place(self, name: str, wanted: MemoryDesc | None = None) -> Place:
         """Where a value can be read, in a format, with a reorder if there is none such; a constant becomes a weight.
@@ -168,55 +166,70 @@ class Steps(TypedValues, ValuesOfIndices):
         self.places[name] = [*self.places[name], target]
         return target
 
-    def reorder(self, source: Place, target: Place, name: str) -> None:
-        """A step that copies from one place to another."""
-        pd = primitive_desc(Reorder(source.desc, target.desc), engine=self.engine)
-        self.steps.append(NetworkStep(f"reorder {name}", pd, {"src": source.buffer, "dst": target.buffer}))
+    def as_type(self, name: str, dtype: DataType) -> Place:
+        """A value in a type, with a reorder if it is not there in it."""
+        if self.graph.is_constant(name):
+            return self.place(name, row_major(self.shape(name), dtype))
+        if name not in self.places:
+            self.place(name)
+        for place in self.places[name]:
+            if place.desc.dtype == dtype:
+                return place
+        found = self.places[name][0]
+        image = self.image(found, dtype)
+        if image is not None:
+            self.places[name] = [*self.places[name], image]
+            return image
+        made = self.copied(name, found, retyped(found.desc, dtype))
+        if found.desc.is_dense and not found.desc.offset0:
+            self.images[found.buffer, dtype] = made
+        return made
 
-    def add(
-        self,
-        nodes: Sequence[Node],
-        label: str,
-        desc: Description,
-        places: Mapping[str, Place],
-        results: Mapping[str, str],
-        constants: Mapping[str, tuple[str, Array]] | None = None,
-        attr: Attr = NO_ATTR,
-    ) -> None:
-        """A primitive on these places.  results: the value after each output; constants: name and data of arguments
-        whose format the primitive chooses.  Raises Refused where no implementation takes it."""
-        pd = primitive_desc(desc, attr, self.engine)
-        plan, buffers = pd.plan, dict[str, str]()
-        for argument, (name, array) in (constants or {}).items():
-            buffers[argument] = self.memory.add_weight(name, array, plan.tensors[argument]).buffer
-        for argument, place in places.items():
-            buffers[argument] = place.buffer
-            if place.desc != plan.tensors[argument]:
-                raise InvalidArguments(f"{label}: {argument} lies as {place.desc}, not as {plan.tensors[argument]}")
-        for argument, name in results.items():
-            wanted = plan.tensors[argument]
-            made = Place(self.memory.add(name or f"{argument} of {label}", wanted), wanted)
-            buffers[argument] = made.buffer
-            if name in self.graph.values:
-                self.define(name, made)
-        (output, result), *others = results.items()
-        further = tuple((value, argument) for argument, value in others if value)
-        self.steps.append(NetworkStep(label, pd, buffers, tuple(nodes), result, output, further=further))
+    def image(self, place: Place, dtype: DataType) -> Place | None:
+        """A view of a buffer in another type, if all of what it shows has been converted for another value."""
+        made, desc = self.images.get((place.buffer, dtype)), place.desc
+        if made is None or desc.size_bytes // desc.dtype.size_bytes > made.desc.nelems():
+            return None
+        same = MemoryDesc(desc.dims, dtype, strides=desc.strides, inner_blocks=desc.inner_blocks, offset0=desc.offset0)
+        return Place(made.buffer, same)
 
-    def define(self, name: str, place: Place) -> None:
-        """From now on the value is there, with its own dims."""
-        if place.desc.dims != (self.shape(name) or (1,)):
-            place = Place(place.buffer, place.desc.reshape(self.shape(name) or (1,)))
-        self.places[name] = [place]
+    def make_floats(self, name: str) -> None:
+        """The step that makes floats of integers, for those who cannot read these.  Raises Refused."""
+        node = self.dequantizers[name]
+        integers = quantization_of(self.graph.values, node)
+        if not integers.is_common:
+            raise Refused(f"{node} has several scales, one for all has a kernel")
+        source = self.bytes_of(node.inputs[0])
+        desc = Reorder(source.desc, retyped(source.desc, f32))
+        constants, points = {"src_scales": (f"scale of {name}", integers.scale)}, dict[str, int]()
+        if integers.zero.any():
+            constants["src_zero_points"] = (f"zero point of {name}", integers.zero)
+            points = {"src": 0}
+        attr = Attr(scales={"src": 0}, zero_points=points)
+        self.add((node,), str(node), desc, {"src": source}, {"dst": name}, constants=constants, attr=attr)
 
-    def result_format(self, dims: tuple[int, ...], dtype: DataType = f32) -> MemoryDesc:
-        """The format of the next step's result."""
-        wanted = self.choice.result
-        if not wanted:
-            return any_format(dims, dtype)
-        plain = row_major(dims, dtype)
-        return plain if wanted == PLAIN or len(dims) < CHANNELS_LAST else channels_last(dims, dtype)
+    def bytes_of(self, name: str) -> Place:
+        """Where integers of 8 bits lie as such: those of a caller come as f32."""
+        found, dtype = self.place(name), stored(self.value(name))
+        return found if found.desc.dtype == dtype else self.place(name, row_major(found.desc.dims, dtype))
 
-    def chosen(self, desc: Description, argument: str, attr: Attr = NO_ATTR) -> MemoryDesc:
-        """The format that a primitive chooses for an argument which is any."""
-        return primitive_desc(desc, attr, self.engine).plan.tensors[argument]
+    def plain_bytes(self, name: str) -> Place:
+        """Integers of 8 bits in row-major order."""
+        self.bytes_of(name)
+        dtype = stored(self.value(name))
+        for place in self.places.get(name, ()):
+            if is_row_major(place.desc) and place.desc.dtype == dtype:
+                return place._replace(desc=row_major(place.desc.dims, dtype))
+        return self.place(name, row_major(self.shape(name), dtype))
+
+    def constant(self, name: str) -> Array | None:
+        """The data of a constant, also of one that is integers after floats; None for other values."""
+        node = self.dequantizers.get(name)
+        if node is None or not all(self.graph.is_constant(x) for x in node.inputs if x):
+            return self.value(name).data
+        return results_of(node, [self.value(x).data if x else None for x in node.inputs])[0]
+
+
+def retyped(desc: MemoryDesc, dtype: DataType) -> MemoryDesc:
+    """Elements of another type in the same order, dense."""
+    return of_type(desc, dtype) if desc.is_dense else dense_like(desc, row_major(desc.dims, dtype))

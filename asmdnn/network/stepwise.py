@@ -10,7 +10,7 @@ from asmdnn.network.compiled import CompiledSegment, packed
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.graph import Array
 from asmdnn.network.running import native_array
-from asmdnn.network.steps import NetworkStep
+from asmdnn.network.step_list import NetworkStep
 from asmdnn.network.weights import pages
 from asmdnn.planning.phase import View
 from asmdnn.primitives.core.engine import Engine

@@ -28,6 +28,10 @@ class Precision:
     io: str = FILE
     trains: bool = False
 
+    def allows(self, dtype: DataType) -> bool:
+        """Whether kernels may multiply and store it instead of f32."""
+        return self.word in (dtype.name, "fast")
+
 
 @dataclass(frozen=True, eq=False)
 class StorageTypes:

@@ -9,7 +9,8 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.arguments import F32, AnyArray, chain_of
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
 from asmdnn.ops.typed import numpy_type, result_type, typed, typed_output
-from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import primitive_desc

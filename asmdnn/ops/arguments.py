@@ -12,7 +12,8 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.foreign import as_array, is_python, rounded_f32
 from asmdnn.memory.sequences import items
 from asmdnn.memory.summed import SummedDesc
-from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.shapes.windows import MAX_SIZE
 
 Array = npt.NDArray[np.float32]

@@ -12,7 +12,8 @@ from asmdnn.ops.convolving import convolve
 from asmdnn.ops.packed import pack
 from asmdnn.ops.quantized import NOTHING, ProductRequest, is_typed
 from asmdnn.ops.typed_conv import packed_typed
-from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine, engine_key
 from asmdnn.types import AccumulationMode, ConvolutionAlgorithm, DataType, FpMathMode
 

@@ -11,7 +11,7 @@ from asmdnn.memory.foreign import as_array, is_python
 from asmdnn.ops.applied import Descs, Ending, SameDims, apply, compute
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.typed import kind_of, typed
-from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward

@@ -13,7 +13,8 @@ from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
 from asmdnn.ops.nibbles import LIMITS, FewBits, QuantizedWeights
 from asmdnn.ops.quantized import ProductRequest, attr_of
 from asmdnn.ops.typed import kind_of, numpy_type, result_type, typed, typed_output
-from asmdnn.primitives.attributes.attr import Attr, Binary
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.post_ops import Binary
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine, engine_key

@@ -6,7 +6,7 @@ from typing import Any
 from asmdnn.ops.applied import SameDims, apply
 from asmdnn.ops.arguments import AnyArray, Array, as_f32
 from asmdnn.ops.gradients import Descs, gradient
-from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward

@@ -13,7 +13,7 @@ from asmdnn.ops.applied import Descs, Ending, apply
 from asmdnn.ops.arguments import AnyArray, integers
 from asmdnn.ops.data_format import channels_last, channels_second, into_last, is_last, result_like
 from asmdnn.ops.typed import typed
-from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.pooling.description import AdaptivePooling, Pooling, PoolingForward
 from asmdnn.primitives.shapes.windows import MAX_SIZE

@@ -13,7 +13,8 @@ from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output,
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
 from asmdnn.ops.packed import pack
 from asmdnn.ops.quantized import NOTHING, ProductRequest, attr_of, is_plain, is_typed, needs_types
-from asmdnn.primitives.attributes.attr import NO_ATTR, AnyPostOp, Attr
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
+from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine, engine_key

@@ -11,8 +11,9 @@ from asmdnn.memory import Memory
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import F32, AnyArray, chain_of
 from asmdnn.ops.typed import INTEGERS, numpy_type, result_type
-from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import INTEGERS as WITH_ZERO_POINTS
+from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine

@@ -9,8 +9,8 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.ops.applied import SameDims, apply
 from asmdnn.ops.arguments import AnyArray, integers
 from asmdnn.ops.typed import fractions, typed, typed_output
-from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.attributes.numbers import check_flag
+from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reduction.cumulative import CumulativeSum
 from asmdnn.primitives.reduction.description import ReductionAlgorithm, ReductionForward

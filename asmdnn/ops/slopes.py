@@ -6,7 +6,7 @@ from typing import Any
 from asmdnn.ops.applied import SameDims, apply, widened
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.typed import typed
-from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.prelu import PReLUForward
 from asmdnn.types import DataType, PropKind

@@ -6,7 +6,7 @@ from typing import Any
 from asmdnn.ops.applied import Ending, SameDims, apply, widened
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.typed import fractions, typed
-from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.softmax.description import SoftmaxAlgorithm, SoftmaxForward
 from asmdnn.types import DataType, PropKind

@@ -7,7 +7,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.sequences import items
 from asmdnn.ops.applied import SameDims, apply
 from asmdnn.ops.arguments import AnyArray
-from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.sum.sum import SumForward
 from asmdnn.types import DataType

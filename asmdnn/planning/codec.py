@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -166,16 +167,23 @@ def encoded(value: Any) -> Any:
         return value
     if isinstance(value, MemoryDesc):
         return {"desc": _desc_fields(value)}
-    name = f"{type(value).__module__}:{type(value).__qualname__}"
-    if isinstance(value, Enum):
-        return {"class": name, "value": encoded(value.value)}
-    if is_dataclass(value):
-        return {"class": name, "fields": {f.name: encoded(getattr(value, f.name)) for f in fields(value) if f.init}}
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {"class": name, "fields": {key: encoded(item) for key, item in value._asdict().items()}}
     if type(value) is tuple:
         return [encoded(item) for item in value]
-    raise NotPackable(f"a plan holds {value!r}, a {name}, which packs have no word for")
+    name, field_names = _class_words(value.__class__)
+    if isinstance(value, Enum):
+        return {"class": name, "value": encoded(value.value)}
+    if field_names is None:
+        raise NotPackable(f"a plan holds {value!r}, a {name}, which packs have no word for")
+    return {"class": name, "fields": {field: encoded(getattr(value, field)) for field in field_names}}
+
+
+@cache
+def _class_words(cls: Any) -> tuple[str, tuple[str, ...] | None]:
+    """The name of a class, and those of the fields that make a value of it; None where there are none."""
+    name = f"{cls.__module__}:{cls.__qualname__}"
+    if is_dataclass(cls):
+        return name, tuple(field.name for field in fields(cls) if field.init)
+    return name, getattr(cls, "_fields", None)
 
 
 def decoded(value: Any) -> Any:

@@ -2,66 +2,22 @@
 
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
 
-from asmdnn import environment
-from asmdnn.forking import importing
-from asmdnn.generators.context import CONTEXT_WORDS, PHASE_WORDS, Context
-from asmdnn.generators.contract import Spec
-from asmdnn.isa.peachpy_version import PEACHPY_VERSION
-from asmdnn.jit.kernels import CacheCounts, KernelCache, LoadedKernel
+from asmdnn.generators.context import CONTEXT_WORDS, Context
+from asmdnn.jit.kernels import CacheCounts, LoadedKernel
 from asmdnn.jit.native import ffi
-from asmdnn.jit.store import default_store
 from asmdnn.planning.plan import Plan
+from asmdnn.runtime.buffers import outputs_of, slots_of
 from asmdnn.runtime.caches import Cache
 from asmdnn.runtime.context import PhaseTables, phase_words
+from asmdnn.runtime.kernels import executor_spec, kernel_cache
 from asmdnn.runtime.scratch import scratch_pool
 from asmdnn.runtime.threads import openmp, threads_usable
-
-if TYPE_CHECKING:  # what comes from a pack, or from the cache on disk, runs without the generators
-    from asmdnn.generators.executor import ExecutorSpec
 
 PROGRAMS_LIMIT_BYTES = 64 << 20
 OBJECTS_BYTES = 4_000  # what Python keeps of a program and its calls beside tables and code, about
 Place = tuple[int, int, int]  # a word of a context, the position in plan.tensors of what it points into, bytes after
-
-
-def generate(spec: Spec) -> bytes:
-    """The machine code of a spec; on any machine, whatever the spec's ISA."""
-    with importing():
-        from asmdnn.isa.assembler import Assembler
-
-    asm = Assembler(spec.name)
-    spec.generate(asm)
-    return asm.finish().data
-
-
-@cache
-def kernel_cache() -> KernelCache[Any]:
-    """The process's kernels; on disk in ASMDNN_CACHE_DIR unless ASMDNN_CACHE=0; also written to ASMDNN_DUMP if that is
-    set.  All three are read at the first use."""
-    return KernelCache(generate, default_store(), version=PEACHPY_VERSION, notice=_dumper())
-
-
-def _dumper() -> Callable[[Any, LoadedKernel], None] | None:
-    directory = environment.path(environment.DUMP)
-    if directory is None:
-        return None
-    with importing():
-        from asmdnn.dump.run import RunDump  # not above: few runs need it
-
-    dump = RunDump(directory)
-    return lambda spec, kernel: dump.write(spec, kernel.code)
-
-
-def executor_spec(plan: Plan) -> "ExecutorSpec":
-    """The executor that walks the plan."""
-    with importing():
-        from asmdnn.generators.executor import ExecutorSpec
-
-    return ExecutorSpec(plan.arguments)
 
 
 class ExecutablePlan:
@@ -149,40 +105,6 @@ class ExecutablePlan:
     def slots(self, name: str) -> Sequence[tuple[int, int]]:
         """The words of the context that point into a buffer, and how far after its start."""
         return self._slots.get(name, ())
-
-
-class Output(NamedTuple):
-    """An output: its position in plan.tensors, that of every other tensor with its size, and those that may lie in its
-    place."""
-
-    name: str
-    position: int
-    size_bytes: int
-    others: tuple[tuple[int, int], ...]
-    in_place: frozenset[int]
-
-
-def outputs_of(plan: Plan) -> tuple[Output, ...]:
-    """What calls check of the destinations, so that they need not look for it."""
-    tensors = list(plan.tensors.items())
-    position = {name: i for i, (name, _) in enumerate(tensors)}
-    found = []
-    for name in plan.outputs:
-        desc = plan.tensors[name]
-        others = tuple((i, tensor.size_bytes) for i, (other, tensor) in enumerate(tensors) if other != name)
-        shared = frozenset(position[other] for other in plan.in_place if plan.tensors[other] == desc)
-        found.append(Output(name, position[name], desc.size_bytes, others, shared))
-    return tuple(found)
-
-
-def slots_of(plan: Plan) -> dict[str, list[tuple[int, int]]]:
-    """Of each buffer, the words of the context that point into it, and how far after its start."""
-    size = PHASE_WORDS + plan.arguments
-    found: dict[str, list[tuple[int, int]]] = {}
-    for p, phase in enumerate(plan.phases):
-        for i, view in enumerate(phase.arguments):
-            found.setdefault(view.buffer, []).append((CONTEXT_WORDS + p * size + PHASE_WORDS + i, view.offset_bytes))
-    return found
 
 
 _live: "weakref.WeakSet[ExecutablePlan]" = weakref.WeakSet()

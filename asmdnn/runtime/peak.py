@@ -7,7 +7,7 @@ from asmdnn.generators.probes.peak import PeakSpec
 from asmdnn.isa.vectors import f32_level
 from asmdnn.jit.native import ffi
 from asmdnn.planning.host import require_executable
-from asmdnn.runtime.execution import kernel_cache
+from asmdnn.runtime.kernels import kernel_cache
 from asmdnn.runtime.threads import openmp
 
 PASSES = 400_000

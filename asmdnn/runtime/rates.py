@@ -21,7 +21,7 @@ from asmdnn.jit.native import ffi
 from asmdnn.jit.store import default_directory, enabled
 from asmdnn.planning.host import require_executable
 from asmdnn.records import dataclass, fields, replace
-from asmdnn.runtime.execution import kernel_cache
+from asmdnn.runtime.kernels import kernel_cache
 from asmdnn.runtime.other_work import QUIET_CPUS, OtherWork
 from asmdnn.runtime.peak import fma_gflops
 from asmdnn.runtime.scratch import aligned_bytes

@@ -36,7 +36,7 @@ class NoPeachPy:
 sys.meta_path.insert(0, NoPeachPy())
 import numpy as np
 import asmdnn as dnn
-from asmdnn.runtime.execution import kernel_cache
+from asmdnn.runtime.kernels import kernel_cache
 dnn.load_pack(sys.argv[1])
 
 def finish():

@@ -15,7 +15,7 @@ from asmdnn.cli.main import main
 from asmdnn.corpus.families import corpus
 from asmdnn.isa.levels import ANY_CPU, LEVELS
 from asmdnn.planning.host import host, supported_isas
-from asmdnn.runtime.execution import generate
+from asmdnn.runtime.kernels import generate
 
 PROBLEM = "mb1ic8ih6oc20kh3ph1"
 WHOLE = "mb1ic8ih6oc32kh3ph1"  # channels of dst fill vectors of every level: no machine takes narrower ones

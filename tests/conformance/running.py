@@ -3,7 +3,7 @@
 Whatever lies between elements is poison, and stays it; padding of what is read is 0, and of what is written becomes 0.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -18,7 +18,7 @@ from asmdnn.bench.judge import judge
 from asmdnn.bench.options import Reader
 from asmdnn.bench.values import decoded, joined
 from asmdnn.primitives.core.description import Description
-from tests.primitives.guarded import guarded_memory
+from tests.primitives.guarded import guarded_tensors
 from tests.primitives.raw import bits_of
 from tests.support.plans import emulate_plan
 
@@ -58,13 +58,17 @@ class Conforming:
         engine = dnn.Engine(isa=isa, threads=threads, l2_bytes=1 << 16, machine="zen3")  # type: ignore[arg-type]
         return dnn.primitive_desc(desc, with_modes(attr, **modes), engine)
 
-    def memories(self, pd: dnn.PrimitiveDesc, make: Callable[[dnn.MemoryDesc], dnn.Memory] = dnn.Memory) -> Memories:
-        """The arguments; what is only written is all poison."""
-        found = {name: make(desc) for name, desc in pd.plan.tensors.items()}
+    def memories(self, pd: dnn.PrimitiveDesc) -> Memories:
+        """The arguments."""
+        found = {name: dnn.Memory(desc) for name, desc in pd.plan.tensors.items()}
         for name, memory in found.items():
-            is_read = name not in pd.plan.outputs or (name == "dst" and pd.attr.reads_dst())
-            fill(memory, self.data.arrays.get(name), padding=0 if is_read else None)
+            self.fill(pd, name, memory)
         return found
+
+    def fill(self, pd: dnn.PrimitiveDesc, name: str, memory: dnn.Memory) -> None:
+        """An argument; what is only written is all poison."""
+        is_read = name not in pd.plan.outputs or (name == "dst" and pd.attr.reads_dst())
+        fill(memory, self.data.arrays.get(name), padding=0 if is_read else None)
 
     def check(self, pd: dnn.PrimitiveDesc, memories: Mapping[str, dnn.Memory]) -> list[bytes]:
         """Raise AssertionError unless results are right; the bytes of all of them."""
@@ -84,17 +88,7 @@ class Conforming:
 
     def run_guarded(self, pd: dnn.PrimitiveDesc, at_end: bool) -> None:
         """Every tensor ends, or starts, at an unmapped page, and inputs cannot be written."""
-        buffers: list[Any] = []
-
-        def make(desc: dnn.MemoryDesc) -> dnn.Memory:
-            memory, buffer = guarded_memory(desc, at_end)
-            buffers.append(buffer)
-            return memory
-
-        memories = self.memories(pd, make)
-        for name, buffer in zip(memories, buffers, strict=True):
-            if name not in pd.plan.outputs:
-                buffer.make_read_only()
+        memories = guarded_tensors(pd.plan, at_end, lambda name, memory: self.fill(pd, name, memory))
         dnn.Primitive(pd).execute(**memories)
         self.check(pd, memories)
 

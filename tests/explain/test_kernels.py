@@ -13,7 +13,7 @@ from asmdnn.generators.dot.conv_shape import TapGroup
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.assembler import Assembler, Line, mem
 from asmdnn.isa.vectors import lanes_of
-from asmdnn.runtime.execution import generate
+from asmdnn.runtime.kernels import generate
 from tests.explain.problems import ISAS, explained
 
 

@@ -14,7 +14,8 @@ from asmdnn.generators.context import CONTEXT_WORDS, PHASE_WORDS, Context, Phase
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.runtime.context import PhaseTables
-from asmdnn.runtime.execution import ExecutablePlan, generate
+from asmdnn.runtime.execution import ExecutablePlan
+from asmdnn.runtime.kernels import generate
 from tests.primitives.conv_case import ConvCase, case_of, proven
 from tests.primitives.conv_reference import expected, make_data
 from tests.primitives.conv_run import memories_of

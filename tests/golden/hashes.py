@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from asmdnn.corpus.families import specs_of
 from asmdnn.generators.contract import Spec
-from asmdnn.runtime.execution import generate
+from asmdnn.runtime.kernels import generate
 from tests.generators.codes import exhaustive
 
 THREADS = 2

@@ -13,7 +13,7 @@ from asmdnn.isa import assembler, stretches
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.stretches import Stretches
 from asmdnn.records import replace
-from asmdnn.runtime.execution import generate
+from asmdnn.runtime.kernels import generate
 
 
 @pytest.fixture

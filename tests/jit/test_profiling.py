@@ -18,7 +18,7 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.jit import profiling
 from asmdnn.jit.native import ffi
-from asmdnn.runtime.execution import kernel_cache
+from asmdnn.runtime.kernels import kernel_cache
 
 def make(ic):
     dims = {"src": (1, ic, 5, 5), "weights": (16, ic, 3, 3), "dst": (1, 16, 3, 3)}

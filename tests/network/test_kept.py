@@ -17,7 +17,7 @@ from asmdnn.network import kept
 from asmdnn.network.onnx import reader
 from asmdnn.network.open import OpenNetwork
 from asmdnn.network.saved import PackedNetwork
-from asmdnn.runtime.execution import kernel_cache
+from asmdnn.runtime.kernels import kernel_cache
 from tests.network import wire
 from tests.network.nets import engine, random
 

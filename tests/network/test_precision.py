@@ -9,10 +9,12 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.errors import InvalidArguments
+from asmdnn.generators.functions.eltwise import gauss
 from asmdnn.network import kept
 from asmdnn.network.storage import Precision
 from tests.network import nets
 from tests.network.nets import engine, residual_graph
+from tests.support import functions
 
 BF16 = "avx512_core_bf16"
 ROUNDED = 0.03  # of the largest value: a handful of roundings to 8 bits one after another
@@ -107,6 +109,35 @@ def test_products_and_what_lies_between_are_bf16() -> None:
     explained = g.compile(engine=engine(isa=BF16), precision="bf16", **outputs).explain()
     assert f"attention:{BF16}" in explained
     assert f"tiles:{BF16}" in explained
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("form", ["erf", "tanh"])
+def test_short_gelus_are_as_near_as_bf16_needs(form: str) -> None:
+    """Within 4.2e-5, and within half a rounding of bf16 where the result is beyond 0.05."""
+    x = np.concatenate([np.linspace(-12, 12, 48_000), [-1e30, 1e30, np.inf, -np.inf, np.nan, -0.0]]).astype(np.float32)
+    function = {"erf": gauss.short_gelu_erf, "tanh": gauss.short_gelu_tanh}[form]
+    short = dnn.PostOp(lambda x: function(x.builder, x))
+    found = dnn.ops.eltwise(x, "linear", alpha=1.0, post_ops=[short], engine=engine()).astype(np.float64)
+    exact = functions.forward(f"gelu_{form}", x[:-4].astype(np.float64))
+    off = np.abs(found[:-4] - exact)
+    assert off.max() <= 4.2e-5
+    assert (off <= 2.0**-10 * np.maximum(np.abs(exact), 0.05)).all()
+    assert found[-4] == np.inf and abs(found[-3]) <= 4.2e-5 and np.isnan(found[-2]) and found[-1] == 0
+
+
+@pytest.mark.isa(BF16)
+def test_a_gelu_whose_result_is_bf16_is_short() -> None:
+    def chain(keep: tuple[str, ...]) -> str:
+        g = dnn.Graph("gelu")
+        h = g.apply("Gelu", g.input("x", (64, 256)) @ random(256, 512), name="gelu")
+        net = g.compile(y=h @ random(512, 256), precision="bf16", keep_f32=keep, engine=engine(isa=BF16))
+        assert all(difference.fits for difference in net.verify({"x": random(64, 256)}))
+        steps = (step for segment in net.segments for step in segment.steps)
+        (op,) = (op for step in steps for op in step.pd.attr.post_ops)
+        return str(op.program)
+
+    assert "div" not in chain(()) and "div" in chain(("gelu",))
 
 
 def test_memory_is_half_of_that_of_f32() -> None:

@@ -15,7 +15,7 @@ import asmdnn as dnn
 from asmdnn.jit import image_file
 from asmdnn.network.open import OpenNetwork
 from asmdnn.network.saved_shapes import open_network
-from asmdnn.runtime.execution import kernel_cache
+from asmdnn.runtime.kernels import kernel_cache
 from tests.network.nets import engine, random
 from tests.network.test_saved import ROOT, SCRIPT
 

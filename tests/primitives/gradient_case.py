@@ -1,6 +1,6 @@
 """What every gradient must pass: its definition, equal bits for all numbers of threads, pages that fault."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,8 +8,8 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.primitives.core.description import Description
 from tests.primitives.conv_case import MACHINE
-from tests.primitives.guarded import guarded_memory, in_child
-from tests.primitives.tensors import assert_within, holding, poison, read, write
+from tests.primitives.guarded import check_at_pages, guarded_tensors
+from tests.primitives.tensors import assert_within, filling, holding, read
 from tests.support.plans import emulate_plan
 
 Arrays = Mapping[str, np.ndarray]  # by the names of arguments
@@ -65,26 +65,10 @@ def check_emulated(desc: Description, arrays: Arrays, wanted: Results, isa: str,
 def check_guarded(desc: Description, arrays: Arrays, wanted: Results, isa: str, tolerance: Any = 0.0) -> None:
     """With every tensor at the start, then at the end of its pages, and inputs that cannot be written."""
     primitive = dnn.Primitive(proved(desc, isa))
-    for at_end in (True, False):
-        failure = in_child(guarded_run(primitive, arrays, wanted, at_end, tolerance))
-        assert not failure, f"{'end' if at_end else 'start'} of the buffers: {failure}"
 
-
-def guarded_run(
-    primitive: dnn.Primitive, arrays: Arrays, wanted: Results, at_end: bool, tolerance: Any
-) -> Callable[[], None]:
-    def run_once() -> None:
-        memories = {}
-        for name, desc in primitive.pd.plan.tensors.items():
-            memory, buffer = guarded_memory(desc, at_end)
-            if name in arrays:
-                write(memory, arrays[name])
-            else:
-                poison(memory)
-            if name not in primitive.pd.plan.outputs:
-                buffer.make_read_only()
-            memories[name] = memory
+    def run(at_end: bool) -> None:
+        memories = guarded_tensors(primitive.pd.plan, at_end, filling(arrays))
         primitive.execute(**memories)
         assert_results({name: read(memories[name]) for name in wanted}, wanted, tolerance)
 
-    return run_once
+    check_at_pages(run)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 import asmdnn as dnn
 from asmdnn.jit.native import ffi, function, open_library
+from asmdnn.planning.plan import Plan
 
 PAGE = mmap.PAGESIZE
 CHILD_SECONDS = 60
@@ -42,6 +43,24 @@ def protect(address: int, size_bytes: int, protection: int) -> None:
 def guarded_memory(desc: dnn.MemoryDesc, at_end: bool) -> tuple[dnn.Memory, GuardedBuffer]:
     buffer = GuardedBuffer(desc.size_bytes, at_end)
     return dnn.Memory(desc, buffer.array, padding_is_zero=True), buffer
+
+
+def guarded_tensors(plan: Plan, at_end: bool, fill: Callable[[str, dnn.Memory], None]) -> dict[str, dnn.Memory]:
+    """All tensors of a plan, each at one end of its pages; once they are filled, inputs cannot be written."""
+    memories = {}
+    for name, desc in plan.tensors.items():
+        memories[name], buffer = guarded_memory(desc, at_end)
+        fill(name, memories[name])
+        if name not in plan.outputs:
+            buffer.make_read_only()
+    return memories
+
+
+def check_at_pages(run: Callable[[bool], None]) -> None:
+    """Raise AssertionError with what goes wrong in a child whose tensors end, then start, at an unmapped page."""
+    for at_end in (True, False):
+        failure = in_child(lambda at_end=at_end: run(at_end))  # type: ignore[misc]
+        assert not failure, f"{'end' if at_end else 'start'} of the buffers: {failure}"
 
 
 def in_child(action: Callable[[], None]) -> str:

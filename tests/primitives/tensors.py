@@ -1,5 +1,7 @@
 """Tensors in memory by the offset formula alone, with poison wherever nothing may be read or must be written."""
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 import numpy.typing as npt
 
@@ -58,3 +60,12 @@ def assert_within(result: Storage, wanted: npt.NDArray[np.float64], tolerance: n
         at = tuple(map(int, np.unravel_index(int(wrong.argmax()), wrong.shape)))
         found = f"{result[at]:.9g} instead of {wanted[at]:.9g}"
         raise AssertionError(f"{wrong.sum()} of {wrong.size} wrong, at {at} {found}")
+
+
+def filling(arrays: Mapping[str, np.ndarray]) -> Callable[[str, dnn.Memory], None]:
+    """What puts these arrays into memories of their names, and poison into all others."""
+
+    def fill(name: str, memory: dnn.Memory) -> None:
+        write(memory, arrays[name]) if name in arrays else poison(memory)
+
+    return fill

@@ -15,6 +15,7 @@ from tests.primitives.typed_conv import (
     UNIT_ROUNDOFF,
     TypedConv,
     by_channel,
+    check_halves,
     computed,
     rounded,
 )
@@ -149,18 +150,7 @@ def test_bytes_to_floats(level: str, dst: dnn.DataType) -> None:
 def test_halves(level: str, src: dnn.DataType, shape: str) -> None:
     """Within the bound of sums in f32, and rounded once to dst's type; what a level does not multiply is widened."""
     text, tags = SHAPES[shape]
-    for dst, bias in ((dnn.f32, dnn.f32), (src, src)):
-        case = TypedConv(text, (src, src, dst), bias, tags, dnn.Attr([dnn.Eltwise("relu")]))
-        data, p = case.data(), case.problem
-        added = by_channel(p, data["bias"])
-        wanted = np.maximum(sums(p, data["src"], data["weights"]) + added, 0)
-        size = sums(p, np.abs(data["src"]), np.abs(data["weights"])) + np.abs(added)
-        terms = (p.reduction + 2) * UNIT_ROUNDOFF
-        bound = size * terms / (1 - terms)
-        pd = case.planned(level)
-        error = np.abs(computed(pd, data) - wanted)
-        assert (error <= bound + (wanted + bound) * HALF_ULP[dst] + 2.0**-24).all()
-        assert pd.implementation.endswith(f":{level}")
+    assert check_halves(text, tags, src, level).implementation.endswith(f":{level}")
 
 
 @OF_BYTES

@@ -9,7 +9,7 @@ import asmdnn as dnn
 from asmdnn.bench.taps import sums_of as sums
 from asmdnn.generators.dot.grouped_dots import GroupedDotsSpec
 from asmdnn.isa.vectors import lanes_of
-from tests.primitives.typed_conv import HALF_ULP, UNIT_ROUNDOFF, TypedConv, by_channel, computed, rounded
+from tests.primitives.typed_conv import TypedConv, by_channel, check_halves, computed, rounded
 
 BYTES = ("avx2", "avx2_vnni", "avx512_core", "avx512_core_vnni")
 HALVES = [("avx2", dnn.bf16), ("avx2", dnn.f16), ("avx512_core", dnn.f16), ("avx512_core_bf16", dnn.bf16)]
@@ -136,22 +136,6 @@ def test_few_inputs_of_halves(level: str, src: dnn.DataType) -> None:
     """One at a time where the level does not multiply several."""
     pd = check_halves("mb1ic1ih20oc8kh3ph1", ("any", "any", "any"), src, level)
     assert pd.implementation == ("direct" if level == "avx512_core_bf16" else "few_inputs") + f":{level}"
-
-
-def check_halves(text: str, tags: tuple[str, str, str], src: dnn.DataType, level: str) -> dnn.PrimitiveDesc:
-    """Within the bound of sums in f32, and rounded once to dst's type."""
-    for dst, bias in ((dnn.f32, dnn.f32), (src, src)):
-        case = TypedConv(text, (src, src, dst), bias, tags, dnn.Attr([dnn.Eltwise("relu")]))
-        data, p = case.data(), case.problem
-        added = by_channel(p, data["bias"])
-        wanted = np.maximum(sums(p, data["src"], data["weights"]) + added, 0)
-        size = sums(p, np.abs(data["src"]), np.abs(data["weights"])) + np.abs(added)
-        terms = (p.reduction + 2) * UNIT_ROUNDOFF
-        bound = size * terms / (1 - terms)
-        pd = case.planned(level)
-        error = np.abs(computed(pd, data) - wanted)
-        assert (error <= bound + (wanted + bound) * HALF_ULP[dst] + 2.0**-24).all()
-    return pd
 
 
 @OF_BYTES

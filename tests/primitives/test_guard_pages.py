@@ -6,8 +6,8 @@ import pytest
 import asmdnn as dnn
 from tests.primitives.conv_case import ConvCase, cases_of_file, proven
 from tests.primitives.conv_reference import Data, expected, make_data
-from tests.primitives.guarded import GuardedBuffer, guarded_memory, in_child
-from tests.primitives.tensors import assert_within, poison, read, write
+from tests.primitives.guarded import GuardedBuffer, check_at_pages, guarded_tensors, in_child
+from tests.primitives.tensors import assert_within, filling, read
 from tests.primitives.test_conv_phases import SPLIT
 from tests.primitives.test_reorder import FORMATS, reorder_desc, shaped
 
@@ -15,16 +15,7 @@ from tests.primitives.test_reorder import FORMATS, reorder_desc, shaped
 def run_guarded(
     primitive: dnn.Primitive, values: dict[str, np.ndarray], wanted: np.ndarray, at_end: bool, tolerance: float = 0.0
 ) -> None:
-    memories: dict[str, dnn.Memory] = {}
-    for name, desc in primitive.pd.plan.tensors.items():
-        memory, buffer = guarded_memory(desc, at_end)
-        if name in values:
-            write(memory, values[name])
-        else:
-            poison(memory)
-        if name not in primitive.pd.plan.outputs:
-            buffer.make_read_only()
-        memories[name] = memory
+    memories = guarded_tensors(primitive.pd.plan, at_end, filling(values))
     primitive.execute(**memories)
     assert_within(read(memories["dst"]), wanted, tolerance)
 
@@ -33,9 +24,7 @@ def run_guarded(
 def test_convolution(isa: str, case: ConvCase) -> None:
     data: Data = make_data(case, integers=True)
     primitive, wanted = dnn.Primitive(proven(case, isa)), expected(case, data)
-    for at_end in (True, False):
-        failure = in_child(lambda at_end=at_end: run_guarded(primitive, data.arrays(), wanted, at_end))
-        assert not failure, f"{'end' if at_end else 'start'} of the buffers: {failure}"
+    check_at_pages(lambda at_end: run_guarded(primitive, data.arrays(), wanted, at_end))
 
 
 @pytest.mark.isa("avx2")

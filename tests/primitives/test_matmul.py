@@ -1,14 +1,12 @@
 """Matrix products: layouts, batches, biases and starts against numpy in float64, by the implementation meant."""
 
-import threading
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import asmdnn as dnn
-from tests.primitives.guarded import guarded_memory, in_child
+from tests.primitives.guarded import check_at_pages, guarded_tensors
 from tests.primitives.matmul_case import (
     MatmulCase,
     check,
@@ -19,8 +17,9 @@ from tests.primitives.matmul_case import (
     planned,
     run,
 )
-from tests.primitives.tensors import assert_within, poison, read, write
+from tests.primitives.tensors import assert_within, filling, read
 from tests.support.plans import emulate_plan
+from tests.support.together import at_once
 
 C = MatmulCase
 # A case, and the implementation that has to take it under AVX2.
@@ -177,22 +176,14 @@ def test_guard_pages(isa: str, case: MatmulCase) -> None:
     """Every tensor ends, then starts, at an unmapped page; inputs are read-only."""
     pd = planned(case, isa)
     primitive, data = dnn.Primitive(pd), make_data(pd, integers=True)
+    given = {name: array for name, array in data.items() if name not in pd.plan.outputs or pd.attr.reads_dst()}
 
     def guarded(at_end: bool) -> None:
-        memories = {}
-        for name, desc in pd.plan.tensors.items():
-            memories[name], buffer = guarded_memory(desc, at_end)
-            if name in pd.plan.outputs and not pd.attr.reads_dst():
-                poison(memories[name])
-            else:
-                write(memories[name], data[name])
-            if name not in pd.plan.outputs:
-                buffer.make_read_only()
+        memories = guarded_tensors(pd.plan, at_end, filling(given))
         primitive.execute(**memories)
         assert_within(read(memories["dst"]), expected(case, data)[0], 0.0)
 
-    for at_end in (True, False):
-        assert not (failure := in_child(lambda at_end=at_end: guarded(at_end))), failure
+    check_at_pages(guarded)
 
 
 def test_not_a_number_passes(isa: str) -> None:
@@ -219,11 +210,7 @@ def test_concurrent_executes(isa: str) -> None:
             if not np.array_equal(run(primitive, data), expected(case, data)[0]):
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work)
     assert wrong == []
 
 

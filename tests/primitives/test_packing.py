@@ -49,7 +49,7 @@ expected = b[None, :, None, None] + sum(
     np.einsum("nchw,oc->nohw", padded[:, :, r:r + 9, s:s + 9], w[:, :, r, s]) for r in range(3) for s in range(3)
 )
 assert np.array_equal(dst.numpy(), np.maximum(expected, 0)), "wrong result"
-from asmdnn.runtime.execution import kernel_cache
+from asmdnn.runtime.kernels import kernel_cache
 counts = kernel_cache().counts
 print(json.dumps([counts.pack_hits > 0, counts.disk_hits > 0, counts.generated, "peachpy" in sys.modules]))
 """

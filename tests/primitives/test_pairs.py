@@ -12,7 +12,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.planning.codec import decode_plan, encode_plan
 from asmdnn.primitives.convolution.pairs.plan import every_height, plan_strips, prepared, takes_strips
-from tests.primitives.guarded import in_child
+from tests.primitives.guarded import check_at_pages
 from tests.primitives.tensors import assert_within, holding, read
 from tests.primitives.test_guard_pages import run_guarded
 from tests.support.plans import emulate_plan
@@ -147,9 +147,7 @@ def test_guard_pages(isa: str, pair: Pair, rows: int) -> None:
     pd = by_strips(pair, isa, rows)
     arrays, primitive = integers(pd), dnn.Primitive(pd)
     wanted = reference(pair, arrays)
-    for at_end in (True, False):
-        failure = in_child(lambda at_end=at_end: run_guarded(primitive, arrays, wanted, at_end))  # type: ignore[misc]
-        assert not failure, f"{'end' if at_end else 'start'} of the buffers: {failure}"
+    check_at_pages(lambda at_end: run_guarded(primitive, arrays, wanted, at_end))
 
 
 def test_every_count_of_threads_gives_the_same_bytes(isa: str) -> None:

@@ -1,13 +1,12 @@
 """Who owns the temporary memory of a call: the primitive, or the user."""
 
-import threading
-
 import numpy as np
 import pytest
 
 import asmdnn as dnn
 from tests.primitives.conv_case import case_of, proven
 from tests.primitives.tensors import holding
+from tests.support.together import at_once
 
 CONV = case_of("mb1ic17ih7oc9oh7kh3ph1 nchw nchw bias sum")  # between reorders, so with scratch
 PLAIN = dnn.MemoryDesc((4, 4), dnn.f32, "ab")
@@ -83,11 +82,7 @@ def test_many_threads_at_once(isa: str, mode: str) -> None:
             if not np.array_equal(memories["dst"].numpy(), wanted):
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work)
     assert wrong == []
 
 

@@ -137,6 +137,23 @@ def test_each_way_gives_its_reason() -> None:
         assert len(reasons) == len(refused) and all(any(word in reason for reason in reasons) for word in wanted)
 
 
+def test_what_a_gradient_is_not_for_has_a_reason() -> None:
+    """Maxima and means, all axes at once and one after the other: the other way says why it is not this one."""
+    small, large, tall = (dnn.MemoryDesc((1, 8, n, n), dnn.f32, "abcd") for n in (2, 4, 40))
+    places = dnn.MemoryDesc(small.dims, dnn.s32, "abcd")
+    window: Any = (large, small, (2, 2), (2, 2))
+    for desc, taken, reason in (
+        (dnn.PoolingBackward("max", *window, indices=places), "maxima", "it is of means, alg is max"),
+        (dnn.PoolingBackward("avg_include_padding", *window), "means", "it is of maxima, whose places are known"),
+        (dnn.ResamplingBackward("linear", small, large), "rows", "registers hold what all axes"),
+        (dnn.ResamplingBackward("linear", small, tall), "reorder+axes", "registers do not hold what all axes"),
+    ):
+        answers = dnn.implementations(desc, engine=every_kind.engine("avx2"))
+        plans = [x.implementation for x in answers if isinstance(x, dnn.PrimitiveDesc)]
+        assert plans[0].removeprefix("reorder+") == f"{taken.removeprefix('reorder+')}:avx2"
+        assert any(reason in x.reason for x in answers if isinstance(x, dnn.Refusal)), answers
+
+
 def test_nothing_is_copied_that_kernels_take() -> None:
     """The last way of all refuses, and so do all but the first where there is nothing to do."""
     for dims in ((3, 19), (0, 19)):

@@ -12,8 +12,7 @@ from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.codec import decode_plan, encode_plan
 from asmdnn.primitives.convolution.winograd import plan
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut
-from tests.primitives.guarded import guarded_memory, in_child
-from tests.primitives.winograd_case import Case, check, memories_of, name_of, panels_of, planned
+from tests.primitives.winograd_case import Case, check, check_guarded, memories_of, name_of, panels_of, planned
 from tests.support import functions
 
 SMALL = Case(2, 19, 21, (9, 6))
@@ -173,20 +172,7 @@ def test_threads_agree_in_every_bit(isa: str, block: int) -> None:
 def test_nothing_outside_of_tensors_is_touched(isa: str, case: Case, tags: tuple[str, str]) -> None:
     case = replace(case, tags=tags)
     pd = planned(case, isa, WinogradCut(4, 1, 4, 1))
-    primitive, arrays = dnn.Primitive(pd), case.arrays()
-
-    def run(at_end: bool) -> None:
-        memories = {}
-        for name, held in memories_of(pd, arrays).items():
-            memories[name], buffer = guarded_memory(held.desc, at_end)
-            memories[name].array[:] = held.array
-            if name != "dst":
-                buffer.make_read_only()
-        primitive.execute(**memories)
-        assert (np.abs(memories["dst"].numpy() - case.sums(arrays)) <= case.tolerance(arrays, 4)).all()
-
-    for at_end in (True, False):
-        assert not in_child(lambda at_end=at_end: run(at_end))
+    check_guarded(pd, case, 4)
 
 
 @pytest.mark.parametrize(("m", "worst", "mean"), [(2, 1.0, 1.2), (4, 3.5, 3.2)])

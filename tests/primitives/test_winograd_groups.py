@@ -10,8 +10,7 @@ from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.codec import decode_plan, encode_plan
 from asmdnn.primitives.convolution.winograd import plan
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut
-from tests.primitives.guarded import guarded_memory, in_child
-from tests.primitives.winograd_case import Case, check, memories_of, name_of, planned
+from tests.primitives.winograd_case import Case, check, check_guarded, memories_of, name_of, planned
 
 WHOLE = Case(2, 96, 96, (9, 6), groups=6)  # 16 channels: whole vectors of both levels
 SHORT = Case(2, 36, 60, (9, 6), groups=3)  # 12 to 20: of none
@@ -115,20 +114,7 @@ def test_post_ops_and_scales(isa: str, case: Case, cut: WinogradCut, tag: str) -
 def test_nothing_outside_of_tensors_is_touched(isa: str, case: Case, cut: WinogradCut, tag: str) -> None:
     case = replace(case, tags=(tag, tag))
     pd = planned(case, isa, at_level(case, isa, cut))
-    primitive, arrays = dnn.Primitive(pd), case.arrays()
-
-    def run(at_end: bool) -> None:
-        memories = {}
-        for name, held in memories_of(pd, arrays).items():
-            memories[name], buffer = guarded_memory(held.desc, at_end)
-            memories[name].array[:] = held.array
-            if name != "dst":
-                buffer.make_read_only()
-        primitive.execute(**memories)
-        assert (np.abs(memories["dst"].numpy() - case.sums(arrays)) <= case.tolerance(arrays, cut.m)).all()
-
-    for at_end in (True, False):
-        assert not in_child(lambda at_end=at_end: run(at_end))
+    check_guarded(pd, case, cut.m)
 
 
 @pytest.mark.parametrize(("m", "worst", "mean"), [(2, 1.0, 1.2), (4, 3.5, 3.2)])

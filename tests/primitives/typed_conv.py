@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 import asmdnn as dnn
 from asmdnn.bench.problems import ConvProblem, parse_problem
+from asmdnn.bench.taps import sums_of
 from tests.support.plans import emulate_plan
 
 UNIT_ROUNDOFF = 2.0**-24
@@ -118,3 +119,19 @@ def by_channel(p: ConvProblem, values: Array) -> Array:
 def rounded(values: Array, dtype: dnn.DataType) -> Array:
     """To nearest even and saturated, of an integer type."""
     return np.clip(np.rint(values), *LIMITS[dtype])
+
+
+def check_halves(text: str, tags: tuple[str, str, str], src: dnn.DataType, level: str) -> dnn.PrimitiveDesc:
+    """Within the bound of sums in f32, and rounded once to dst's type."""
+    for dst, bias in ((dnn.f32, dnn.f32), (src, src)):
+        case = TypedConv(text, (src, src, dst), bias, tags, dnn.Attr([dnn.Eltwise("relu")]))
+        data, p = case.data(), case.problem
+        added = by_channel(p, data["bias"])
+        wanted = np.maximum(sums_of(p, data["src"], data["weights"]) + added, 0)
+        size = sums_of(p, np.abs(data["src"]), np.abs(data["weights"])) + np.abs(added)
+        terms = (p.reduction + 2) * UNIT_ROUNDOFF
+        bound = size * terms / (1 - terms)
+        pd = case.planned(level)
+        error = np.abs(computed(pd, data) - wanted)
+        assert (error <= bound + (wanted + bound) * HALF_ULP[dst] + 2.0**-24).all()
+    return pd

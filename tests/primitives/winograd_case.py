@@ -13,6 +13,7 @@ from asmdnn.primitives.convolution.winograd.cut import WinogradCut
 from asmdnn.primitives.convolution.winograd.plan import level_of, prepared, with_cut
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from tests.generators.references.winograd import matrices
+from tests.primitives.guarded import check_at_pages, guarded_tensors
 from tests.support.plans import emulate_plan
 
 Floats = npt.NDArray[np.float32]
@@ -150,3 +151,19 @@ def check(pd: dnn.PrimitiveDesc, case: Case, m: int, emulated: bool = False) -> 
     error = np.abs(decoded(memories["dst"].numpy(), case.types[2]) - wanted)
     assert (error <= tolerance).all()
     assert memories["dst"].padding_is_zero()
+
+
+def check_guarded(pd: PrimitiveDesc, case: Case, m: int) -> None:
+    """Right with every tensor at the end, then at the start of its pages.  m: of the transforms."""
+    primitive, arrays = dnn.Primitive(pd), case.arrays()
+    held = memories_of(pd, arrays)
+
+    def fill(name: str, memory: dnn.Memory) -> None:
+        memory.array[:] = held[name].array
+
+    def run(at_end: bool) -> None:
+        memories = guarded_tensors(pd.plan, at_end, fill)
+        primitive.execute(**memories)
+        assert (np.abs(memories["dst"].numpy() - case.sums(arrays)) <= case.tolerance(arrays, m)).all()
+
+    check_at_pages(run)

@@ -15,7 +15,8 @@ import pytest
 import asmdnn as dnn
 from asmdnn.jit.kernels import KernelCache
 from asmdnn.jit.store import SUFFIX
-from asmdnn.runtime.execution import kernel_cache, programs
+from asmdnn.runtime.execution import programs
+from asmdnn.runtime.kernels import kernel_cache
 from tests.primitives.conv_case import case_of, proven
 from tests.primitives.conv_reference import expected, make_data
 from tests.primitives.conv_run import check_results, run
@@ -212,7 +213,8 @@ def test_a_forked_child_computes_the_same(isa: str) -> None:
 
 PROCESS = """
 import sys
-from asmdnn.runtime.execution import kernel_cache, programs
+from asmdnn.runtime.kernels import kernel_cache
+from asmdnn.runtime.execution import programs
 from tests.runtime.test_execution import CASES
 from tests.primitives.conv_case import proven
 from tests.primitives.conv_run import check_results

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import asmdnn as dnn
 from asmdnn.emulator import Emulator, MemoryRegion
 from asmdnn.planning.plan import Plan
-from asmdnn.runtime.execution import generate
+from asmdnn.runtime.kernels import generate
 from tests.support.arena import POISON, Bytes
 
 FRAME, CODES, FIRST, GAP_BYTES = 0x10_0000, 0x7F00_0000_0000, 0x1000_0000, 1 << 16

@@ -10,7 +10,8 @@ from asmdnn import ukernel
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.dot import OFFERED, levels_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.post_ops import Binary, Eltwise
 from asmdnn.types import f32
 from asmdnn.ukernel.brgemm import BrgemmKernel
 from tests.ukernel.cases import guarded, integers, numpy_type, run

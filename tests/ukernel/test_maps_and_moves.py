@@ -10,7 +10,8 @@ import pytest
 from asmdnn import ukernel
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.post_ops import Binary, Eltwise
 from asmdnn.types import DATA_TYPES, FLOAT_NAMES, f32, s8
 from tests.ukernel.cases import integers, numpy_type, run
 

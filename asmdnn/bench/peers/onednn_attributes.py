@@ -11,7 +11,7 @@ from asmdnn.bench.peers.onednn import DST, SCALES_OF, SRC, ZERO_POINTS_OF, Onedn
 from asmdnn.bench.peers.onednn_library import load
 from asmdnn.bench.peers.onednn_numbers import BINARY, ELTWISE
 from asmdnn.errors import Unimplemented
-from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.attributes.words import mask_of
 
 ARGUMENTS = {"src": SRC, "weights": 33, "dst": DST}

@@ -111,7 +111,7 @@ def walk_dst(spec: ConvTileSpec, v: Vector, visit: Visit, key: Hashable) -> None
 def finish_tile(spec: ConvTileSpec, dot: Dot, acc: list[list[Any]]) -> None:
     """Post-ops and stores."""
     dot.asm.role("finish")
-    epilogue = TileEpilogue(dot.v, spec.post_ops, types=spec.epilogue_types())
+    epilogue = TileEpilogue(dot.v, spec.post_ops, types=spec.epilogue_types(), tile=acc)
 
     def finish(p: int, j: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
         if spec.works_in_f32:

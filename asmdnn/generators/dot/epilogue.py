@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from functools import lru_cache
 
 from asmdnn.generators.contract import Range
+from asmdnn.generators.dot.held import EpilogueTile, EpilogueTurn, turns_of
 from asmdnn.generators.functions.chain import compose, operands_of
 from asmdnn.generators.functions.code import apply_program, apply_to_each
 from asmdnn.generators.functions.pointers import OperandPointers
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
-from asmdnn.generators.functions.program import Program
+from asmdnn.generators.functions.program import Program, Step
 from asmdnn.generators.functions.typed_program import typed_program, without_relu
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.stores import if_aligned
@@ -59,12 +60,14 @@ class EpilogueTypes:
 
 
 ALL_F32 = EpilogueTypes()
+NO_TURN = EpilogueTurn(1, {}, {}, ())
 
 
 class TileEpilogue:
     """The code for one accumulator after the other; `spare` are two registers to overwrite.
 
     homes: where the pointers to operands lie, by argument, if not in the frame.  types: of what is stored and read.
+    tile: registers of sums by row and vector, where `finish` takes them in the order of held.py; they are free after.
     streams: whole vectors go past the caches.
     """
 
@@ -74,7 +77,10 @@ class TileEpilogue:
         chain: tuple[PostOp, ...],
         homes: Mapping[int, Pointer] | None = None,
         types: EpilogueTypes = ALL_F32,
+        tile: Sequence[Sequence[Register]] = (),
     ) -> None:
+        self.tile, self.turns = tile, dict[tuple[int, int], EpilogueTurn]()
+        self.waiting: list[tuple[Register, int, Pointer]] = []
         self.v, self.chain, self.types, self.slots = v, chain, types, Slots(v)
         self.program = program_of(chain, types)
         words = [x.argument for x in operands_of(chain) if x is not OLD_DST]
@@ -108,26 +114,56 @@ class TileEpilogue:
         """Apply post-ops to the f32 x and store it as dst's vector of a row, at `at`; x may be overwritten.
 
         Of the `stored` lanes those that are not `real` are padding, stored as zero whatever the source holds: 0 * inf
-        would be NaN.
+        would be NaN.  With a `tile` rows wait for those that their turn has beside them.
         """
-        if self.program:
-            # Registers that a tail leaves free.  The last are taken first, as low numbers have shorter encodings.
-            others = self.v.registers.take("post-ops", self.v.registers.available)
-            with self.sources((row,), vector, (at,), (stored, real)) as found:
-                sources = [source for (source,) in found]
-                apply_program(self.program, self.v, x, sources, [*reversed(others), *self.spare], self.slots)
-            self.v.registers.free(*others)
-        self.store(x, at, stored, real)
+        if not self.program:
+            self.store(x, at, stored, real)
+            return
+        # Registers that a tail leaves free.  The last are taken first, as low numbers have shorter encodings.
+        others = self.v.registers.take("post-ops", self.v.registers.available)
+        self.waiting.append((x, row, at))
+        turn = self.turn(self.waiting[0][1], vector, others)
+        if len(self.waiting) == turn.rows:
+            self.take_turn(turn, vector, (stored, real))
+        self.v.registers.free(*others)
+
+    def turn(self, row: int, vector: int, others: Sequence[Register]) -> EpilogueTurn:
+        """Of the rows that begin with this one."""
+        if not self.tile:
+            return EpilogueTurn(1, {}, {}, tuple(others))
+        if not self.turns:
+            assert self.program
+            spare = len(self.spare)
+            tile = EpilogueTile(self.tile, others, spare, 0 if self.types.rounds else spare)
+            self.turns = turns_of(self.program, operands_of(self.chain), tile)
+        return self.turns[row, vector]
+
+    def take_turn(self, turn: EpilogueTurn, vector: int, part: Part) -> None:
+        """Post-ops and stores of the rows that waited."""
+        assert self.program
+        xs, rows, at = (list(each) for each in zip(*self.waiting, strict=True))
+        self.waiting.clear()
+        held = (turn.held, turn.loaded)
+        with self.sources(rows, vector, at, part, turn) as sources:
+            if turn.rows == 1:
+                own = [source for (source,) in sources]
+                spare = [*reversed(turn.spare), *self.spare]
+                apply_program(self.program, self.v, xs[0], own, spare, slots=self.slots, held=held)
+            else:
+                free = () if self.types.rounds else self.spare  # overwritten by rounding
+                registers = [*reversed(turn.spare), *free, *xs]
+                (xs,) = apply_to_each(self.program, self.v, [xs, *sources], registers, slots=self.slots, held=held)
+        for x, place in zip(xs, at, strict=True):
+            self.store(x, place, *part)
 
     def finish_rows(self, xs: Sequence[Register], rows: Sequence[int], at: Sequence[Pointer], part: Part) -> None:
         """As `finish`, for vector 0 of several rows: constants and operands that rows share are loaded once."""
         if self.program:
             others = self.v.registers.take("post-ops", self.v.registers.available)
-            with self.sources(rows, 0, at, part) as sources:
-                free = () if self.types.rounds else self.spare  # overwritten by rounding
-                registers = [*reversed(others), *free, *xs]
-                (xs,) = apply_to_each(self.program, self.v, [xs, *sources], registers, self.slots)
+            self.waiting += zip(xs, rows, at, strict=True)
+            self.take_turn(EpilogueTurn(len(rows), {}, {}, tuple(others)), 0, part)
             self.v.registers.free(*others)
+            return
         for x, place in zip(xs, at, strict=True):
             self.store(x, place, *part)
 
@@ -144,11 +180,11 @@ class TileEpilogue:
 
     @contextmanager
     def sources(
-        self, rows: Sequence[int], vector: int, at: Sequence[Pointer], part: Part
+        self, rows: Sequence[int], vector: int, at: Sequence[Pointer], part: Part, turn: EpilogueTurn = NO_TURN
     ) -> Iterator[Sequence[Sequence[Source]]]:
         """Where a vector of some rows finds each operand, and what dst held, which lies `at`; one source for all rows
         that share it.  Pointers are loaded here, or when needed, and given back."""
-        pointers, (stored, real) = OperandPointers(self.v.asm, self.homes), part
+        pointers, (stored, real) = OperandPointers(self.v.asm, self.homes_of(turn)), part
 
         def source(operand: Operand, row: int) -> Source:
             place = row * operand.row_bytes + vector * operand.vector_bytes
@@ -169,6 +205,15 @@ class TileEpilogue:
 
         yield [of_rows(operand) for operand in operands_of(self.chain)]
         pointers.release()
+
+    def homes_of(self, turn: EpilogueTurn) -> Mapping[int, Pointer]:
+        """Of the pointers that a turn reads through."""
+        if not turn.held or not self.program:
+            return self.homes
+        held = {self.program.steps[i] for i in turn.held.keys() - turn.loaded.keys()}
+        operands = enumerate(operands_of(self.chain), 1)
+        read = {x.argument for i, x in operands if x is not OLD_DST and Step("input", (), i) not in held}
+        return {argument: home for argument, home in self.homes.items() if argument in read}
 
     def release(self) -> None:
         """Give the registers back."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from asmdnn.generators.contract import Range
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
-from asmdnn.isa.dot import GROUP_BYTES
+from asmdnn.isa.dot import GROUP_BYTES, Types
 from asmdnn.isa.element import Element
 from asmdnn.isa.vector import Broadcast, Vector
 
@@ -29,6 +29,12 @@ def src_of(rows: int, row_bytes: int, depth_bytes: int, groups: Sequence[int]) -
     """The same as ranges."""
     spans = src_spans(rows, row_bytes, depth_bytes, groups)
     return [Range(SRC, begin, begin + size) for begin, size in spans]
+
+
+def passes_of(types: Types, depth: int, groups: int) -> int:
+    """Over `depth` elements of k, so many groups at a time; a partial group has a pass of its own."""
+    whole, cut = divmod(depth, types.group)
+    return -(-whole // groups) + bool(cut)
 
 
 def load_operands(asm: Assembler) -> tuple[Register, Register, Register]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.operands import DST, OPERANDS, WEIGHTS, load_operands, src_of
+from asmdnn.generators.dot.operands import DST, OPERANDS, WEIGHTS, load_operands, passes_of, src_of
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_class, dot_of
 from asmdnn.isa.vector import Lanes
@@ -63,9 +63,7 @@ class SkinnySpec:
 
     @property
     def passes(self) -> int:
-        """A partial group has a pass of its own."""
-        whole, cut = divmod(self.depth, self.types.group)
-        return -(-whole // self.pass_groups) + bool(cut)
+        return passes_of(self.types, self.depth, self.pass_groups)
 
     def footprint(self) -> Footprint:
         types = self.types

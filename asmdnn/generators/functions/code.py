@@ -1,23 +1,34 @@
 """A Program as instructions, of several vectors in turn: one pass over its steps, on registers that values.py finds."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
+from typing import Final
 
 from asmdnn.generators.functions.program import Program, Step
-from asmdnn.generators.functions.values import Slots, Source, Values
+from asmdnn.generators.functions.values import NOTHING_HELD, Slots, Source, Values
 from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.formula import BINARY, COMMUTATIVE, SHIFTS, UNARY
 from asmdnn.isa.vector import Vector
 
 AFTER = 2  # then fewer values of different vectors are needed at the same time than with all in the same step
+Held = tuple[Mapping[int, Register], Collection[int]]
+NOTHING_TO_HOLD: Final[Held] = (NOTHING_HELD, ())
 FUSED = {"fma": "VFMADD", "fnma": "VFNMADD"}
 
 
 def apply_program(
-    program: Program, v: Vector, x: Register, sources: Sequence[Source], spare: Sequence[Register], slots: Slots
+    program: Program,
+    v: Vector,
+    x: Register,
+    sources: Sequence[Source],
+    spare: Sequence[Register],
+    slots: Slots,
+    held: Held = NOTHING_TO_HOLD,
 ) -> None:
-    """x = program(x, sources), which has one result; `spare` are registers to overwrite."""
+    """x = program(x, sources), which has one result; `spare` are registers to overwrite.  held: steps whose values
+    registers have, and after it steps whose values are to be loaded into theirs first."""
     (result,) = program.results
     values = Values(program.steps, (result,), [x, *sources], [*spare, x], slots, home=x)
+    values.hold(*held)
     code = ProgramCode(program.steps, v, values)
     code.emit()
     code.finish_in(x, result)
@@ -29,18 +40,22 @@ def apply_to_each(
     sources: Sequence[Sequence[Source | Register]],
     registers: Sequence[Register],
     slots: Slots,
+    held: Held = NOTHING_TO_HOLD,
 ) -> list[list[Register]]:
     """The registers that hold each result of program(sources), for each of several vectors; sources[i] is where input i
-    of each vector is: in memory, or in one of `registers`, which are overwritten.  All results must fit into them."""
+    of each vector is: in memory, or in one of `registers`, which are overwritten.  All results must fit into them.
+    held: as in `apply_program`, of constants and what vectors share."""
     vectors = len(sources[0])
     common = {i for i, of_input in enumerate(sources) if is_common(of_input)}
-    steps, results = side_by_side(program, vectors, common)
+    steps, number = side_by_side(program, vectors, common)
     flat = [source for of_input in sources for source in of_input]
+    results = [[number[result, j] for j in range(vectors)] for result in program.results]
     together = [result for of_vectors in results for result in of_vectors]
     values = Values(steps, together, flat, registers, slots, keeps=vectors > 1)
+    values.hold({number[i, 0]: register for i, register in held[0].items()}, [number[i, 0] for i in held[1]])
     ProgramCode(steps, v, values).emit()
-    held = [values.where[result] for result in together if result in values.where]
-    return [[values.in_register(result, *held) for result in of_vectors] for of_vectors in results]
+    kept = [values.where[result] for result in together if result in values.where]
+    return [[values.in_register(result, *kept) for result in of_vectors] for of_vectors in results]
 
 
 def is_common(of_input: Sequence[Source | Register]) -> bool:
@@ -52,9 +67,9 @@ def is_common(of_input: Sequence[Source | Register]) -> bool:
 
 def side_by_side(
     program: Program, vectors: int, common: Container[int]
-) -> tuple[tuple[Step, ...], tuple[tuple[int, ...], ...]]:
-    """The steps of a program for several vectors in turn, each BEHIND the one before it; and the steps that are each
-    result of every vector.
+) -> tuple[tuple[Step, ...], dict[tuple[int, int], int]]:
+    """The steps of a program for several vectors in turn, each AFTER the one before it; and which of them is each
+    of the program's for every vector.
 
     Input i of vector j is number i * vectors + j.  Constants and inputs in `common` are one step for all vectors.
     """
@@ -69,7 +84,7 @@ def side_by_side(
         number[i, j] = len(steps)
         immediate = step.immediate * vectors + j if step.op == "input" else step.immediate
         steps.append(Step(step.op, tuple(number[a, j] for a in step.args), immediate))
-    return tuple(steps), tuple(tuple(number[result, j] for j in range(vectors)) for result in program.results)
+    return tuple(steps), number
 
 
 class ProgramCode:
@@ -123,6 +138,8 @@ class ProgramCode:
     def fused(self, family: str, a: int, b: int, c: int) -> None:
         """One operand is overwritten: one that is not needed any more, or else a copy of c."""
         dying = [arg for arg in (c, a, b) if arg in self.values.where and self.values.last_use(arg) <= self.values.now]
+        if self.values.is_last:
+            dying.sort(key=lambda arg: self.values.where[arg] is not self.values.home)
         if not dying or (dying[0] == c and c in (a, b)):
             self.fused_into_copy(family, a, b, c)
             return

@@ -32,7 +32,7 @@ from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.typed_program import typed_program
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler
-from asmdnn.isa.elements import element_of
+from asmdnn.isa.elements import element_of, storing_element
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass, field
 
@@ -152,7 +152,8 @@ class TypedElementwiseSpec(ElementwiseSpec):
     def program(self) -> Program:
         kinds = (self.type_of(DST if x is OLD_DST else x.argument) for x in (self.src, *operands_of(self.together)))
         chains = tuple(result.chain for result in self.results)
-        return typed_program(chains, tuple(kinds), tuple(self.type_of(result.argument) for result in self.results))
+        results = (storing_element(self.type_of(result.argument), self.isa).stored_as for result in self.results)
+        return typed_program(chains, tuple(kinds), tuple(results))
 
     @property
     def prefetches(self) -> bool:

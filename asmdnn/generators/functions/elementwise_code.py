@@ -1,6 +1,7 @@
 """The code of elementwise.py: several vectors of a row, or rows of few vectors, in turn."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, Protocol
 
 from asmdnn.generators.functions.chain import operands_of
@@ -9,8 +10,9 @@ from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.values import Slots, Source
+from asmdnn.generators.stores import ROUNDING_REGISTERS, store_rounded
 from asmdnn.isa.assembler import Pointer, Register, mem
-from asmdnn.isa.elements import element_of
+from asmdnn.isa.elements import element_of, storing_element
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
 from asmdnn.records import dataclass
@@ -36,6 +38,8 @@ class Result:
 class MapFields(Protocol):
     """What the code is of; see ElementwiseSpec."""
 
+    @property
+    def isa(self) -> str: ...
     @property
     def rows(self) -> int: ...
     @property
@@ -152,10 +156,19 @@ class MapCode:
         values = apply_to_each(self.program, v, sources, registers, self.slots)
         is_last = len(set(self.program.results)) == len(self.program.results)  # nothing is stored twice
         for result, of_vectors in zip(spec.results, values, strict=True):
-            for (part, start, r), value in zip(places, of_vectors, strict=True):
-                at_dst = self.place(self.pointers[result.argument], result.argument, start, index)
-                at_dst = at_dst.shifted(r * result.row_bytes)
-                lanes = element_of(spec.type_of(result.argument)).lanes(v, part)
+            kind, pointer = spec.type_of(result.argument), self.pointers[result.argument]
+            at = [
+                self.place(pointer, result.argument, start, index).shifted(r * result.row_bytes)
+                for _, start, r in places
+            ]
+            at_parts = list(zip(at, (part for part, *_ in places), strict=True))
+            element = storing_element(kind, spec.isa)
+            if element.narrows_pairs:
+                spare = [x for x in registers if x not in chain.from_iterable(values)][:ROUNDING_REGISTERS]
+                store_rounded(v, element, of_vectors, at_parts, spare)
+                continue
+            for (at_dst, part), value in zip(at_parts, of_vectors, strict=True):
+                lanes = element.lanes(v, part)
                 stores = lanes.store_last if is_last else lanes.store
                 (store if lanes is v else stores)(at_dst, value)
         v.registers.free(*registers)

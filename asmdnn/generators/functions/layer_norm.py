@@ -18,6 +18,7 @@ the row in a cache.  By Cauchy's inequality (k - mean)^2 <= variance elements / 
 variance = sum d^2 / elements - (sum d / elements)^2 is at most 1 + elements / lanes roundings, whatever the mean is.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from asmdnn.exact import exact
@@ -38,9 +39,9 @@ from asmdnn.generators.functions.rows import (
 )
 from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
-from asmdnn.generators.stores import if_aligned
+from asmdnn.generators.stores import Places, if_aligned
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
-from asmdnn.isa.elements import size_of
+from asmdnn.isa.elements import size_of, storing_element
 from asmdnn.isa.vector import Broadcast, Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
@@ -149,6 +150,7 @@ class LayerNormCode(Rows):
         super().__init__(v, spec.rows, together, (spec.src_row_bytes, spec.dst_row_bytes), spec.steps)
         self.spec, self.walk, self.streams = spec, Walk(v, spec.elements, min(map(size_of, spec.types))), False
         self.src_kind, self.dst_kind = spec.types
+        self.stored = storing_element(self.dst_kind, spec.isa)
         self.at_once = max(1, AT_ONCE // pair)  # also of a row without a partner, whose sums have the same order
         self.means, self.factors = ([v.asm.stack(4) for _ in range(together)] for _ in range(2))
 
@@ -255,20 +257,24 @@ class LayerNormCode(Rows):
         return mem(self.operands.register(argument), row * self.spec.statistics.steps[argument], size=4)
 
     def results(self, vectors: Vectors, rows: int) -> None:
-        spec, v = self.spec, self.v
+        spec = self.spec
         inputs = [self.src_of_rows(vectors, rows, self.src_kind), self.numbers(self.factors, vectors, rows)]
         if spec.centred:
             inputs.append(self.numbers(self.means, vectors, rows))
         operands = [self.of_rows(operand, vectors, rows) for operand in operands_of(spec.after)]
-        program = of_lanes(normalized(spec.centred, spec.after), (self.src_kind,), (self.dst_kind,))
+        program = of_lanes(normalized(spec.centred, spec.after), (self.src_kind,), (self.stored.stored_as,))
         values = self.apply(program, [*inputs, *operands])
-        for i, value in enumerate(values):
-            r, j = divmod(i, vectors.count)
-            if self.streams and vectors.parts[j] is v:
-                v.stream(vectors.at(self.dst, j, r * spec.dst_row_bytes), value)
-            else:
-                vectors.store_last(self.dst, j, value, r * spec.dst_row_bytes, self.dst_kind)
-        v.registers.free(*values)
+        places = [x for r in range(rows) for x in vectors.places(self.dst, self.dst_kind, r * spec.dst_row_bytes)]
+        if self.streams:
+            self.stream(values, places)
+        else:
+            self.store(self.stored, values, places)
+
+    def stream(self, values: Sequence[Register], places: Places) -> None:
+        """Whole vectors past the caches."""
+        for value, (at, part) in zip(values, places, strict=True):
+            (self.v.stream if part is self.v else part.store_last)(at, value)
+        self.v.registers.free(*values)
 
     def numbers(self, places: list[Pointer], vectors: Vectors, rows: int) -> list[Source]:
         """One number a row, on the stack."""

@@ -9,7 +9,9 @@ from asmdnn.generators.functions.postops import Operand
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.rows import Vectors
 from asmdnn.generators.functions.values import Slots, Source
+from asmdnn.generators.stores import ROUNDING_REGISTERS, Places, store_results
 from asmdnn.isa.assembler import Pointer, Register, mem
+from asmdnn.isa.element import Element
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Broadcast, Combine, Vector
 
@@ -64,6 +66,13 @@ class Computation:
     def scalar(self, place: Pointer, vectors: Vectors) -> list[Source]:
         """A number on the stack, for each of some vectors."""
         return [Source(lambda: place, None)] * vectors.count
+
+
+    def store(self, element: Element, values: Sequence[Register], places: Places) -> None:
+        """Vectors of what the element is stored as; they are given up."""
+        with self.v.registers.taken("rounding", ROUNDING_REGISTERS * element.narrows_pairs) as spare:
+            store_results(self.v, element, values, places, spare)
+        self.v.registers.free(*values)
 
 
 class Rows(Computation):

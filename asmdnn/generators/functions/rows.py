@@ -41,6 +41,11 @@ class Vectors:
         of = element_of(kind)
         of.load(self.v, x, self.at(pointer, j, further_bytes, of.size_bytes), self.parts[j])
 
+    def places(self, pointer: Register, kind: str, further_bytes: int = 0) -> list[tuple[Pointer, Lanes]]:
+        """Where every vector of elements of that type is stored, and how."""
+        size = element_of(kind).size_bytes
+        return [(self.at(pointer, j, further_bytes, size), part) for j, part in enumerate(self.parts)]
+
     def store_last(self, pointer: Register, j: int, x: Register, further_bytes: int = 0, kind: str = "f32") -> None:
         """Lanes of that type to vector j; x may be overwritten."""
         of = element_of(kind)

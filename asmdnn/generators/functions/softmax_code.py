@@ -15,6 +15,7 @@ from asmdnn.generators.functions.softmax_shape import SoftmaxShape
 from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Pointer, Register
+from asmdnn.isa.elements import storing_element
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import VECTORS, lanes_of
 
@@ -88,6 +89,7 @@ class HeldRows(Rows):
         together = min(spec.rows, rows_held(spec.isa, spec.elements))
         super().__init__(v, spec.rows, together, spec.row_bytes, spec.steps)
         self.spec, (self.src_kind, self.dst_kind) = spec, spec.types
+        self.stored = storing_element(self.dst_kind, spec.isa)
         full, rest = divmod(spec.elements, v.lanes)
         ends = full and spec.types == F32_TYPES
         self.last: Lanes = v if not rest else v.end(rest) if ends else v.tail(rest)
@@ -116,12 +118,10 @@ class HeldRows(Rows):
             operands = [self.of_rows(operand, row, rows) for operand in operands_of(spec.after)]
             x = self.apply(compose(spec.after), [x, *operands])
         asm.role("store")
-        if self.dst_kind != "f32":
+        if self.stored.stored_as != "f32":
             x = self.in_turn(of_lanes(compose(()), ("f32",), (self.dst_kind,)), x)
-        for r, of_row in enumerate(by_row(x, rows)):
-            for j, value in enumerate(of_row):
-                row.store_last(self.dst, j, value, r * spec.dst_row_bytes, self.dst_kind)
-        v.registers.free(*x)
+        places = [at for r in range(rows) for at in row.places(self.dst, self.dst_kind, r * spec.dst_row_bytes)]
+        self.store(self.stored, x, places)
 
     def loaded(self, row: Vectors, rows: int) -> list[Register]:
         """before(src) of so many rows."""
@@ -176,6 +176,7 @@ class SoftmaxOfLongRows(Rows):
     def __init__(self, spec: SoftmaxShape, v: Vector, prefetches: bool) -> None:
         super().__init__(v, spec.rows, 1, spec.row_bytes, spec.steps)
         self.spec, (self.src_kind, self.dst_kind) = spec, spec.types
+        self.stored = storing_element(self.dst_kind, spec.isa)
         self.prefetches = prefetches
         asm = v.asm
         self.walk = Walk(v, spec.elements, spec.unit)
@@ -275,10 +276,8 @@ class SoftmaxOfLongRows(Rows):
         else:
             program = (logarithm if spec.log else probability)(spec.before, spec.after)
             inputs = [self.of_src(vectors), self.scalar(self.limit, vectors), last, *self.of_before(vectors), *after]
-            values = self.apply(of_lanes(program, (self.src_kind,), (self.dst_kind,)), inputs)
-        for j, x in enumerate(values):
-            vectors.store_last(self.dst, j, x, kind=self.dst_kind)
-        self.v.registers.free(*values)
+            values = self.apply(of_lanes(program, (self.src_kind,), (self.stored.stored_as,)), inputs)
+        self.store(self.stored, values, vectors.places(self.dst, self.dst_kind))
 
     def of_before(self, vectors: Vectors) -> list[list[Source]]:
         return [self.operand(operand, vectors) for operand in operands_of(self.spec.before)]

@@ -34,6 +34,7 @@ from asmdnn.generators.functions.softmax_shape import DST, SRC, SoftmaxShape
 from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Assembler, Pointer, Register
+from asmdnn.isa.elements import storing_element
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
@@ -62,6 +63,7 @@ class LanesCode(Computation):
     def __init__(self, spec: SoftmaxLanesSpec, v: Vector) -> None:
         super().__init__(v)
         (self.src_kind, self.dst_kind), self.before = spec.types, operands_of(spec.before)
+        self.stored = storing_element(self.dst_kind, spec.isa)
         self.spec, self.at_once = spec, v.count // REGISTERS_OF_VECTOR
         self.walk, self.left = Walk(v, spec.elements, spec.unit), v.asm.gp.take("rows left")
         self.limits, self.lasts = ([v.asm.stack(v.bytes) for _ in range(self.at_once)] for _ in range(2))
@@ -137,10 +139,8 @@ class LanesCode(Computation):
             x, *before = self.inputs(vectors, pointers)
             inputs = [x, self.kept(self.limits, vectors), lasts, *before, *after]
             program = (logarithm if spec.log else probability)(spec.before, spec.after)
-            values = self.apply(of_lanes(program, (self.src_kind,), (self.dst_kind,)), inputs)
-        for j, value in enumerate(values):
-            vectors.store_last(pointers.register(DST), j, value, kind=self.dst_kind)
-        self.v.registers.free(*values)
+            values = self.apply(of_lanes(program, (self.src_kind,), (self.stored.stored_as,)), inputs)
+        self.store(self.stored, values, vectors.places(pointers.register(DST), self.dst_kind))
 
     def inputs(self, vectors: Vectors, pointers: RowPointers) -> list[list[Source]]:
         """src, and the operands of what comes before."""

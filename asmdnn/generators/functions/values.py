@@ -10,7 +10,8 @@ of every vector would cost as much as multiplying.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
 
 from asmdnn.generators.functions.program import Step
 from asmdnn.isa.assembler import Pointer, Register
@@ -19,6 +20,7 @@ from asmdnn.records import dataclass
 
 FEWEST_REGISTERS = 3
 NEVER = 1 << 30
+NOTHING_HELD: Final[Mapping[int, Register]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Values:
     ) -> None:
         assert len(registers) >= FEWEST_REGISTERS, "a program needs three registers"
         self.steps, self.v, self.inputs, self.slots = steps, slots.v, inputs, slots
-        self.keeps, self.home = keeps, home
+        self.keeps, self.home, self.held = keeps, home, NOTHING_HELD
         self.free = [*registers]
         self.where: dict[int, Register] = {}
         self.spilled: dict[int, Pointer] = {}
@@ -83,6 +85,13 @@ class Values:
                 self.free.remove(x)
                 self.where[i] = x
 
+    def hold(self, held: Mapping[int, Register], loaded: Collection[int]) -> None:
+        """Values in registers, not among those given, before and after the program; `loaded` are brought there now."""
+        self.held = held
+        self.where |= held
+        for value in loaded:
+            self.load(held[value], value)
+
     def result(self, args: Sequence[int], prefer: Register | None = None) -> Register:
         """A register for the step's value, after its arguments are released."""
         self.release(args)
@@ -91,9 +100,13 @@ class Values:
         self.define(target)
         return target
 
+    @property
+    def is_last(self) -> bool:
+        return self.now == len(self.steps) - 1
+
     def goes_home(self) -> bool:
         """Whether the step's value is the last one, and its register is free."""
-        return self.now == len(self.steps) - 1 and self.home in self.free
+        return self.is_last and self.home in self.free
 
     def take_result(self, *keep: Register) -> Register:
         """A register for the step's value: the one where it is wanted if that is free."""
@@ -152,6 +165,8 @@ class Values:
                 source.lanes.load(target, source.locate())
 
     def last_use(self, value: int) -> int:
+        if value in self.held:
+            return NEVER
         return self.uses[value][-1] if self.uses[value] else -1
 
     def next_use(self, value: int) -> int:
@@ -181,7 +196,7 @@ class Values:
         """A free register; else that of the value that is needed last, which goes to the stack unless memory has it."""
         if self.free:
             return self.free.pop()
-        candidates = [value for value, register in self.where.items() if register not in keep]
+        candidates = [v for v, register in self.where.items() if register not in keep and v not in self.held]
         victim = max(candidates, key=lambda value: (self.keeps and self.is_cheap(value), self.next_use(value)))
         register = self.where.pop(victim)
         if victim not in self.spilled and not self.is_cheap(victim):

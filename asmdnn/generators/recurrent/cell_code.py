@@ -32,7 +32,9 @@ class CellCode:
     def emit(self, some: Sequence[Where], gates: Sequence[Sequence[Any]]) -> None:
         """The cells of some vectors; gives their accumulators, `gates` by gate and vector, back."""
         v, form = self.v, self.form
-        steps, results = side_by_side(self.program(), len(some), ())
+        program = self.program()
+        steps, number = side_by_side(program, len(some), ())
+        results = [[number[result, j] for j in range(len(some))] for result in program.results]
         inputs = [*gates, *([self.source(place, where) for where in some] for place in form.inputs)]
         own = [x for of_gate in gates for x in of_gate]
         spare = v.registers.take("cell", v.registers.available)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-from asmdnn.generators.functions.eltwise import arcs
+from asmdnn.generators.functions.eltwise import arcs, gauss
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.expression import Condition, TraceError
 from asmdnn.network.graph import Node
@@ -44,7 +44,13 @@ def clip(node: Node, x: Any, least: Any = None, most: Any = None) -> Any:
     return x if most is None else f.minimum(x, most)
 
 
+SHORT_GELUS = {"none": gauss.short_gelu_erf, "tanh": gauss.short_gelu_tanh}
+SHORT = "short"  # an attribute of operators whose result is rounded to bf16
+
+
 def gelu(node: Node, x: Any) -> Any:
+    if node.get(SHORT, 0):
+        return SHORT_GELUS[node.get("approximate", "none")](x.builder, x)
     return algorithm("gelu_tanh" if node.get("approximate", "none") == "tanh" else "gelu_erf", x)
 
 

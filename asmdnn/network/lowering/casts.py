@@ -4,9 +4,11 @@ import numpy as np
 
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.lowering.indices import integers_of, number_of
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.passing import is_half
-from asmdnn.network.steps import NUMBERS, Place, Steps
+from asmdnn.network.place import Place
+from asmdnn.network.steps import NUMBERS, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.gather.indices import NO_AXIS
 from asmdnn.primitives.reorder.reorder import Reorder
@@ -24,7 +26,7 @@ def lower_cast(steps: Steps, group: Group) -> None:
         return
     if steps.value(group.result).dtype != np.float32:
         raise Refused(f"Cast to {steps.value(group.result).dtype.name} has no kernel, to f32 it has one")
-    source = steps.integers_of(node.inputs[0])
+    source = integers_of(steps, node.inputs[0])
     desc = Reorder(source.desc, row_major(steps.shape(group.result)))
     steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
 
@@ -35,9 +37,9 @@ def lower_number(steps: Steps, group: Group) -> None:
     assert node is not None
     value = steps.value(node.inputs[0])
     if value.dtype.kind == "u" or value.dtype.itemsize < s32.size_bytes:
-        steps.define(group.result, steps.number_of(node.inputs[0], node.get("limit")))
+        steps.define(group.result, number_of(steps, node.inputs[0], node.get("limit")))
         return
-    source = steps.integers_of(node.inputs[0], node.get("limit"), node.get("axis", NO_AXIS))
+    source = integers_of(steps, node.inputs[0], node.get("limit"), node.get("axis", NO_AXIS))
     desc = Reorder(source.desc, row_major(steps.shape(group.result)))
     steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
 
@@ -46,17 +48,17 @@ def lower_integers(steps: Steps, group: Group) -> None:
     """f32 numbers as integers: the same place, for callers, numpy and look-ups."""
     node = group.main
     assert node is not None
-    steps.integers[group.result] = Place(*steps.place(node.inputs[0]))
-    steps.bounds[group.result] = node.get("bounds")
+    steps.integers.made[group.result] = Place(*steps.place(node.inputs[0]))
+    steps.integers.bounds[group.result] = node.get("bounds")
     if steps.value(group.result).dtype in NUMBERS:
-        steps.define(group.result, steps.integers[group.result])
+        steps.define(group.result, steps.integers.made[group.result])
 
 
 def lower_looked_at(steps: Steps, group: Group) -> None:
     """The same place; a call has to look at the integers after it."""
     node = group.main
     assert node is not None
-    steps.look_at(node.inputs[1], (node.get("limit"), node.get("axis")))
+    steps.integers.look_at(node.inputs[1], (node.get("limit"), node.get("axis")))
     steps.define(group.result, steps.place(node.inputs[0]))
 
 

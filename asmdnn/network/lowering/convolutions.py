@@ -18,7 +18,8 @@ from asmdnn.network.lowering.lowering import ImageFormats, Lowering
 from asmdnn.network.lowering.sources import cheapest, operand_of
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.products import transposed_window
-from asmdnn.network.steps import Place, Steps
+from asmdnn.network.place import Place
+from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.network.descriptors import any_format, channels_last, is_row_major, row_major, stored
+from asmdnn.network.format_choice import CHANNELS_LAST
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array
 from asmdnn.network.lowering.convolutions import convolution
@@ -13,9 +14,10 @@ from asmdnn.network.lowering.integer_tail import tail_of
 from asmdnn.network.lowering.products import folded
 from asmdnn.network.lowering.sources import cheapest
 from asmdnn.network.operators.own import OWN
+from asmdnn.network.place import Place
 from asmdnn.network.quantised.numbers import BYTES
 from asmdnn.network.quantised.weights import QUANTIZE
-from asmdnn.network.steps import CHANNELS_LAST, Place, Steps
+from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.functions import rint

@@ -7,7 +7,8 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.lowering.integer_tail import tail_of
 from asmdnn.network.lowering.products import folded
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.steps import Place, Steps
+from asmdnn.network.place import Place
+from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.quantized.description import QuantizedMatMul

@@ -135,11 +135,12 @@ def summed(
     added, total = of(reading, shift), None
     for emit, scale in terms:
         factor, term = of(reading, scale), emit(reading)
-        product = term if isinstance(factor, float) and factor == 1.0 else term * factor
-        if total is None:
-            total = product if isinstance(added, float) and added == 0.0 else product + added
+        before = added if total is None else total
+        starts_at_0 = isinstance(before, float) and before == 0.0
+        if isinstance(factor, float) and factor == 1.0:
+            total = term if starts_at_0 else term + before
         else:
-            total = total + product
+            total = term * factor if starts_at_0 else f.multiply_add(term, factor, before)
     total = added if total is None else total
     total = total if least is None else f.maximum(total, of(reading, least))
     return total if most is None else f.minimum(total, of(reading, most))

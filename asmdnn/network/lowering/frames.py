@@ -16,7 +16,8 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.lowering.integer_tail import AnyTail
 from asmdnn.network.operators.geometry import window_of
-from asmdnn.network.steps import Place, Steps
+from asmdnn.network.place import Place
+from asmdnn.network.steps import Steps
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.types import f32
 

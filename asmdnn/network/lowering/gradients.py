@@ -9,7 +9,8 @@ from asmdnn.network.graph import Node
 from asmdnn.network.lowering.sources import as_wanted
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.windows import pooling
-from asmdnn.network.steps import Place, Steps
+from asmdnn.network.place import Place
+from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardWeights
 from asmdnn.primitives.normalization.layer_description import LayerNormForward

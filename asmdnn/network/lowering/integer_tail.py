@@ -12,11 +12,13 @@ from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.lowering.forms import ONE, ZERO, Emit, Reading, ScaledSum, Sealing, read, value_of
 from asmdnn.network.lowering.maps import Adapt, Tail
 from asmdnn.network.operators.activations import CLIP_BY_INPUTS
+from asmdnn.network.place import Place
 from asmdnn.network.quantised.numbers import common_numbers, quantization_of
 from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE
-from asmdnn.network.steps import Place, Steps
-from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
+from asmdnn.network.steps import Steps
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.functions import maximum, minimum, rint
+from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.records import dataclass, field
 

@@ -3,11 +3,15 @@
 from collections.abc import Callable, Sequence
 
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.fusion.expressions import SHORT
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.lowering.map_programs import forms_of, function_of, program_of
-from asmdnn.network.steps import Place, Steps
-from asmdnn.primitives.attributes.attr import AnyPostOp, Attr, Binary, Eltwise
+from asmdnn.network.place import Place
+from asmdnn.network.steps import Steps
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.post_ops import AnyPostOp, Binary, Eltwise
 from asmdnn.primitives.attributes.user_post_op import PostOp, traced_before
+from asmdnn.records import replace
 from asmdnn.types import BinaryAlgorithm
 
 SIMPLE: dict[str, BinaryAlgorithm] = {
@@ -34,8 +38,15 @@ class Tail:
         self.adapt = adapt or (lambda dims: dims)
         self.ndim = len(steps.shape(maps[-1].outputs[0])) if maps else 0
         self.tensors = self.tensors_read()
-        self.forms = forms_of(maps, (x, *self.tensors), self.number)
+        self.forms = forms_of(self.as_stored(), (x, *self.tensors), self.number)
         self.traced: dict[tuple[MemoryDesc, ...], PostOp] = {}  # by how the tensors lie
+
+    def as_stored(self) -> list[Node]:
+        """The maps; the last one by a shorter formula where its result is stored in half the bits."""
+        if not self.maps or self.maps[-1].op != "Gelu" or self.maps[-1].outputs[0] not in self.steps.storage.values:
+            return [*self.maps]
+        *others, last = self.maps
+        return [*others, replace(last, attributes={**last.attributes, SHORT: 1})]
 
     def tensors_read(self) -> list[str]:
         made = {self.x, *(node.outputs[0] for node in self.maps)}

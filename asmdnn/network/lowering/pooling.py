@@ -13,7 +13,8 @@ from asmdnn.network.lowering.lowering import ImageFormats, Lowering
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.operators.windows import pooling
-from asmdnn.network.steps import Place, Steps
+from asmdnn.network.place import Place
+from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.pooling.description import PoolingForward
 from asmdnn.primitives.reduction.description import ReductionAlgorithm, ReductionForward

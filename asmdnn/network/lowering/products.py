@@ -18,7 +18,8 @@ from asmdnn.network.lowering.integers import (
     source_of,
     weights_of,
 )
-from asmdnn.network.steps import Place, Steps
+from asmdnn.network.place import Place
+from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.products.matmul import MatMul

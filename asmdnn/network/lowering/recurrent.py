@@ -21,7 +21,8 @@ from asmdnn.network.operators.recurrent import (
     missing_kernel,
     of_floats,
 )
-from asmdnn.network.steps import Place, Steps
+from asmdnn.network.place import Place
+from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
 from asmdnn.primitives.recurrent.qparams import SCALES

@@ -11,7 +11,8 @@ from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.normalisation import softmax_axes
 from asmdnn.network.operators.reductions import axes_to_reduce
-from asmdnn.network.steps import Place, Steps
+from asmdnn.network.place import Place
+from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.reduction.description import ReductionAlgorithm, ReductionForward

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from asmdnn.memory import MemoryDesc
-from asmdnn.network.steps import Place, Steps
+from asmdnn.network.place import Place
+from asmdnn.network.steps import Steps
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardData, ConvolutionBackwardWeights

@@ -7,7 +7,8 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.lowering.gradients import node_of, read_by_others
 from asmdnn.network.operators.trained_recurrent import ARGUMENTS, PARTS
-from asmdnn.network.steps import Place, Steps
+from asmdnn.network.place import Place
+from asmdnn.network.steps import Steps
 from asmdnn.primitives.recurrent.backward_description import (
     DIFF,
     GRUBackward,

@@ -6,7 +6,8 @@ from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.lowering.gradients import node_of
 from asmdnn.network.lowering.maps import Tail
-from asmdnn.network.steps import Place, Steps
+from asmdnn.network.place import Place
+from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.channel_gradients.description import BatchNormBackward
 from asmdnn.primitives.dropout.dropout import Dropout
@@ -48,7 +49,7 @@ def lower_dropout(steps: Steps, group: Group) -> None:
     """The mask is written, too, and nobody reads it: the gradient draws the same numbers again."""
     node = node_of(group)
     name, seed = node.inputs
-    if seed not in steps.given:
+    if seed not in steps.integers.given:
         raise Refused("a seed is no input")
     x = steps.plain(name)
     p = np.array([node.get("probability")], np.float32)

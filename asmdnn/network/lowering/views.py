@@ -7,13 +7,16 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import channels_last, row_major
+from asmdnn.network.format_choice import CHANNELS_LAST
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
+from asmdnn.network.lowering.indices import constant_indices, indices_of
 from asmdnn.network.lowering.lowering import ImageFormats, Lowering
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.moves import permutation, slices, split_sizes
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.steps import CHANNELS_LAST, Place, Steps
+from asmdnn.network.place import Place
+from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.shuffle.shuffle import Shuffle
@@ -67,7 +70,7 @@ def lower_slice(steps: Steps, group: Group) -> None:
         forward = [each if each.step > 0 else range(n) for each, n in zip(ranges, dims, strict=True)]
         plain = steps.plain(x, steps.kept(x).desc.dtype)
         source = Place(plain.buffer, cut(plain.desc, forward))
-        numbers = steps.places_along(group.result, np.array(ranges[axis]))
+        numbers = constant_indices(steps, group.result, np.array(ranges[axis]))
         gather_rows(steps, group, source, numbers, axis)
         return
     alias(steps, x, group.result, lambda desc: cut(desc, ranges))
@@ -121,7 +124,7 @@ def gather(steps: Steps, group: Group, axis: int) -> None:
     dims = steps.shape(x)
     if 0 in steps.shape(group.result):
         raise Refused("its result has no elements")
-    gather_rows(steps, group, steps.plain(x, steps.kept(x).desc.dtype), steps.indices(name, dims[axis], axis), axis)
+    gather_rows(steps, group, steps.plain(x, steps.kept(x).desc.dtype), indices_of(steps, name, dims[axis], axis), axis)
 
 
 def gather_rows(steps: Steps, group: Group, source: Place, numbers: Place, axis: int) -> None:
@@ -139,7 +142,7 @@ def lower_one_hot(steps: Steps, group: Group) -> None:
     name, table = node.inputs
     rows = np.asarray(steps.value(table).data)
     count, size = len(rows) - 1, rows.shape[1]
-    numbers = steps.indices(name, 2 * count, 0)
+    numbers = indices_of(steps, name, 2 * count, 0)
     wide = np.concatenate((rows, np.repeat(rows[-1:], 2 * count - 1, 0)))
     source = steps.memory.add_weight(f"{table}, wide", wide, row_major(wide.shape))
     desc = Gather(source.desc, numbers.desc, row_major((*numbers.desc.dims, size)), 0)

@@ -15,7 +15,7 @@ from asmdnn.network.barriers import barriers, overlap
 from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.page.model import PrimitiveRow, boxes_of, moments_of, rows_of
 from asmdnn.network.planned import NetworkPlan
-from asmdnn.network.steps import NetworkStep
+from asmdnn.network.step_list import NetworkStep
 from asmdnn.planning.phase import Phase, View
 from asmdnn.planning.phases import barriers_before
 from asmdnn.planning.splitting import split

@@ -25,7 +25,8 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.steps import StepRecords, group_of, steps_of
 from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.schedule import FUTURE, KEYS, SCORES, AttentionPlan, RowBlock, is_read, part_of, stride
-from asmdnn.primitives.attributes.attr import Attr, Sum
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.post_ops import Sum
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation, try_all
 from asmdnn.primitives.elementwise.schedule import check_tensors

@@ -14,8 +14,9 @@ from asmdnn.generators.functions.postops import Operand
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr, Binary, ElementwisePostOp, Sum
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.depthwise import Depthwise
+from asmdnn.primitives.attributes.post_ops import Binary, ElementwisePostOp, Sum
 from asmdnn.primitives.shapes.formats import dense_like, of_type
 from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32, s8, s32, u8

@@ -106,6 +106,12 @@ def minimum(a: Any, b: Any) -> Any:
     return _extremum("min", a, b, np.minimum)
 
 
+def multiply_add(a: Any, b: Any, c: Any) -> Any:
+    """a * b + c; of traced values rounded once."""
+    build = builder_of(a, b, c)
+    return a * b + c if build is None else build.fma(a, b, c)
+
+
 def clip(x: Any, least: Any, most: Any) -> Any:
     """x between two bounds; NaN stays."""
     return minimum(maximum(x, least), most)

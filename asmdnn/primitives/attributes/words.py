@@ -16,8 +16,9 @@ from typing import Any
 from zlib import crc32
 
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.depthwise import Depthwise
+from asmdnn.primitives.attributes.post_ops import Binary, Eltwise, PReLU, Sum
 
 
 def attribute_words(attr: Attr) -> str:

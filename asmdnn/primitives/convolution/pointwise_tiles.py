@@ -15,7 +15,8 @@ from asmdnn.isa.tiles import tile_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
-from asmdnn.primitives.attributes.attr import Attr, Binary, PReLU
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.post_ops import Binary, PReLU
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.multiplied import types_of
 from asmdnn.primitives.convolution.pointwise import PLAIN, check_pointwise

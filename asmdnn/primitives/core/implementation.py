@@ -59,15 +59,21 @@ def implementation(
     return of
 
 
+def as_made(request: Any, plan: Plan) -> Plan:
+    """Nothing comes around it."""
+    return plan
+
+
 def implementations_of(
     request_of: Callable[[Desc, Attr, Engine], Request],
     implementations: Mapping[str, Callable[[Request], Plan]],
     level: Callable[[str], str],
+    finish: Callable[[Request, Plan], Plan] = as_made,
 ) -> Callable[[Desc, Attr, Engine], Iterator[Answer]]:
     """A planner with several implementations by name, best first, which all answer the same request.
 
     request_of and the implementations raise Refused; if request_of does, all of them refuse.  level: as for
-    `implementation`.
+    `implementation`.  finish: what comes around the plan of any of them.
     """
 
     @wraps(request_of)
@@ -80,7 +86,7 @@ def implementations_of(
             return
         for name, plan in implementations.items():
             try:
-                yield plan(request)
+                yield finish(request, plan(request))
             except Refused as reason:
                 yield Refusal(f"{name}:{isa}", str(reason))
 

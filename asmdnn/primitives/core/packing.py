@@ -22,7 +22,7 @@ from asmdnn.memory.sequences import items
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.primitives.core.implementation import ANY_MACHINE, plan_digest, plan_key
 from asmdnn.primitives.core.registry import kind_of
-from asmdnn.runtime.execution import kernel_cache
+from asmdnn.runtime.kernels import kernel_cache
 from asmdnn.version import __version__
 
 NO_FACTS: Mapping[str, Any] = MappingProxyType({})

@@ -24,8 +24,9 @@ from asmdnn.generators.functions.shifted import ShiftedSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.plan import Plan
-from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, Sum
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.attributes.depthwise import Depthwise
+from asmdnn.primitives.attributes.post_ops import Sum
 from asmdnn.primitives.core.description import Description, asked
 from asmdnn.types import f32
 

@@ -13,7 +13,7 @@ from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.reordered import plans_between_reorders
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.deconvolution.parts import part_of
-from asmdnn.primitives.elementwise.separate_post_ops import separate_post_ops
+from asmdnn.primitives.elementwise.around_kernels import separate_post_ops
 from asmdnn.types import f32
 
 

@@ -12,6 +12,7 @@ from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.postops import OLD_DST, ExpressionOp, Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.move.rows import RowsSpec
+from asmdnn.isa.elements import narrowing_level
 from asmdnn.isa.vectors import f32_level, lanes_of, narrowed, vector_bytes
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.calls import Call
@@ -63,7 +64,7 @@ class Request:
 def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     """Plan an element-wise primitive.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
     isa, tuning = f32_level(engine.isa), engine.tuning.elementwise
-    name = f"{request.name}:{isa}"
+    name, stored_at = f"{request.name}:{isa}", narrowing_level(request.dst[1].dtype.name, engine.isa)
     chain = post_ops_of(attr)
     operands = chain.operands(request.dst[1], DATA_TYPES.values())
     passed = dict([request.src, *request.results, *request.others.items(), *operands.items()])
@@ -75,7 +76,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     calls: list[tuple[Spec, Box, tuple[Loop, ...]]] = []
     for box in nests:
         for piece, row, rows in cut(box, along_dst(box), tuning):
-            spec = spec_of(tensors, (piece, row, rows), request, chain, isa)
+            spec = spec_of(tensors, (piece, row, rows), request, chain, stored_at)
             if isinstance(spec, ElementwiseSpec):
                 spec = replace(spec, interleaved=tuning.interleaved, ahead_bytes=tuning.ahead_bytes)
             if isinstance(spec, ElementwiseSpec) and may_stream(tensors, request.dst[0], tuning):

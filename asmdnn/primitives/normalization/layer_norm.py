@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from asmdnn.generators.functions.layer_norm import LayerNormSpec, Statistics
+from asmdnn.isa.elements import narrowing_level
 from asmdnn.isa.vectors import f32_level, lanes_of, vector_bytes
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -56,7 +57,8 @@ def inside_of(desc: LayerNormForward, attr: Attr, engine: Engine) -> Inside:
         }
         nest = rows_of(tensors, model)
         assert nest is not None, "rows along the last dim are dense"
-    calls = RowCalls(desc, chain, isa, tuning).calls(tensors, nest)
+    stored_at = narrowing_level(dst.dtype.name, engine.isa)
+    calls = RowCalls(desc, chain, stored_at, tuning).calls(tensors, nest)
     costs = {spec: cost(spec, tuning.normalization) for spec in dict.fromkeys(spec for spec, *_ in calls)}
     in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
     sizes = [dtype.size_bytes for dtype in types_of(tensors)]

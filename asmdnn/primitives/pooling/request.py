@@ -11,6 +11,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.elementwise.around_kernels import AroundKernels
 from asmdnn.primitives.pooling.description import Pooling, PoolingForward
 from asmdnn.primitives.pooling.formats import format_like
 from asmdnn.primitives.pooling.windows import Row, Windows
@@ -18,22 +19,24 @@ from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.records import dataclass
 from asmdnn.types import f32
 
+NAME = "pool"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolRequest:
-    """tensors: src, dst and perhaps indices, as windows are reduced from and into them.  chain: on registers.
-
-    passed: all tensors, as a caller passes them.  separate_attr: the post-ops of a separate pass, before which dst is
-    f32; None where there is none.
-    """
+    """tensors: src, dst and perhaps indices, as windows are reduced from and into them.  chain: on registers."""
 
     windows: Windows
-    tensors: Mapping[str, MemoryDesc]
     chain: tuple[PostOp, ...]
-    reads_dst: bool
-    passed: Mapping[str, MemoryDesc]
-    separate_attr: Attr | None
-    engine: Engine
+    around: AroundKernels
+
+    @property
+    def engine(self) -> Engine:
+        return self.around.engine
+
+    @property
+    def tensors(self) -> Mapping[str, MemoryDesc]:
+        return self.around.tensors
 
     @property
     def isa(self) -> str:
@@ -45,7 +48,7 @@ class PoolRequest:
 
     @property
     def has_post_ops(self) -> bool:
-        return bool(self.chain or self.separate_attr)
+        return bool(self.chain or self.around.separate_attr)
 
     @property
     def is_empty(self) -> bool:
@@ -71,27 +74,17 @@ def request_of(desc: Pooling, attr: Attr, engine: Engine) -> PoolRequest:
             raise Refused(f"elements of {name} overlap")
     chain = post_ops_of(attr)
     passed = tensors | chain.operands(dst)
-    # A pass of its own reads tensors, leaves padding zero, converts, and stands after kernels that have no post-ops.
     on_registers = not chain.names and desc.indices is None and dst.padded_dims == dst.dims and dst.dtype == f32
-    if not attr.post_ops or on_registers:
-        return PoolRequest(
-            windows=windows_of(desc),
-            tensors=tensors,
-            chain=chain.on_registers({}),
-            reads_dst=attr.reads_dst(),
-            passed=passed,
-            separate_attr=None,
-            engine=engine,
-        )
-    return PoolRequest(
-        windows=windows_of(desc),
-        tensors=tensors | {"dst": of_type(dst, f32)},
-        chain=(),
-        reads_dst=False,
+    separate = attr if attr.post_ops and not on_registers else None
+    around = AroundKernels(
+        name=NAME,
         passed=passed,
-        separate_attr=attr,
+        tensors=tensors | {"dst": of_type(dst, f32)} if separate else tensors,
+        separate_attr=separate,
         engine=engine,
+        reads=("dst",) if attr.reads_dst() and not separate else (),
     )
+    return PoolRequest(windows_of(desc), () if separate else chain.on_registers({}), around)
 
 
 def windows_of(desc: Pooling) -> Windows:

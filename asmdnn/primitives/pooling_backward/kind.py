@@ -1,12 +1,10 @@
 """Gradients of poolings, as a kind of primitive."""
 
-from collections.abc import Iterator
-
 from asmdnn.isa.vectors import f32_level
-from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.pooling.kind import words as forward_words
 from asmdnn.primitives.pooling_backward import maxima, means
@@ -14,18 +12,8 @@ from asmdnn.primitives.pooling_backward.description import PoolingBackward
 from asmdnn.types import f32, s32
 
 
-def plans(desc: PoolingBackward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
-    """The one way that there is, by the algorithm."""
-    way = maxima if desc.forward().is_max else means
-    try:
-        check(desc, attr)
-        yield way.plan(desc, engine)
-    except Refused as reason:
-        yield Refusal(f"{way.NAME}:{f32_level(engine.isa)}", str(reason))
-
-
-def check(desc: PoolingBackward, attr: Attr) -> None:
-    """Raise Refused for attributes that change anything, and for types."""
+def request_of(desc: PoolingBackward, attr: Attr, engine: Engine) -> tuple[PoolingBackward, Engine]:
+    """What both ways are asked.  Raises Refused for attributes that change anything, and for types."""
     if attr.post_ops or attr.quantizes:
         raise Refused("a gradient has no post-ops, scales or zero points")
     for name, tensor, dtype in (
@@ -35,6 +23,11 @@ def check(desc: PoolingBackward, attr: Attr) -> None:
             raise Refused(f"{name} is {tensor.dtype}, only {dtype} is implemented")
     if desc.diff_src.may_overlap:
         raise Refused("elements of diff_src overlap")
+    return desc, engine
+
+
+WAYS = {way.NAME: way.plan for way in (maxima, means)}
+plans = implementations_of(request_of, WAYS, f32_level)
 
 
 def words(desc: PoolingBackward) -> Words:

@@ -6,7 +6,7 @@ is written once.  Where windows overlap so much that a patch has many positions,
 Channels lie side by side, plain or blocked; other formats are copied.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise, product
 from math import prod
@@ -37,6 +37,7 @@ NUMBERS = "numbers of pixels"  # a constant
 SUMS = "sums of positions"  # scratch
 LARGEST_PLANE = 2**24  # numbers up to which f32 holds every one
 AT_ONCE = 9  # positions of a pass: two operands each
+OPERANDS = ("diff_dst", "indices")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,40 +51,51 @@ class Patch:
     outputs: tuple[int, ...]
 
 
-def plan(desc: PoolingBackward, engine: Engine) -> Plan:
+def plan(request: tuple[PoolingBackward, Engine]) -> Plan:
     """Raises Refused."""
-    assert desc.indices is not None
+    desc, engine = request
+    if desc.indices is None:
+        raise Refused(f"it is of maxima, whose places are known, alg is {desc.alg}")
     isa, pixels = f32_level(engine.isa), desc.diff_src.dims[2:]
     if prod(pixels) > LARGEST_PLANE:
         raise Refused(f"diff_src has planes of {prod(pixels)} elements, numbers beyond 2^24 are not exact in f32")
     given = {"diff_src": desc.diff_src, "diff_dst": desc.diff_dst, "indices": desc.indices}
     tag = tag_of(given, lanes_of(isa))
     own = {name: MemoryDesc(tensor.dims, tensor.dtype, tag) for name, tensor in given.items()}
-    numbers = MemoryDesc((1, 1, *pixels), f32, LETTERS[: desc.diff_src.ndims])
     assembly = Assembly(engine.tuning, engine.isa)
     assembly.constants[NUMBERS] = words_of(np.arange(prod(pixels), dtype=np.float32))
     patches = list(product(*(patches_of(desc, axis) for axis in range(len(pixels))))) if desc.diff_src.nelems() else []
+    add_passes(assembly, patches, own, engine)
+    made = assembly.plan(f"{NAME}:{isa}", own, ("diff_src",))
+    passed = {name: tensor for name, tensor in given.items() if not tensor.is_any}
+    return between_reorders(made, passed, engine.tuning, isa=engine.isa)
+
+
+def add_passes(
+    assembly: Assembly, patches: Sequence[tuple[Patch, ...]], tensors: Mapping[str, MemoryDesc], engine: Engine
+) -> None:
+    """As many passes as the patch with the most positions needs; all but the last one leave sums, from two buffers in
+    turns, to the one after."""
+    pixels = tensors["diff_src"].dims[2:]
+    numbers = MemoryDesc((1, 1, *pixels), f32, LETTERS[: 2 + len(pixels)])
     most = max((prod(len(along.outputs) for along in patch) for patch in patches), default=0)
     passes = max(1, -(-most // AT_ONCE))
     for number in range(passes):
-        sums = [SUMS + " 2" * (n % 2) for n in (number - 1, number)]
-        result = "diff_src" if number == passes - 1 else sums[1]
-        if result != "diff_src":
-            assembly.scratch[result] = own["diff_src"].size_bytes
-        places = {"dst": View(result), "numbers": View(NUMBERS, 0, numbers.size_bytes), "before": View(sums[0])}
+        before, result = (f"{SUMS} 2" if n % 2 else SUMS for n in (number - 1, number))
+        if number == passes - 1:
+            result = "diff_src"
+        else:
+            assembly.scratch[result] = tensors["diff_src"].size_bytes
+        places = {"dst": View(result), "numbers": View(NUMBERS, 0, numbers.size_bytes), "before": View(before)}
         for i, patch in enumerate(patches):
-            part = added(patch, number, {**own, "numbers": numbers}, engine)
-            renamed = {
-                name: View(name.split()[0]) for name in part.tensors if name.split()[0] in ("diff_dst", "indices")
-            }
-            phases = [phase.on({**renamed, **places}) for phase in part.phases]
+            part = added(patch, number, {**tensors, "numbers": numbers}, engine)
+            operands = (name for name in part.tensors if name.startswith(OPERANDS))
+            read = {name: View(name.split()[0]) for name in operands}  # "indices 3" is a view of the indices
+            phases = [phase.on({**read, **places}) for phase in part.phases]
             assembly.add([replace(phase, independent=phase.independent or i > 0) for phase in phases])
-    plan = assembly.plan(f"{NAME}:{isa}", own, ("diff_src",))
-    passed = {name: tensor for name, tensor in given.items() if not tensor.is_any}
-    return between_reorders(plan, passed, engine.tuning, isa=engine.isa)
 
 
-def tag_of(tensors: dict[str, MemoryDesc], lanes: int) -> str:
+def tag_of(tensors: Mapping[str, MemoryDesc], lanes: int) -> str:
     """Of a format with channels side by side: that of the tensors, if they all have it; else blocked by the vector."""
     tags = {tensor.tag for tensor in tensors.values() if not tensor.is_any}
     inner = LETTERS[2 : tensors["diff_src"].ndims]
@@ -117,7 +129,7 @@ def chosen(positions: int, goes_on: bool) -> Program:
     return build.finish(total)
 
 
-def added(patch: tuple[Patch, ...], number: int, tensors: dict[str, MemoryDesc], engine: Engine) -> Plan:
+def added(patch: tuple[Patch, ...], number: int, tensors: Mapping[str, MemoryDesc], engine: Engine) -> Plan:
     """The pixels of a patch with the positions of one pass."""
     dims = (*tensors["diff_src"].dims[:2], *(along.count for along in patch))
     first, steps = [along.first for along in patch], [along.step for along in patch]
@@ -125,7 +137,7 @@ def added(patch: tuple[Patch, ...], number: int, tensors: dict[str, MemoryDesc],
     others = {} if number == 0 else {"before": of_src["dst"]}
     places = list(product(*(along.outputs for along in patch)))[number * AT_ONCE : (number + 1) * AT_ONCE]
     for i, place in enumerate(places):
-        for name in ("diff_dst", "indices"):
+        for name in OPERANDS:
             others[f"{name} {i}"] = view(tensors[name], dims, place, [1] * len(place))
     program = chosen(len(places), number > 0)
     request = Request(

@@ -13,6 +13,7 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Int64, View
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR
 from asmdnn.primitives.convolution_backward.data import AdjointDeconvolution
 from asmdnn.primitives.core.engine import Engine
@@ -29,8 +30,11 @@ DIVIDED = "divided"  # scratch
 WORD_BYTES = 8  # of a constant's elements
 
 
-def plan(desc: PoolingBackward, engine: Engine) -> Plan:
+def plan(request: tuple[PoolingBackward, Engine]) -> Plan:
     """Raises Refused."""
+    desc, engine = request
+    if desc.forward().is_max:
+        raise Refused("it is of means, alg is max")
     factors = factors_of(desc)
     same = bool((factors == factors.flat[0]).all())
     channels = desc.diff_src.dims[1]

@@ -14,7 +14,7 @@ from asmdnn.primitives.core.descriptor import PrimitiveDesc, primitive_desc
 from asmdnn.primitives.core.engine import Engine, Stream, engine_or_default
 from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.runtime.execution import kernel_cache
+from asmdnn.runtime.kernels import kernel_cache
 
 KEPT_ROW_COUNTS = 1024
 SAMPLED_ROWS = (*range(1, 81), 96, 128, 160, 192, 256, 320, 384, 512, 768, 1024, 1536, 2048, 4096)

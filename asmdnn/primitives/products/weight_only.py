@@ -17,8 +17,9 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr, Binary
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import BIAS, Chain, Link, check_accumulation, post_ops_of
+from asmdnn.primitives.attributes.post_ops import Binary
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise import binary

@@ -3,8 +3,8 @@
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Phase
-from asmdnn.primitives.attributes.attr import Sum
 from asmdnn.primitives.attributes.chain import Chain, Link
+from asmdnn.primitives.attributes.post_ops import Sum
 from asmdnn.primitives.products.matrices import Panels
 from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.product import Product

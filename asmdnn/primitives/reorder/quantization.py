@@ -14,7 +14,8 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.phase import views
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr, Sum
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.post_ops import Sum
 from asmdnn.primitives.reorder.schedule import ScaledConversion, reorder_phases
 from asmdnn.records import dataclass, field, replace
 from asmdnn.types import F32_BYTES, f32, s32

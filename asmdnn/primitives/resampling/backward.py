@@ -36,17 +36,23 @@ NAMES: Final = {"src": "diff_dst", "dst": "diff_src"}  # of the adjoint's tensor
 
 
 def plans(desc: ResamplingBackward, attr: Attr, engine: Engine) -> Iterator[Answer]:
-    """Every way to compute the gradient, best first."""
+    """Every way to compute the gradient, best first: all axes at once in each way that a resampling has, or `axes`."""
+    isa = f32_level(engine.isa)
     try:
         taps = taps_of(desc, attr)
     except Refused as reason:
-        yield Refusal(f"channels:{f32_level(engine.isa)}", str(reason))
+        yield from (Refusal(f"{way}:{isa}", str(reason)) for way in ("channels", "axes"))
         return
-    if not at_once(taps, f32_level(engine.isa)):
+    if at_once(taps, isa):
+        for answer in try_all((resampling.plans,), whole(desc, taps), NO_ATTR, engine):
+            yield renamed(answer) if isinstance(answer, Plan) else answer
+        yield Refusal(f"axes:{isa}", "registers hold what all axes together need")
+        return
+    yield Refusal(f"channels:{isa}", "registers do not hold what all axes together need")
+    try:
         yield by_axes(desc, taps, engine)
-        return
-    for answer in try_all((resampling.plans,), whole(desc, taps), NO_ATTR, engine):
-        yield renamed(answer) if isinstance(answer, Plan) else answer
+    except Refused as reason:
+        yield Refusal(f"axes:{isa}", str(reason))
 
 
 def taps_of(desc: ResamplingBackward, attr: Attr) -> tuple[ResampleTaps, ...]:

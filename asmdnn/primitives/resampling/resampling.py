@@ -20,10 +20,10 @@ from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.convolution.geometry import image_layout
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementations_of
-from asmdnn.primitives.elementwise.separate_post_ops import separate_post_ops
+from asmdnn.primitives.elementwise.around_kernels import AroundKernels
 from asmdnn.primitives.pooling.formats import channels_are_dense, format_like, rows_are_dense
 from asmdnn.primitives.pooling.schedule import planes_of
-from asmdnn.primitives.reorder.copies import WORD, between_reorders
+from asmdnn.primitives.reorder.copies import WORD
 from asmdnn.primitives.resampling.channels import DenseChannels
 from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.resampling.rows import DenseRows
@@ -38,18 +38,19 @@ NAME = "resample"  # in the name of what is between it and post-ops
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResampleRequest:
-    """What is asked of a resampling.
-
-    passed: all tensors as a caller passes them.  tensors: src and dst as they are resampled, dst as f32 in front of a
-    pass of its own for post-ops, which `separate_attr` has; chain: those on registers.
-    """
+    """What is asked of a resampling.  tensors: src and dst as they are resampled.  chain: post-ops on registers."""
 
     desc: ResamplingForward
-    passed: Mapping[str, MemoryDesc]
-    tensors: Mapping[str, MemoryDesc]
     chain: tuple[PostOp, ...]
-    separate_attr: Attr | None
-    engine: Engine
+    around: AroundKernels
+
+    @property
+    def engine(self) -> Engine:
+        return self.around.engine
+
+    @property
+    def tensors(self) -> Mapping[str, MemoryDesc]:
+        return self.around.tensors
 
     @property
     def isa(self) -> str:
@@ -58,13 +59,6 @@ class ResampleRequest:
     @property
     def in_f32(self) -> dict[str, MemoryDesc]:
         return {name: of_type(tensor, f32) for name, tensor in self.tensors.items()}
-
-    def finished(self, made: Plan) -> Plan:
-        """Between reorders, and with the post-ops after."""
-        plan = between_reorders(made, self.tensors, self.engine.tuning, isa=self.engine.isa)
-        return (
-            separate_post_ops(NAME, plan, self.passed, self.separate_attr, self.engine) if self.separate_attr else plan
-        )
 
 
 def request_of(desc: ResamplingForward, attr: Attr, engine: Engine) -> ResampleRequest:
@@ -77,23 +71,28 @@ def request_of(desc: ResamplingForward, attr: Attr, engine: Engine) -> ResampleR
         raise Refused("elements of dst overlap")
     chain = post_ops_of(attr)
     operands = chain.operands(tensors["dst"])
-    if operands or chain.reads_dst or (chain.links and tensors["dst"].padded_dims != tensors["dst"].dims):
-        in_front = tensors | {"dst": of_type(tensors["dst"], f32)}
-        return ResampleRequest(desc, {**tensors, **operands}, in_front, (), attr, engine)
-    return ResampleRequest(desc, tensors, tensors, chain.on_registers({}), None, engine)
+    is_separate = operands or chain.reads_dst or (chain.links and tensors["dst"].padded_dims != tensors["dst"].dims)
+    around = AroundKernels(
+        name=NAME,
+        passed={**tensors, **operands},
+        tensors=tensors | {"dst": of_type(tensors["dst"], f32)} if is_separate else tensors,
+        separate_attr=attr if is_separate else None,
+        engine=engine,
+    )
+    return ResampleRequest(desc, () if is_separate else chain.on_registers({}), around)
 
 
 def words(request: ResampleRequest) -> Plan:
     """Nearest elements of any one type where channels are dense, moved whole in words."""
     src, dst = request.tensors["src"], request.tensors["dst"]
-    if request.desc.alg != "nearest" or request.chain or request.separate_attr:
+    if request.desc.alg != "nearest" or request.chain or request.around.separate_attr:
         raise Refused("it moves nearest elements, without post-ops")
     if src.dtype != dst.dtype or src.dtype == f32:
         raise Refused("src and dst are f32, or of two types")
     of_src, of_dst = in_words(src), in_words(dst)
     if of_src is None or of_dst is None or not channels_are_dense(of_src, of_dst):
         raise Refused("channels are not dense in words of four bytes")
-    return replace(resampled("words", request, of_src, of_dst), tensors=request.passed)
+    return replace(resampled("words", request, of_src, of_dst), tensors=request.tensors)
 
 
 def channels(request: ResampleRequest) -> Plan:
@@ -103,7 +102,7 @@ def channels(request: ResampleRequest) -> Plan:
         src, dst = request.in_f32["src"], request.in_f32["dst"]
         if not channels_are_dense(src, dst):
             raise Refused("channels are not dense")
-    return request.finished(resampled("channels", request, src, dst))
+    return resampled("channels", request, src, dst)
 
 
 def rows(request: ResampleRequest) -> Plan:
@@ -113,7 +112,7 @@ def rows(request: ResampleRequest) -> Plan:
         raise Refused("rows are not dense, or channels are")
     if 0 in dst.dims:
         raise Refused("there are no elements")
-    return request.finished(resampled_by_rows(request, src, dst))
+    return resampled_by_rows(request, src, dst)
 
 
 def copied_channels(request: ResampleRequest) -> Plan:
@@ -121,7 +120,7 @@ def copied_channels(request: ResampleRequest) -> Plan:
     if channels_are_dense(request.in_f32["src"], request.in_f32["dst"]):
         raise Refused("channels are dense already")
     src, dst = (MemoryDesc(tensor.dims, f32, "axb") for tensor in request.tensors.values())
-    return request.finished(resampled("channels", request, src, dst))
+    return resampled("channels", request, src, dst)
 
 
 def converts_in_registers(src: MemoryDesc, dst: MemoryDesc, engine: Engine) -> bool:
@@ -197,5 +196,8 @@ def words_of(weights: Numbers) -> Int64:
 
 
 plans = implementations_of(
-    request_of, {"words": words, "channels": channels, "rows": rows, f"{WORD}+channels": copied_channels}, f32_level
+    request_of,
+    {"words": words, "channels": channels, "rows": rows, f"{WORD}+channels": copied_channels},
+    f32_level,
+    finish=lambda request, made: request.around.finished(made),
 )

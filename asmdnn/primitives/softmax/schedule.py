@@ -1,9 +1,11 @@
 """The plan of a softmax: kernels for dense rows, or for lanes side by side that are reduced over rows apart."""
 
+from typing import Any
+
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
-from asmdnn.isa.elements import element_of
+from asmdnn.isa.elements import element_of, narrowing_level
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import MAX_STEP, Loop, cut_loop
@@ -28,10 +30,12 @@ Spec = SoftmaxSpec | SoftmaxLanesSpec
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SoftmaxRequest(AlongAxis[Spec]):
-    """What is asked of a softmax.  after: what is done to results in the end."""
+    """What is asked of a softmax.  after: what is done to results in the end; stored_at: the level of code that stores
+    them."""
 
     desc: SoftmaxForward
     after: Chain
+    stored_at: str
 
     def arguments(self, tensors: Tensors) -> Tensors:
         return self.after.arguments(tensors)
@@ -56,23 +60,9 @@ class SoftmaxRequest(AlongAxis[Spec]):
         nest = self.nest(tensors)
         axis = row_in(nest)
         calls: Calls[Spec] = []
+        far = self.desc.src.size_bytes >= self.tuning.softmax.prefetched_bytes and tensors["src"].dtype == f32
         for box, some, outer in row_calls(nest, axis.extent, self.tuning.elementwise):
-            before, after = self.chains(tensors, axis, some)
-            types = types_of(tensors)
-            strides_bytes = some.strides_of(types)
-            spec = SoftmaxSpec(
-                isa=self.isa,
-                rows=some.extent,
-                elements=axis.extent,
-                src_row_bytes=strides_bytes[SRC],
-                dst_row_bytes=strides_bytes[DST],
-                before=before,
-                after=after,
-                log=self.desc.alg == "log",
-                types=(types[SRC].name, types[DST].name),
-                prefetches=self.desc.src.size_bytes >= self.tuning.softmax.prefetched_bytes and types[SRC] == f32,
-            )
-            calls.append((spec, box, outer))
+            calls.append((SoftmaxSpec(**self.fields(tensors, axis, some), prefetches=far), box, outer))
         return calls
 
     def lanes(self, tensors: Tensors) -> Calls[Spec]:
@@ -85,22 +75,26 @@ class SoftmaxRequest(AlongAxis[Spec]):
         vector = lanes_of(self.isa)
         whole = max(1, self.tuning.elementwise.record_elements // axis.extent // vector) * vector
         for box, some in cut_loop(nest.box, lanes, whole):
-            before, after = self.chains(tensors, some, axis)
-            types = types_of(tensors)
-            strides_bytes = axis.strides_of(types)
-            spec = SoftmaxLanesSpec(
-                isa=self.isa,
-                rows=axis.extent,
-                elements=some.extent,
-                src_row_bytes=strides_bytes[SRC],
-                dst_row_bytes=strides_bytes[DST],
-                before=before,
-                after=after,
-                log=self.desc.alg == "log",
-                types=(types[SRC].name, types[DST].name),
-            )
+            spec = SoftmaxLanesSpec(**self.fields(tensors, some, axis))
             calls.append((spec, box, tuple(loop for loop in box.loops if loop is not some)))
         return calls
+
+    def fields(self, tensors: Tensors, row: Loop, rows: Loop) -> dict[str, Any]:
+        """Those that both kernels have, of `rows` with the elements of `row`, which are dense."""
+        types = types_of(tensors)
+        strides_bytes = rows.strides_of(types)
+        before, after = self.chains(tensors, row, rows)
+        return {
+            "isa": self.stored_at,
+            "rows": rows.extent,
+            "elements": row.extent,
+            "src_row_bytes": strides_bytes[SRC],
+            "dst_row_bytes": strides_bytes[DST],
+            "before": before,
+            "after": after,
+            "log": self.desc.alg == "log",
+            "types": (types[SRC].name, types[DST].name),
+        }
 
     def chains(self, tensors: Tensors, row: Loop, rows: Loop) -> tuple[tuple[PostOp, ...], tuple[PostOp, ...]]:
         """What comes before and after, for a kernel with dense rows."""
@@ -122,8 +116,15 @@ def request_of(desc: SoftmaxForward, attr: Attr, engine: Engine) -> SoftmaxReque
     passed = {"src": src, "dst": dst, **masks, **chain.operands(dst)}
     check_tensors(passed, "dst", tuple(DATA_TYPES))
     tensors = {name: of_type(tensor, read_as(name, tensor)) for name, tensor in passed.items()}
-    isa, tuning = f32_level(engine.isa), engine.tuning
-    return SoftmaxRequest(desc=desc, passed=passed, tensors=tensors, after=chain, isa=isa, tuning=tuning)
+    return SoftmaxRequest(
+        desc=desc,
+        passed=passed,
+        tensors=tensors,
+        after=chain,
+        isa=f32_level(engine.isa),
+        stored_at=narrowing_level(tensors["dst"].dtype.name, engine.isa),
+        tuning=engine.tuning,
+    )
 
 
 def read_as(name: str, tensor: MemoryDesc) -> DataType:

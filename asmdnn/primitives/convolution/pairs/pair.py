@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import AnyPostOp, Attr, Sum
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.depthwise import Depthwise
+from asmdnn.primitives.attributes.post_ops import AnyPostOp, Sum
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.records import dataclass, replace
 from asmdnn.types import f32

@@ -6,7 +6,8 @@ from itertools import pairwise
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.cuts import ranges_of
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import AnyPostOp, Attr, Binary, PReLU
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.post_ops import AnyPostOp, Binary, PReLU
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.pairs.pair import Pair, replaced
 from asmdnn.records import dataclass, replace

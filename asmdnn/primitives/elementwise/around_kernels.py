@@ -1,4 +1,7 @@
-"""Post-ops as a pass of their own after a primitive whose kernels cannot apply them to registers."""
+"""What comes around the kernels of a primitive: reorders of what they cannot address, post-ops as a pass of their own.
+
+A pass reads further tensors, leaves padding zero, converts, and stands after kernels that apply no post-ops.
+"""
 
 from collections.abc import Mapping
 
@@ -10,10 +13,34 @@ from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import Request, schedule
+from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import of_type
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 IDENTITY = EltwiseOp("linear", 1.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class AroundKernels:
+    """name: of the primitive.  passed: all tensors, as a caller passes them.  tensors: those between the reorders and
+    the pass, in front of which dst is f32; separate_attr: its post-ops, None where there is no pass.  reads: the
+    outputs whose former values count.
+    """
+
+    name: str
+    passed: Mapping[str, MemoryDesc]
+    tensors: Mapping[str, MemoryDesc]
+    separate_attr: Attr | None
+    engine: Engine
+    reads: tuple[str, ...] = ()
+
+    def finished(self, made: Plan) -> Plan:
+        """The plan of what is passed, `made` being that of the kernels."""
+        plan = between_reorders(made, self.tensors, self.engine.tuning, self.reads, isa=self.engine.isa)
+        if self.separate_attr is None:
+            return plan
+        return separate_post_ops(self.name, plan, self.passed, self.separate_attr, self.engine)
 
 
 def separate_post_ops(name: str, first: Plan, passed: Mapping[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan:

@@ -1,0 +1,45 @@
+"""The networks of torch graphs, planned or from the cache on disk."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from asmdnn.aten.options import CompileOptions
+from asmdnn.errors import InvalidArguments
+from asmdnn.network.building import Graph
+from asmdnn.network.kept import find, keep
+from asmdnn.network.kept_graph import key_of_model
+from asmdnn.network.network import Network
+from asmdnn.network.storage import precision_of
+
+
+def network_of(
+    graph: Graph, outputs: Mapping[str, Any], options: CompileOptions, *, holds: bool, keeps: bool
+) -> Network:
+    """The network that computes these outputs.
+
+    holds: nobody writes to the graph's constants before the network has run, so that they need not be copied.  keeps:
+    one with the same weights that any process has run is taken from the cache on disk, and this one is kept there.
+    """
+    key = key_of(graph, outputs, options) if keeps else None
+    found = find(key, options.engine.threads) if key else None
+    if found is None:
+        if not holds:
+            graph._own_constants()
+        net = options.compiled(graph, outputs)
+        if key:
+            keep(key, net.planned())
+        return net
+
+    def planned() -> Any:
+        if key_of(graph, outputs, options) != key:
+            raise InvalidArguments("the module's weights have changed since it was translated: translate it again")
+        return options.compiled(graph, outputs).planned()
+
+    return Network(lambda: options.engine, found, planned)
+
+
+def key_of(graph: Graph, outputs: Mapping[str, Any], options: CompileOptions) -> str | None:
+    """Nodes in numpy are not kept."""
+    if options.fallback is not None:
+        return None
+    return key_of_model(graph._model(outputs), options.engine, precision_of(options.precision, ()))

@@ -1,0 +1,35 @@
+"""What is known of a network's integers of 32 bits and more: where kernels made some, and what calls have to check."""
+
+from collections.abc import Collection
+
+from asmdnn.network.place import Place
+
+Limit = tuple[int, int]  # from how many elements integers choose, and of which axis
+
+
+class IntegerValues:
+    """made: values that are integers, as f32, for callers, numpy and look-ups; bounds: what these are from, and up to.
+    limits: of integer inputs; checked: of those that kernels make, which a call has to look at after it.
+    given: inputs, and what numpy computes before."""
+
+    def __init__(self, given: Collection[str]) -> None:
+        self.given = set(given)
+        self.made: dict[str, Place] = {}
+        self.bounds: dict[str, tuple[float, float]] = {}
+        self.limits: dict[str, Limit] = {}
+        self.checked: dict[str, Limit] = {}
+
+    def branch(self) -> "IntegerValues":
+        """One that is continued independently."""
+        other = IntegerValues(self.given)
+        other.made, other.bounds = self.made.copy(), self.bounds.copy()
+        other.limits, other.checked = self.limits.copy(), self.checked.copy()
+        return other
+
+    def limit(self, name: str, limit: Limit) -> None:
+        """Have a call look at an input of integers; the least limit holds."""
+        self.limits[name] = min(self.limits.get(name, limit), limit)
+
+    def look_at(self, name: str, limit: Limit) -> None:
+        """Have a call look at integers that kernels make; the least limit holds."""
+        self.checked[name] = min(self.checked.get(name, limit), limit)
