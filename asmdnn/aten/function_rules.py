@@ -100,9 +100,9 @@ def _between(shape: tuple[int, ...]) -> tuple[int, ...]:
 @rule("rrelu.default", "rrelu_with_noise_functional.default")
 def _rrelu(c: Rewriter, x: Traced, *rest: Any) -> Any:
     """In evaluation mode: the mean slope."""
-    given: list[Any] = list(rest[c.name.startswith("rrelu_with") :][:3])
-    given += (1 / 8, 1 / 3, False)[len(given) :]
-    low, high, training = given
+    given = rest[c.name.startswith("rrelu_with") :][:3]
+    defaults: tuple[Any, ...] = (1 / 8, 1 / 3, False)
+    low, high, training = (*given, *defaults[len(given) :])
     if training:
         raise c.refuse("a module in training mode: call eval() first")
     found = c.apply("LeakyRelu", x, alpha=(low + high) / 2)
