@@ -101,7 +101,8 @@ def _between(shape: tuple[int, ...]) -> tuple[int, ...]:
 def _rrelu(c: Rewriter, x: Traced, *rest: Any) -> Any:
     """In evaluation mode: the mean slope."""
     given = rest[c.name.startswith("rrelu_with") :][:3]
-    low, high, training = (*given, *(1 / 8, 1 / 3, False)[len(given) :])
+    defaults: tuple[Any, ...] = (1 / 8, 1 / 3, False)
+    low, high, training = (*given, *defaults[len(given) :])
     if training:
         raise c.refuse("a module in training mode: call eval() first")
     found = c.apply("LeakyRelu", x, alpha=(low + high) / 2)

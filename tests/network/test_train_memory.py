@@ -7,10 +7,12 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn import optim
+from asmdnn.network import arena
 from asmdnn.network.training.memory import Keeping, by_cost, by_parts, flow_of, kept_as
 from asmdnn.network.training.networks import StepNetworks
 from asmdnn.network.training.recipe import LOSS
 from asmdnn.network.training.step import TrainingStep
+from asmdnn.planning.coverage import PlanError
 from tests.network.architectures import ARCHITECTURES
 from tests.network.nets import engine
 
@@ -139,3 +141,21 @@ def test_halves_go_with_it() -> None:
 def test_what_is_no_memory(options: dict[str, Any], message: str) -> None:
     with pytest.raises(dnn.InvalidArguments, match=message):
         deep(**options)
+
+
+def test_own_scratch_of_primitives_shares_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of Winograd's is done with before the next one begins; were they put anywhere, the proof would say so."""
+    g, made = dnn.Graph("winograd"), dnn.Engine(isa="avx2", threads=2, machine="zen3")
+    x = g.input("x", DIMS)
+    for i in range(4):
+        x = g.apply("Relu", g.apply("Conv", x, g.parameter(f"w{i}", (16, 16, 3, 3)), pads=(1, 1, 1, 1)))
+    net = g.compile(y=x, engine=made)
+    net.check()
+    (segment,) = net.segments
+    joined = segment.joined.plan
+    own = sum(joined.scratch_bytes[name] for name in joined.per_part)
+    assert len(joined.per_part) == 8
+    assert segment.plan.scratch_bytes[arena.OWN_SCRATCH] == own // 4
+    monkeypatch.setattr(arena, "best_gap", lambda size, taken: 0)
+    with pytest.raises(PlanError, match="share bytes of a part's own scratch"):
+        arena.check_own_scratch(joined)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn import optim
+from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.network.static import needed
 from asmdnn.network.storage import Precision
 from asmdnn.network.symbols import Symbol
@@ -109,7 +110,10 @@ def recipe_of(
 ) -> StepRecipe:
     """graph: a copy, which becomes the step's.  Raises InvalidArguments, Unimplemented."""
     if not isinstance(optimizer, Optimizer):
-        raise InvalidArguments(f"optimizer must be one of dnn.optim, such as AdamW(lr=1e-3), not {shown(optimizer)}")
+        near = resembling(optimizer, optim.__all__)
+        raise InvalidArguments(
+            f"optimizer must be one of dnn.optim, such as AdamW(lr=1e-3), not {shown(optimizer)}{near}"
+        )
     if not graph.parameters:
         raise InvalidArguments("the graph has no parameters: make some with graph.parameter(name, shape)")
     settings = optimizer.settings([*graph.parameters])
