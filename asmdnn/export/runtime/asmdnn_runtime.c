@@ -22,7 +22,7 @@
 
 #define FORMAT 1       /* of the tables; changes with them */
 #define ALIGNMENT 64   /* of scratch, whose sizes are multiples of it */
-#define SPINS 32768    /* looks at a word before the CPU is given away: some 0.5 ms */
+#define SPINS 4096     /* looks at a word before the CPU is given away */
 #define FEW_SPINS 64   /* the same where threads share CPUs */
 #define TILE_STATE 0x60000 /* of XCR0 */
 #define IDLE_SPINS 8192 /* of a thread without work before it sleeps: some 0.2 ms */
