@@ -39,7 +39,7 @@ check: venv
 	$(python) -m mypy
 
 docs: venv # build/site: the pages, an API reference, a search; needs nothing of the network once mkdocs is installed
-	@$(python) -c 'import mkdocs, material, mkdocstrings, mkdocs_jupyter' 2>/dev/null || $(python) -m pip install -q -e ".[docs]"
+	@$(python) -c 'import mkdocs, material, mkdocstrings, mkdocs_jupyter' 2>/dev/null || $(python) -m pip install -q --constraint constraints.txt -e ".[docs]"
 	$(python) -m tools.site
 
 clean:

@@ -10,6 +10,7 @@ before the first name is used.  The names are those of `asmdnn/api.py`.
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
+from asmdnn.errors import no_attribute
 from asmdnn.forking import importing
 from asmdnn.version import __version__ as __version__
 
@@ -38,7 +39,7 @@ def __getattr__(name: str) -> Any:
     try:
         return globals()[name]
     except KeyError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+        raise no_attribute(__name__, name, globals()["__all__"]) from None
 
 
 def __dir__() -> list[str]:

@@ -13,6 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from asmdnn.errors import resembling
+
 PREFIX: Final = "ASMDNN_"
 MACHINE: Final = "ASMDNN_MACHINE"
 MAX_CPU_ISA: Final = "ASMDNN_MAX_CPU_ISA"
@@ -100,7 +102,8 @@ def _words(
     given = [word.strip().lower() for word in value.split(",") if word.strip()]
     unknown = [word for word in given if word not in meanings]
     if unknown:
-        _warn(f"{name}={value}: there is no word {' or '.join(map(repr, unknown))}: use {', '.join(known)}, all.")
+        near = resembling(unknown[0], [*known, "all"]) or "."
+        _warn(f"{name}={value}: there is no word {' or '.join(map(repr, unknown))}: use {', '.join(known)}, all{near}")
     return frozenset(meaning for word in given for meaning in meanings.get(word, ()))
 
 
@@ -118,7 +121,8 @@ def tell_others(name: str, value: str) -> None:
 def _warn_of_unknown_names() -> None:
     for name in everything():
         if name.startswith(PREFIX) and name not in KNOWN:
-            _warn(f"{name} is no variable of asmdnn and is ignored: there are {', '.join(KNOWN)}.")
+            near = resembling(name, KNOWN) or "."
+            _warn(f"{name} is no variable of asmdnn and is ignored: there are {', '.join(KNOWN)}{near}")
 
 
 @cache

@@ -7,6 +7,7 @@ from asmdnn.forking import importing
 LONGEST_MESSAGE = 500  # characters; a message quotes what it was given, which may be of any length
 LONGEST_VALUE = 120
 CUT = " ... "
+MARKS = "-="  # of options, which make no word like another
 
 
 class AsmdnnError(Exception):
@@ -50,6 +51,12 @@ def not_one_of(name: str, given: object, known: Iterable[str]) -> str:
     return f"{name} must be one of {', '.join(words)}, not {shown(given)}{resembling(given, words)}"
 
 
+def no_attribute(module: str, name: str, known: Iterable[str]) -> AttributeError:
+    """What a module raises for a name that it has not; those of Python's protocols come with every import."""
+    near = "" if name.startswith("_") else resembling(name, known)
+    return AttributeError(f"module {module!r} has no attribute {name!r}{near}")
+
+
 def resembling(given: object, known: Iterable[str]) -> str:
     """The end of a message that has named all known words: the one that the given one resembles, or ""."""
     near = did_you_mean(given, known) if isinstance(given, str) else ""
@@ -61,7 +68,11 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     with importing():
         import difflib  # not above: it takes longer than this whole file, and most programs make no mistake
 
-    known = list(names)
-    lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(word.lower(), lower, 1)
-    return f"did you mean {lower[near[0]]}?" if near else f"these are {', '.join(known)}"
+    known, given = list(names), word.lower().strip(MARKS)
+    lower = {name.lower().strip(MARKS): name for name in known}
+    near = difflib.get_close_matches(given, lower, 3)
+    if not near:
+        return f"these are {', '.join(known)}"
+    likeness = {name: difflib.SequenceMatcher(None, name, given).ratio() for name in near}
+    best = max(near, key=lambda name: (likeness[name], name.startswith(given)))  # "ad" is add, not and
+    return f"did you mean {lower[best]}?"

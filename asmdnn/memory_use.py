@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.jit import packs
 from asmdnn.ops.calls import calls
 from asmdnn.planning.own_row import forget_row
@@ -104,7 +104,9 @@ def set_memory_limits(**limit_bytes: int) -> None:
     """
     for name, limit in limit_bytes.items():
         if name not in LIMITED:
-            raise InvalidArguments(f"there is no limit {name[:40]!r}, use one of {', '.join(LIMITED)}")
+            raise InvalidArguments(
+                f"there is no limit {name[:40]!r}, use one of {', '.join(LIMITED)}{resembling(name, LIMITED)}"
+            )
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
             raise InvalidArguments(f"{name} must be a number of bytes, an integer of at least 0, not {shown(limit)}")
     for name, limit in limit_bytes.items():

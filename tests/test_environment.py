@@ -11,7 +11,7 @@ import pytest
 from asmdnn import environment, verbose
 from asmdnn.jit import profiling, store
 from asmdnn.primitives.core import checking
-from asmdnn.runtime import execution
+from asmdnn.runtime import kernels
 
 ROOT = Path(__file__).parents[1]
 SOURCES = [path for path in (ROOT / "asmdnn").rglob("*.py") if path.name != "environment.py"]
@@ -94,7 +94,7 @@ def test_a_home_directory_in_a_path(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     wanted = tmp_path / "somewhere"
     assert store.default_directory() == wanted
     assert profiling.directory() == str(wanted)
-    assert execution._dumper() is not None
+    assert kernels._dumper() is not None
     assert environment.path(environment.DUMP) == wanted
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from asmdnn.analyze.model import Bound
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, resembling
 from asmdnn.isa.assembler import Label, Line
 
 PROGRAM: Final = "llvm-mca"
@@ -65,13 +65,22 @@ def bounds(bodies: Sequence[Sequence[Line]], cpu: str) -> list[Bound | None]:
     ]  # fmt: skip
     done = subprocess.run(command, input=source + "\n", capture_output=True, text=True, timeout=TIMEOUT_S)
     if "is not a recognized processor" in done.stderr or "unable to find" in done.stderr:
-        raise InvalidArguments(f"--mcpu={cpu} is no CPU that llvm-mca knows: see llvm-mca -mtriple=x86_64 -mcpu=help")
+        near = resembling(cpu, known_cpus()) or ": see llvm-mca -mtriple=x86_64 -mcpu=help"
+        raise InvalidArguments(f"--mcpu={cpu} is no CPU that llvm-mca knows{near}")
     if done.returncode or "error:" in done.stderr:
         lines = [line for line in done.stderr.splitlines() if "error" in line]
         raise InvalidArguments(f"llvm-mca -mcpu={cpu} failed: {(lines or ['no message'])[0]}; try another --mcpu=")
     report = json.loads(done.stdout)
     found = {region["Name"]: _bound(region, report["TargetInfo"]["Resources"]) for region in report["CodeRegions"]}
     return [found[f"r{numbers[text]}"] if text else None for text in texts]
+
+
+def known_cpus() -> list[str]:
+    """The CPUs in llvm-mca's own list, none if it cannot be read."""
+    command = [PROGRAM, "-mtriple=x86_64", "-mcpu=help"]
+    done = subprocess.run(command, input="", capture_output=True, text=True, timeout=TIMEOUT_S)
+    cpus = (done.stderr + done.stdout).partition("Available features")[0]
+    return re.findall(r"^\s+([\w.-]+)\s+- Select the", cpus, re.MULTILINE)
 
 
 def in_llvm_words(line: Line) -> str:

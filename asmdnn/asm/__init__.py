@@ -24,6 +24,7 @@ from asmdnn.asm.builder import FunctionBuilder
 from asmdnn.asm.decorator import function
 from asmdnn.asm.function import CFunction
 from asmdnn.asm.reference import forms, instructions
+from asmdnn.errors import no_attribute
 from asmdnn.isa.assembler import (
     Label,
     OutOfRegisters,
@@ -83,4 +84,4 @@ def __getattr__(name: str) -> Any:
     """The names of comparisons, which need numpy, and of timing, when they are asked for (PEP 562)."""
     if name in LATER:
         return getattr(importlib.import_module(f"{__name__}.{LATER[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise no_attribute(__name__, name, __all__)

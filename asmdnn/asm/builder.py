@@ -14,7 +14,7 @@ from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
 
 INSTEAD: Final[Mapping[str, str]] = {
-    "RET": "ret(value), which restores what the function changed",
+    **dict.fromkeys(("RET", "RETF", "RETFQ", "IRET", "IRETD", "IRETQ"), "ret(value), which restores what was changed"),
     "CALL": "call(name, ...), which passes arguments and keeps registers",
     "PUSH": "local(), since rsp stays where it is",
     "POP": "local(), since rsp stays where it is",

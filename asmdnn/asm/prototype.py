@@ -7,7 +7,7 @@ import re
 from functools import cached_property
 from typing import Any, Final
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, resembling
 from asmdnn.isa.operands import Register, register
 from asmdnn.jit.native import ffi
 from asmdnn.records import dataclass
@@ -16,6 +16,10 @@ INTEGER_REGISTERS: Final = (7, 6, 2, 1, 8, 9)  # rdi rsi rdx rcx r8 r9
 VECTOR_ARGUMENTS: Final = 8  # xmm0 to xmm7
 WORD_BYTES: Final = 8
 FLOATS: Final = {"float": 4, "double": 8}
+WORDS_OF_TYPES: Final = (
+    "float", "double", "void", "bool", "char", "short", "int", "long", "unsigned", "size_t", "int8_t", "int16_t",
+    "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t",
+)  # fmt: skip
 _NAMED: Final = r"\s*(?P<type>.*?[\s*])\s*(?P<name>[A-Za-z_]\w*)\s*"
 _SHAPE: Final = re.compile(_NAMED + r"\((?P<arguments>.*)\)\s*;?\s*", re.DOTALL)
 _ARGUMENT: Final = re.compile(_NAMED + r"(?:\[\s*\])?\s*", re.DOTALL)
@@ -154,7 +158,8 @@ def _ctype(text: str, prototype: str) -> CType:
     try:
         ctype = ffi.typeof(plain)
     except (ffi.error, NotImplementedError):
-        raise InvalidArguments(f"{text.strip()!r} in {prototype!r} is not a type that is known here.") from None
+        near = resembling(plain.replace("*", "").strip(), WORDS_OF_TYPES) or "."
+        raise InvalidArguments(f"{text.strip()!r} in {prototype!r} is not a type that is known here{near}") from None
     if ctype.kind == "pointer":
         return CType(ctype.cname, ctype.item.cname, "const" in words[: words.index("*")])
     if ctype.kind not in ("primitive", "void") or ctype.cname in ("long double", "float _Complex", "double _Complex"):

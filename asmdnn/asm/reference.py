@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.isa.encoder import mnemonics, written_forms
 
 NO_INSTRUCTIONS: Final = ("ALIGN", "LABEL", "RETURN")  # PeachPy's own words
@@ -25,8 +25,6 @@ def forms(mnemonic: str) -> list[str]:
     if not found and mnemonic in mnemonics():
         return [f"{mnemonic}(label)"]  # what is left are jumps
     if not found:
-        import difflib
-
-        near = difflib.get_close_matches(str(mnemonic).upper(), mnemonics(), 3)
-        raise InvalidArguments(f"forms({mnemonic!r}): no such instruction; near are {', '.join(near) or 'none'}.")
+        near = resembling(mnemonic, mnemonics()) or "."
+        raise InvalidArguments(f"forms({shown(mnemonic)}): no such instruction{near}")
     return found

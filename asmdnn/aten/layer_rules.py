@@ -1,4 +1,4 @@
-"""ATen's layers: convolutions, products, pooling, normalization, attention, resizing."""
+"""ATen's layers: convolutions, products, normalization, attention."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -36,6 +36,42 @@ def _addmm(c: Rewriter, bias: Traced, x: Traced, y: Traced, *, beta: float = 1, 
     if alpha != 1:
         found = c.apply("Mul", found, np.float32(alpha))
     return found if beta == 0 else c.apply("Add", found, bias if beta == 1 else c.apply("Mul", bias, np.float32(beta)))
+
+
+@rule("bilinear.default")
+def _bilinear(c: Rewriter, x: Traced, y: Traced, weight: Traced, bias: Traced | None = None) -> Any:
+    """Of all pairs of numbers of x and y, each pair a column."""
+    pairs = c.apply("Mul", c.reshape(x, (*x.shape, 1)), c.reshape(y, (*y.shape[:-1], 1, y.shape[-1])))
+    columns = x.shape[-1] * y.shape[-1]
+    flat = c.reshape(weight, (weight.shape[0], columns)) if weight.data is None else weight.data.reshape(-1, columns).T
+    turned = flat if weight.data is not None else c.apply("Transpose", flat, perm=[1, 0])
+    found = c.apply("MatMul", c.reshape(pairs, (*x.shape[:-1], columns)), turned)
+    return found if bias is None else c.apply("Add", found, bias)
+
+
+BAGS = ("ReduceSum", "ReduceMean", "ReduceMax")  # by ATen's numbers
+
+
+@rule("_embedding_bag.default", "_embedding_bag_forward_only.default")
+def _embedding_bag(
+    c: Rewriter, table: Traced, indices: Traced, offsets: Traced, scales: bool = False, mode: int = 0,
+    sparse: bool = False, weights: Traced | None = None, has_end: bool = False, padding: int = -1,
+) -> Any:  # fmt: skip
+    """Bags of one size; the other results are what gradients need."""
+    bags = c.shape[0]
+    size = indices.shape[0] // max(bags, 1)
+    starts = None if offsets.data is None else offsets.data[:bags].tolist()
+    if (
+        padding >= 0
+        or starts != list(range(0, size * bags, max(size, 1)))
+        or size * bags != indices.shape[0]
+        or not size
+    ):
+        raise c.refuse("bags of several sizes, or with padding")
+    rows = c.apply("Gather", table, c.reshape(indices, (bags, size)), axis=0)
+    if weights is not None:
+        rows = c.apply("Mul", rows, c.reshape(weights, (bags, size, 1)))
+    return c.apply(BAGS[mode], rows, np.array([1], np.int64), keepdims=0), None, None, None
 
 
 @rule("conv1d.default", "conv2d.default", "conv3d.default", "conv1d.padding", "conv2d.padding", "conv3d.padding")
@@ -162,49 +198,6 @@ def _instance_norm(
     return c.apply("InstanceNormalization", x, weight, bias, epsilon=float(eps))
 
 
-@rule("max_pool1d.default", "max_pool2d.default", "max_pool3d.default", "max_pool2d_with_indices.default")
-def _max_pool(
-    c: Rewriter, x: Traced, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
-) -> Any:
-    axes = len(c.shape) - 2
-    sizes = repeated(kernel, axes)
-    found = c.apply(
-        "MaxPool", x, kernel_shape=sizes, strides=repeated(stride or sizes, axes), pads=repeated(padding, axes) * 2,
-        dilations=repeated(dilation, axes), ceil_mode=int(ceil_mode),
-    )  # fmt: skip
-    return (found, None) if "indices" in c.name else found
-
-
-@rule("avg_pool1d.default", "avg_pool2d.default", "avg_pool3d.default")
-def _avg_pool(
-    c: Rewriter, x: Traced, kernel: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor: Any = None,
-) -> Any:  # fmt: skip
-    axes = x.rank - 2
-    sizes = repeated(kernel, axes)
-    if divisor is not None:
-        raise c.refuse(f"divisor_override {divisor}")
-    return c.apply(
-        "AveragePool", x, kernel_shape=sizes, strides=repeated(stride or sizes, axes),
-        pads=repeated(padding, axes) * 2, ceil_mode=int(ceil_mode), count_include_pad=int(count_include_pad),
-    )  # fmt: skip
-
-
-@rule(
-    "adaptive_avg_pool1d.default", "adaptive_avg_pool2d.default", "adaptive_avg_pool3d.default",
-    "_adaptive_avg_pool2d.default",
-)  # fmt: skip
-def _adaptive_avg_pool(c: Rewriter, x: Traced, size: Any) -> Any:
-    """Where windows are equal, as ONNX knows no others."""
-    before, after = x.shape[2:], c.shape[2:]
-    if set(after) == {1}:
-        return c.apply("GlobalAveragePool", x)
-    if any(n % m for n, m in zip(before, after, strict=True)):
-        raise c.refuse(f"windows of different sizes, from {before} to {after}")
-    sizes = [n // m for n, m in zip(before, after, strict=True)]
-    return c.apply("AveragePool", x, kernel_shape=sizes, strides=sizes)
-
-
 @rule("scaled_dot_product_attention.default", "_scaled_dot_product_flash_attention_for_cpu.default")
 def _attention(
     c: Rewriter, q: Traced, k: Traced, v: Traced, *rest: Any, attn_mask: Any = None, dropout_p: float = 0.0,
@@ -222,29 +215,3 @@ def _attention(
     mask = [] if attn_mask is None else [attn_mask]
     found = c.apply("Attention", q, k, v, *mask, is_causal=int(is_causal), **options)
     return (found, None) if "flash" in c.name else found
-
-
-@rule("upsample_nearest2d.vec", "upsample_bilinear2d.vec", "upsample_nearest1d.vec", "upsample_linear1d.vec")
-def _upsample(c: Rewriter, x: Traced, size: Any, *rest: Any) -> Any:
-    """Half pixels for the linear ones, as torch has them without aligned corners."""
-    is_linear = "linear" in c.name
-    aligned = is_linear and bool(rest and rest[0])
-    coordinates = "align_corners" if aligned else "half_pixel" if is_linear else "asymmetric"
-    given = rest[1:] if is_linear else rest
-    scales = next((part for part in given if part is not None), None)
-    options: dict[str, Any] = {"mode": "linear"} if is_linear else {"mode": "nearest", "nearest_mode": "floor"}
-    options["coordinate_transformation_mode"] = coordinates
-    if scales is not None and not aligned:
-        factors = np.array([1, 1, *scales], np.float32)
-        return c.apply("Resize", x, None, factors, **options)
-    return c.apply("Resize", x, None, None, np.array(c.shape, np.int64), **options)
-
-
-SAMPLING = ("linear", "nearest", "cubic"), ("zeros", "border", "reflection")  # ATen's numbers of modes and paddings
-
-
-@rule("grid_sampler.default", "grid_sampler_2d.default", "grid_sampler_3d.default")
-def _grid_sampler(c: Rewriter, x: Traced, grid: Traced, mode: int, padding: int, align: bool) -> Any:
-    modes, paddings = SAMPLING
-    options: dict[str, Any] = {"mode": modes[mode], "padding_mode": paddings[padding], "align_corners": int(align)}
-    return c.apply("GridSample", x, grid, **options)

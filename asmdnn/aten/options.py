@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.network.building import Graph
 from asmdnn.network.network import Network
 from asmdnn.network.storage import precision_of
@@ -47,5 +47,6 @@ def of_options(options: Any) -> CompileOptions:
         raise InvalidArguments(f"options must map names to values, not {shown(options)}")
     for name in options:
         if name not in OPTIONS:
-            raise InvalidArguments(f"options has {shown(name)}, of asmdnn it may have {', '.join(OPTIONS)}")
+            near = resembling(name, OPTIONS)
+            raise InvalidArguments(f"options has {shown(name)}, of asmdnn it may have {', '.join(OPTIONS)}{near}")
     return CompileOptions.of(**options)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.aten.values import RULES, Rewriter, Traced, axes_of, axis_of, rule
+from asmdnn.aten.values import ONNX_TYPES, RULES, Rewriter, Traced, axes_of, axis_of, rule
 
 REDUCTIONS = {"sum": "ReduceSum", "mean": "ReduceMean", "amax": "ReduceMax", "amin": "ReduceMin", "prod": "ReduceProd"}
 
@@ -63,6 +63,18 @@ def _max_dim(c: Rewriter, x: Traced, dim: int, keepdim: bool = False) -> Any:
     axis = axis_of(dim, x.rank)
     values = c.apply(names[0], x, np.array([axis], np.int64), keepdims=int(keepdim))
     return values, c.apply(names[1], x, axis=axis, keepdims=int(keepdim))
+
+
+@rule("any.default", "any.dim", "any.dims", "all.default", "all.dim", "all.dims")
+def _truths(c: Rewriter, x: Traced, dims: Any = None, keepdim: bool = False) -> Any:
+    """Of 1 and 0 the largest or the smallest."""
+    axes = np.array(axes_of(dims, x.rank), np.int64)
+    if not x.rank or not all(x.shape):
+        raise c.refuse(f"truths of {x.shape}")
+    truths = c.cast(x, np.dtype(bool)) if x.dtype != np.bool_ else x.symbol
+    ones = c.apply("Cast", truths, to=ONNX_TYPES["float32"])
+    found = c.apply("ReduceMax" if c.name.startswith("any") else "ReduceMin", ones, axes, keepdims=int(keepdim))
+    return c.apply("Cast", found, to=ONNX_TYPES["bool"])
 
 
 @rule("cumsum.default")

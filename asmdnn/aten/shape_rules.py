@@ -89,9 +89,62 @@ def _slice(c: Rewriter, x: Traced, dim: int = 0, start: Any = None, end: Any = N
     return c.apply("Slice", x, *(np.array([n], np.int64) for n in (start or 0, stop, axis_of(dim, x.rank), step)))
 
 
+@rule("slice_scatter.default")
+def _slice_scatter(
+    c: Rewriter, x: Traced, part: Traced, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> Any:
+    """What lies before the part, the part, what lies after it."""
+    axis = axis_of(dim, x.rank)
+    size = x.shape[axis]
+    first, last = slice(start, end).indices(size)[:2]
+    if step != 1:
+        raise c.refuse(f"every {step}th element")
+    if part.shape == x.shape:
+        return part.symbol
+    return _joined(c, x, part, axis, first, last)
+
+
+@rule("select_scatter.default")
+def _select_scatter(c: Rewriter, x: Traced, part: Traced, dim: int, index: int) -> Any:
+    axis = axis_of(dim, x.rank)
+    at = index % x.shape[axis]
+    return _joined(c, x, c.reshape(part, [1 if i == axis else n for i, n in enumerate(x.shape)]), axis, at, at + 1)
+
+
+def _joined(c: Rewriter, x: Traced, part: Any, axis: int, first: int, last: int) -> Any:
+    parts = [part]
+    if first:
+        parts.insert(0, c.apply("Slice", x, *(np.array([n], np.int64) for n in (0, first, axis, 1))))
+    if last < x.shape[axis]:
+        parts.append(c.apply("Slice", x, *(np.array([n], np.int64) for n in (last, x.shape[axis], axis, 1))))
+    return c.apply("Concat", *parts, axis=axis) if len(parts) > 1 else c.apply("Identity", part)
+
+
+@rule("copy.default")
+def _written(c: Rewriter, x: Traced, source: Traced, *rest: Any) -> Any:
+    """Of x the shape and the type alone."""
+    found = c.cast(source, c.dtype)
+    return c.apply("Expand", found, np.array(c.shape, np.int64)) if source.shape != c.shape else found
+
+
 @rule("select.int")
 def _select(c: Rewriter, x: Traced, dim: int, index: int) -> Any:
     return c.apply("Gather", x, np.array(index, np.int64), axis=axis_of(dim, x.rank))
+
+
+@rule("diagonal.default")
+def _diagonal(c: Rewriter, x: Traced, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """Every (columns + 1)th element of the rows in a row; the diagonal becomes the last dim."""
+    a, b = axis_of(dim1, x.rank), axis_of(dim2, x.rank)
+    rows, columns = x.shape[a], x.shape[b]
+    others = [axis for axis in range(x.rank) if axis not in (a, b)]
+    turned = c.apply("Transpose", x, perm=[*others, a, b])
+    flat = c.reshape(turned, [*(x.shape[axis] for axis in others), rows * columns])
+    first, count = (offset if offset >= 0 else -offset * columns), c.shape[-1]
+    if not count:
+        raise c.refuse(f"a diagonal of no elements, {offset} from that of {rows}x{columns}")
+    last = first + (count - 1) * (columns + 1) + 1
+    return c.apply("Slice", flat, *(np.array([n], np.int64) for n in (first, last, len(others), columns + 1)))
 
 
 @rule("narrow.default")
@@ -129,6 +182,8 @@ def _pad(c: Rewriter, x: Traced, pad: Sequence[int], *rest: Any, mode: str = "co
     given = [part for part in rest if part is not None]
     mode = next((part for part in given if isinstance(part, str)), mode)
     filler = next((part for part in given if not isinstance(part, str)), value)
+    if mode == "circular":
+        return _pad_circularly(c, x, pad)
     if mode not in ("constant", "reflect", "replicate"):
         raise c.refuse(f"padding by {mode!r}")
     before, after = [0] * x.rank, [0] * x.rank
@@ -136,6 +191,23 @@ def _pad(c: Rewriter, x: Traced, pad: Sequence[int], *rest: Any, mode: str = "co
         before[x.rank - 1 - i // 2], after[x.rank - 1 - i // 2] = pad[i], pad[i + 1]
     onnx = {"replicate": "edge"}.get(mode, mode)
     return c.apply("Pad", x, np.array(before + after, np.int64), np.asarray(filler or 0, x.dtype), mode=onnx)
+
+
+def _pad_circularly(c: Rewriter, x: Traced, pad: Sequence[int]) -> Any:
+    """The end before the start, the start after the end."""
+    found = c.operand(x)
+    for i in range(0, len(pad), 2):
+        axis = x.rank - 1 - i // 2
+        size, (before, after) = x.shape[axis], pad[i : i + 2]
+        if min(before, after) < 0:
+            raise c.refuse(f"padding by 'circular' of {list(pad)}")
+        ends = [(size - before, size)] * (before > 0), [(0, after)] * (after > 0)
+        parts = [
+            [c.apply("Slice", found, *(np.array([n], np.int64) for n in (*end, axis, 1))) for end in side]
+            for side in ends
+        ]
+        found = c.apply("Concat", *parts[0], found, *parts[1], axis=axis) if before or after else found
+    return found
 
 
 @rule("pixel_shuffle.default")

@@ -12,7 +12,9 @@ from asmdnn.aten.values import RULES, Rewriter, Rule, Traced
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.network.building import Graph, Symbol
 
-MODULES: Final = ("elementwise", "function", "shape", "layer", "reduction", "recurrent", "transformer")
+MODULES: Final = (
+    "elementwise", "function", "shape", "layer", "window", "resizing", "reduction", "recurrent", "transformer",
+)  # fmt: skip
 NARROW: Final = "bfloat16"  # f32 inside a network
 TYPES: Final = {
     name: np.dtype(name) for name in ("float32", "float64", "float16", "int64", "int32", "int8", "uint8", "bool")
@@ -78,20 +80,23 @@ class Translation:
     def add(self, node: Any) -> None:
         """A call.  Raises Unimplemented for one without a rule."""
         if node.target is operator.getitem:
-            self.values[node] = self.values[node.args[0]][node.args[1]]
+            source, number = node.args
+            self.values[node] = found = self.values[source][number]
+            if found is None and node.users:
+                raise Unimplemented(f"{name_of(source.target)}: its result {number} has no translation")
             return
         name = name_of(node.target)
         arguments = self._known(node.args), self._known(node.kwargs)
         if not self._reads_values(arguments) or (name not in rules() and self._is_data(arguments)):
             self.values[node] = constant(evaluated(node, *arguments))
             return
-        found = rules().get(name)
-        if found is None:
+        rule = rules().get(name)
+        if rule is None:
             raise Unimplemented(f"aten.{name} has no translation")
         types = types_of(node.meta["val"])
         results = [(shape, dtype or np.dtype(np.float32)) for shape, dtype in types]
         context = Rewriter(self.graph, name, results)
-        made = found(context, *arguments[0], **arguments[1])
+        made = rule(context, *arguments[0], **arguments[1])
         self.values[node] = as_values(made, context)
 
     def symbol(self, node: Any) -> Symbol:

@@ -6,11 +6,10 @@ word, such as --shuffle, holds for the problems after it; without one they are c
 _ for -.
 """
 
-import difflib
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from asmdnn.bench.drivers import all_driver_names, driver_names, driver_of
 from asmdnn.bench.problem_text import Impossible
 from asmdnn.bench.vocabulary import NEUTRAL, NO_EFFECT, PROBLEM_OPTION
 from asmdnn.bench.words import Option, Settings, Unbuilt
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented, resembling
 from asmdnn.records import dataclass, fields
 
 DEFAULT_DRIVER = "conv"
@@ -56,10 +55,11 @@ class Reader:
     read: all of them, into `cases`; for commands that need a plan of each, so that it raises InvalidArguments for the
     first mistake, and Unimplemented for what only oneDNN can do.  stream: one by one, with what is wrong in files.
     `json` is the last --json; `ranks` says whether there was --rank; `where` is the file and line that is read now, ""
-    on the command line.
+    on the command line.  own: the command's own options, which it has taken out, but may have been meant.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, own: Callable[[], Sequence[str]] = tuple) -> None:
+        self._own = own
         self.cases: list[AnyCase] = []
         self.json = ""
         self.ranks = False
@@ -252,19 +252,20 @@ class Reader:
     def _problem(self, word: str) -> Any:
         try:
             return self.driver.parse(word)
-        except InvalidArguments:
+        except InvalidArguments as error:
             if word in driver_names():
                 raise InvalidArguments(f"{word}: a driver is written --{word}") from None
             if word in batch_files.problem_sets():
                 raise InvalidArguments(f"{word}: a problem set is written --batch={word}") from None
+            if near := resembling(word, batch_files.problem_sets()):
+                raise InvalidArguments(f"{error}{near}") from None
             raise
 
     def _unknown(self, name: str) -> str:
         names = [*self.driver.options, "batch", "json"]
         if name in names:
             return f"an option is written --{name}=VALUE"
-        words = {name: f"--{name}=" for name in names} | {driver: f"--{driver}" for driver in driver_names()}
-        near = difflib.get_close_matches(name, words, 1)
-        if near:
-            return f"no such option; did you mean {words[near[0]]}"
+        words = [*(f"--{name}=" for name in names), *(f"--{driver}" for driver in driver_names())]
+        if near := resembling(f"--{name}", [*words, *self._own()]):
+            return f"no such option{near}"
         return f"no such option; options are --{', --'.join(names)}"

@@ -25,7 +25,7 @@ from asmdnn.bench.quantization import real
 from asmdnn.bench.vocabulary import ALL_DATA_TYPES
 from asmdnn.bench.words import show_strides, strides, tag
 from asmdnn.definitions.elementwise import BINARY
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented, did_you_mean
 from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.attributes.numbers import parameters_of
 from asmdnn.primitives.attributes.post_ops import MAX_POST_OPS, AnyPostOp
@@ -169,7 +169,8 @@ def _entry(entry: str) -> Word:
     if name == "prelu" or name in BINARY:
         form = "prelu[:DIMS] or ALG:f32[:DIMS[:TAG[:STRIDES]]]"
         raise InvalidArguments(f"has '{entry}' with too many numbers: write {form}")
-    raise InvalidArguments(f"has '{entry}'; post-ops are {FORMS}, joined by +: {', '.join((*FORWARD_ALGS, *BINARY))}")
+    known = ("sum", "prelu", *FORWARD_ALGS, *BINARY)
+    raise InvalidArguments(f"has '{entry}'; post-ops are {FORMS}, joined by +: {did_you_mean(name, known)}")
 
 
 def _sum(entry: str, fields: Sequence[str]) -> dnn.Sum:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 
 from asmdnn.bench.words import LARGEST_NUMBER
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, resembling
 
 LONGEST_QUOTE = 160
 
@@ -37,7 +37,9 @@ def entries(text: str, keys: Collection[str]) -> tuple[dict[str, int], str]:
             raise InvalidArguments(f"expected a key {where}, found '{text[at]}'")
         key, number = match["key"], match["number"]
         if key not in keys:
-            raise InvalidArguments(f"unknown key '{key}' {where}; keys are {' '.join(keys)} and n")
+            raise InvalidArguments(
+                f"unknown key '{key}' {where}; keys are {' '.join(keys)} and n{resembling(key, keys)}"
+            )
         numbers[key] = _number(key, number, where)
         at = match.end()
     return numbers, ""

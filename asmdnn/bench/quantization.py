@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.bench.vocabulary import ALL_DATA_TYPES
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented, resembling
 from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.attributes.numbers import FLOAT32_MAX
 from asmdnn.primitives.attributes.words import number_word
@@ -114,7 +114,8 @@ def _quantity(entry: str, arguments: Sequence[str], whole: bool, grouped: Sequen
     if argument not in arguments:
         if UNBUILT_ARGUMENT.fullmatch(argument):
             raise Unimplemented(f"has '{entry}', and only {', '.join(arguments)} is built yet")
-        raise InvalidArguments(f"has '{argument}': arguments are {', '.join(arguments)}")
+        near = resembling(argument, arguments)
+        raise InvalidArguments(f"has '{argument}': arguments are {', '.join(arguments)}{near}")
     may_group = argument in grouped
     if policy != PER_BOTH or not may_group:
         _check_policy(entry, policy)
@@ -145,8 +146,9 @@ def _check_policy(entry: str, policy: str) -> None:
         return
     if UNBUILT_POLICY.fullmatch(policy):
         raise Unimplemented(f"has '{entry}', a policy that is not built yet")
-    names = ", ".join((*POLICIES, PER_CHANNEL))
-    raise InvalidArguments(f"has the policy '{policy}': policies are {names}, or a mask of dims")
+    names = (*POLICIES, PER_CHANNEL)
+    known = f"{', '.join(names)}, or a mask of dims{resembling(policy, names)}"
+    raise InvalidArguments(f"has the policy '{policy}': policies are {known}")
 
 
 def real(word: str, whole: bool = False) -> float:

@@ -18,7 +18,7 @@ from asmdnn.bench.options import Mistake, Reader
 from asmdnn.bench.own import laid_out
 from asmdnn.bench.rank import ROUNDS, described, identity
 from asmdnn.bench.timing import Call, sampled
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, did_you_mean
 from asmdnn.planning.candidates import CANDIDATES, number_of, with_number
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.core.description import asked
@@ -54,7 +54,9 @@ def chosen_names(words: str) -> tuple[str, ...]:
     for word in words.split(",") if words else CANDIDATES:
         names = [name for name in CANDIDATES if name == word or name.startswith(f"{word}.")]
         if not names:
-            raise InvalidArguments(f"--only={words}: '{word}' is no number that is measured: {', '.join(CANDIDATES)}")
+            raise InvalidArguments(
+                f"--only={words}: '{word}' is no number that is measured: {did_you_mean(word, CANDIDATES)}"
+            )
         found |= dict.fromkeys(names)
     return tuple(found)
 

@@ -4,7 +4,7 @@ import re
 
 from asmdnn.bench.values import NAMED
 from asmdnn.bench.vocabulary import ALL_DATA_TYPES
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented, resembling
 from asmdnn.types import DataType
 
 TENSORS = ("src", "weights", "dst")
@@ -15,8 +15,9 @@ def types_of_tensors(word: str) -> str:
     """One type for all, or three: as short as it may be written."""
     names = word.lower().split(":")
     if len(names) not in (1, len(TENSORS)) or not ALL_DATA_TYPES.issuperset(names):
-        known = ", ".join(sorted(ALL_DATA_TYPES))
-        raise InvalidArguments(f"must be f32, or the types of src, weights and dst, of {known}")
+        known = sorted(ALL_DATA_TYPES)
+        near = next(filter(None, (resembling(name, known) for name in names if name not in known)), "")
+        raise InvalidArguments(f"must be f32, or the types of src, weights and dst, of {', '.join(known)}{near}")
     return _joined(names)
 
 
@@ -34,7 +35,7 @@ def any_bias_type(word: str) -> str:
     """`undef`, which is no bias, or a type."""
     name = word.lower()
     if name not in ALL_DATA_TYPES:
-        raise InvalidArguments(f"must be one of {', '.join(BUILT)}, or undef")
+        raise InvalidArguments(f"must be one of {', '.join(BUILT)}, or undef{resembling(name, (*BUILT, 'undef'))}")
     return name if name == "undef" else _joined([name])
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from asmdnn.bench.values import TYPES
 from asmdnn.bench.vocabulary import ALL_DATA_TYPES, DIRECTIONS
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented, resembling
 from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.records import dataclass
 
@@ -77,7 +77,7 @@ def one_of(*choices: str) -> Callable[[str], str]:
         for choice in choices:
             if choice.lower() == word.lower():
                 return choice
-        raise InvalidArguments(f"must be one of {', '.join(choices)}")
+        raise InvalidArguments(f"must be one of {', '.join(choices)}{resembling(word, choices)}")
 
     return parse
 

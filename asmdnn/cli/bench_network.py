@@ -10,9 +10,9 @@ import numpy as np
 
 from asmdnn.bench.peers.models import ROUNDING, difference, peer_model
 from asmdnn.bench.timing import PAUSE_S, Times, interleaved
-from asmdnn.cli.models import HELP, ModelWords, data_of, model_words, number
+from asmdnn.cli.models import HELP, TEXTS, ModelWords, data_of, model_words, number
 from asmdnn.cli.terminal import show_help
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, resembling
 from asmdnn.runtime.other_work import OtherWork
 
 USAGE = """asmdnn bench --network [OPTION ...] MODEL.onnx
@@ -44,9 +44,10 @@ def run_network(arguments: Sequence[str]) -> int:
     asked = model_words("bench", [word for word in words if word.partition("=")[0] not in OWN])
     own = dict(word.removeprefix("--").partition("=")[::2] for word in words if word.partition("=")[0] in OWN)
     files = dict(word.removeprefix("--input=").partition(":")[::2] for word in asked.rest)
-    unknown = [word for word in asked.rest if not word.startswith("--input=")]
-    if unknown:
-        raise InvalidArguments(f"bench: '{unknown[0]}' is no option of a model, see asmdnn bench --network --help")
+    other = [word for word in asked.rest if not word.startswith("--input=")]
+    if other:
+        near = resembling(other[0].partition("=")[0], (*OWN, *(f"--{name}" for name in TEXTS), "--input", "--shape"))
+        raise InvalidArguments(f"bench: no option '{other[0]}'{near or ': see asmdnn bench --network --help'}")
     budget_s = number("max-ms", own.get("max-ms", str(MAX_MS))) / 1e3
     peers = [peer for peer in own.get("peer", "").split(",") if peer]
     print(HEADER)

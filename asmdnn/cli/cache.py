@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from asmdnn.cli.terminal import show_help
+from asmdnn.cli.unknown import unknown
 from asmdnn.errors import InvalidArguments
 from asmdnn.jit.pruning import parse_size, size_limit
 from asmdnn.jit.store import DiskStore, default_directory, enabled
@@ -34,6 +35,8 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     command, *sizes = arguments or [""]
     if command not in ("list", "prune", "clear") or len(sizes) > (command == "prune"):
+        if command and command not in ("list", "prune", "clear"):
+            raise unknown("cache", command)
         raise InvalidArguments(f"cache: expected list, prune [SIZE] or clear, not '{' '.join(arguments)}'")
     store = DiskStore(default_directory())
     if command == "clear":

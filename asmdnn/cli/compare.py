@@ -8,6 +8,7 @@ from typing import Any
 
 from asmdnn.bench.changes import ChangedTime, ChangedTimes, compare
 from asmdnn.cli.terminal import coloured, show_help
+from asmdnn.cli.unknown import unknown
 from asmdnn.errors import InvalidArguments
 
 USAGE = """asmdnn compare [--change=PERCENT] [--slower=PERCENT] [--json] BEFORE AFTER
@@ -38,7 +39,7 @@ def run(arguments: Sequence[str]) -> int:
         elif word == "--json":
             is_json = True
         elif word.startswith("-"):
-            raise InvalidArguments(f"compare: no option '{word}'; options are --change=, --slower= and --json")
+            raise unknown("compare", word)
         else:
             files.append(word)
     if len(files) != 2:

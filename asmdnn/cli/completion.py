@@ -1,13 +1,10 @@
 """`asmdnn completion`: a script for the shell that completes commands, options and files."""
 
-import contextlib
-import importlib
-import io
-import re
 from collections.abc import Sequence
 
 from asmdnn.cli.terminal import show_help
-from asmdnn.errors import InvalidArguments
+from asmdnn.cli.unknown import words_of
+from asmdnn.errors import InvalidArguments, resembling
 
 USAGE = """asmdnn completion bash|zsh
 Prints a script that completes commands, their options, drivers of bench, and
@@ -16,7 +13,6 @@ files.  For every new shell:
   zsh    asmdnn completion zsh > "${fpath[1]}/_asmdnn"
 For this one: source <(asmdnn completion bash)"""
 
-_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*=?")
 _BASH = """# completion of asmdnn: bash
 _asmdnn() {{
     local current=${{COMP_WORDS[COMP_CWORD]}} command=${{COMP_WORDS[1]}} words
@@ -55,7 +51,8 @@ def run(arguments: Sequence[str]) -> int:
         show_help(USAGE)
         return 0
     if list(arguments) not in (["bash"], ["zsh"]):
-        raise InvalidArguments(f"completion: expected bash or zsh, not '{' '.join(arguments)}'")
+        near = resembling(" ".join(arguments), ("bash", "zsh"))
+        raise InvalidArguments(f"completion: expected bash or zsh, not '{' '.join(arguments)}'{near}")
     bash = _bash()
     print(bash if arguments[0] == "bash" else _ZSH.format(bash=bash), end="")
     return 0
@@ -66,15 +63,3 @@ def _bash() -> str:
 
     cases = "\n".join(f'        {name}) words="{" ".join(words_of(name))}" ;;' for name in COMMANDS)
     return _BASH.format(commands=" ".join(COMMANDS), cases=cases + f'\n        help) words="{" ".join(COMMANDS)}" ;;')
-
-
-def words_of(command: str) -> list[str]:
-    """The options that a command's help names, with "=" where a value follows, and its words that are no options."""
-    help_text = io.StringIO()
-    with contextlib.redirect_stdout(help_text):
-        importlib.import_module(f"asmdnn.cli.{command}").run(["--help"])
-    text = help_text.getvalue()
-    first = "|".join(re.findall(rf"^asmdnn {command} ([a-z|]+)", text, re.MULTILINE)).split("|")
-    found = {*_OPTION.findall(text), "--help"}
-    found -= {option.removesuffix("=") for option in found if option.endswith("=")}
-    return [*dict.fromkeys(filter(None, first)), *sorted(found)]

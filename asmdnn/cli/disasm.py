@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from asmdnn.cli.terminal import show_help
+from asmdnn.cli.unknown import unknown
 from asmdnn.dump.elf_reader import CodeBytes, code_of
 from asmdnn.errors import InvalidArguments
 from asmdnn.proof.decoder import fact_at, require_decoder
@@ -66,7 +67,7 @@ def read(arguments: Sequence[str]) -> DisasmRequest:
                 raise InvalidArguments(f"disasm: {word}: must be a number of bytes, such as {name}=0x40")
             setattr(request, name[2:], int(value, 0))
         elif word.startswith("-"):
-            raise InvalidArguments(f"disasm: no option '{word}': see asmdnn disasm --help")
+            raise unknown("disasm", word)
         else:
             words.append(word)
     if not words:

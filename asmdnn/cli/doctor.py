@@ -13,7 +13,8 @@ from importlib.util import find_spec
 
 from asmdnn import environment
 from asmdnn.cli.terminal import coloured
-from asmdnn.errors import AsmdnnError, InvalidArguments
+from asmdnn.cli.unknown import unknown
+from asmdnn.errors import AsmdnnError
 from asmdnn.records import dataclass
 
 MISSING_ESSENTIALS = 1
@@ -58,7 +59,7 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     as_json = list(arguments) == ["--json"]
     if arguments and not as_json:
-        raise InvalidArguments(f"doctor: expected no arguments, not '{' '.join(arguments)}'")
+        raise unknown("doctor", next((word for word in arguments if word != "--json"), arguments[-1]))
     findings = [_examine(subject, check) for subject, check in CHECKS.items()]
     findings += [_extra(*entry) for entry in EXTRAS.items()]
     missing = [finding.subject for finding in findings if finding.status == "missing"]

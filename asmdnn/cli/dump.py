@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,8 @@ from asmdnn.bench.options import Reader
 from asmdnn.cli.models import names_model
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import show_help
-from asmdnn.errors import InvalidArguments
+from asmdnn.cli.unknown import words_of
+from asmdnn.errors import InvalidArguments, resembling
 from asmdnn.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -101,8 +103,9 @@ def _formats(value: str) -> tuple[str, ...]:
     wanted = tuple(dict.fromkeys(value.split(",")))
     for name in wanted:
         if name not in (*FORMATS, *ON_REQUEST):
-            known = ", ".join((*FORMATS, *ON_REQUEST))
-            raise InvalidArguments(f"dump: --format={value}: '{name}' is not one of {known}")
+            known = (*FORMATS, *ON_REQUEST)
+            near = resembling(name, known)
+            raise InvalidArguments(f"dump: --format={value}: '{name}' is not one of {', '.join(known)}{near}")
     return wanted
 
 
@@ -120,7 +123,7 @@ def _select(request: DumpRequest) -> "Selection":
             if name != "--isa":
                 raise InvalidArguments(f"dump: {word} with --all-specs: that takes --isa, --format and --output only")
         return dump_plan.of_corpus(isa)
-    reader = Reader()
+    reader = Reader(partial(words_of, "dump"))
     reader.read(request.words, Path.cwd())
     if not reader.cases:
         raise InvalidArguments("dump: no problem is given: name one, a set with --batch=resnet_50, or --all-specs")

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import Reader
 from asmdnn.cli.models import HELP, names_model
 from asmdnn.cli.terminal import has_colours, show_help
+from asmdnn.cli.unknown import words_of
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
 
@@ -112,7 +114,7 @@ def explain_words(words: Sequence[str]) -> "Explanation":
 
 def one_case(command: str, words: Sequence[str]) -> AnyCase:
     """The one problem that benchdnn's words describe.  Raises InvalidArguments for none and for several."""
-    reader = Reader()
+    reader = Reader(partial(words_of, command))
     reader.read(words, Path.cwd())
     if reader.json:
         raise InvalidArguments(f"{command}: --json={reader.json} is not an option here: write --json for all on stdout")

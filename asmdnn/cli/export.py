@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asmdnn.cli.explain import one_case
-from asmdnn.cli.models import model_words, names_model
+from asmdnn.cli.models import TEXTS, model_words, names_model
 from asmdnn.cli.terminal import show_help
+from asmdnn.cli.unknown import unknown
 from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def model_of(words: Sequence[str]) -> "tuple[Network, str]":
     """The network, and what it is called.  Raises AsmdnnError."""
     asked = model_words("export", words)
     if asked.rest:
-        raise InvalidArguments(f"export: '{asked.rest[0]}' is no option of a model, see asmdnn export --help")
+        raise unknown("export", asked.rest[0], TEXTS)
     return asked.load(), Path(asked.path).stem
 
 
@@ -71,6 +72,8 @@ def own_words(arguments: Sequence[str]) -> tuple[str, str, list[str]]:
             name = value or next(rest, "")
         else:
             words.append(word)
+    if not folder and words and words[0].startswith("-"):
+        raise unknown("export", words[0])
     if not folder:
         raise InvalidArguments("export: no folder is given: say --c=DIR")
     return folder, name, words

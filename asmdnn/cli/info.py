@@ -9,7 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from asmdnn import __version__, environment
-from asmdnn.errors import AsmdnnError, InvalidArguments
+from asmdnn.cli.unknown import unknown
+from asmdnn.errors import AsmdnnError
 from asmdnn.isa.cpu import tiles_are_refused
 from asmdnn.isa.dot import dot_class, multiplied
 from asmdnn.isa.tiles import tile_level
@@ -33,7 +34,7 @@ def run(arguments: Sequence[str]) -> int:
         print(json.dumps(dict(_rows()), indent=2))
         return 0
     if arguments:
-        raise InvalidArguments(f"info: expected no arguments, not '{' '.join(arguments)}'")
+        raise unknown("info", next((word for word in arguments if word != "--json"), arguments[-1]))
     for name, text in _rows():
         print(f"{name:<{NAME_WIDTH}} {text}")
     return 0

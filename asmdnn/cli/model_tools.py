@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asmdnn.cli.models import ModelWords, data_of, model_words, number
+from asmdnn.cli.models import TEXTS, ModelWords, data_of, model_words, number
 from asmdnn.cli.progress import Progress
+from asmdnn.cli.unknown import unknown
 from asmdnn.errors import InvalidArguments
 from asmdnn.runtime.other_work import OtherWork
 
@@ -25,7 +26,7 @@ def own_options(command: str, asked: ModelWords, valued: Sequence[str], flags: S
     for word in asked.rest:
         name, equals, value = word.removeprefix("--").partition("=")
         if not ((name in valued and value) or (name in flags and not equals)):
-            raise InvalidArguments(f"{command}: '{word}' is no option of a model, see asmdnn {command} --help")
+            raise unknown(command, word, TEXTS)
         found[name] = value
     return found
 

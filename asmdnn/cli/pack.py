@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from asmdnn.cli.models import HELP, names_model
 from asmdnn.cli.pack_contents import contents_of_image, contents_of_pack, print_json, print_text
 from asmdnn.cli.pack_model import pack_model
 from asmdnn.cli.terminal import show_help
+from asmdnn.cli.unknown import unknown, words_of
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import isa_of
 from asmdnn.jit.image_file import is_image
@@ -68,6 +70,8 @@ def run(arguments: Sequence[str]) -> int:
         show_pack(contents_of_image(path) if is_image(path) else contents_of_pack(read_pack(path)))
         return 0
     if "output" not in own:
+        if words and words[0].startswith("-") and "=" not in words[0]:
+            raise unknown("pack", words[0])
         raise InvalidArguments("pack: name the file to write, as in -o resnet.pack")
     l2_bytes = _number("--l2-bytes", own.get("l2_bytes", "0"))
     machine = own.get("machine", "")
@@ -109,7 +113,7 @@ def _sorted(arguments: Sequence[str]) -> PackRequest:
 
 
 def _cases(words: Sequence[str]) -> list[AnyCase]:
-    reader = Reader()
+    reader = Reader(partial(words_of, "pack"))
     reader.read(words, Path.cwd())
     if not reader.cases:
         raise InvalidArguments("pack: no problem is given; name a problem set, such as resnet_50, or a problem")

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from asmdnn.cli.models import model_words
+from asmdnn.cli.models import TEXTS, model_words
+from asmdnn.cli.unknown import unknown
 from asmdnn.errors import InvalidArguments
 
 
@@ -12,7 +13,7 @@ def pack_model(arguments: Sequence[str]) -> int:
     path, words = output_of(arguments)
     asked = model_words("pack", words)
     if asked.rest:
-        raise InvalidArguments(f"pack: '{asked.rest[0]}' is no option of a model, see asmdnn pack --help")
+        raise unknown("pack", asked.rest[0], TEXTS)
     net = asked.load()
     net.save(path)
     print(f"{path}: {net!r} for {net.engine.isa}, {Path(path).stat().st_size / 1024:.0f} KiB")

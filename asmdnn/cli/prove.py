@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from asmdnn.bench import batch_files
 from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import DEFAULT_DRIVER, Reader
+from asmdnn.cli import unknown
 from asmdnn.cli.models import names_model
 from asmdnn.cli.prove_tasks import Outcome, Task, prove_tasks, words_of
 from asmdnn.cli.terminal import show_help
@@ -128,7 +129,7 @@ def prove_specs(levels: Sequence[str], specs: Sequence[Any], pool: Executor | No
 
 def read(words: Sequence[str]) -> tuple[tuple[Isa, ...], int, list[AnyCase]]:
     """Levels (none: all that have kernels), processes and cases (none: the corpus)."""
-    reader, levels, jobs, rest = Reader(), [], len(os.sched_getaffinity(0)), []
+    reader, levels, jobs, rest = Reader(partial(unknown.words_of, "prove")), [], len(os.sched_getaffinity(0)), []
     for word in words:
         name, _, value = word.partition("=")
         if name == "--isa":

@@ -12,7 +12,8 @@ from asmdnn.bench.peers.models import difference, peer_model
 from asmdnn.cli.models import HELP, TEXTS, ModelWords, data_of, model_words
 from asmdnn.cli.run_report import Report
 from asmdnn.cli.terminal import show_help
-from asmdnn.errors import InvalidArguments, did_you_mean
+from asmdnn.cli.unknown import unknown
+from asmdnn.errors import InvalidArguments
 from asmdnn.network.known import as_json, table_of, unknown_in, uses_of_unknown
 from asmdnn.network.network import Network
 from asmdnn.network.onnx.reader import read_model
@@ -148,6 +149,5 @@ def read(arguments: Sequence[str]) -> RunRequest:
             key, _, file = value.partition(":")
             request.files[key] = file
         else:
-            known = (*FLAGS, *OWN_TEXTS, *TEXTS, "input", "shape", "constant")
-            raise InvalidArguments(f"run: '{word}' is not understood; {did_you_mean(name, known)}")
+            raise unknown("run", word, TEXTS)
     return request

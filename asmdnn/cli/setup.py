@@ -11,7 +11,8 @@ from pathlib import Path
 
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import show_help
-from asmdnn.errors import AsmdnnError, InvalidArguments
+from asmdnn.cli.unknown import unknown
+from asmdnn.errors import AsmdnnError
 
 FAILED = 1
 
@@ -28,7 +29,7 @@ def run(arguments: Sequence[str]) -> int:
         show_help(USAGE)
         return 0
     if arguments:
-        raise InvalidArguments(f"setup: expected no arguments, not '{' '.join(arguments)}'")
+        raise unknown("setup", arguments[0])
     with tempfile.TemporaryDirectory(prefix="asmdnn-setup-") as name:
         return set_up(Path(name))
 

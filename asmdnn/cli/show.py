@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 
 from asmdnn.cli.terminal import show_help
-from asmdnn.errors import InvalidArguments
+from asmdnn.cli.unknown import unknown
+from asmdnn.errors import InvalidArguments, did_you_mean
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import dim_names
 from asmdnn.show import draw, layout
@@ -48,14 +49,14 @@ def _read(arguments: Sequence[str]) -> tuple[list[str], DataType, str | None]:
         name, _, value = word.partition("=")
         if name == "--dt":
             if value not in DATA_TYPES:
-                raise InvalidArguments(f"show: --dt={value} is no data type: use one of {', '.join(DATA_TYPES)}")
+                raise InvalidArguments(f"show: --dt={value} is no data type: {did_you_mean(value, DATA_TYPES)}")
             dtype = DATA_TYPES[value]
         elif name == "--output":
             if not value:
                 raise InvalidArguments("show: --output needs a file: such as --output=layout.svg")
             output = value
         elif word.startswith("-"):
-            raise InvalidArguments(f"show: no option '{word}'; options are --dt=TYPE and --output=FILE")
+            raise unknown("show", word)
         else:
             words.append(word)
     return words, dtype, output

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from asmdnn.cli.progress import Progress
+from asmdnn.cli.unknown import unknown
 from asmdnn.errors import InvalidArguments, Unimplemented
 
 DEFAULT_MS = 1000
@@ -101,7 +102,5 @@ def _options(arguments: Sequence[str]) -> dict[str, Any]:
             if not 1 <= found["ms"] <= 1_000_000:
                 raise InvalidArguments(f"tune: {word}: expected a number of milliseconds, 1 to 1000000")
         elif word != "--machine":
-            raise InvalidArguments(
-                f"tune --machine: '{word}' is none of --isa=LEVEL, --only=NUMBER,.., --max-ms-per-prb=MS, --json"
-            )
+            raise unknown("tune", word)
     return found

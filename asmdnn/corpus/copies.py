@@ -179,6 +179,13 @@ def narrow_specs(isa: str) -> Iterator[ConvertNarrowSpec]:
         steps = (4 * columns + 4 * (rows % 2), 4), (2, 2 * rows)
         terms = (True, True, True) if rows == 5 else (False, False, False)
         yield ConvertNarrowSpec(isa, Conversion("f32", "bf16", *terms), rows, columns, *steps, (4, 0))
+    for i, (rows, zero_rows) in enumerate(((3, 1), (1, 3), (5, 3), (2, 1), (1, 1), (6, 2))):
+        columns, terms = (2 * vector, vector + 3, 5)[i % 3], (True, True, True) if i == 2 else (False, False, False)
+        for kind, size in (("bf16", 2), ("u8", 1)):
+            steps = (4 * columns, 4), (size, size * (rows + zero_rows + i % 2))
+            yield ConvertNarrowSpec(
+                isa, Conversion("f32", kind, *terms), rows, columns, *steps, (4, 0), zero_rows=zero_rows
+            )
 
 
 def pixel_specs() -> Iterator[ConvertInterleaveSpec | ConvertDeinterleaveSpec]:

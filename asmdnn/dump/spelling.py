@@ -13,7 +13,8 @@ _SIZES: Final = {
     "byte": "byte ptr", "word": "word ptr", "dword": "dword ptr", "qword": "qword ptr", "tword": "tbyte ptr",
     "oword": "xmmword ptr", "yword": "ymmword ptr", "zword": "zmmword ptr",
 }  # fmt: skip
-_SIZED: Final = re.compile(rf"^({'|'.join(_SIZES)}) \[")
+_SIZED: Final = re.compile(rf"^({'|'.join(_SIZES)}) (?=\[|[fg]s:)")
+_SEGMENT: Final = re.compile(r"\[([fg]s):")
 _POOL: Final = re.compile(r"\[rip(?:\+(\d+))?\]")
 _IN_CODE: Final = re.compile(r"\[rip-")  # the distance of a label, for which the listing has no name to assemble
 _ONLY_EVEX: Final = re.compile(r"zmm|[xy]mm(?:1[6-9]|2\d|3[01])|\{(?:k\d|1to\d+|sae|r[nduz]-sae)\}")
@@ -28,10 +29,16 @@ _NOPS: Final = {
     "0f1f840000000000": "{disp32} nop dword ptr [rax+rax]",
     "660f1f840000000000": "{disp32} nop word ptr [rax+rax]",
 }
+_UNSIZED: Final = ("tilecfg", "256kl", "enqcmd", "movdir64b")
+_NAMES: Final = {"iret": "iretw", "pushf": "pushfw", "popf": "popfw"}  # gas takes the plain names for other sizes
+_SIZE_SAYS_NOTHING: Final = re.compile(
+    r"(verr|verw|sldt|str|smsw|mov [c-gs]s,) |mov \w+, [c-gs]s$|xchg (\w+), \2$"
+)  # and gas leaves its prefix out
+_SEGMENT_PREFIXES: Final = (0x64, 0x65)
 _EVEX: Final = 0x62
 _VEX3: Final = 0xC4
 _REGISTER_OPERANDS: Final = 0xC0  # ModRM bytes from here on
-VNNI: Final = ("vpdpbusd", "vpdpwssd")
+VNNI: Final = ("vpdpbusd", "vpdpwssd", "vpmadd52")
 CONSTANTS: Final = ".Lconstants"  # the label of the pool
 
 
@@ -43,12 +50,17 @@ def spelling(text: str, data: bytes) -> str | None:
         name = f"lock {name}"
     if name == "nop":
         return _NOPS.get(data.hex())
-    if has_useless_length(rest, data) or _IN_CODE.search(rest):
+    if has_useless_length(rest, data) or _IN_CODE.search(rest) or (_SIZE_SAYS_NOTHING.match(text) and _has_size(data)):
         return None
+    if data[0] in _SEGMENT_PREFIXES:
+        data = data[1:]
     operands = rest.split(", ") if rest else []
     words = [_operand(operand) for operand in operands]
-    if name in ("ldtilecfg", "sttilecfg"):
+    if name.endswith(_UNSIZED):
         words = [word.removeprefix("zmmword ptr ") for word in words]  # gas knows no size of 512 bits there
+    if name == "movabs":
+        words = [f"[{int(word) % (1 << 64):#x}]" if word.lstrip("-").isdecimal() else word for word in words]
+    name = _NAMES.get(name, name)
     return f"{_prefix(name, operands, data)}{name} {', '.join(words)}".rstrip()
 
 
@@ -62,8 +74,14 @@ def jump(mnemonic: str, label: str, data: bytes) -> str:
 def _operand(operand: str) -> str:
     if "[" not in operand:
         return operand
-    operand = _SIZED.sub(lambda match: f"{_SIZES[match[1]]} [", operand)
+    operand = _SEGMENT.sub(r"\1:[", operand)
+    operand = _SIZED.sub(lambda match: f"{_SIZES[match[1]]} ", operand)
     return _POOL.sub(lambda match: f"[rip+{CONSTANTS}{'+' + match[1] if match[1] else ''}]", operand)
+
+
+def _has_size(data: bytes) -> bool:
+    """Whether it begins with the prefix of 16 bits or with REX.W."""
+    return data[0] == 0x66 or data[0] & 0xF8 == 0x48
 
 
 def has_useless_length(operands: str, data: bytes) -> bool:
@@ -77,7 +95,7 @@ def _prefix(name: str, operands: list[str], data: bytes) -> str:
         return "{store} "
     if data[0] == _EVEX and not any(map(_ONLY_EVEX.search, operands)):
         return "{evex} "
-    if data[0] == _VEX3 and name.startswith(VNNI):
+    if data[0] == _VEX3 and name.startswith((*VNNI, "vcvtneps2bf16")):
         return "{vex} "
     if data[0] == _VEX3 and name.startswith("vmov") and data[-1] >= _REGISTER_OPERANDS:
         return "{vex3} "  # else gas exchanges the operands, and with them the opcode, to save a byte

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.code import Code, Line
-from asmdnn.isa.encoder import branch_of, encoder_of, plain_operand
+from asmdnn.isa.encoder import OPERAND_TYPES, InstructionEncoder, branch_of, encoder_of, plain_operand
 from asmdnn.isa.label import Label
 from asmdnn.isa.layout import Align, Item, Jump, Piece, check_alignment, lay_out
 from asmdnn.isa.memory_operand import OPERAND_BYTES, Pointer, mem, pool_pointer
@@ -44,6 +44,8 @@ __all__ = [
     "Assembler", "Code", "Label", "Line", "OutOfRegisters", "Pointer", "Register", "RegisterFile",
     "high8", "low32", "mem", "rd_sae", "register", "rn_sae", "rsp", "ru_sae", "rz_sae", "sae",
 ]  # fmt: skip
+
+Known = dict[tuple[Any, ...], tuple[bytes, bool]]  # by operands: the bytes, and whether VZEROUPPER is due after them
 
 _STACK_ALIGNMENT_BYTES: Final = 16
 _WORD_BYTES: Final = 8
@@ -221,39 +223,58 @@ class Assembler:
         encoder = encoder_of(mnemonic)
         if encoder is None:
             return None
-        choose = encoder.choose
-        is_branch, notes, met = branch_of(mnemonic) is not None, self._notes, self._met
+        notes = self._notes
+        known: Known = {}  # what was emitted before: unrolled code repeats itself
 
         def emit(*operands: Any) -> None:
-            if is_branch and type(operands[0]) is Label:
+            try:
+                made = known.get(operands)
+            except TypeError:  # a list, which is no operand
+                made = None
+            piece = self._piece
+            data = piece.data
+            start = len(data)
+            if made is not None and (not operands or type(operands[-1]) in OPERAND_TYPES):  # and not 1.0 for 1
+                data += made[0]
+                if made[1]:
+                    self._touches_upper = True
+            elif operands and type(operands[0]) is Label and branch_of(mnemonic):
                 self._jump(mnemonic, operands[0])
                 return
-            if met is not None:
-                for operand in operands:
-                    if type(operand) is Register and operand not in met:
-                        self._meet(mnemonic, operand)
-            try:
-                choice = choose(operands)
-            except AttributeError:  # an operand without signature: numpy's integer, or a mistake
-                operands = tuple(map(plain_operand, operands))
-                choice = choose(operands)
-            code = choice.encode(operands)
-            piece = self._piece
-            start = len(piece.data)
-            piece.data += code
-            if choice.touches_upper:
-                self._touches_upper = True
-            if choice.trailing >= 0:
-                end = start + len(code)
-                label = next(operand.form.label for operand in operands if type(operand) is Pointer)
-                if label is not None:
-                    self._check_own(label)
-                piece.add_fix(end - choice.trailing - 4, end, label)
+            else:
+                operands = self._encode(encoder, operands, known)
             if notes:
                 piece.notes.append(notes.add(start, mnemonic, operands, self._role))
 
         emit.__name__ = mnemonic
         return emit
+
+    def _encode(self, encoder: InstructionEncoder, operands: tuple[Any, ...], known: Known) -> tuple[Any, ...]:
+        """Adds an instruction that was not emitted before, or depends on its place; its plain operands."""
+        if self._met is not None:
+            for operand in operands:
+                if type(operand) is Register and operand not in self._met:
+                    self._meet(encoder.mnemonic, operand)
+        try:
+            choice = encoder.choose(operands)
+        except AttributeError:  # an operand without signature: numpy's integer, or a mistake
+            operands = tuple(map(plain_operand, operands))
+            choice = encoder.choose(operands)
+        code = choice.encode(operands)
+        piece = self._piece
+        piece.data += code
+        if choice.touches_upper:
+            self._touches_upper = True
+        if choice.is_kept:
+            known[operands] = code, choice.touches_upper
+        if choice.trailing < 0:
+            return operands
+        end = len(piece.data)
+        label = next(operand.form.label for operand in operands if type(operand) is Pointer)
+        if label is not None:
+            self._check_own(label)
+        piece.add_fix(end - choice.trailing - 4, end, label)
+        return operands
 
     def _meet(self, mnemonic: str, operand: Register) -> None:
         """An instruction names a register for the first time."""

@@ -33,6 +33,7 @@ _REPEATED: Final = re.compile("^(repe|repne|rep)_")
 _EVEX: Final = 0x62
 _PREFIXED: Final = re.compile("_E?VEX$")
 _LEGACY_PREFIXES: Final = b"\x64\x65\x66\xf0\xf2\xf3"
+OPERAND_TYPES: Final = frozenset((Register, Pointer, EmbeddedRounding, int))
 _SIZES: Final = (1, 2, 4, 8, 10, 16, 32, 64)
 
 # Every comparison that PeachPy makes with an immediate: signed or unsigned 4, 8, 16, 32, 64 bits; the negative part of
@@ -62,11 +63,15 @@ def _key_of(operands: Sequence[Any]) -> tuple[int, ...]:
 
 
 class EncoderChoice(NamedTuple):
-    """The encoder for one signature.  `trailing` bytes follow a displacement from rip; -1 without one."""
+    """The encoder for one signature.  `trailing` bytes follow a displacement from rip; -1 without one.
+
+    is_kept: equal operands give equal bytes wherever they stand, and of them the last alone may be an int.
+    """
 
     encode: Encode
     touches_upper: bool  # a ymm or zmm register is named, so VZEROUPPER is due before returning
     trailing: int
+    is_kept: bool
 
 
 class InstructionEncoder:
@@ -81,7 +86,11 @@ class InstructionEncoder:
     def choose(self, operands: Sequence[Any]) -> EncoderChoice:
         """The encoder of these operands.  Raises InvalidArguments when no form or more than one fits."""
         try:
-            key = _key_of(operands)
+            if len(operands) == 3 and type(operands[2]) is not int:
+                a, b, c = operands
+                key: tuple[int, ...] = a.signature, b.signature, c.signature
+            else:
+                key = _key_of(operands)
         except AttributeError:  # an immediate is not the last, or this is no operand
             key = tuple([_range_of(each) if type(each) is int else each.signature for each in operands])
         choice = self._cache.get(key)
@@ -148,10 +157,12 @@ def _choose(mnemonic: str, operands: Sequence[Operand]) -> EncoderChoice:
         encode = _without_rex(mnemonic, encode)
     if _needs_distinct_registers(mnemonic):
         encode = _with_distinct_registers(mnemonic, encode)
-    if _COMPLEX.fullmatch(mnemonic):
+    if _COMPLEX.fullmatch(_PREFIXED.sub("", mnemonic)):
         encode = _with_own_target(mnemonic, encode)
     touches_upper = any(isinstance(op, Register) and op.kind in ("ymm", "zmm") for op in operands)
-    return EncoderChoice(encode, touches_upper, _trailing_bytes(encode, operands))
+    trailing = _trailing_bytes(encode, operands)
+    is_kept = trailing < 0 and not any(isinstance(op, int) for op in operands[:-1])
+    return EncoderChoice(encode, touches_upper, trailing, is_kept)
 
 
 def _candidates(mnemonic: str, operands: Sequence[Operand]) -> list[Encode]:

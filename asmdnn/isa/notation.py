@@ -10,9 +10,10 @@ Encoding, as in the manual's column "Opcode": EVEX without a length stands for 1
 256; LIG are scalars.  o16, o64 and a32 are sizes that need a prefix.  A last word such as MR says which operand is
 ModRM.reg (R), ModRM.rm (M) and VEX.vvvv (V), where they are not RVM or RM; /6 is a fixed ModRM.reg.
 
-Operands: v is a vector of the length, h of half and q of a quarter of it; x, y, z and t are registers; /m is memory as
-wide as the register before it, /b16 an element of 16 bits repeated, /c8 memory as wide whose displacement counts units
-of 8 bits, k+1 a pair of masks.  {er} and {sae} are there with registers of 512 bits and with scalars, or left out.
+Operands: v is a vector of the length, h of half and q of a quarter of it; x, y, z and t are registers; seg is a segment
+register; al, dx and fs are those registers; /m is memory as wide as the register before it, /b16 an element of 16 bits
+repeated, /c8 memory as wide whose displacement counts units of 8 bits, k+1 a pair of masks.  {er} and {sae} are there
+with registers of 512 bits and with scalars, or left out.
 
 Braces in mnemonic and encoding make one line several: each takes the next word of every brace.
 """
@@ -158,7 +159,8 @@ class _VectorEncoder:
     unit_bytes: int
 
     def __call__(self, operands: Sequence[Any]) -> bytes:
-        places, immediate = _split(operands)
+        places = _places(operands)
+        immediate = bytes(operand & 0xFF for operand in operands if isinstance(operand, int))
         reg, rm, vvvv = self.roles.of(places)
         head = self.prefix(self.fields, reg, rm or _NOTHING, vvvv, operands)
         return head + bytes((self.opcode,)) + _modrm(reg, rm, self.unit_bytes) + immediate
@@ -187,10 +189,9 @@ def _with_evex(fields: tuple[int, int, int], reg: Any, rm: Any, vvvv: Any, opera
     )
 
 
-def _split(operands: Sequence[Operand]) -> tuple[list[Operand], bytes]:
-    """Registers and memory; the bytes of the immediates."""
-    places: list[Operand] = [operand for operand in operands if isinstance(operand, Register | Pointer)]
-    return places, bytes(operand & 0xFF for operand in operands if isinstance(operand, int))
+def _places(operands: Sequence[Operand]) -> list[Operand]:
+    """Registers and memory."""
+    return [operand for operand in operands if isinstance(operand, Register | Pointer)]
 
 
 def _modrm(reg: Register, rm: Register | Pointer | None, unit_bytes: int, force_sib: bool = False) -> bytes:
@@ -208,21 +209,26 @@ def _legacy_forms(name: str, encoding: str, operands: Sequence[str]) -> Iterator
         "o64" in prefixes,
         bytes.fromhex(found["opcode"]),
         _Roles(found["digit"].replace("r", ""), found["order"]) if found["digit"] else None,
+        tuple(int(operand[3:]) // 8 for operand in operands if operand.startswith("imm")),
     )
     yield Form(name, tuple(_pattern(operand, 0, True) for operand in operands), encoder)
 
 
 @dataclass(frozen=True, slots=True)
 class _LegacyEncoder:
-    """Encodes without VEX; wide: with REX.W.  roles: None without ModRM."""
+    """Encodes without VEX; wide: with REX.W.  roles: None without ModRM.  immediate_bytes: of each immediate."""
 
     prefixes: bytes
     wide: bool
     opcode: bytes
     roles: _Roles | None
+    immediate_bytes: tuple[int, ...]
 
     def __call__(self, operands: Sequence[Any]) -> bytes:
-        places, immediate = _split(operands)
+        places = _places(operands)
+        given = [operand for operand in operands if isinstance(operand, int)]
+        sized = zip(given, self.immediate_bytes, strict=True)
+        immediate = b"".join((value & (1 << 8 * size) - 1).to_bytes(size, "little") for value, size in sized)
         if self.roles is None:
             return self.prefixes + b"\x48" * self.wide + self.opcode + immediate
         reg, rm, _ = self.roles.of(places)

@@ -8,7 +8,7 @@ code is written.
 
 from collections.abc import Callable, Mapping, Sequence
 from sys import _getframe
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple
 
 from asmdnn.isa.callers import is_own, line_at
@@ -76,7 +76,19 @@ class Notes:
 
     def add(self, start: int, mnemonic: str, operands: tuple[Any, ...], role: str) -> int:
         """The number of an instruction that is emitted now.  It is its innermost caller's outside the assembler."""
-        known, frame = self._is_own, _getframe(2)  # the frames of this function and of who calls it are the assembler's
+        frame = _getframe(2)  # the frames of this function and of who calls it are the assembler's
+        code = frame.f_code
+        if self._is_own.get(code, True):
+            frame = self._author(frame)
+            code = frame.f_code
+        log = self._log
+        number = len(log)
+        log += (start, mnemonic, operands, role, code, frame.f_lasti, self._holders or self._find_holders())
+        return number
+
+    def _author(self, frame: FrameType) -> FrameType:
+        """The innermost frame from here on that is not the assembler's, or the outermost."""
+        known = self._is_own
         while known.get(frame.f_code, True):
             if frame.f_code not in known:
                 known[frame.f_code] = is_own(frame.f_code)
@@ -84,11 +96,7 @@ class Notes:
                 break
             else:
                 frame = frame.f_back
-        log = self._log
-        number = len(log)
-        holders = self._holders or self._find_holders()
-        log += (start, mnemonic, operands, role, frame.f_code, frame.f_lasti, holders)
-        return number
+        return frame
 
     def add_apart(self, start: int, mnemonic: str, operands: tuple[Any, ...], role: str, after: int) -> int:
         """The number of an instruction that is written at the end, for who wrote the note `after`; -1 for nobody."""

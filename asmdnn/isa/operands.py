@@ -13,10 +13,13 @@ from asmdnn.records import dataclass, field
 
 REGISTER_BYTES: Final = {
     "r8": 1, "high8": 1, "r16": 2, "r32": 4, "r64": 8, "mm": 8, "k": 8, "xmm": 16, "ymm": 32, "zmm": 64, "tmm": 1024,
+    "seg": 2,
 }  # fmt: skip
 VECTOR_KINDS: Final = ("xmm", "ymm", "zmm")
-_COUNT: Final = {"high8": 4, "mm": 8, "k": 8, "tmm": 8, "xmm": 32, "ymm": 32, "zmm": 32}
+_COUNT: Final = {"high8": 4, "seg": 6, "mm": 8, "k": 8, "tmm": 8, "xmm": 32, "ymm": 32, "zmm": 32}
 _LEGACY: Final = ("ax", "cx", "dx", "bx", "sp", "bp", "si", "di")
+_SEGMENTS: Final = ("es", "cs", "ss", "ds", "fs", "gs")
+_DX: Final = ("r16", 2)
 _SUFFIX: Final = {"r8": "b", "r16": "w", "r32": "d", "r64": ""}
 
 _LAST_WITH_HIGH_BYTE: Final = 3
@@ -61,6 +64,8 @@ class Register:
         number = self.id
         low = number + 4 if self.kind == "high8" else number & 7
         special = number if number < 2 else 2 if number < 16 else 3  # al/rax/xmm0, cl, VEX-encodable, EVEX only
+        if self.kind == "seg" or (self.kind, number) == _DX:  # ports are in dx; each segment has opcodes of its own
+            special = 16 + number
         fields = {
             "form": self,
             "signature": signature(self.kind, special, self.mask > 0, self.zeroing),
@@ -114,6 +119,8 @@ def register_name(kind: str, number: int) -> str:
     """The Intel manual's name of a register, e.g. ("r32", 9) -> "r9d"."""
     if kind == "high8":
         return _LEGACY[number][0] + "h"
+    if kind == "seg":
+        return _SEGMENTS[number]
     if kind not in _SUFFIX:
         return f"{kind}{number}"
     if number > 7:
@@ -166,7 +173,7 @@ def high8(reg: Register) -> Register:
 rsp: Final = register("r64", 4)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class EmbeddedRounding:
     """Embedded rounding or exception suppression, the last operand but an immediate, e.g. `VADDPS(a, b, c, rz_sae)`."""
 

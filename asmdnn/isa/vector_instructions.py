@@ -75,6 +75,16 @@ TDPBUUD                             VEX.128.0F38.W0 5E RMV                      
 TCMM{RL,IM}FP16PS                   VEX.128.{0F38,66.0F38}.W0 6C RMV             t, t, t
 PCMPESTR{M,I}64                     66 o64 0F 3A {60,61} /r                      x, x/m, imm8
 VPCMPESTR{M,I}64                    VEX.128.66.0F3A.W1 {60,61}                   x, x/m, imm8
+VMOVMSK{PS,PD}                      VEX.{0F,66.0F}.W1 50                         r64, v
+VPMOVMSKB                           VEX.66.0F.W1 D7                              r64, v
+VPEXTRB                             VEX.128.66.0F3A.W1 14 MR                     r64, x, imm8
+VPEXTRW                             VEX.128.66.0F.W1 C5                          r64, x, imm8
+VEXTRACTPS                          VEX.128.66.0F3A.W1 17 MR                     r64, x, imm8
+VPEXTRB                             EVEX.128.66.0F3A.W1 14 MR                    r64, x, imm8
+VPEXTRW                             EVEX.128.66.0F.W1 C5                         r64, x, imm8
+VEXTRACTPS                          EVEX.128.66.0F3A.W1 17 MR                    r64, x, imm8
+VBROADCASTSS                        VEX.128.66.0F38.W0 18                        x, x/m32
+VBROADCASTSS                        EVEX.128.66.0F38.W0 18                       x{k}{z}, x/m32
 VMOVNTPS                            EVEX.128.0F.W0 2B MR                         m128, x>15
 VMOVNTPS                            EVEX.256.0F.W0 2B MR                         m256, y>15
 VSQRTPD                             EVEX.128.66.0F.W1 51                         x{k}{z}, m64{1to2}

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, not_one_of, shown
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.formats import words_of
 from asmdnn.memory.layout import (
@@ -28,7 +28,7 @@ from asmdnn.memory.tags import MAX_NDIMS, alias_of, tag_of
 from asmdnn.memory.views import inverse_permutation, submemory_offset
 from asmdnn.notebook import html_of
 from asmdnn.records import dataclass, field
-from asmdnn.types import DataType, FormatTag, u8
+from asmdnn.types import DATA_TYPES, DataType, FormatTag, u8
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -79,7 +79,7 @@ class MemoryDesc:
         if not 1 <= ndims <= MAX_NDIMS:
             raise InvalidArguments(f"dims {dims} has {ndims} dims: a tensor has 1 to {MAX_NDIMS}")
         if not isinstance(dtype, DataType):
-            raise InvalidArguments(f"dtype {shown(dtype)} is not a DataType: use one of asmdnn.types, such as f32")
+            raise InvalidArguments(not_one_of("dtype, such as asmdnn.f32,", dtype, DATA_TYPES))
         if (tag is None) == (strides is None):
             raise InvalidArguments(f"tag {shown(tag)} and strides {shown(strides)}: give exactly one of the two")
         if type(offset0) is not int or offset0:

@@ -19,8 +19,19 @@ def as_array(name: str, value: object) -> Array:
     except MemoryError as error:
         raise no_memory(error) from None
     except Exception as error:  # whatever the object does
+        if records_gradients(value):
+            way = f"call the functions of asmdnn.torch, which have gradients, or pass {name}.detach()"
+            raise InvalidArguments(f"{name} requires gradients, which this function does not record: {way}") from None
         what = f"{name} of type {type(value).__name__} cannot be read as an array in memory ({error})"
         raise InvalidArguments(f"{what}: pass a float32 array of numpy") from error
+
+
+def records_gradients(value: object) -> bool:
+    """Whether it is a tensor of torch that is handed to nobody, since what is computed would have no gradient."""
+    try:
+        return getattr(value, "requires_grad", False) is True
+    except Exception:  # whatever the object does
+        return False
 
 
 def is_python(value: object) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, not_one_of, shown
 from asmdnn.memory import dlpack
 from asmdnn.memory.allocation import allocated, no_memory
 from asmdnn.memory.arrays import data_type_of, element_strides, is_stored_as, way_to
@@ -17,7 +17,7 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.memory.views import plain_strides
 from asmdnn.notebook import html_of
 from asmdnn.records import dataclass
-from asmdnn.types import DataType
+from asmdnn.types import DATA_TYPES, DataType
 
 ALIGNMENT_BYTES = 64
 
@@ -62,7 +62,7 @@ class Memory:
             raise InvalidArguments(f"array of type {type(array).__name__} is not a numpy array: use numpy.asarray")
         array = np.asarray(array)  # a subclass may reshape by rules of its own
         if dtype is not None and not isinstance(dtype, DataType):
-            raise InvalidArguments(f"dtype {shown(dtype)} is not a DataType: use one of asmdnn.types, such as f32")
+            raise InvalidArguments(not_one_of("dtype, such as asmdnn.f32,", dtype, DATA_TYPES))
         if dtype is None:
             dtype = data_type_of(array.dtype)
         elif dtype.in_a_byte > 1:

@@ -14,7 +14,7 @@ Source: oneDNN, "Understanding Memory Formats" and dnnl_format_tag_t.
 import re
 from functools import lru_cache
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, resembling
 from asmdnn.records import dataclass
 
 LETTERS = "abcdefghijkl"
@@ -28,6 +28,13 @@ _LOGICAL_ORDERS = {frozenset(names): names for names in _ACTIVATIONS + _WEIGHTS 
 # Readings of a letter tag that a person expects, best first; the others ("ldnc" for "abcd") are understood, not shown.
 # What has two dims is a matrix: letters.
 _SHOWN = ("ncw", "nchw", "ncdhw", "oiw", "oihw", "goiw", "oidhw", "goihw", "goidhw")
+
+# What an error about another word may have meant.
+_USUAL = (
+    "any", "nc", "cn", "oi", "io", "ncw", "nwc", "nCw8c", "nCw16c", "oiw", "wio", "tnc", "ntc", "nchw", "nhwc",
+    "nChw8c", "nChw16c", "oihw", "hwio", "ohwi", "OIhw8i8o", "OIhw16i16o", "ldnc", "ldio", "ncdhw", "ndhwc", "nCdhw8c",
+    "nCdhw16c", "oidhw", "dhwio", "goihw", "goidhw", "ldigo", "ldgoi",
+)  # fmt: skip
 
 _GRAMMAR = re.compile(r"([A-Za-z]+)((?:-?[0-9]{1,18}[a-z])*)")
 _BLOCK = re.compile(r"(-?[0-9]+)([a-z])")
@@ -54,8 +61,12 @@ def parse_tag(tag: str, ndims: int) -> Layout:
         )
     outer, blocks_text = match[1].lower(), match[2]
     inner = [(letter, int(size)) for size, letter in _BLOCK.findall(blocks_text)]
-    _check_dims(tag, outer + "".join(letter for letter, _ in inner), outer, ndims)
-    _check_blocks(tag, match[1], inner)
+    try:
+        _check_dims(tag, outer + "".join(letter for letter, _ in inner), outer, ndims)
+        _check_blocks(tag, match[1], inner)
+    except InvalidArguments as error:
+        usual = [name for name in _USUAL if len({*filter(str.isalpha, name.lower())}) == ndims or name == "any"]
+        raise InvalidArguments(f"{error}{resembling(tag, usual)}") from None
     inner_blocks = tuple((LETTERS.index(letter), size) for letter, size in inner)
     blocks, block_nelems = [1] * ndims, 1
     for dim, size in inner_blocks:

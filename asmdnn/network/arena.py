@@ -23,6 +23,8 @@ from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.records import dataclass, replace
 from asmdnn.types import u8
 
+OWN_SCRATCH = "scratch of a part"  # what all primitives' own scratch lies in
+
 
 class Life(NamedTuple):
     """The first and the last time at which a buffer is touched."""
@@ -122,14 +124,38 @@ def placed_plan(joined: JoinedPlan, layout: ArenaLayout) -> Plan:
     plan = joined.plan
     places = {name: View(ARENA, at, plan.scratch_bytes[name]) for name, at in layout.arena.items()}
     places |= {name: View(WEIGHTS, at, plan.tensors[name].size_bytes) for name, at in layout.weights.items()}
+    own = own_scratch(plan)
+    own_bytes = max((at + aligned(plan.scratch_bytes[name]) for name, at in own.items()), default=0)
+    places |= {name: View(OWN_SCRATCH, at, plan.scratch_bytes[name]) for name, at in own.items()}
     tensors = {name: desc for name, desc in plan.tensors.items() if name not in layout.weights}
     if layout.weights:
         tensors[WEIGHTS] = MemoryDesc((layout.weights_bytes,), u8, "a")
-    scratch = {name: plan.scratch_bytes[name] for name in plan.per_part}
+    scratch = {OWN_SCRATCH: own_bytes} if own else {}
     if layout.arena_bytes:
         scratch[ARENA] = layout.arena_bytes
     phases = tuple(phase.on(places) for phase in plan.phases)
-    return replace(plan, phases=phases, tensors=tensors, scratch_bytes=scratch)
+    per_part = (OWN_SCRATCH,) if own else ()
+    return replace(plan, phases=phases, tensors=tensors, scratch_bytes=scratch, per_part=per_part)
+
+
+def own_lives(plan: Plan) -> dict[str, Life]:
+    """Of the scratch that each part has for itself, in phases, which a part runs one after another."""
+    lives: dict[str, Life] = {}
+    for number, phase in enumerate(plan.phases):
+        for view in phase.arguments:
+            if view.buffer in plan.per_part:
+                lives[view.buffer] = Life(lives.get(view.buffer, Life(number, number)).first, number)
+    return lives
+
+
+def own_scratch(plan: Plan) -> dict[str, int]:
+    """Where each lies in the piece that all of them share: those of one primitive side by side."""
+    lives, placed = own_lives(plan), dict[str, int]()
+    for name in sorted(lives, key=lambda name: (-plan.scratch_bytes[name], lives[name])):
+        others = [other for other in placed if lives[other].overlaps(lives[name])]
+        taken = sorted((placed[other], placed[other] + aligned(plan.scratch_bytes[other])) for other in others)
+        placed[name] = best_gap(aligned(plan.scratch_bytes[name]), taken)
+    return placed
 
 
 def check_layout(joined: JoinedPlan, layout: ArenaLayout, plan: Plan) -> None:
@@ -151,6 +177,7 @@ def check_layout(joined: JoinedPlan, layout: ArenaLayout, plan: Plan) -> None:
                 raise PlanError(f"phase {number}: {old} is at byte {new.offset_bytes}, not where {old.buffer} lies")
             if old.buffer in layout.arena:
                 touches.setdefault(old.buffer, Touches([], [])).add(number, barriers[number], after.alone)
+    check_own_scratch(own)
     names = sorted(touches, key=layout.arena.__getitem__)
     for i, name in enumerate(names):
         end = layout.arena[name] + own.scratch_bytes[name]
@@ -162,3 +189,17 @@ def check_layout(joined: JoinedPlan, layout: ArenaLayout, plan: Plan) -> None:
             one, two = touches[name], touches[other]
             if not (one.done_before(two) or two.done_before(one)):
                 raise PlanError(f"{name} and {other} share bytes of the arena, and are both alive at some time")
+
+
+def check_own_scratch(plan: Plan) -> None:
+    """Prove that of two pieces of a part's own scratch which share bytes one is done with before the other one is
+    begun.  Raises PlanError."""
+    lives, placed = own_lives(plan), own_scratch(plan)
+    names = sorted(placed, key=placed.__getitem__)
+    for i, name in enumerate(names):
+        end = placed[name] + plan.scratch_bytes[name]
+        for other in names[i + 1 :]:
+            if placed[other] >= end:
+                break
+            if lives[name].overlaps(lives[other]):
+                raise PlanError(f"{name} and {other} share bytes of a part's own scratch, and are both alive")

@@ -61,8 +61,12 @@ class CompiledSegment:
 def compiled(graph: StaticGraph, segment: NativeSegment, engine: Engine, pool: WeightPool) -> CompiledSegment:
     """Plan a segment; nothing is generated or packed."""
     own = subgraph(graph, segment)
-    way = segment.way or lowered(own, segment, engine)
-    steps = way.steps
+    return of_steps(segment, own, segment.way or lowered(own, segment, engine), pool)
+
+
+def of_steps(segment: NativeSegment, own: StaticGraph, way: FormatPath, pool: WeightPool) -> CompiledSegment:
+    """The steps of a way in one memory; the way stays as it is."""
+    steps = way.steps.branch()
     joined = join(steps, {**own.outputs, **{result_name(name): name for name in steps.integers.checked}})
     layout = layout_of(joined)
     plan = placed_plan(joined, layout)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.memory.sequences import items
 from asmdnn.network.graph import LARGEST_DIM, TensorType
 from asmdnn.network.passing import name_of, type_named
@@ -109,7 +109,7 @@ def open_dims(declared: Declared, shapes: Any, constants: Iterable[str]) -> Open
 
 def dims_of(name: Any, declared: Declared, value: Any) -> tuple[AnyDim, ...]:
     if not isinstance(name, str) or name not in declared:
-        raise InvalidArguments(f"{shown(name)} is no input of the model, these are {', '.join(declared)}")
+        raise InvalidArguments(f"{shown(name)} is no input of the model: {did_you_mean(shown(name), declared)}")
     try:
         dims = tuple(n if n is None or isinstance(n, str | Dim) else int(n) for n in items(value))
     except Exception:  # whatever the caller's object does

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.errors import InvalidArguments, Unimplemented, did_you_mean, shown
 from asmdnn.memory.sequences import items
 from asmdnn.network.bodies import BODIES
 from asmdnn.network.bounds import FoldingBounds, check_room
@@ -50,7 +50,7 @@ def specialise(
     body = with_blocked_products(model.body)
     for name in (*shapes, *constants):
         if name not in body.inputs:
-            raise InvalidArguments(f"{shown(name)} is no input of the model, these are {', '.join(body.inputs)}")
+            raise InvalidArguments(f"{shown(name)} is no input of the model: {did_you_mean(shown(name), body.inputs)}")
     folding = Folding(body, remembered)
     for name, declared in body.inputs.items():
         if name in constants:

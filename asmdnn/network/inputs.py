@@ -1,12 +1,27 @@
 """Arrays of a caller: whether they are what a network takes."""
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.network.arrays import Array
 from asmdnn.network.passing import is_read, made_type
+
+
+def check_feeds(feeds: Any, inputs: Collection[str]) -> None:
+    """Raise InvalidArguments unless it maps the names of the inputs, all of them and no others."""
+    if not isinstance(feeds, Mapping):
+        raise InvalidArguments(f"feeds must be arrays for {', '.join(inputs)}, not {shown(feeds)}")
+    if {*feeds} != {*inputs}:
+        raise InvalidArguments(f"feeds must be arrays for {names_and_others(feeds, inputs)}")
+
+
+def names_and_others(given: Collection[Any], wanted: Collection[str]) -> str:
+    """What names there should be, what there are, and which one the first of the others resembles."""
+    near = next((resembling(name, wanted) for name in given if name not in wanted), "")
+    return f"{', '.join(wanted)}, not {', '.join(map(str, given)) or 'none'}{near}"
 
 
 def as_input(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:

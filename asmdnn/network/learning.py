@@ -114,6 +114,8 @@ class LearnsParameters:
         ema: float | None = None,
         check_finite: bool = False,
         precision: str = "f32",
+        memory_limit: int | None = None,
+        checkpoints: Sequence[str] = (),
         engine: Engine | None = None,
     ) -> "TrainingStep":
         """A step that computes the loss and its gradients and moves all parameters, as one native call.
@@ -123,12 +125,15 @@ class LearnsParameters:
         how much an exponential average of each parameter keeps of itself, such as 0.999; check_finite: whether a step
         whose loss or gradients are not finite raises InvalidArguments and changes nothing; precision: "bf16" rounds
         what matrix products and convolutions multiply where that is expected to be faster, and the CPU has such
-        products: sums, all other values, and parameters stay f32.  The graph stays as it is: each step has parameters
-        of its own.  Raises InvalidArguments, Unimplemented for operators without a gradient.
+        products: sums, all other values, and parameters stay f32; memory_limit: the most bytes that a call may take
+        beside inputs, outputs and states: as much of the forward pass is made again for the gradients as that needs;
+        checkpoints: names of nodes, or patterns (fnmatch): what lies between their results is made again, always, or
+        where the limit asks for it.  The graph stays as it is: each step has parameters of its own.  Raises
+        InvalidArguments, Unimplemented for operators without a gradient.
         """
         with importing():
             from asmdnn.network.training.networks import StepNetworks
-            from asmdnn.network.training.options import checked_options
+            from asmdnn.network.training.options import checked_options, with_memory
             from asmdnn.network.training.recipe import checked_outputs, recipe_of
             from asmdnn.network.training.step import TrainingStep
 
@@ -137,6 +142,7 @@ class LearnsParameters:
         copy: Any = self._copy()
         own = {name: Symbol(copy, symbol.name) for name, symbol in found.items()}
         options = checked_options(clip_norm, accumulate, ema, check_finite, precision)
+        options = with_memory(options, memory_limit, checkpoints, self._nodes)
         recipe = recipe_of(copy, own.pop("loss"), own, optimizer, options, engine_or_default(engine))
         return TrainingStep(recipe, StepNetworks(recipe))
 

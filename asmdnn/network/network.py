@@ -9,7 +9,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
-from asmdnn.network.inputs import as_input, check_bound
+from asmdnn.network.inputs import as_input, check_bound, check_feeds, names_and_others
 from asmdnn.network.keeping import KeepsState, with_states
 from asmdnn.network.running import NativePart, Runnable
 from asmdnn.network.states import StateArrays
@@ -159,7 +159,7 @@ class Network(KeepsState):
             raise InvalidArguments(f"indices {name} are made by the network and looked at after a run: use run()")
         wanted = {**self.inputs, **self.outputs}
         if arrays.keys() != wanted.keys():
-            raise InvalidArguments(f"arrays must be {', '.join(wanted)}, not {', '.join(arrays) or 'none'}")
+            raise InvalidArguments(f"arrays must be {names_and_others(arrays, wanted)}")
         for name, (shape, dtype) in wanted.items():
             check_bound(name, arrays[name], shape, dtype, name in self.outputs)
         made = {result: arrays[name] for name, result in results.items() if isinstance(result, str)}
@@ -294,7 +294,5 @@ class Network(KeepsState):
         return self._source
 
     def _checked(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
-        if not isinstance(feeds, Mapping) or feeds.keys() != self.inputs.keys():
-            given = ", ".join(map(str, feeds)) if isinstance(feeds, Mapping) else shown(feeds)
-            raise InvalidArguments(f"feeds must be arrays for {', '.join(self.inputs)}, not {given or 'none'}")
+        check_feeds(feeds, self.inputs)
         return {name: as_input(name, feeds[name], *wanted) for name, wanted in self.inputs.items()}

@@ -15,6 +15,7 @@ from asmdnn.memory.sequences import items
 from asmdnn.network.arrays import Array
 from asmdnn.network.dims import AnyDim, OpenDims, Shapes
 from asmdnn.network.graph import LARGEST_DIM, Model
+from asmdnn.network.inputs import check_feeds
 from asmdnn.network.kept_shapes import KeptShapes
 from asmdnn.network.network import Network, Origin
 from asmdnn.network.running import Runnable
@@ -213,9 +214,7 @@ class OpenNetwork(Network):
 
     def _for(self, feeds: Mapping[str, Any]) -> Network:
         """The network for arrays of these dims."""
-        if not isinstance(feeds, Mapping) or feeds.keys() != self._dims.declared.keys():
-            given = ", ".join(map(str, feeds)) if isinstance(feeds, Mapping) else shown(feeds)
-            raise InvalidArguments(f"feeds must be arrays for {', '.join(self._dims.declared)}, not {given or 'none'}")
+        check_feeds(feeds, self._dims.declared)
         key = tuple(self._shapes_in(feeds))
         last = self._last
         if last is not None and last.key == key:

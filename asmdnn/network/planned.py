@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.errors import InvalidArguments, Unimplemented, resembling, shown
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.compiled import CompiledSegment, compiled, runner_of
 from asmdnn.network.float_types import with_f32_inside
@@ -77,7 +77,9 @@ def plan(
     """Plan a network; nothing is generated or packed.  shared: with other shapes of the model; the other arguments are
     those of `load_onnx`.  Raises OutOfMemory."""
     if not (fallback is None or (isinstance(fallback, str) and fallback == "numpy")):
-        raise InvalidArguments(f"fallback must be None or 'numpy', not {shown(fallback)}")
+        raise InvalidArguments(
+            f"fallback must be None or 'numpy', not {shown(fallback)}{resembling(fallback, ['numpy'])}"
+        )
     shared = shared or SharedByShapes()
     graph = specialise(model, mapping("shapes", shapes), mapping("constants", constants), shared.remembered)
     hidden = {name for state in model.states for name in state.hidden}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.memory.allocation import allocated
 from asmdnn.network.arrays import Array
 from asmdnn.network.inputs import as_input
@@ -84,7 +84,8 @@ class StateArrays(Mapping[str, Array]):
 
     def __getitem__(self, name: str) -> Array:
         if name not in self._arrays:
-            raise InvalidArguments(f"{shown(name)} is no state of the network, these are {', '.join(self._arrays)}")
+            near = did_you_mean(shown(name), self._arrays)
+            raise InvalidArguments(f"{shown(name)} is no state of the network: {near}")
         return self._arrays[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from asmdnn.network.cancellation import size_of_terms
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.evaluation import results_of
@@ -125,6 +126,8 @@ def magnitude(group: Group, known: Mapping[str, Array]) -> float:
     node = group.main
     if node is not None and node.op == FEW_BITS:
         return largest_number(largest_sums(node, *(known[x] for x in node.inputs)))
+    if node is not None and node.domain == OWN:
+        return size_of_terms(node, *(known[x] for x in node.inputs if x != NOTHING))
     if node is None or node.op not in SUMS + TOTALS:
         return 0.0
     inputs = [None if x == NOTHING else known[x] for x in node.inputs]

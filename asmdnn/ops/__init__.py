@@ -4,9 +4,13 @@ An operation is imported when it is first asked for, with what it needs: all of 
 No module has the name of an operation, which importing the module would hide.
 """
 
+import sys
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from asmdnn.errors import no_attribute
 from asmdnn.forking import importing
 
 if TYPE_CHECKING:
@@ -108,6 +112,7 @@ MODULES = {
     "softmaxes": ("log_softmax", "softmax"),
     "sum": ("weighted_sum",),
 }
+KINDS = f"{__name__}.kinds"
 PLACES = {name: module for module, names in MODULES.items() for name in names}
 
 __all__ = sorted(PLACES)
@@ -116,10 +121,25 @@ __all__ = sorted(PLACES)
 def __getattr__(name: str) -> Any:
     """Called for a name that is not here yet (PEP 562)."""
     if name not in PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise no_attribute(__name__, name, __all__)
     with importing():
         module = import_module(f"{__name__}.{PLACES[name]}")
-    return globals().setdefault(name, getattr(module, name))
+    return globals().setdefault(name, of_callers_kind(getattr(module, name)))
+
+
+def of_callers_kind(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function; for other arrays than numpy's by way of `kinds`, which gives back what came."""
+    array = sys.modules["numpy"].ndarray
+
+    @wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        if arguments and type(arguments[0]) is array:  # nearly always, and all that these calls pay
+            return function(*arguments, **options)
+        kinds = sys.modules.get(KINDS) or import_module(KINDS)
+        return kinds.called(function, arguments, options)
+
+    call.__module__ = __name__  # where it is found, for pickle
+    return call
 
 
 def __dir__() -> list[str]:

@@ -37,11 +37,10 @@ def apply(
     from the inputs' descriptors and the result's.  `out` may be the first input where the primitive works in place.
     Raises InvalidArguments, Unimplemented.
     """
-    given = {
-        name: (label, typed(label, value))
-        for i, (name, (label, value)) in enumerate(inputs.items())
-        if value is not None or not i
-    }
+    given: dict[str, tuple[str, AnyArray]] = {}
+    for name, (label, value) in inputs.items():
+        if value is not None or not given:
+            given[name] = label, typed(label, value)
     return compute(key, given, describe, result_dims, ending)
 
 
@@ -54,12 +53,15 @@ def compute(
 ) -> AnyArray:
     """`apply` on arrays that have been read."""
     post_ops, out, engine, dtype = ending
-    arrays: list[AnyArray] = [array for _, array in given.values()]
+    arrays: list[AnyArray] = []
     target = None if out is None else typed_output("out", out)
     chain = chain_of(post_ops)
-    shapes = tuple((name, *layout_key(array)) for name, (_, array) in given.items())
     where = None if target is None else layout_key(target)
-    full_key = (*key, shapes, where, dtype, chain, engine_key(engine))
+    parts = [*key, where, dtype, chain, engine_key(engine)]
+    for name, (_, array) in given.items():  # as `layout_key`, without a call
+        arrays.append(array)
+        parts += (name, array.shape, array.strides, None if array.dtype is F32 else array.dtype)
+    full_key = tuple(parts)
     try:
         call = find(full_key)
     except Exception:  # what cannot be hashed or compared is nothing that prepare() takes

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.typed import kind_of, numpy_type, typed_output
@@ -20,6 +20,7 @@ def is_last(data_format: str | None, axes: int) -> bool:
     if data_format is not None and not (isinstance(data_format, str) and data_format in (first, last)):
         raise InvalidArguments(
             f"data_format must be {first} or {last} for x of {axes + 2} dims, not {shown(data_format)}"
+            f"{resembling(data_format, (first, last))}"
         )
     return data_format == last
 

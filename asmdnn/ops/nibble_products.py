@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, not_one_of, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated, within_memory
 from asmdnn.memory.foreign import as_array, rounded_f32
@@ -46,7 +46,7 @@ def pack_quantized_weights(
     group: 16 to 256, a multiple of 16 that divides k.  Raises InvalidArguments.
     """
     if not isinstance(dtype, str) or dtype not in LIMITS:
-        raise InvalidArguments(f"dtype must be one of {', '.join(LIMITS)}, not {shown(dtype)}")
+        raise InvalidArguments(not_one_of("dtype", dtype, LIMITS))
     if scales is None:
         if zero_points is not None:
             raise InvalidArguments("zero_points are of integers with scales: give the scales, too")

@@ -49,13 +49,14 @@ def max_pool_gradient(
     out: Any = None,
     engine: Engine | None = None,
 ) -> Array:
-    """The gradient of x of max_pool, for the gradient dy of its result and the indices that it has returned, int64.
+    """The gradient of x of max_pool, for the gradient dy of its result and the indices that it has returned.
 
-    An index that is no pixel of its window is passed over.  All else is as in avg_pool_gradient.
+    They are int64, or int32 as jax makes them.  An index that is no pixel of its window is passed over.  All else is as
+    in avg_pool_gradient.
     """
     places = as_array("indices", indices)
-    if places.dtype != np.int64 or places.shape != as_f32("dy", dy).shape:
-        raise InvalidArguments(f"indices must be int64 with the dims of dy, not {places.dtype} {places.shape}")
+    if places.dtype not in (np.int64, np.int32) or places.shape != as_f32("dy", dy).shape:
+        raise InvalidArguments(f"indices must be int64 or int32 with the dims of dy, not {places.dtype} {places.shape}")
     words = allocated(places.clip(-1, 2**31 - 1).astype, np.int32, order="C")
     kept = {"indices": ("indices", words.view(F32))}
     return pool_gradient("max", dy, image, (kernel, stride, padding, dilation), kept=kept, out=out, engine=engine)

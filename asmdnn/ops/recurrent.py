@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, not_one_of, shown
+from asmdnn.errors import InvalidArguments, not_one_of, resembling, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.sequences import items
@@ -124,7 +124,8 @@ def weights_of(cell: str, weights: Mapping[str, Any]) -> dict[str, Any]:
     known = KNOWN if cell == "lstm" else (*NEEDED, "bias")
     for name in weights:
         if name not in known:
-            raise InvalidArguments(f"weights has {shown(name)}, of {cell} it may have {', '.join(known)}")
+            near = resembling(name, known)
+            raise InvalidArguments(f"weights has {shown(name)}, of {cell} it may have {', '.join(known)}{near}")
     for name in NEEDED:
         if weights.get(name) is None:
             raise InvalidArguments(f"weights has no {name}, it must have {' and '.join(NEEDED)}")

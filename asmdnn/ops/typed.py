@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.memory import Memory
 from asmdnn.memory.arrays import data_type_of
 from asmdnn.memory.foreign import as_array, is_python, rounded_f32
@@ -80,7 +80,8 @@ def kind_of(array: AnyArray) -> DataType:
 def result_type(dtype: DataType | None, out: AnyArray | None, usual: DataType) -> DataType:
     """What a result is of: `dtype`, or what `out` is of, else the usual type.  Raises InvalidArguments."""
     if dtype is not None and not isinstance(dtype, DataType):
-        raise InvalidArguments(f"dtype must be one of {', '.join(DATA_TYPES)} of asmdnn, not {shown(dtype)}")
+        near = resembling(dtype, DATA_TYPES)
+        raise InvalidArguments(f"dtype must be one of {', '.join(DATA_TYPES)} of asmdnn, not {shown(dtype)}{near}")
     if out is None:
         return dtype or usual
     if dtype is not None and kind_of(out) != dtype:

@@ -17,6 +17,9 @@ X86_64_FEATURES: Final = frozenset((
     "intel8086", "intel186", "intel286", "intel386", "intel486", "x64", "cmov", "multibytenop", "sse", "sse2",
 ))  # fmt: skip
 
+_SYSTEM: Final = frozenset((
+    "syscall", "sysenter", "retf", "iret", "iretd", "iretq", "uiret", "rsm", "getsec", "enclu",
+))  # fmt: skip
 _MASKED_MOVES: Final = ("vmovup", "vmovap", "vmovdq", "vmaskmov", "vpmaskmov")
 
 
@@ -129,7 +132,7 @@ def _fact_of(data: bytes) -> Fact:
 
 def _flow(ins: Any) -> str:
     kinds, mnemonics = _decoder().FlowControl, _decoder().Mnemonic
-    if ins.is_privileged or ins.mnemonic == mnemonics.SYSCALL:
+    if ins.is_privileged or _tables()[0][ins.mnemonic] in _SYSTEM or _loads_segment(ins):
         return "trap"
     if ins.flow_control == kinds.XBEGIN_XABORT_XEND:  # an abort goes where XBEGIN says
         return "branch" if ins.mnemonic == mnemonics.XBEGIN else "next"
@@ -138,6 +141,13 @@ def _flow(ins: Any) -> str:
         kinds.RETURN: "return", kinds.CALL: "call", kinds.INDIRECT_CALL: "indirect call",
         kinds.INDIRECT_BRANCH: "indirect jump",
     }.get(ins.flow_control, "trap")  # fmt: skip
+
+
+def _loads_segment(ins: Any) -> bool:
+    """Whether it writes a segment register, on which addresses depend that nobody follows here."""
+    is_segment, reads = _decoder().RegisterExt.is_segment_register, _decoder().OpAccess.READ
+    used = _info_factory().info(ins).used_registers()
+    return any(is_segment(each.register) and each.access != reads for each in used)
 
 
 def _number(register: Any) -> int:

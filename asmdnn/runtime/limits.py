@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 
 from asmdnn import environment
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, resembling
 from asmdnn.jit.pruning import parse_size
 
 LIMITED: Final = ("plans", "programs", "calls", "networks", "scratchpads")
@@ -36,7 +36,10 @@ def _limits_in(text: str) -> Mapping[str, int]:
         name, _, size = word.partition(":")
         try:
             if name.lower() not in LIMITED:
-                raise InvalidArguments(f"there is no limit {name[:40]!r}: use {', '.join(LIMITED)}, as in plans:16M")
+                near = resembling(name, LIMITED)
+                raise InvalidArguments(
+                    f"there is no limit {name[:40]!r}: use {', '.join(LIMITED)}, as in plans:16M{near}"
+                )
             found[name.lower()] = parse_size(f"{environment.MEMORY_LIMITS}, {name}", size)
         except InvalidArguments as error:
             message = f"{environment.MEMORY_LIMITS}={text}: {error}; it is ignored."

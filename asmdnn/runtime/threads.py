@@ -69,8 +69,9 @@ def max_threads() -> int:
     if not (_usable if _usable is not None else _decide()):  # every array function asks, so without another call
         return 1
     runtime = _search()
-    count: int = runtime.get_max_threads() if isinstance(runtime, OpenMP) else 1
-    return max(1, min(count, _quota()))
+    count: int = runtime.get_max_threads() if type(runtime) is OpenMP else 1
+    quota = _quota()
+    return count if 0 < count <= quota else max(1, min(count, quota))
 
 
 def runtime_path() -> str | None:

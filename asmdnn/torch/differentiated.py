@@ -62,7 +62,8 @@ def native() -> Any:
         def backward(context: Any, by_result: Any) -> Any:
             *operands, result = context.saved_tensors
             wanted = context.needs_input_grad[1:]
-            given = by_result.detach(), arrays(operands), result.detach(), context.kept, wanted
+            by, made = arrays((by_result, result))
+            given = by, arrays(operands), made, context.kept, wanted
             found = context.layer.backward(*given)
             return None, *(None if x is None else torch.from_numpy(x) for x in found)
 
@@ -70,5 +71,5 @@ def native() -> Any:
 
 
 def arrays(operands: Sequence[Any]) -> list[Any]:
-    """Tensors that no gradient is recorded for, which lend their memory."""
-    return [None if x is None else x.detach() for x in operands]
+    """The tensors' memory as arrays of numpy, for which no gradient is recorded."""
+    return [None if x is None else x.numpy(force=True) for x in operands]

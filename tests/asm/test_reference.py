@@ -23,5 +23,5 @@ def test_every_name_has_forms() -> None:
 
 @pytest.mark.parametrize("name", ["VPSHUFBB", "", 3])
 def test_unknown_ones(name: object) -> None:
-    with pytest.raises(InvalidArguments, match="no such instruction; near are"):
+    with pytest.raises(InvalidArguments, match="no such instruction"):
         asm.forms(name)  # type: ignore[arg-type]

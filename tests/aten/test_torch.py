@@ -140,8 +140,33 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "near 0, relatively": (lambda x: torch.stack([torch.expm1(x), torch.log1p(x)]) / x, (SMALL[:-3],)),
     "remainders": (lambda x, y: torch.fmod(x * 5, y) + x.trunc(), (X, POSITIVE)),
     "sorted": (lambda x: (*x.sort(1), x.sort(descending=True)[0]), (X,)),
+    "remainders below 0": (lambda x, y: torch.remainder(x * 5, y) + torch.remainder(x, -0.75), (X, POSITIVE)),
+    "truths": (lambda x: (x > 0).any(1).float() + (x > -1).all(1) + (x > 2).any(), (X,)),
+    "diagonals": (lambda x: x.diagonal(0, 1, 2).sum() + x.diagonal(-1, 2, 0) + torch.diagonal(x, 2, 1, 2).mean(), (X,)),
+    "limits that are data": (lambda x, y: x.clamp(y - 1, y - 0.8) + x.clamp_min(y) + torch.clamp(x, max=y), (X, Y)),
+    "distances": (lambda x, y: torch.cdist(x, y) + torch.cdist(x, y, 1) + torch.cdist(x, y, torch.inf), (X, Y)),
+    "written parts": (lambda x, y: written(x, y), (X, Y)),
+    "around": (lambda x: F.pad(x, (2, 1, 3, 0), mode="circular"), (IMAGE,)),
+    "windows of any size": (lambda x: F.adaptive_avg_pool2d(x, (4, 5)) + F.adaptive_max_pool2d(x, (4, 5)), (IMAGE,)),
+    "windows in one image": (lambda x: F.max_pool2d(x, 3, 2, 1) + F.avg_pool2d(x, 3, 2, 1), (IMAGE[0],)),
+    "windows in rows": (lambda x: F.adaptive_avg_pool1d(x, 5) - F.adaptive_max_pool1d(x, 5), (X,)),
+    "windows as columns": (lambda x: F.unfold(x, (2, 3), dilation=(2, 1), padding=(1, 0), stride=(1, 2)), (IMAGE,)),
+    "cubics": (lambda x: F.interpolate(x, scale_factor=1.5, mode="bicubic", align_corners=False), (IMAGE,)),
+    "cubics, aligned": (lambda x: F.interpolate(x, size=(13, 6), mode="bicubic", align_corners=True), (IMAGE,)),
+    "nearest of halves": (lambda x: F.interpolate(x, size=(5, 17), mode="nearest-exact"), (IMAGE,)),
+    "resized volumes": (lambda x: F.interpolate(x[None], size=(5, 13, 7), mode="trilinear"), (IMAGE,)),
+    "resized by area": (lambda x: F.interpolate(x, size=(4, 5), mode="area"), (IMAGE,)),
     "constants": (lambda x: x + torch.arange(6) * torch.ones(4, 1) + torch.full((1,), 0.5), (X,)),
 }  # fmt: skip
+
+
+def written(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Parts of a copy are written in place."""
+    z = x * 1
+    z[:, 1:3] = y[:, :2]
+    z[0] = 7.0
+    z[:, :, -1] = y[:, :, 0]
+    return z
 
 
 NO_KERNEL = ("integers", "casts", "flips", "gathered")  # for some of their nodes

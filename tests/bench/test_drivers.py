@@ -104,7 +104,7 @@ def test_wrong_dims(text: str, says: str) -> None:
         ("--shuffle --dt=f65 2x4", "--dt=f65: must be one of f32, bf16, f16, s32, s8, u8"),
         ("--shuffle --group=0 2x4", "--group=0: must be a whole number from 1"),
         ("--shuffle --axis=12 2x4", "--axis=12: must be a whole number from -12 to 11"),
-        ("--shuffle --stag=abx 2x4", "--stag=abx: no such option; did you mean --tag="),
+        ("--shuffle --stag=abx 2x4", "--stag=abx: no such option: did you mean --tag="),
         ("--shuffle --dir=FWD 2x4", "must be one of FWD_D, FWD_I, BWD_D"),
         ("--eltwise --alg=gelo 2x4", "--alg=gelo: must be one of relu, tanh"),
         ("--eltwise --alpha=x 2x4", "has 'x', which is not a finite number"),

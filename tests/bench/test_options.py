@@ -103,7 +103,7 @@ def test_a_case_prints_what_repeats_it() -> None:
         (("--attr-scratchpad=mine",), "--attr-scratchpad=mine: must be one of library, user"),
         (("--attr-denormals=on",), "--attr-denormals=on: must be one of default, flush, keep"),
         (("--attr-deterministic=2",), "--attr-deterministic=2: must be one of true, false"),
-        (("--attr-points=src:common:1",), "no such option; did you mean --attr-zero-points="),
+        (("--attr-points=src:common:1",), "no such option: did you mean --attr-zero-points="),
         (("--zzyzx=1",), "no such option; options are --mode"),
         (("--lstm",), "--lstm: no such option"),
         (("--mode",), "--mode: an option is written --mode=VALUE"),

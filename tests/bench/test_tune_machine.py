@@ -221,7 +221,7 @@ def test_json(clock: list[float], file: Path, capsys: pytest.CaptureFixture[str]
         (["--max-ms-per-prb=0"], "expected a number of milliseconds"),
         (["--max-ms-per-prb=soon"], "expected a number of milliseconds"),
         (["--isa=pentium"], "pentium"),
-        (["--batch=resnet_50"], "'--batch=resnet_50' is none of --isa=LEVEL, --only=NUMBER"),
+        (["--batch=resnet_50"], "tune: no option '--batch=resnet_50'"),
         (["--json=file"], "'--json=file' is none of"),
     ],
 )

@@ -84,7 +84,7 @@ def test_a_broken_machine_still_gets_one(monkeypatch: pytest.MonkeyPatch) -> Non
         (["--bundle=."], "cannot be written"),
         (["--bundle=x.zip", "ic8"], "ic8"),
         (["--bundle=x.zip", "--dir=FWD_I"], "takes a problem"),
-        (["--bundel=x.zip"], "expected no arguments"),
+        (["--bundel=x.zip"], "no option '--bundel=x.zip': did you mean --bundle"),
     ],
 )
 def test_bad_words(words: list[str], what: str, capsys: pytest.CaptureFixture[str]) -> None:

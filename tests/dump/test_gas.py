@@ -93,7 +93,7 @@ def test_many_instructions(seed: int, tmp_path: Path) -> None:
 
 
 XMM, YMM, ZMM, TMM, RAX, RSI = (register(kind, 1) for kind in ("xmm", "ymm", "zmm", "tmm", "r64", "r64"))
-HIGH = register("xmm", 20)
+HIGH, AL, DX = register("xmm", 20), register("r8", 0), register("r16", 2)
 BEYOND_PEACHPY = (
     ("VPDPBUSD", (ZMM, ZMM, mem(RAX, 4, size=4, broadcast=16))), ("VPDPBUSD", (YMM, YMM, YMM)),
     ("VPDPBUSD_VEX", (YMM, YMM, mem(RAX, 8))), ("VPDPWSSDS_VEX", (XMM, XMM, XMM)), ("VPDPWSSD", (HIGH, XMM, XMM)),
@@ -101,6 +101,10 @@ BEYOND_PEACHPY = (
     ("LDTILECFG", (mem(RAX, size=64),)), ("STTILECFG", (mem(RAX, 64),)), ("TILELOADD", (TMM, mem(RAX, index=RSI))),
     ("TILESTORED", (mem(RAX, index=RSI, scale=4), TMM)), ("TILEZERO", (TMM,)), ("TILERELEASE", ()),
     ("TDPBF16PS", (TMM, register("tmm", 2), register("tmm", 3))), ("ENDBR64", ()),
+    ("MOV", (RSI, mem(None, 40, segment="fs"))), ("LOCK_ADD", (mem(RAX, index=RSI, scale=2, size=4, segment="gs"), 3)),
+    ("VADDPS", (ZMM, ZMM, mem(RAX, 64, size=64, segment="fs"))), ("MOVABS", (register("r64", 0), -1)),
+    ("AESENC256KL", (XMM, mem(RAX, 64, size=64))), ("IRET", ()), ("IN", (AL, DX)),
+    ("MOV", (register("seg", 4), register("r32", 6))),
     ("LOCK_ADD", (mem(RAX, size=8), RSI)), ("VSQRTPD", (YMM, mem(RAX, size=8, broadcast=4))),
 )  # fmt: skip
 

@@ -17,6 +17,7 @@ IMMEDIATE_BITS = {
     OpKind.IMMEDIATE8_2ND: 8, OpKind.IMMEDIATE8TO16: 16, OpKind.IMMEDIATE8TO32: 32, OpKind.IMMEDIATE8TO64: 64,
     OpKind.IMMEDIATE32TO64: 64,
 }  # fmt: skip
+ENCODINGS = {"VEX": iced_x86.EncodingKind.VEX, "EVEX": iced_x86.EncodingKind.EVEX}
 CONDITIONS = {
     "NAE": "B", "C": "B", "NB": "AE", "NC": "AE", "Z": "E", "NZ": "NE", "NA": "BE", "NBE": "A",
     "NGE": "L", "NL": "GE", "NG": "LE", "NLE": "G", "PE": "P", "PO": "NP",
@@ -33,7 +34,7 @@ def canonical(mnemonic: str) -> str:
     match = re.fullmatch(r"(J|CMOV|SET)(\w+)", mnemonic)
     if match:
         return match[1] + CONDITIONS.get(match[2], match[2])
-    return {"SAL": "SHL"}.get(mnemonic, mnemonic)
+    return {"SAL": "SHL", "RETFQ": "RETF", "MOVABS": "MOV"}.get(mnemonic, mnemonic)
 
 
 def intel_text(instruction: Instruction) -> str:
@@ -54,11 +55,13 @@ def disagreement(mnemonic: str, operands: Sequence[Operand], code: bytes) -> str
     if instruction.is_invalid or instruction.len != len(code):
         return "invalid" if instruction.is_invalid else "length"
     decoded = MNEMONICS[instruction.mnemonic].upper()
-    name = mnemonic.removeprefix("LOCK_").removesuffix("_VEX")
+    name = mnemonic.removeprefix("LOCK_").removesuffix("_EVEX").removesuffix("_VEX")
     if decoded == "INT3" and name == "INT":
         return None if operands == [3] else "interrupt number"
     if decoded == "NOP" and name == "XCHG" and operands[0] is operands[1]:
         return "upper half" if operands[0] is register("r32", 0) else None
+    if mnemonic.endswith(("_VEX", "_EVEX")) and instruction.encoding != ENCODINGS[mnemonic.rpartition("_")[2]]:
+        return "encoding"
     if canonical(decoded) != canonical(name):
         return f"mnemonic {decoded}"
     if instruction.has_lock_prefix != mnemonic.startswith("LOCK_"):
@@ -92,9 +95,17 @@ def _operands_disagree(instruction: Instruction, explicit: Sequence[Operand]) ->
                 return f"operand {position} is not memory"
             if reason := _memory_disagrees(instruction, operand):
                 return reason
+        elif _has_far_address(instruction):
+            if instruction.memory_displacement != operand % (1 << 64):
+                return "address"
         elif _immediate_disagrees(instruction, position, operand):
             return "immediate"
     return None
+
+
+def _has_far_address(instruction: Instruction) -> bool:
+    """Whether an address of 64 bits follows the opcode, as in MOVABS."""
+    return bool(instruction.memory_displ_size == 8 and instruction.memory_base == 0 and instruction.memory_index == 0)
 
 
 def _memory_disagrees(instruction: Instruction, pointer: Pointer) -> str | None:
@@ -105,6 +116,8 @@ def _memory_disagrees(instruction: Instruction, pointer: Pointer) -> str | None:
     found = (instruction.memory_base, instruction.memory_index, instruction.memory_index_scale, displacement)
     if found != expected:
         return f"memory {found} instead of {expected}"
+    if instruction.segment_prefix != (REGISTERS[form.segment.upper()] if form.segment else 0):
+        return "segment"
     size = MemorySizeExt.size(instruction.memory_size)
     if form.size and size and size != form.size:
         return f"memory of {size} bytes instead of {form.size}"
@@ -135,6 +148,6 @@ def register_value(reg: Register | None) -> int:
     """iced-x86's number of a register."""
     if reg is None:
         return 0
-    name = f"{reg.kind}{reg.id}" if reg.kind not in ("r8", "r16", "r32", "r64") else str(reg)
+    name = str(register(reg.kind, reg.id))
     name = re.sub(r"^(r\d+)b$", r"\1L", name)  # iced calls r8b R8L
     return int(REGISTERS[name.upper()])

@@ -1,10 +1,13 @@
 import sys
 import threading
+from fractions import Fraction
 from struct import pack, unpack
 
+import numpy as np
 import pytest
 from iced_x86 import Decoder
 
+from asmdnn.errors import InvalidArguments
 from asmdnn.isa.assembler import Assembler, Code, low32, mem, register, rsp
 from asmdnn.jit.executable import ExecutableMemory
 from asmdnn.jit.native import ffi
@@ -258,3 +261,16 @@ def test_floats_of_the_pool_are_the_ones_given() -> None:
     asm.VMOVSS(mem(asm.frame), x)
     asm.ret()
     assert unpack("<f", pack("<q", run(asm.finish(), 0)[0])[:4]) == (3.75,)
+
+
+def test_what_is_equal_to_an_operand_is_not_one() -> None:
+    """What was emitted before is found by its operands, to which others are equal."""
+    asm = Assembler("again")
+    count = asm.gp.take("count")
+    for given in (1, np.int64(1), True, 1):
+        asm.ADD(count, given)
+    for wrong in (1.0, np.float32(1), Fraction(1), [1], "1"):
+        with pytest.raises(InvalidArguments, match="not a register, mem"):
+            asm.ADD(count, wrong)
+    asm.ret()
+    assert asm.finish().data.hex() == 4 * "4883c001" + "c3"

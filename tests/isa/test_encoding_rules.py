@@ -78,6 +78,14 @@ RULES: dict[str, tuple[str, str, tuple[Operand, ...], str]] = {
     "shift by more": ("shl rcx, 2", "SHL", (RCX, 2), "48c1e102"),
     "shift by cl": ("shl rcx, cl", "SHL", (RCX, CL), "48d3e1"),
     "byte in memory": ("mov [rax], 5", "MOV", (mem(RAX, size=1), 5), "c60005"),
+    "a segment register": ("mov r8d, fs", "MOV", (register("r32", 8), register("seg", 4)), "418ce0"),
+    "to a segment register": ("mov gs, [rax]", "MOV", (register("seg", 5), mem(RAX, size=2)), "8e28"),
+    "a port in dx": ("in al, dx", "IN", (register("r8", 0), register("r16", 2)), "ec"),
+    "a port of its own": ("out 128, ax", "OUT", (128, register("r16", 0)), "66e780"),
+    "two immediates": ("enter 4660, 1", "ENTER", (0x1234, 1), "c8341201"),
+    "a broadcast to a low xmm": ("vbroadcastss xmm1, xmm2", "VBROADCASTSS", (XMM[1], XMM[2]), "c4e27918ca"),
+    "the same with a mask": (
+        "vbroadcastss xmm1{k1}, xmm2", "VBROADCASTSS", (XMM[1].masked(K[1]), XMM[2]), "62f27d0918ca"),
     "quadword in memory": ("mov [rax], 5", "MOV", (mem(RAX, size=8), 5), "48c70005000000"),
 }  # fmt: skip
 

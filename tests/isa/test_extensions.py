@@ -9,18 +9,12 @@ import pytest
 from iced_x86 import CpuidFeature, EncodingKind
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.isa.assembler import Assembler, mem, rd_sae, register, rn_sae, ru_sae, rz_sae, sae
+from asmdnn.isa.assembler import Assembler, mem, register, rz_sae
 from asmdnn.isa.encoder import encoder_of, text_of
-from asmdnn.isa.extensions import extension_branch, extension_forms, extension_names
-from asmdnn.isa.forms import Form
-from asmdnn.isa.memory_operand import Operand
+from asmdnn.isa.extensions import extension_forms, extension_names
 from tests.isa.decoding import decode, disagreement, intel_text
-from tests.isa.forms import pointer_near_edges
+from tests.isa.extension_calls import NAMES, STRING, encode, random_calls
 
-REPETITIONS = 20  # random operands of a form
-STRING = re.compile("((REP|REPE|REPNE)_)?(MOVS|CMPS|STOS|LODS|SCAS)[BWDQ]|XLATB")  # with operands that nobody writes
-NAMES = [name for name in extension_names() if not STRING.fullmatch(name) and not extension_branch(name)]
-FULL = ("xmm", "ymm", "zmm")
 CPUID = {value: name for name, value in vars(CpuidFeature).items() if name[0].isupper()}
 # Sets of which every instruction is here, and what of them is not: other ways to write the same, or to say more.
 COMPLETE = {
@@ -35,58 +29,6 @@ OTHER_WAYS = re.compile(
     "(TPAUSE|UMWAIT)_R64|UMONITOR_R32|MOVDIR64B_R(16|32)_M512|MONITORXD|RDPID_R32|XBEGIN_REL(16|32)|VMOVW_(XMM_RMM16|RMM16_XMM)_.*"
     "|EVEX_VMOVSH_XMM_K1Z_XMM_XMM_MAP5_11|EVEX_VMOVW_(XMM_R64M16|R64M16_XMM)"
 )
-
-
-def encode(mnemonic: str, *operands: Operand) -> bytes:
-    encoder = encoder_of(mnemonic)
-    assert encoder is not None
-    return bytes(encoder.choose(operands).encode(operands))
-
-
-def operand_of(pattern: str, random: Random) -> Operand:
-    """One of a pattern's alternatives, with registers, displacements and immediates at and around the edges."""
-    chosen = random.choice(pattern.split("/"))
-    fixed = {"{er}": (rn_sae, rd_sae, ru_sae, rz_sae), "{sae}": (sae,), "imm8": (0, 1, 127, 128, 255, -1, -128)}
-    if chosen in fixed:
-        return random.choice(fixed[chosen])
-    if chosen == "sib":
-        base = register("r64", random.randrange(16))
-        return mem(base, random.choice((0, 64, -128, 1 << 20)), index=register("r64", 5), scale=4)
-    if found := re.fullmatch(r"m(\d*)(\{k\})?", chosen):
-        size = int(found[1] or 8) // 8
-        sized = size if found[1] and size in (1, 2, 4, 8, 16, 32, 64) else 0
-        pointer = pointer_near_edges(random, size, size=sized)
-        return pointer.masked(register("k", random.randrange(1, 8))) if found[2] and random.random() < 0.7 else pointer
-    if found := re.fullmatch(r"m(\d+)\{1to(\d+)\}", chosen):
-        return pointer_near_edges(random, int(found[1]) // 8, size=int(found[1]) // 8, broadcast=int(found[2]))
-    return register_of(chosen, random)
-
-
-def register_of(pattern: str, random: Random) -> Operand:
-    found = re.fullmatch(r"(r16|r32|r64|k|[xyzt]mm)(<16|>15|\+1)?(\{k\})?(\{z\})?", pattern)
-    assert found, pattern
-    kind, range_, masked, zeroed = found.groups()
-    count = 8 if kind in ("k", "tmm") else 32 if kind in FULL else 16
-    numbers = {None: range(count), "<16": range(16), ">15": range(16, 32), "+1": range(0, count, 2)}[range_]
-    reg = register(kind, random.choice(numbers))
-    if not masked or random.random() < 0.3:
-        return reg
-    mask = register("k", random.randrange(1, 8))
-    return reg.zeroed(mask) if zeroed and random.random() < 0.5 else reg.masked(mask)
-
-
-def random_calls(form: Form, random: Random) -> Iterator[tuple[Operand, ...]]:
-    """Operands that the processor takes: those of tile products and complex ones must differ."""
-    found = 0
-    while found < (REPETITIONS if form.patterns else 1):
-        operands = tuple(operand_of(pattern, random) for pattern in form.patterns)
-        try:
-            encode(form.mnemonic, *operands)
-        except InvalidArguments as error:
-            assert re.search("needs (registers that all differ|a target that is none)", str(error)), (form, operands)
-            continue
-        found += 1
-        yield operands
 
 
 def failures(name: str) -> list[str]:
@@ -162,7 +104,7 @@ def test_operands_that_the_processor_refuses_are_refused() -> None:
     for name in ("TDPBF16PS", "TCMMRLFP16PS"):
         with pytest.raises(InvalidArguments, match="needs registers that all differ"):
             encode(name, tile, tile, register("tmm", 2))
-    for name in ("VFMULCPH", "VFCMADDCPH"):
+    for name in ("VFMULCPH", "VFCMADDCPH", "VFMULCPH_EVEX"):
         assert encode(name, vector, register("zmm", 2), register("zmm", 2))
         with pytest.raises(InvalidArguments, match="needs a target that is none of its factors"):
             encode(name, vector, register("zmm", 2), vector)
@@ -170,6 +112,9 @@ def test_operands_that_the_processor_refuses_are_refused() -> None:
         encode("VP2INTERSECTD", register("k", 3), vector, vector)
     with pytest.raises(InvalidArguments, match="has no form that holds the immediate"):
         encode("XABORT", 256)
+    for wrong in (register("seg", 1), register("r32", 1)), (register("r8", 0), register("r16", 3)):  # to cs; port in bx
+        with pytest.raises(InvalidArguments, match="does not exist"):
+            encode("MOV" if wrong[0].kind == "seg" else "IN", *wrong)
     with pytest.raises(InvalidArguments, match="does not exist"):
         encode("VADDPH", register("ymm", 1), register("ymm", 2), register("ymm", 3), rz_sae)
 
@@ -181,7 +126,9 @@ def test_jumps_that_reach_only_so_far() -> None:
     asm.LOOPNE(start)
     asm.LOOP(start)
     asm.XBEGIN(start)
-    assert asm.finish().data.hex() == "e0fe" + "e2fc" + "c7f8f6ffffff"
+    asm.JECXZ(start)
+    asm.JRCXZ(start)
+    assert asm.finish().data.hex() == "e0fe" + "e2fc" + "c7f8f6ffffff" + "67e3f3" + "e3f1"
     far = Assembler("far")
     end = far.new_label("end")
     far.LOOP(end)

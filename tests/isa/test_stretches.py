@@ -145,3 +145,20 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch, known: Stretches) ->
         assert 0 < known.count <= 10
     known.clear()
     assert known.count == 0
+
+
+def test_upper_halves_are_cleared_where_a_stretch_touches_them(known: Stretches) -> None:
+    """Also if what it emits was emitted before by the kernel that it is known from."""
+
+    def stretch(asm: Assembler) -> None:
+        ymm = asm.vectors(32, 16).registers[0]
+        asm.stretch("sum", lambda: asm.VADDPS(ymm, ymm, ymm))
+
+    def before(asm: Assembler) -> None:
+        ymm = asm.vectors(32, 16).registers[0]
+        asm.VADDPS(ymm, ymm, ymm)
+        stretch(asm)
+
+    first, second = code(before), code(stretch)
+    assert known.count == 1
+    assert first.endswith(second) and second.hex() == "c5fc58c0" + "c5f877" + "c3"

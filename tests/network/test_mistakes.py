@@ -43,7 +43,7 @@ MISTAKES: list[tuple[Callable[[dnn.Graph, Any], Any], str]] = [
     (lambda g, x: g.apply("LeakyRelu", x, alpha="x"), "LeakyRelu 'LeakyRelu 0' has alpha='x', .* must be a number$"),
     (lambda g, x: g.apply("Softmax", x, axis=1.5), "has axis=1.5, which must be an integer$"),
     (lambda g, x: g.apply("Transpose", x, perm="0132"), "has perm='0132', which must be integers$"),
-    (lambda g, x: g.apply("Gelu", x, approximate="tan"), "has approximate='tan', which must be one of none, tanh$"),
+    (lambda g, x: g.apply("Gelu", x, approximate="tan"), "which must be one of none, tanh: did you mean tanh"),
     (lambda g, x: g.apply("LRN", x), "LRN 'LRN 0' lacks the attribute size, which must be an integer"),
     (lambda g, x: g.apply("Clip", x, min=0.0), "has the attribute min, which is an input since 11"),
     (lambda g, x: g.input("x", (1, 2)), "a name that no other input has, not 'x'"),

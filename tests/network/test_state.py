@@ -182,7 +182,7 @@ def test_arrays_of_the_caller() -> None:
     for wrong in (own[:8], own.astype(np.float64), own.T.copy().T, fixed, own.tolist(), None):
         with pytest.raises(dnn.InvalidArguments):
             net.state["w"] = wrong
-    with pytest.raises(dnn.InvalidArguments, match="'v' is no state of the network, these are w"):
+    with pytest.raises(dnn.InvalidArguments, match="'v' is no state of the network: these are w"):
         net.state["v"]
 
 

@@ -242,7 +242,7 @@ def test_parameters_are_read_as_copies_and_written_by_assignment() -> None:
     assert dict(step.parameters).keys() == initial().keys()
     with pytest.raises(dnn.InvalidArguments, match=r"parameter 'w0' is float32\[3\]"):
         step.parameters["w0"] = np.zeros(3, np.float32)
-    with pytest.raises(dnn.InvalidArguments, match=r"'w9' is no parameter, these are w0, w1, hidden\.bias"):
+    with pytest.raises(dnn.InvalidArguments, match=r"'w9' is no parameter: these are w0, w1, hidden\.bias"):
         step.parameters["w9"]
 
 

@@ -139,6 +139,10 @@ WITH_CODE: dict[str, tuple[Spec, Edit, str, str]] = {
     "indirect jump": (COPY, emit("JMP", RAX), "control flow", "indirect jump"),
     "call": (COPY, emit("CALL", RAX), "control flow", "call"),
     "syscall": (COPY, emit("SYSCALL"), "features", "syscall"),
+    "far return": (COPY, emit("RETF"), "control flow", "system instruction"),
+    "interrupt return": (COPY, emit("IRETQ"), "control flow", "system instruction"),
+    "segment register": (COPY, emit("MOV", register("seg", 4), RAX), "control flow", "system instruction"),
+    "port": (COPY, emit("IN", register("r8", 0), 64), "control flow", "system instruction"),
     "interrupt": (COPY, emit("INT", 128), "control flow", "system instruction"),
 }
 

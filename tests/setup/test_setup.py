@@ -164,7 +164,7 @@ def test_an_archive_of_other_contents_is_not_installed(
 
 def test_bad_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["setup", "now"]) == 2
-    assert capsys.readouterr().err == "asmdnn: setup: expected no arguments, not 'now'\n"
+    assert capsys.readouterr().err == "asmdnn: setup: no word 'now': see asmdnn setup --help\n"
 
 
 def test_the_wheel_is_for_machines_that_it_runs_on() -> None:

@@ -17,6 +17,12 @@ from tools.site.reference import reference_pages
 ROOT: Final = Path(__file__).resolve().parents[2]
 STAGE: Final = ROOT / "build" / "site-src"
 LINK: Final = re.compile(r"(?<=\]\()((?:\.\./)*[\w./-]+\.(?:py|txt)|(?:\.\./)*LICENSE)(?=\))")
+NOTEBOOKS: Final = (
+    "examples/first_steps.ipynb",
+    "examples/asm/dot_product.ipynb",
+    "examples/asm/mandelbrot_set.ipynb",
+)
+TABLES: Final = ("docs/measurements/encodings.csv",)
 STYLE: Final = Path(__file__).with_name("site.css")
 
 
@@ -29,7 +35,9 @@ def main() -> int:
     for path, text in reference_pages().items():
         write(STAGE / path, text)
     shutil.copytree(ROOT / "docs" / "images", STAGE / "docs" / "images")
-    shutil.copy(ROOT / "examples" / "first_steps.ipynb", STAGE / "examples")
+    for file in (*NOTEBOOKS, *TABLES):
+        (STAGE / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / file, STAGE / file)
     shutil.copy(STYLE, STAGE)
     write_live_pages(STAGE / "live")
     words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean"]

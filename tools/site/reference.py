@@ -20,7 +20,11 @@ MODULES: Final = {
 }
 # A name stands on the page of the first of these beginnings that the path of its module has.
 PAGES: Final = {
-    "ops": ("Operations on arrays", "Called as `dnn.ops.NAME`: arrays in, arrays out.", ("asmdnn.ops",)),
+    "ops": (
+        "Operations on arrays",
+        "Called as `dnn.ops.NAME`. Arrays of numpy, torch or jax give the same kind back.",
+        ("asmdnn.ops",),
+    ),
     "networks": (
         "Networks",
         "Graphs, files and modules of torch as one native call.",

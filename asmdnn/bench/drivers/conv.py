@@ -5,14 +5,15 @@ from asmdnn.bench.dims import completed
 from asmdnn.bench.driver import Driver
 from asmdnn.bench.problems import parse_problem
 from asmdnn.bench.words import Option
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, resembling
 
 
 def _alg(word: str) -> str:
     name = word.lower().removeprefix("convolution_")
     name = "wino" if name == "winograd" else name
     if name not in ConvWork.algorithms:
-        raise InvalidArguments(f"must be one of {', '.join(ConvWork.algorithms)}")
+        known = ConvWork.algorithms
+        raise InvalidArguments(f"must be one of {', '.join(known)}{resembling(word, (*known, 'winograd'))}")
     return name
 
 

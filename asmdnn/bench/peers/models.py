@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, did_you_mean
 
 Array = npt.NDArray[Any]
 TYPES = {
@@ -63,7 +63,7 @@ def peer_model(peer: str, path: str, feeds: Mapping[str, Any], threads: int) -> 
     Raises InvalidArguments for a peer that is not known, or that does not take the model.
     """
     if peer not in PEERS:
-        raise InvalidArguments(f"--peer={peer} is not known, these are {', '.join(PEERS)}")
+        raise InvalidArguments(f"--peer={peer} is not known: {did_you_mean(peer, PEERS)}")
     try:
         return PEERS[peer](path, feeds, threads)
     except ImportError:

@@ -4,6 +4,9 @@
  * words, and fills in what depends on the number of threads.  All structures are made of words of 8 bytes, as
  * asmdnn/export/tables.py writes them.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* sched_getaffinity */
+#endif
 #include "asmdnn_runtime.h"
 
 #include <cpuid.h>
@@ -20,6 +23,7 @@
 #define FORMAT 1       /* of the tables; changes with them */
 #define ALIGNMENT 64   /* of scratch, whose sizes are multiples of it */
 #define SPINS 4096     /* looks at a word before the CPU is given away */
+#define FEW_SPINS 64   /* the same where threads share CPUs */
 #define TILE_STATE 0x60000 /* of XCR0 */
 #define IDLE_SPINS 8192 /* of a thread without work before it sleeps: some 0.2 ms */
 
@@ -57,6 +61,7 @@ struct asmdnn_network {
 
 typedef struct {
     int size;
+    unsigned patience;
     atomic_int left, arrived, sleepers, stops;
     atomic_uint round, meeting;
     pthread_mutex_t mutex;
@@ -97,8 +102,8 @@ static void notice_forks(void) { pthread_atfork(NULL, NULL, in_child); }
 
 static int has_openmp(void) { return GOMP_parallel && GOMP_barrier && omp_get_thread_num && omp_get_num_threads; }
 
-static void relax(unsigned spins) {
-    if (spins % SPINS == SPINS - 1) sched_yield();
+static void relax(const team *t, unsigned spins) {
+    if (spins % t->patience == t->patience - 1) sched_yield();
     else __builtin_ia32_pause();
 }
 
@@ -113,7 +118,7 @@ static void meet(void) {
         atomic_fetch_add(&t->meeting, 1);
         return;
     }
-    for (unsigned spins = 0; atomic_load(&t->meeting) == meeting; spins++) relax(spins);
+    for (unsigned spins = 0; atomic_load(&t->meeting) == meeting; spins++) relax(t, spins);
 }
 
 static void await_round(team *t, unsigned seen) {
@@ -160,7 +165,7 @@ static void execute(asmdnn_context *c) {
         atomic_store(&c->team.left, c->parts - 1);
         start_round(&c->team);
         n->executor(c->words);
-        for (unsigned spins = 0; atomic_load(&c->team.left); spins++) relax(spins);
+        for (unsigned spins = 0; atomic_load(&c->team.left); spins++) relax(&c->team, spins);
         me = outer;
     }
 }
@@ -168,6 +173,9 @@ static void execute(asmdnn_context *c) {
 static const char *start_threads(asmdnn_context *c) {
     team *t = &c->team;
     sigset_t all, before;
+    cpu_set_t own;
+    int is_known = !sched_getaffinity(0, sizeof own, &own);
+    t->patience = is_known && CPU_COUNT(&own) < c->parts ? FEW_SPINS : SPINS;
     t->size = c->parts;
     t->context = c;
     c->members = calloc((size_t)c->parts, sizeof *c->members);

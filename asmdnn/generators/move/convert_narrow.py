@@ -10,8 +10,9 @@ moves four times as many bytes: of 8 x 16 elements f32 to s8 it takes 176 instru
 
 from typing import Any
 
+from asmdnn.generators.contract import Range
 from asmdnn.generators.move.conversion import Argument, Conversion, Converter
-from asmdnn.generators.move.convert_block import TransposedBlock
+from asmdnn.generators.move.convert_block import TransposedBlock, ranges
 from asmdnn.generators.move.pieces import StridedPlace
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.dense import QUARTER_BYTES
@@ -26,11 +27,21 @@ COLUMNS = QUARTER_BYTES // GROUP_BYTES  # that a quarter of a register has a gro
 
 @dataclass(frozen=True, slots=True)
 class ConvertNarrowSpec(TransposedBlock):
-    """dst[c, r] = src[r, c]: columns dense in src, rows dense in dst; the longer side is looped over."""
+    """dst[c, r] = src[r, c]: columns dense in src, rows dense in dst; the longer side is looped over.
+
+    zero_rows: of zeros after the others, all together as many as one piece has, and not more than there are columns."""
+
+    zero_rows: int = 0
 
     @property
     def name(self) -> str:
-        return f"transpose_narrow_{self.block_name}"
+        zeros = f"z{self.zero_rows}_" if self.zero_rows else ""
+        return f"transpose_narrow_{zeros}{self.block_name}"
+
+    def writes(self) -> tuple[Range, ...]:
+        row, column = self.dst_steps
+        rows = self.rows + self.zero_rows
+        return ranges(Argument.DST, self.columns, rows, (column, row), self.conversion.sizes[1])
 
     @property
     def group(self) -> int:
@@ -58,6 +69,9 @@ class NarrowCode:
         self.spare, self.order = take("spare", SPARE), take("order")
         self.pointers = spec.pointers(asm)
         self.converter = Converter(self.v, spec.conversion, self.spare, take("zero points", 2))
+        self.zero = take("zero") if spec.zero_rows else None
+        if self.zero is not None:
+            self.v.zero(self.zero)
         self.dst = self.converter.dst
         if self.dst.limits:
             self.largest = take("largest")
@@ -81,6 +95,8 @@ class NarrowCode:
         groups = [
             self.group(x, r + i, min(size, rows - i), c, columns) for x, i in zip(self.groups, first, strict=False)
         ]
+        rows += self.spec.zero_rows
+        groups += [self.zero] * (-(-rows // size) - len(groups))
         self.asm.role("transpose")
         whole = self.interleaved(groups)
         for quarter, begin in enumerate(range(0, columns, COLUMNS)):
@@ -90,18 +106,19 @@ class NarrowCode:
             self.store(whole, quarter, at, rows * self.spec.conversion.sizes[1], count)
 
     def group(self, x: Any, r: int, rows: int, c: int, columns: int) -> Any:
-        """x = for each column a dword of its rows, of which those after `rows` are undefined."""
+        """x = for each column a dword of its rows, of which those after `rows` are zeros if there are such."""
         used = [x, *self.rows[: rows - 1]]
         for i, row in enumerate(used):
             self.asm.role(f"row {r + i}, columns {c}-{c + columns - 1}")
             self.narrowed(row, r + i, c, columns)
         self.asm.role(f"rows {r}-{r + rows - 1} of a column")
         words, octets = self.dst.packs(self.asm)
-        words(x, x, used[min(1, rows - 1)])
+        fill = self.zero if self.zero is not None else used[-1]
+        words(x, x, used[1] if rows > 1 else fill)
         if self.spec.group > 2:
             if rows > 2:
-                words(used[2], used[2], used[-1])
-            octets(x, x, used[2] if rows > 2 else x)
+                words(used[2], used[2], used[3] if rows > 3 else fill)
+            octets(x, x, used[2] if rows > 2 else fill if self.zero is not None else x)
         self.asm.VPSHUFB(x, x, self.order)
         return x
 

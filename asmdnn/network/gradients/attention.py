@@ -1,4 +1,4 @@
-"""Rule of attention as the primitive has it; other forms go through what they are decomposed into."""
+"""Rules of attention as the primitive has it; other forms go through what they are decomposed into."""
 
 import numpy as np
 
@@ -6,6 +6,7 @@ from asmdnn.network.gradients.activations import given_of
 from asmdnn.network.gradients.table import Gradients, Rule
 from asmdnn.network.gradients.words import GradientWords, KnownGraph
 from asmdnn.network.graph import NOTHING, Node
+from asmdnn.network.operators.own import OWN
 
 DEFAULTS = {
     "softcap": 0.0, "left_window_size": -1, "right_window_size": -1, "qk_matmul_output_mode": 0, "q_num_heads": 0,
@@ -32,4 +33,11 @@ def attention(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     return w.own("AttentionGradient", q, k, v, given_of(given[:1]), results=3, **numbers)
 
 
-RULES: dict[str, Rule] = {"Attention": attention}
+def masked_attention(w: GradientWords, node: Node, given: Gradients) -> Gradients:
+    """By query, key and value of the library's own operator; its mask depends on nothing that is trained."""
+    q, k, v, *mask = node.inputs
+    found = w.own("AttentionGradient", q, k, v, given_of(given), *mask, results=3, scale=node.get("scale"), causal=0)
+    return *found, *[None] * len(mask)
+
+
+RULES: dict[str, Rule] = {"Attention": attention, f"{OWN}.Attention": masked_attention}

@@ -48,8 +48,8 @@ def lower_attention_gradient(steps: Steps, group: Group) -> None:
     """Of values as they lie where that is in no blocks."""
     node = group.main
     assert node is not None
-    names = ("query", "key", "value", "diff_dst")
-    places = {name: unblocked(steps, x, f32) for name, x in zip(names, node.inputs, strict=True)}
+    names = ("query", "key", "value", "diff_dst", "mask")
+    places = {name: unblocked(steps, x, f32) for name, x in zip(names, node.inputs, strict=False)}
     descs: dict[str, Any] = {name: place.desc for name, place in places.items()}
     results = [f"diff_{name}" for name in names[:3]]
     descs |= {name: row_major(steps.shape(x)) for name, x in zip(results, node.inputs, strict=False)}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, did_you_mean, shown
+from asmdnn.errors import InvalidArguments, did_you_mean, resembling, shown
 from asmdnn.memory.sequences import items
 from asmdnn.network.graph import Body, Node
 from asmdnn.network.operators.mapped import MAP
@@ -27,7 +27,7 @@ class Attribute:
 
     is_one(value): whether it is of this kind, which `kind` says in words; it may raise, which means no.
 
-    needed: it has no default; since, until: the operator sets that read it.
+    needed: it has no default; words: those that it may be; since, until: the operator sets that read it.
     """
 
     kind: str
@@ -35,6 +35,7 @@ class Attribute:
     needed: bool = False
     since: int = 0
     until: int = LAST
+    words: tuple[str, ...] = ()
 
 
 def is_integer(value: Any) -> bool:
@@ -76,7 +77,7 @@ def optional(attribute: Attribute) -> Attribute:
 
 
 def one_of(*words: str) -> Attribute:
-    return Attribute(f"one of {', '.join(words)}", lambda value: value in words)
+    return Attribute(f"one of {', '.join(words)}", lambda value: value in words, words=words)
 
 
 Attributes = Mapping[str, Attribute]
@@ -234,4 +235,5 @@ def check_kind(node: Node, name: str, attribute: Attribute, value: Any) -> None:
     except Exception:  # whatever the caller's object does
         is_one = False
     if not is_one:
-        raise InvalidArguments(f"{node} has {name}={shown(value)}, which must be {attribute.kind}")
+        near = resembling(value, attribute.words)
+        raise InvalidArguments(f"{node} has {name}={shown(value)}, which must be {attribute.kind}{near}")

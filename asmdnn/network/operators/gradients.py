@@ -3,7 +3,8 @@
 ConvWeightsGradient(x, dy): of the weights of Conv, whose attributes it has.  MaxPoolGradient(x, dy),
 AveragePoolGradient(dy): attributes of the pooling.  ResizeGradient(dy): the primitive's words.  SoftmaxGradient(y, dy).
 LayerNormGradient(x, dy, scale): of rows, by x, scale and shift.  LRNGradient(x, dy): attributes of LRN.
-AttentionGradient(query, key, value, dy): by these, of `scale` and `causal` of as many rows as keys.
+AttentionGradient(query, key, value, dy, mask): by query, key and value, of `scale` and `causal` of as many rows as
+keys; a mask may be left out.
 """
 
 from dataclasses import replace
@@ -73,10 +74,13 @@ def lrn(node: Node, x: Array, d: Array) -> Array:
     return np.asarray(local_response_gradient(x, d, (1,), *numbers)[0], x.dtype)
 
 
-def attention(node: Node, query: Array, key: Array, value: Array, d: Array) -> tuple[Array, ...]:
+def attention(
+    node: Node, query: Array, key: Array, value: Array, d: Array, added: Array | None = None
+) -> tuple[Array, ...]:
     rows, keys = query.shape[2], key.shape[2]
     hidden = np.arange(keys) > np.arange(rows)[:, None] + keys - rows
     mask = np.where(hidden, -np.inf, 0).astype(query.dtype) if node.get("causal") else 0
+    mask = mask if added is None else mask + added
     found = attention_gradient(query, key, value, d, node.get("scale"), mask)
     return tuple(np.asarray(x, query.dtype) for x in found)
 

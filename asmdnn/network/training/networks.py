@@ -5,7 +5,8 @@ from functools import cached_property
 from typing import Any
 
 from asmdnn.network.states import StateArrays
-from asmdnn.network.training.recipe import StepRecipe
+from asmdnn.network.training.memory import FittedNetwork, fitted
+from asmdnn.network.training.recipe import LOSS, StepRecipe
 
 
 class StepNetworks:
@@ -15,9 +16,16 @@ class StepNetworks:
         self.recipe = recipe
 
     @cached_property
+    def fitted(self) -> FittedNetwork:
+        """What a call runs, the whole step, or what adds its gradients to sums, in the memory that it may have."""
+        recipe, options = self.recipe, self.recipe.options
+        net = recipe.gathering() if options.accumulate > 1 else recipe.whole()
+        return fitted(net, LOSS, options.memory_limit, options.checkpoints)
+
+    @property
     def main(self) -> Any:
-        """What a call runs: the whole step, or what adds its gradients to sums."""
-        return self.recipe.gathering() if self.recipe.options.accumulate > 1 else self.recipe.whole()
+        """The network of that."""
+        return self.fitted.net
 
     @cached_property
     def update(self) -> Any:
@@ -26,8 +34,9 @@ class StepNetworks:
 
     @cached_property
     def forward(self) -> Any:
-        """The first half of a step, gradients as results."""
-        return self.recipe.forward()
+        """The first half of a step, gradients as results, of which only checkpoints are kept where there are some."""
+        recipe = self.recipe
+        return fitted(recipe.forward(), LOSS, None, recipe.options.checkpoints).net
 
     @cached_property
     def halves(self) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
 from asmdnn.network.inputs import as_input
@@ -49,5 +49,5 @@ class Parameters(MutableMapping[str, Array]):
 
     def _known(self, name: str) -> str:
         if name not in self._names:
-            raise InvalidArguments(f"{shown(name)} is no parameter, these are {', '.join(self._names)}")
+            raise InvalidArguments(f"{shown(name)} is no parameter: {did_you_mean(shown(name), self._names)}")
         return name

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn import optim
+from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.network.static import needed
 from asmdnn.network.storage import Precision
 from asmdnn.network.symbols import Symbol
+from asmdnn.network.training.attention import recognise_attention
 from asmdnn.network.training.forward import SEED, make_trainable
 from asmdnn.network.training.options import TrainingOptions
-from asmdnn.network.training.updates import add_updates, guarded
+from asmdnn.network.training.updates import add_updates, behind_gradients, guarded
 from asmdnn.optim.optimizer import Optimizer
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
@@ -50,18 +52,20 @@ class StepRecipe:
     def whole(self) -> Any:
         """The network of a step: loss, gradients and updates."""
         graph = self.graph._copy()
-        gradients = self.gradients(graph)
+        gradients, end = self.gradients(graph), len(graph._nodes)
         add_updates(graph, self.settings, self.optimizers, gradients, self.options)
+        graph._nodes = behind_gradients(graph._nodes, end)
         made = guarded(graph, self.loss, gradients) if self.options.check_finite else {}
         return self.network(graph, {LOSS: Symbol(graph, self.loss), **made, **self.wanted(graph)})
 
     def gathering(self) -> Any:
         """The network that adds gradients to sums, of which a step takes the mean."""
         graph = self.graph._copy()
-        gradients = self.gradients(graph)
+        gradients, end = self.gradients(graph), len(graph._nodes)
         for name, gradient in zip(self.settings, gradients, strict=True):
             total = graph.state(f"{SUM}{name}", graph.parameters[name])
             graph.update(total, total + gradient * (1 / self.options.accumulate))
+        graph._nodes = behind_gradients(graph._nodes, end)
         made = guarded(graph, self.loss, gradients) if self.options.check_finite else {}
         return self.network(graph, {LOSS: Symbol(graph, self.loss), **made, **self.wanted(graph)})
 
@@ -106,7 +110,10 @@ def recipe_of(
 ) -> StepRecipe:
     """graph: a copy, which becomes the step's.  Raises InvalidArguments, Unimplemented."""
     if not isinstance(optimizer, Optimizer):
-        raise InvalidArguments(f"optimizer must be one of dnn.optim, such as AdamW(lr=1e-3), not {shown(optimizer)}")
+        near = resembling(optimizer, optim.__all__)
+        raise InvalidArguments(
+            f"optimizer must be one of dnn.optim, such as AdamW(lr=1e-3), not {shown(optimizer)}{near}"
+        )
     if not graph.parameters:
         raise InvalidArguments("the graph has no parameters: make some with graph.parameter(name, shape)")
     settings = optimizer.settings([*graph.parameters])
@@ -114,6 +121,7 @@ def recipe_of(
         raise InvalidArguments("groups freezes all parameters: leave one to be trained")
     check_reached(graph, loss, [*settings])
     source = graph._copy()
+    recognise_attention(graph, [*settings], [loss.name, *(symbol.name for symbol in outputs.values())])
     make_trainable(graph, settings)
     names = {name: symbol.name for name, symbol in outputs.items()}
     return StepRecipe(source, graph, loss.name, names, settings, options=options, engine=engine)

@@ -65,6 +65,11 @@ class TrainingStep:
         return bool(self._nets.main.is_native)
 
     @property
+    def memory_bytes(self) -> int:
+        """What a call takes beside inputs, outputs and states, all threads together: what `memory_limit` limits."""
+        return self._nets.fitted.nbytes
+
+    @property
     def averages(self) -> Parameters:
         """The exponential averages of the trained parameters by name.  Raises InvalidArguments without `ema`."""
         if self._recipe.options.ema is None:
@@ -131,8 +136,9 @@ class TrainingStep:
             net.check()
 
     def explain(self) -> str:
-        """As `Network.explain`."""
-        return str(self._nets.main.explain())
+        """As `Network.explain`, and what of the forward pass is kept for the gradients."""
+        fitted = self._nets.fitted
+        return f"{self._nets.main.explain()}\n  a call takes {fitted.nbytes} bytes: {fitted.keeping.label}"
 
     def page(self, feeds: Mapping[str, Any] | None = None, repeats: int = 20) -> str:
         """As `Network.page`.  feeds: of a step that is measured, and not taken."""

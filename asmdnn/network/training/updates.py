@@ -120,3 +120,14 @@ def numbers_of(graph: Any, optimizers: Sequence[Optimizer]) -> list[list[Symbol]
 def element(graph: Any, vector: Symbol, at: int) -> Symbol:
     made: Symbol = graph.apply("Squeeze", graph.apply("Slice", vector, np.array([at]), np.array([at + 1])))
     return made
+
+
+def behind_gradients(nodes: Sequence[Node], start: int) -> list[Node]:
+    """The nodes with those from `start` on behind what they read, so that each gradient is done with at once."""
+    places, order = {name: i for i, node in enumerate(nodes[:start]) for name in node.outputs}, list[tuple[int, int]]()
+    for i, node in enumerate(nodes[start:], start):
+        place = max((places[name] for name in node.inputs if name in places), default=0)
+        places |= dict.fromkeys(node.outputs, place)
+        order.append((place, i))
+    found = sorted([*((i, i) for i in range(start)), *order])
+    return [nodes[i] for _, i in found]

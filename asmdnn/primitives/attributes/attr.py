@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, get_args
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, not_one_of, resembling, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.sequences import items
 from asmdnn.primitives.attributes.numbers import check_alg
@@ -27,8 +27,8 @@ def checked_masks(field: str, masks: Mapping[str, int]) -> tuple[tuple[str, int]
         raise InvalidArguments(f"{field} must map tensors to masks, such as {{'src': 0}}, not {shown(masks)}")
     for name, mask in masks.items():
         if name not in QUANTIZED and not (isinstance(name, str) and NUMBERED.fullmatch(name)):
-            names = ", ".join(QUANTIZED)
-            raise InvalidArguments(f"{field} has the tensor {shown(name)}, it must be one of {names}, src0, src1, ...")
+            known = f"{', '.join(QUANTIZED)}, src0, src1, ...{resembling(name, QUANTIZED)}"
+            raise InvalidArguments(f"{field} has the tensor {shown(name)}, it must be one of {known}")
         if isinstance(mask, bool) or not isinstance(mask, int) or mask < 0:
             raise InvalidArguments(f"{field}[{shown(name)}] must be a mask of dims, an integer >= 0, not {shown(mask)}")
     return tuple(sorted(masks.items()))
@@ -119,18 +119,20 @@ class Attr:
             self, "zero_points", checked_masks("zero_points", {} if zero_points is None else zero_points)
         )
         if not isinstance(scratchpad_mode, str) or scratchpad_mode not in SCRATCHPAD_MODES:
-            raise InvalidArguments(f"scratchpad_mode must be 'library' or 'user', not {shown(scratchpad_mode)}")
+            raise InvalidArguments(not_one_of("scratchpad_mode", scratchpad_mode, SCRATCHPAD_MODES))
         object.__setattr__(self, "scratchpad_mode", scratchpad_mode)
         is_batch = isinstance(deterministic, str) and deterministic == "batch"
         if not isinstance(deterministic, bool) and not is_batch:
-            raise InvalidArguments(f"deterministic must be True or False, or 'batch', not {shown(deterministic)}")
+            near = resembling(deterministic, ["batch"])
+            raise InvalidArguments(f"deterministic must be True or False, or 'batch', not {shown(deterministic)}{near}")
         if is_batch and fpmath_mode != "strict":
             raise InvalidArguments(
                 f"deterministic='batch' with fpmath_mode {shown(fpmath_mode)}: rounding depends on rows, use strict"
             )
         object.__setattr__(self, "deterministic", deterministic)
         if denormals is not None and not (isinstance(denormals, str) and denormals in DENORMALS):
-            raise InvalidArguments(f"denormals must be 'flush', 'keep' or None for the default, not {shown(denormals)}")
+            what = f"not {shown(denormals)}{resembling(denormals, DENORMALS)}"
+            raise InvalidArguments(f"denormals must be 'flush', 'keep' or None for the default, {what}")
         object.__setattr__(self, "denormals", denormals)
         given = dict(self.scales) | dict(self.zero_points)
         object.__setattr__(self, "groups", checked_groups({} if groups is None else groups, given))

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Container
 from numbers import Real
 
-from asmdnn.errors import InvalidArguments, not_one_of, shown
+from asmdnn.errors import InvalidArguments, not_one_of, resembling, shown
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.memory import MemoryDesc
 from asmdnn.types import DataType, PropKind, f32
@@ -36,7 +36,8 @@ def check_alg(name: str, alg: str, known: Collection[str]) -> str:
 def check_prop_kind(prop_kind: PropKind, known: Collection[PropKind]) -> None:
     """Raises InvalidArguments for what the description does not compute."""
     if not isinstance(prop_kind, PropKind) or prop_kind not in known:
-        raise InvalidArguments(f"prop_kind must be {' or '.join(map(str, known))}, not {shown(prop_kind)}")
+        near = resembling(prop_kind, map(str, known))
+        raise InvalidArguments(f"prop_kind must be {' or '.join(map(str, known))}, not {shown(prop_kind)}{near}")
 
 
 def parameters_of(alg: str) -> tuple[str, ...]:

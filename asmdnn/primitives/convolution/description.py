@@ -214,3 +214,8 @@ class DeconvolutionForward(ConvolutionDesc):
             )
         if made != out:
             raise InvalidArguments(f"dst's {name} is {out}, src, weights, strides and padding make it {made}")
+
+
+def channels_of_group(desc: ConvolutionDesc, name: str) -> int:
+    """How many channels of src or dst each group has."""
+    return desc.tensors()[name].dims[1] // desc.groups

@@ -7,20 +7,18 @@ import numpy as np
 
 from asmdnn.generators.dot.conv_shape import ARGUMENTS, blocks_of
 from asmdnn.generators.dot.matmul_shape import RESULTS
-from asmdnn.isa.dot import F32, Types, dot_level
+from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.formats import format_of
 from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import ConvolutionTuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution.axis import Axis
-from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
+from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc, channels_of_group
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.joining import joined
 from asmdnn.primitives.convolution.level import Fit, fastest
@@ -30,6 +28,7 @@ from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.schedule import TileEnds, schedule_tiles
 from asmdnn.primitives.convolution.starts import starts_of, zero_points_of
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS, weights_rows
+from asmdnn.primitives.convolution.tile_refusals import check_cut_steps, check_groups, check_steps, check_tensors
 from asmdnn.primitives.convolution.tiling import choose_tiling
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
@@ -162,66 +161,6 @@ def resolve_activations(desc: Desc, lanes: int) -> Desc:
         wanted |= {"src": f"aBx{whole}b" if few else "axb", "dst": "axb"}
     unset = {name: d for name, d in desc.tensors().items() if d.is_any and name in wanted}
     return desc.with_formats({name: MemoryDesc(d.dims, d.dtype, wanted[name]) for name, d in unset.items()})
-
-
-def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, types: Types, engine: Engine) -> None:
-    """Raise Refused unless kernels that multiply `types` can address these tensors."""
-    isa, planar = engine.isa, engine.tuning.convolution.planar_channels
-    lanes = lanes_of(isa)
-    for name in desc.tensors().keys() & {"dst", "bias"}:
-        if (dtype := desc.tensors()[name].dtype) not in RESULTS:
-            raise Refused(f"{name} is {dtype}, it must be one of {', '.join(map(str, RESULTS))}")
-    if desc.bias is not None and desc.bias != MemoryDesc(desc.bias.dims, desc.bias.dtype, "a"):
-        raise Refused("bias must be dense")
-    into = channels_of_group(desc, "src")
-    if not src.is_dense and into > planar:
-        raise Refused(f"src {format_of(desc.src)} has its {into} channels apart, more than {planar}")
-    if not dst.is_dense and desc.dst.dims[1] > 1:
-        raise Refused(f"dst {format_of(desc.dst)} has its channels apart, a vector of channels cannot be stored")
-    if desc.dst.inner_blocks and (dst.block % lanes or dst.block // lanes not in blocks_of(types, isa)):
-        blocks = f"has blocks of {dst.block} channels"
-        raise Refused(f"dst {format_of(desc.dst)} {blocks}, {isa} stores multiples of {lanes}")
-    if desc.dst.may_overlap:
-        raise Refused("elements of dst overlap")
-
-
-def check_steps(desc: ConvolutionDesc, src: ImageLayout, types: Types) -> None:
-    """Raise Refused unless the channels that one multiply takes are contiguous in src."""
-    if types.group == 1 or desc.src.dims[1] == 1:
-        return
-    if not src.is_dense:
-        raise Refused(f"src {format_of(desc.src)} has its channels apart, {types.group} are multiplied at once")
-    if desc.src.inner_blocks and src.block % types.group:
-        at_once = f"{types.group} channels are multiplied at once"
-        raise Refused(f"src {format_of(desc.src)} has blocks of {src.block}, {at_once}")
-
-
-def check_cut_steps(g: ConvGeometry, width: int, tuning: ConvolutionTuning) -> None:
-    """Raise Refused where all steps are partial, and a copy of src with padding is expected to be faster."""
-    if g.groups > 1 or g.steps > 1 or g.ic % g.types.group == 0 or g.ic == 1:
-        return
-    saved = tuning.cut_step_cycles * g.positions * g.rows * g.width * -(-g.oc // width)
-    if saved > tuning.padded_pixel_cycles * g.src_pixels:
-        raise Refused(f"{g.ic} channels are no whole {g.types.group}: a copy with padding is expected to be faster")
-
-
-def check_groups(desc: ConvolutionDesc, lanes: int) -> None:
-    """Raise Refused unless a tile kernel can address each group of channels separately."""
-    if desc.groups > 1:
-        check_blocks("src", desc.src, channels_of_group(desc, "src"), 1)
-        check_blocks("dst", desc.dst, channels_of_group(desc, "dst"), lanes)
-
-
-def check_blocks(name: str, desc: MemoryDesc, channels: int, lanes: int) -> None:
-    """Raise Refused unless the channels of every group are whole blocks, or whole vectors in a block."""
-    block = desc.blocks[1]
-    if block > 1 and ((channels % block and block % channels) or channels % lanes or desc.dims[1] % block):
-        raise Refused(f"{name} {format_of(desc)} has blocks of {block} channels, groups have {channels}")
-
-
-def channels_of_group(desc: ConvolutionDesc, name: str) -> int:
-    """How many channels of src or dst each group has."""
-    return desc.tensors()[name].dims[1] // desc.groups
 
 
 def panel_widths(desc: ConvolutionDesc, isa: str) -> tuple[int, ...]:

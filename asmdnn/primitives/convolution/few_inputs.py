@@ -22,13 +22,7 @@ from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution import direct
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
-from asmdnn.primitives.convolution.grouped import (
-    FAR_BYTES,
-    check_types,
-    layout_of,
-    make_geometry,
-    reach_bytes,
-)
+from asmdnn.primitives.convolution.grouped import FAR_BYTES, make_geometry, reach_bytes
 from asmdnn.primitives.convolution.grouped_kernels import base_spec
 from asmdnn.primitives.convolution.grouped_schedule import RowKernels, schedule_rows
 from asmdnn.primitives.convolution.level import of_rows
@@ -36,6 +30,7 @@ from asmdnn.primitives.convolution.multiplied import is_widened, level_of_rows, 
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import plans_between_reorders
+from asmdnn.primitives.convolution.row_refusals import check_types, layout_of
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS
 from asmdnn.primitives.convolution.tiling import ImageModel, choose_tiling
 from asmdnn.primitives.core.engine import Engine

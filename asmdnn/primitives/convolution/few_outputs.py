@@ -29,11 +29,11 @@ from asmdnn.primitives.convolution.direct import (
 )
 from asmdnn.primitives.convolution.few_outputs_schedule import TAP_VECTORS, cycles_of, scheduled
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
-from asmdnn.primitives.convolution.grouped import check_types
 from asmdnn.primitives.convolution.multiplied import check_f32, level_of_rows, types_of
 from asmdnn.primitives.convolution.operands import broadcast_layout
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import plans_between_reorders
+from asmdnn.primitives.convolution.row_refusals import check_types
 from asmdnn.primitives.convolution.taps import NEAR_BYTES
 from asmdnn.primitives.convolution.tiles import Tiles, all_tiles
 from asmdnn.primitives.convolution.tiling import ImageModel, choose_tiling, strip_heights

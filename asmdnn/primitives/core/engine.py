@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.isa.levels import isa_of
 from asmdnn.planning.host import best_isa, host, setting
 from asmdnn.planning.machine import machine_of
@@ -45,7 +45,7 @@ class Engine:
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind != "cpu":
-            raise InvalidArguments(f"kind must be 'cpu', not {shown(self.kind)}")
+            raise InvalidArguments(f"kind must be 'cpu', not {shown(self.kind)}{resembling(self.kind, ['cpu'])}")
         machine = host() if isinstance(self.machine, str) and not self.machine else machine_of(self.machine)
         isa = best_isa(machine) if isinstance(self.isa, str) and not self.isa else isa_of(self.isa)
         object.__setattr__(self, "machine", machine.name)
@@ -73,7 +73,8 @@ class Engine:
 def check_deterministic(word: object) -> None:
     """Raise InvalidArguments for anything else than True, False and "batch"."""
     if not isinstance(word, bool) and not (isinstance(word, str) and word == BATCH):
-        raise InvalidArguments(f"deterministic must be True or False, or 'batch', not {shown(word)}")
+        near = resembling(word, [BATCH])
+        raise InvalidArguments(f"deterministic must be True or False, or 'batch', not {shown(word)}{near}")
 
 
 def in_one_order(tuning: "Tuning") -> "Tuning":

@@ -10,17 +10,11 @@ With given statistics, 3 and 4 alone.
 """
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from math import prod
 
-from asmdnn.generators.contract import KernelSpec
-from asmdnn.generators.functions.eltwise import simple
-from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.merge_moments import MergeMomentsSpec
-from asmdnn.generators.functions.moments import MomentsSpec
 from asmdnn.generators.functions.postops import ExpressionOp, Operand, PostOp
-from asmdnn.generators.functions.program import Program
-from asmdnn.isa.vectors import f32_level, lanes_of, narrowed
+from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
@@ -28,7 +22,6 @@ from asmdnn.planning.loops import Box, Loop, cut_loop
 from asmdnn.planning.phase import View, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import ReductionTuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.core.engine import Engine
@@ -40,12 +33,12 @@ from asmdnn.primitives.normalization.channel_description import (
     ChannelNorm,
     GroupNormForward,
 )
-from asmdnn.primitives.reduction.source import Chunk, TreeKernels, source_of
+from asmdnn.primitives.normalization.channel_kernels import Moments, identity, inverse_root, normalized
+from asmdnn.primitives.reduction.source import source_of
 from asmdnn.primitives.reduction.tree import Tree, others
 from asmdnn.primitives.reorder.copies import WORD, Reordering, add_reorder, between_reorders
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
-from asmdnn.records import dataclass
-from asmdnn.types import FLOAT_NAMES, DataType, f32, u8
+from asmdnn.types import FLOAT_NAMES, f32, u8
 
 STATISTICS = ("mean", "variance")
 FACTOR, CHANNEL_MEAN = "factor", "mean of channels"
@@ -53,37 +46,6 @@ OF_CHANNELS = ("means", "squares")  # before channels are merged to groups
 TRANSPOSED = ("means by group", "squares by group")
 PLAIN = "plain src"
 NO_POST_OPS = Attr()
-
-
-@dataclass(frozen=True, slots=True)
-class Moments(TreeKernels):
-    """Means, and variances if it `divides`, else sums of squared distances."""
-
-    isa: str
-    results: tuple[str, ...]
-    divides: bool
-    dtype: DataType
-    beside: tuple[str, ...] = ()
-
-    @property
-    def src_bytes(self) -> int:
-        """Of an element of src."""
-        return self.dtype.size_bytes
-
-    def first(self, chunk: Chunk, is_last: bool) -> KernelSpec:
-        rows = (chunk.rows, chunk.elements, chunk.src_row_bytes, chunk.dst_row_bytes)
-        isa = narrowed(self.isa, chunk.elements)
-        return MomentsSpec(isa, chunk.along, *rows, is_last and self.divides, self.dtype.name)
-
-    def merge(self, chunk: Chunk, counts: tuple[int, int], is_last: bool) -> KernelSpec:
-        size = (chunk.rows, chunk.elements, chunk.src_row_bytes)
-        return MergeMomentsSpec(self.isa, *size, *counts, is_last and self.divides)
-
-    def cost(self, spec: KernelSpec, tuning: ReductionTuning) -> int:
-        """Expected cycles of a call."""
-        assert isinstance(spec, MomentsSpec | MergeMomentsSpec)
-        vectors = -(-spec.elements // lanes_of(spec.isa))
-        return tuning.call_cycles + spec.rows * (tuning.row_cycles + 3 * vectors)
 
 
 @implementation("batch_norm", f32_level)
@@ -262,27 +224,3 @@ class ChannelPlan:
         mask = next(iter(self.mask.items()), None)
         request = Request("norm", ("src", self.src), ("dst", self.dst), others, main, mask)
         return schedule(request, self.attr, self.engine)
-
-
-def inverse_root(epsilon: float, scales: bool) -> Program:
-    """1 / sqrt(x + epsilon), or scale / sqrt(x + epsilon)."""
-    build = Builder(1 + scales)
-    x, *scale = build.inputs
-    return build.finish((scale[0] if scales else build.value(1.0)) / build.op("sqrt", x + epsilon))
-
-
-@lru_cache
-def normalized(shifts: bool, adds: bool, has_relu: bool) -> Program:
-    """(x - mean) * factor, plus the shift, plus another tensor, and relu."""
-    build = Builder(3 + shifts + adds)
-    x, mean, factor, *more = build.inputs
-    result = build.fma(x - mean, factor, more[0]) if shifts else (x - mean) * factor
-    if adds:
-        result = result + more[-1]
-    return build.finish(simple.relu(build, result, 0.0) if has_relu else result)
-
-
-@lru_cache
-def identity() -> Program:
-    build = Builder(1)
-    return build.finish(build.inputs[0])

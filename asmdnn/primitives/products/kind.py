@@ -2,6 +2,7 @@
 
 from asmdnn.forking import importing
 from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import INTEGERS
 from asmdnn.primitives.attributes.words import mask_of
 from asmdnn.primitives.core.any_batch import of_f32
 from asmdnn.primitives.core.engine import Engine
@@ -28,18 +29,20 @@ def gemm_words(desc: Gemm) -> Words:
 
 
 def weight_only(desc: MatMul, attr: Attr, engine: Engine) -> Answer:
-    """Of weights of few bits: the last in the list, so that other products never import it."""
+    """Of weights of few bits, which become floats: the last in the list, so that other products never import it."""
     with importing():
         from asmdnn.primitives.products.weight_only import plan
+        from asmdnn.primitives.products.weight_only_bytes import plan as plan_of_bytes
 
-    return plan(desc, attr, engine)
+    return plan_of_bytes(desc, attr, engine) if desc.src.dtype in INTEGERS else plan(desc, attr, engine)
 
 
 MATMUL_PLANNERS = with_widening(*with_roundings(matmul_tiles.plan, weights_alone=True), packs_blocks=True)
 KINDS = (
     Kind(
         MatMul, (*MATMUL_PLANNERS, weight_only), matmul_words, candidates=candidates_of(matmul_tiles.plan),
-        letters=MatMul.letters, summed=("weights",), packed=("weights",), any_batch=of_f32,
+        letters=MatMul.letters, summed=("weights",), packed=("weights",),
+        any_batch=of_f32,
     ),
     Kind(Gemm, (gemm.plan,), gemm_words, candidates=candidates_of(gemm.plan)),
 )  # fmt: skip

@@ -201,7 +201,9 @@ class Blocks:
             conversion = BYTES if self.conversion.is_copy else self.conversion
             return pixels(NARROWEST, conversion, rows.extent, columns.extent, *steps)
         if shape.transposes and element_of(self.conversion.dst).packs_lanes and not self.conversion.sum:
-            return ConvertNarrowSpec(f32_level(self.isa), self.conversion, rows.extent, columns.extent, *steps)
+            return ConvertNarrowSpec(
+                f32_level(self.isa), self.conversion, rows.extent, columns.extent, *steps, zero_rows=shape.zeros
+            )
         if shape.transposes:
             return self.fewest(ConvertTransposeSpec(NARROWEST, self.conversion, rows.extent, columns.extent, *steps))
         conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion
@@ -214,6 +216,17 @@ class Blocks:
         wide = replace(converted, isa=narrowing_level(conversion.dst, self.isa))
         fits = columns.extent >= WIDE_COLUMNS and not (streaming and row_bytes % vector_bytes(wide.isa))
         return wide if fits and (columns.src, columns.dst) == (src, dst) else converted
+
+    def most_zeros(self, shape: Shape) -> int:
+        """How many rows of zeros a transpose can write after its own."""
+        unit, rows = shape.rows.dst, shape.rows.extent
+        if not shape.transposes:
+            return 0
+        if self.conversion.is_copy:
+            return across_of(unit, self.tuning.least_across) - rows
+        narrows = element_of(self.conversion.dst).packs_lanes and not self.conversion.sum
+        fits = unit == self.sizes[1] and rows < shape.columns.extent and shape.inner is SINGLE
+        return min(QUARTER_BYTES // unit, self.tuning.convert_rows) - rows if narrows and fits else 0
 
     def pixels(self, shape: Shape) -> type[Pixels] | None:
         """The kernel of a transpose from or to bytes of pixels of few channels, None if it is another one."""

@@ -4,7 +4,6 @@ Two loops of a box run inside the kernel that reorder_blocks.py chooses; the oth
 """
 
 from asmdnn.generators.move.conversion import Conversion
-from asmdnn.generators.move.transpose import across_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.loops import Box, Loop, boxes, merge
@@ -61,7 +60,7 @@ def with_zeros(maker: Blocks, found: list[Box]) -> list[tuple[Box, int]]:
     result = []
     for box in found:
         shape = maker.shape(box, zeros=1)
-        if box.padding or not shape.transposes or not maker.conversion.is_copy:
+        if box.padding or maker.most_zeros(shape) <= 0:
             result.append((box, 0))
             continue
         unit = shape.rows.dst
@@ -70,7 +69,7 @@ def with_zeros(maker: Blocks, found: list[Box]) -> list[tuple[Box, int]]:
         for i, padding in enumerate(found):
             if padding.padding and padding.dst == box.dst + shape.rows.extent * unit:
                 count = zeros_of(padding, outer, maker.sizes[1], unit)
-                if count and shape.rows.extent + count <= across_of(unit, maker.tuning.least_across):
+                if 0 < count <= maker.most_zeros(shape):
                     zeros = count
                     taken.add(i)
         result.append((box, zeros))

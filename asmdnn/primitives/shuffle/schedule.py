@@ -10,7 +10,6 @@ offsets, the *positions*, are the same in both, and fall into runs of equal dist
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
 from itertools import product
 from math import prod
 
@@ -30,13 +29,12 @@ from asmdnn.planning.phase import Int64, Phase, views
 from asmdnn.planning.rounds import in_loops, without_barrier
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.shuffle.permutes import permute_kernels
+from asmdnn.primitives.shuffle.positions import Runs, chunks, positions_of, runs_of, unit_of
 from asmdnn.primitives.shuffle.streaming import fills_lines, streaming_rows, with_streaming
 from asmdnn.primitives.shuffle.tiles import ShuffledAxis, parts_of, tiles_of
 
 Kernel = ShuffleSpec | PermuteSpec | RowsSpec | ElementsSpec
 Placed = Sequence[tuple[ShuffleSpec | PermuteSpec, int, int]]  # with places in src and dst
-Runs = list[tuple[int, int]]  # (start, count), in bytes and steps
-SMALL_UNITS = (4, 8)  # bytes of units that vectors are permuted by
 
 
 class Records:
@@ -119,38 +117,6 @@ def in_rounds(desc: MemoryDesc, dim: int, rows: int, tuning: Tuning, isa: str) -
                 made = in_loops(one.kernels, one.arguments, one.records, one.cycles, loops, tuning.phases)
                 phases += without_barrier(made) if phases else made
     return phases
-
-
-def positions_of(desc: MemoryDesc, dim: int) -> Int64:
-    """Sorted offsets of all combinations of the other dims' indices."""
-    tables = [desc.dim_offsets(d)[:n] for d, n in enumerate(desc.dims) if d != dim]
-    return np.sort(reduce(np.add.outer, tables, np.array(desc.offset0, np.int64)).ravel())
-
-
-def runs_of(positions: Int64) -> tuple[int, Runs]:
-    """The step of the positions and their runs at this step; a single position has the step 0."""
-    if len(positions) == 1:
-        return 0, [(int(positions[0]), 1)]
-    distances = np.diff(positions)
-    step = int(distances.min())
-    starts = np.concatenate(([0], np.flatnonzero(distances != step) + 1))
-    counts = np.diff(np.append(starts, len(positions)))
-    return step, list(zip(positions[starts].tolist(), counts.tolist(), strict=True))
-
-
-def unit_of(offsets: Int64, axis_size: int, element_bytes: int, step: int) -> tuple[int, int]:
-    """The bytes of a unit, 0 if the layout has none, and of the runs that elements of the axis form."""
-    breaks = np.flatnonzero(np.diff(offsets) != element_bytes) + 1
-    run = int(breaks[0]) if len(breaks) else len(offsets)
-    run_bytes = run * element_bytes
-    if len(breaks) and (len(offsets) % run or not np.array_equal(breaks, np.arange(run, len(offsets), run))):
-        return 0, element_bytes
-    without_padding = run == axis_size
-    if run_bytes >= 16 and (without_padding or run_bytes % 16 == 0):
-        return 16, run_bytes
-    # several pixels of a small block fill a vector if they lie together
-    together = run_bytes in SMALL_UNITS and step in (0, run_bytes)
-    return (run_bytes, run_bytes) if together and run > 1 else (0, element_bytes)
 
 
 def by_units(out: Records, axis: ShuffledAxis, step: int, runs: Runs) -> None:
@@ -266,10 +232,3 @@ def fill_padding(out: Records, desc: MemoryDesc, positions: Int64, covered: Int6
     runs = [(size * begin, end - begin) for begin, end in edges]
     for start, count in chunks(runs, size, out.tuning.row_bytes // size):
         out.add(RowsSpec(NARROWEST, 1, count * size, 0, 0, zero=True), 0, start, count * size)
-
-
-def chunks(runs: Runs, step: int, most: int) -> Iterator[tuple[int, int]]:
-    """The runs in pieces of at most `most` steps."""
-    for start, count in runs:
-        for done in range(0, count, most):
-            yield start + done * step, min(most, count - done)

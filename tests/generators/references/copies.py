@@ -161,6 +161,10 @@ def divide(spec: QuotientSpec, memory: dict[str, Octets]) -> None:
 def convert(spec: Converting, memory: dict[str, Octets]) -> None:
     """dst = saturate(round(scale * (src - src_zero_point) + sum * dst + dst_zero_point)), all in f32; see quotient.py
     on the factors of the sum."""
+    for r in range(spec.rows, spec.rows + getattr(spec, "zero_rows", 0)):
+        places = r * spec.dst_steps[0] + np.arange(spec.columns) * spec.dst_steps[1]
+        size = spec.conversion.sizes[1]
+        memory["dst"].scatter(places, np.zeros((spec.columns, size), np.uint8))
     conversion: Conversion = spec.conversion
     src_bytes, dst_bytes = conversion.sizes
     rows, columns = (index.ravel() for index in np.indices((spec.rows, spec.columns)))

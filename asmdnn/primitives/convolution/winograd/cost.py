@@ -8,7 +8,7 @@ from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import runs_of
 from asmdnn.planning.tuning import Tuning, WinogradTuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
-from asmdnn.primitives.convolution.grouped import shares_vectors
+from asmdnn.primitives.convolution.row_refusals import shares_vectors
 from asmdnn.primitives.convolution.winograd.cut import CutSizes, WinogradCut, rows_of, sizes_of, steps_of
 from asmdnn.records import dataclass
 from asmdnn.types import f32

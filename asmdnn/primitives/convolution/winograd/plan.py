@@ -16,18 +16,13 @@ from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution.description import ConvolutionForward
-from asmdnn.primitives.convolution.direct import (
-    channels_of_dst,
-    check_tensors,
-    make_geometry,
-    resolve_activations,
-    scaled_dims,
-)
+from asmdnn.primitives.convolution.direct import channels_of_dst, make_geometry, resolve_activations, scaled_dims
 from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import between_reorders, name_of
 from asmdnn.primitives.convolution.rounds import images_of_rounds, rounds_of
+from asmdnn.primitives.convolution.tile_refusals import check_tensors
 from asmdnn.primitives.convolution.winograd.checks import check_channels, check_distances, check_types, check_window
 from asmdnn.primitives.convolution.winograd.choice import choose
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut, records_of_image, sizes_of

@@ -1,0 +1,38 @@
+"""Words that a command does not know: what it says of them, with the one of its own that they resemble.
+
+Its own are those that its help names.
+"""
+
+import contextlib
+import importlib
+import io
+import re
+from collections.abc import Iterable
+
+from asmdnn.errors import InvalidArguments, resembling
+
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*=?")
+
+
+def unknown(command: str, word: str, also: Iterable[str] = ()) -> InvalidArguments:
+    """The error about an option or a word that is none of the command's; its help says which there are.
+
+    also: names of options that its help leaves out.
+    """
+    plain = word.partition("=")[0]
+    known = [known.removesuffix("=") for known in words_of(command)]
+    near = resembling(plain, [*known, *(f"--{name}" for name in also)])
+    kind = "no option" if word.startswith("-") else "no word"
+    return InvalidArguments(f"{command}: {kind} '{word}'{near or f': see asmdnn {command} --help'}")
+
+
+def words_of(command: str) -> list[str]:
+    """The options that a command's help names, with "=" where a value follows, and its words that are no options."""
+    help_text = io.StringIO()
+    with contextlib.redirect_stdout(help_text):
+        importlib.import_module(f"asmdnn.cli.{command}").run(["--help"])
+    text = help_text.getvalue()
+    first = "|".join(re.findall(rf"^asmdnn {command} ([a-z|]+)", text, re.MULTILINE)).split("|")
+    found = {*_OPTION.findall(text), "--help"}
+    found -= {option.removesuffix("=") for option in found if option.endswith("=")}
+    return [*dict.fromkeys(filter(None, first)), *sorted(found)]

@@ -1,0 +1,1 @@
+"""Exported networks in C beside the same in Python."""
