@@ -34,7 +34,7 @@ def made_part(rows: Sequence[CodeRow]) -> str:
     lines += ["", f"{checked:,} encodings were read as they were asked for, 0 were not.", ""]
     for why in dict.fromkeys(row.why for row in rows if row.why not in ("", TWIN)):
         named = [row.code for row in rows if row.why == why]
-        lines.append(f"- {why}, {len(named)}: {', '.join(named)}.")
+        lines.append(f"- {why}, {len(named)}: `{' '.join(named)}`")
     return "\n".join(lines) + "\n"
 
 
