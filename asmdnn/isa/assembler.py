@@ -22,6 +22,7 @@ from typing import Any, Final
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.code import Code, Line
 from asmdnn.isa.encoder import OPERAND_TYPES, InstructionEncoder, branch_of, encoder_of, plain_operand
+from asmdnn.isa.ends import ends_of, fill
 from asmdnn.isa.label import Label
 from asmdnn.isa.layout import Align, Item, Jump, Piece, check_alignment, lay_out
 from asmdnn.isa.memory_operand import OPERAND_BYTES, Pointer, mem, pool_pointer
@@ -48,7 +49,6 @@ __all__ = [
 Known = dict[tuple[Any, ...], tuple[bytes, bool]]  # by operands: the bytes, and whether VZEROUPPER is due after them
 
 _STACK_ALIGNMENT_BYTES: Final = 16
-_WORD_BYTES: Final = 8
 
 
 class Assembler:
@@ -195,20 +195,10 @@ class Assembler:
 
     def finish(self) -> Code:
         """The code.  Raises InvalidArguments for a label that is jumped to but not bound."""
-        saved = self._saved()
-        # RET's address and the saved registers are on the stack; one more slot makes an even number of them
-        padding = (8 if self._calls and len(saved) % 2 == 0 else 0) + self._stack_bytes
-        save: list[tuple[Any, ...]] = [("PUSH", reg) for reg in saved]
-        restore: list[tuple[Any, ...]] = [("POP", reg) for reg in reversed(saved)]
-        if padding:
-            save.append(("SUB", rsp, padding))
-            restore.insert(0, ("ADD", rsp, padding))
-        if self._touches_upper:
-            restore.insert(0, ("VZEROUPPER",))
-        depth = padding + _WORD_BYTES * len(saved)
-        self._fill(self._prologue, save + self._arrivals(depth), "save")
+        save, restore, depth = ends_of(self._saved(), self._stack_bytes, self._calls, self._touches_upper)
+        fill(self._prologue, save + self._arrivals(depth), self._notes, "save")
         for piece in self._returns:
-            self._fill(piece, [*restore, ("RET",)], "return")
+            fill(piece, [*restore, ("RET",)], self._notes, "return")
         return lay_out(self._items, self._pool, self._notes)
 
     def _saved(self) -> list[Register]:
@@ -298,17 +288,6 @@ class Assembler:
             self._items.append(self._piece)
         else:
             self._piece = item
-
-    def _fill(self, piece: Piece, instructions: list[tuple[Any, ...]], role: str) -> None:
-        data, notes = bytearray(), []
-        author = piece.notes[0] if piece.notes else -1
-        for mnemonic, *operands in instructions:
-            encoder = encoder_of(mnemonic)
-            assert encoder is not None
-            if self._notes:
-                notes.append(self._notes.add_apart(len(data), mnemonic, tuple(operands), role, author))
-            data += encoder.choose(operands).encode(operands)
-        piece.data, piece.notes = data, notes
 
     def _register_files(self) -> list[RegisterFile]:
         return [file for file in (self._vectors, self.masks, self.tiles, self.gp) if file]
