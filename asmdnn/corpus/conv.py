@@ -163,7 +163,7 @@ def rounded(family: Callable[[str], Iterator[Any]]) -> Callable[[], Iterator[Any
 
     def of_level() -> Iterator[Any]:
         for spec in family(AVX512_CORE.name):
-            if spec.types[1] == "bf16":
+            if (spec.types[1] if hasattr(spec, "types") else spec.kind) == "bf16":
                 yield replace(spec, isa=AVX512_CORE_BF16.name)
 
     return of_level

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from asmdnn.corpus.conv import LANES, of_levels
+from asmdnn.corpus.conv import LANES, of_levels, rounded
 from asmdnn.generators.functions.postops import PostOp, ReluOp, SumOp
 from asmdnn.generators.pooling.indices import PoolIndicesSpec
 from asmdnn.generators.pooling.pixels import PoolPixelsSpec
@@ -250,4 +250,5 @@ FAMILIES = {
     **of_levels("pool", indices=indexed),
     **of_levels("pool", rows=rows),
     **of_levels("pool", planes=planes),
+    "pool-rounded": rounded(pixels),
 }

@@ -4,7 +4,7 @@ post-ops."""
 
 from collections.abc import Iterator
 
-from asmdnn.corpus.conv import LANES, of_levels
+from asmdnn.corpus.conv import LANES, of_levels, rounded
 from asmdnn.generators.functions.postops import EltwiseOp, PostOp, ReluOp
 from asmdnn.generators.functions.resample import ResampleSpec, ResampleStep
 from asmdnn.generators.functions.resample_rows import Column, Pick, ResampleRowsSpec, first_result
@@ -124,4 +124,7 @@ def rows(isa: str) -> Iterator[ResampleRowsSpec]:
         )
 
 
-FAMILIES = of_levels("resample", taps=taps, rows=rows, typed=typed)
+FAMILIES = {
+    **of_levels("resample", taps=taps, rows=rows, typed=typed),
+    "resample-rounded": rounded(typed),
+}

@@ -10,7 +10,7 @@ from asmdnn.isa.element import Element
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
 
-ROUNDING_REGISTERS = 3  # that `store_results` overwrites
+ROUNDING_REGISTERS = 2  # that `store_results` overwrites
 Places = Sequence[tuple[Pointer, Lanes]]
 
 
@@ -56,13 +56,13 @@ def store_rounded(
 ) -> None:
     """Vectors of f32, which stay, to elements of a type that an instruction rounds to, but for some numbers, such as
     denormals: where one of the vectors has any, all are rounded by steps."""
-    asm, by_steps, (x, *others) = v.asm, element_of(native.dtype), spare
+    asm, by_steps, (x, other, *_) = v.asm, element_of(native.dtype), spare
     rounded, stored = asm.new_label("rounded at once"), asm.new_label("stored")
     native.find_others(v, values)
     asm.JZ(rounded)
     for value, (at, part) in zip(values, places, strict=True):
         v.move(x, value)
-        by_steps.store(v, at, x, part, others)
+        by_steps.store(v, at, x, part, (other, other))  # what is NaN is in a mask, and takes no register
     asm.JMP(stored)
     asm.bind(rounded)
     left = [*zip(values, places, strict=True)]

@@ -26,7 +26,7 @@ from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.values import Slots
 from asmdnn.generators.stepping import repeated
-from asmdnn.generators.stores import emit_stored
+from asmdnn.generators.stores import Places, emit_stored
 from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import size_of
@@ -232,12 +232,16 @@ class ResampleCode:
         for pixel in range(self.spec.together):
             results = self.along(pixel, len(parts)) if len(inner) > 1 else self.columns[0]
             is_last = len(inner) > 1 or pixel == self.spec.together - 1
-            for j, part in enumerate(parts):
-                at_dst = mem(self.dst, pixel * self.spec.dst_pixel_bytes + j * dst_bytes, size=self.v.bytes)
-                self.put(at_dst, part, results[j], is_last)
+            first = pixel * self.spec.dst_pixel_bytes
+            places = [(mem(self.dst, first + j * dst_bytes, size=self.v.bytes), x) for j, x in enumerate(parts)]
+            self.put_all(places, results, is_last)
+
+    def put_all(self, places: Places, results: Sequence[Register], is_last: bool) -> None:
+        """Store the vectors of a pixel, which are not needed again if `is_last`."""
+        for (at, part), x in zip(places, results, strict=False):
+            self.put(at, part, x, is_last)
 
     def put(self, at: Any, part: Lanes, x: Register, is_last: bool) -> None:
-        """Store results that are not needed again if `is_last`."""
         if part is self.v:
             self.store(at, x)
             return

@@ -4,13 +4,16 @@ are loaded, and are rounded as their types are before they are stored.
 Every combination of types has the arithmetic of f32, so results are those of conversions before and after.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from asmdnn.generators.functions.code import apply_program
 from asmdnn.generators.functions.resample import SPARES, ResampleCode, ResampleSpec, Store
 from asmdnn.generators.functions.typed_program import typed_program
+from asmdnn.generators.stores import Places, store_rounded
 from asmdnn.isa.assembler import Register, mem
-from asmdnn.isa.elements import element_of
+from asmdnn.isa.element import Element
+from asmdnn.isa.elements import element_of, storing_element
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.records import dataclass
 
@@ -57,14 +60,23 @@ class TypedResampleCode(ResampleCode):
         """As f32."""
         element_of(self.spec.kinds[0]).load(self.v, x, at, part)
 
+    @property
+    def stored(self) -> Element:
+        return storing_element(self.spec.kinds[1], self.spec.isa)
+
+    def put_all(self, places: Places, results: Sequence[Register], is_last: bool) -> None:
+        if self.stored.narrows_pairs:
+            store_rounded(self.v, self.stored, results[: len(places)], places, self.spares)
+        else:
+            super().put_all(places, results, is_last)
+
     def put(self, at: Any, part: Lanes, x: Register, is_last: bool) -> None:
-        """Store results, which may be overwritten if `is_last`."""
         if not is_last:
             self.v.move(self.spare, x)
-        element_of(self.spec.kinds[1]).lanes(self.v, part).store(at, x if is_last else self.spare)
+        self.stored.lanes(self.v, part).store(at, x if is_last else self.spare)
 
     def finish(self, results: Any) -> None:
         """Post-ops, and the rounding to dst's type."""
-        program = typed_program((self.spec.chain,), ("f32",), (self.spec.kinds[1],))
+        program = typed_program((self.spec.chain,), ("f32",), (self.stored.stored_as,))
         for x in results:
             apply_program(program, self.v, x, (), self.spares, self.slots)

@@ -60,9 +60,9 @@ from asmdnn.generators.pooling.window import (
     pixels_touched,
 )
 from asmdnn.generators.stepping import Step, advance, repeated
-from asmdnn.generators.stores import emit_stored
+from asmdnn.generators.stores import emit_stored, store_rounded
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
-from asmdnn.isa.elements import element_of, size_of
+from asmdnn.isa.elements import element_of, size_of, storing_element
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass, replace
@@ -159,6 +159,8 @@ class PixelsCode:
             asm.ADD(pointer, self.word(row_of(number)))
         self.reduction, self.element = Reduction(v, spec.alg, spec.kind), element_of(spec.kind)
         self.whole = self.element.lanes(v, v)
+        self.stored = storing_element(spec.kind, spec.isa)
+        self.rounds = self.stored.narrows_pairs and not self.reduction.is_max
         self.vector_bytes = v.lanes * self.element.size_bytes
         self.walks = is_walked(spec.window)
         self.acc = v.registers.take("result", spec.pixels, spec.vectors)
@@ -225,9 +227,11 @@ class PixelsCode:
             self.unrolled_window(pixels, parts)
         self.asm.role("result")
         for p in range(pixels):
-            for j, part in enumerate(parts):
-                at = mem(self.dst, p * self.spec.loops[-1].dst_bytes + j * self.vector_bytes, size=self.vector_bytes)
-                self.finish(self.acc[p][j], at, part)
+            first = p * self.spec.loops[-1].dst_bytes
+            places = [mem(self.dst, first + j * self.vector_bytes, size=self.vector_bytes) for j in range(len(parts))]
+            for acc, at, part in zip(self.acc[p], places, parts, strict=False):
+                self.finish(acc, at, part)
+            self.store_all(self.acc[p], places, parts)
 
     def unrolled_window(self, pixels: int, parts: Sequence[Lanes]) -> None:
         """Column after column: into the one result that covers it, or by itself and then into those that do."""
@@ -278,8 +282,18 @@ class PixelsCode:
         for acc, x, _ in zip(self.acc[0], self.column, parts, strict=False) if sums else ():
             self.reduction.join(acc, x)
 
+    def store_all(self, results: Sequence[Register], places: Sequence[Pointer], parts: Sequence[Lanes]) -> None:
+        """A pixel's vectors."""
+        if self.rounds:
+            whole = [self.v if part is self.whole else part for part in parts]
+            where = [(at, getattr(part, "part", part)) for at, part in zip(places, whole, strict=True)]
+            store_rounded(self.v, self.stored, results[: len(where)], where, self.reduction.staged)
+            return
+        for x, at, part in zip(results, places, parts, strict=False):
+            (self.store if part is self.v else part.store_last)(at, x)
+
     def finish(self, acc: Register, at: Any, part: Lanes) -> None:
-        """Divide, post-ops, store."""
+        """Divide, post-ops, the type's own form."""
         if DIVISOR in self.names:
             divisor = self.reduction.staged[0]
             self.asm.VBROADCASTSD(divisor, self.word(DIVISOR))
@@ -291,7 +305,6 @@ class PixelsCode:
             apply_composed(self.spec.chain, self.v, acc, sources, self.reduction.staged, self.slots)
         if self.element.cut_bits and self.reduction.is_max:
             self.asm.VPSRLD(acc, acc, self.element.cut_bits)  # one of those that were there
-        elif self.spec.kind != "f32":
+        elif self.spec.kind != "f32" and not self.rounds:
             program = typed_program(((),), ("f32",), (self.spec.kind,))
             apply_program(program, self.v, acc, (), self.reduction.staged, self.slots)
-        (self.store if part is self.v else part.store_last)(at, acc)

@@ -5,7 +5,7 @@ from math import prod
 from types import MappingProxyType
 
 from asmdnn.generators.pooling.pixel_words import UNROLLED
-from asmdnn.isa.elements import element_of
+from asmdnn.isa.elements import element_of, narrowing_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -47,7 +47,8 @@ class PoolStrategy:
         ending = f"_{request.tensors['src'].dtype}" if self.as_bits else ""
         dtype = tensors["src"].dtype
         streams = dtype == f32 and request.streams(tensors)
-        common = (request.isa, request.windows, planes, request.chain, streams, request.engine.tuning)
+        isa = request.isa if request.windows.is_max else narrowing_level(dtype.name, request.engine.isa)
+        common = (isa, request.windows, planes, request.chain, streams, request.engine.tuning)
         return PoolKernels(*common, of_bytes=ending, dtype=dtype)
 
 

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from asmdnn.generators.functions.postops import PostOp
-from asmdnn.isa.elements import element_of
+from asmdnn.isa.elements import narrowing_level, storing_element
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -124,8 +124,8 @@ def copied_channels(request: ResampleRequest) -> Plan:
 
 
 def converts_in_registers(src: MemoryDesc, dst: MemoryDesc, engine: Engine) -> bool:
-    """Whether kernels load and store elements of these types: vectors of channels, of f16, which is one instruction, or
-    of tensors that as f32 would not stay in caches.
+    """Whether kernels load and store elements of these types: vectors of channels, of types that an instruction rounds
+    to, or of tensors that as f32 would not stay in caches.
 
     An element is loaded for several results, and a vector at a time is rounded, so that conversions in phases of their
     own are faster in caches: u8 to u8 64x56x56 to 112x112 takes 158 us by them, and 243 without.
@@ -137,8 +137,9 @@ def converts_in_registers(src: MemoryDesc, dst: MemoryDesc, engine: Engine) -> b
     layout = image_layout(src)
     if layout is None or layout.block < lanes_of(f32_level(engine.isa)):
         return False
-    elements = [element_of(kind) for kind in kinds]
-    return (far and all(each.converts_alone for each in elements)) or all(each.is_packed for each in elements)
+    elements = [storing_element(kind.name, engine.isa) for kind in kinds]
+    by_instruction = all(each.is_packed or each.narrows_pairs for each in elements)
+    return by_instruction or (far and all(each.converts_alone for each in elements))
 
 
 def resampled_by_rows(request: ResampleRequest, src: MemoryDesc, dst: MemoryDesc) -> Plan:
@@ -171,7 +172,7 @@ def resampled(way: str, request: ResampleRequest, src: MemoryDesc, dst: MemoryDe
     record_cycles = engine.tuning.resampling.record_cycles
     kinds = src.dtype.name, dst.dtype.name
     maker = DenseChannels(
-        isa=isa,
+        isa=narrowing_level(dst.dtype.name, engine.isa),
         planes=planes_of(src, dst, False),
         axes=axes,
         streams=streams(dst, engine),
