@@ -93,7 +93,7 @@ DESCRIPTIONS = {
 @pytest.mark.parametrize("name", DESCRIPTIONS)
 def test_as_by_steps(name: str) -> None:
     rounds, steps = (planned(DESCRIPTIONS[name], isa) for isa in (ROUNDS, STEPS))
-    assert rounds.implementation == steps.implementation == f"{name}:{STEPS}"
+    assert rounds.implementation == f"{name}:{STEPS}"  # by steps, some take reorders
     assert ROUNDS in {spec.isa for spec in rounds.plan.specs}  # factors of norms are f32
     rng = np.random.default_rng(1)
     arrays = {}
