@@ -25,6 +25,7 @@ _STORES: Final = (0x11, 0x29, 0x7F, 0xD6)  # opcodes of moves between registers 
 _UNSIZED: Final = re.compile(r"^(clflush\w*|clwb|prefetchw?) byte ")
 _WIDE: Final = re.compile(r"r(\d+|[abcd]x|[sd]i|[sb]p), -?\d+$")  # an immediate to 64 bits
 _MOVABS_BYTES: Final = 10
+_CONFUSED: Final = "vcvtneps2bf16"  # NASM 2.16 takes zmm registers neither with {evex} nor without
 _EVEX, _VEX3, _VEX2, _XOP = 0x62, 0xC4, 0xC5, 0x8F
 
 
@@ -82,6 +83,7 @@ def nasm_spelling(text: str, data: bytes) -> str | None:
         or is_stored
         or is_avx_vnni
         or data[0] == _XOP
+        or (name == _CONFUSED and data[0] == _EVEX)
         or has_useless_length(rest, data)
         or "[rip-" in rest
     ):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, Unimplemented, not_one_of, shown
+from asmdnn.errors import InvalidArguments, Unimplemented, resembling, shown
 from asmdnn.memory import Memory
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import F32, AnyArray, chain_of
@@ -113,7 +113,8 @@ class Arguments:
 
     def vector(self, kind: str, name: str, value: Any) -> AnyArray:
         if name not in self.tensors:
-            raise InvalidArguments(f"{kind} has the tensor of another name: {not_one_of('it', name, self.tensors)}")
+            known = f"{', '.join(self.tensors)}{resembling(name, self.tensors)}"
+            raise InvalidArguments(f"{kind} has {shown(name)}, it must be one of {known}")
         try:
             values = np.asarray(value)
         except Exception:  # whatever the caller's object does

@@ -49,8 +49,37 @@ class WalkState(State):
         before = (self.masks, self.vectors, self.written)
         self.masks = dict(self.masks.items() & other.masks.items())
         self.vectors = dict(self.vectors.items() & other.vectors.items())
-        self.written = self.written & other.written
+        self.written = written_by_both(self.written, other.written)
         return super().join(other) or before != (self.masks, self.vectors, self.written)
+
+
+def written_by_both(some: set[Touched], others: set[Touched]) -> set[Touched]:
+    """Ranges that are alike, and what of the rest overlaps: one way may store at once what another does in parts."""
+    both = some & others
+    rest, further = some - both, others - both
+    return both | overlap(rest, further) if rest and further else both
+
+
+def overlap(some: set[Touched], others: set[Touched]) -> set[Touched]:
+    """The bytes in both, in the fewest ranges."""
+    found, left, right = set(), merged(some), merged(others)
+    while left and right:
+        (a, begin, end), (b, first, last) = left[-1], right[-1]
+        if a == b and max(begin, first) < min(end, last):
+            found.add((a, max(begin, first), min(end, last)))
+        (left if (a, begin) >= (b, first) else right).pop()
+    return found
+
+
+def merged(ranges: set[Touched]) -> list[Touched]:
+    """The same bytes in the fewest ranges, in order."""
+    found: list[Touched] = []
+    for argument, begin, end in sorted(ranges):
+        if found and found[-1][0] == argument and begin <= found[-1][2]:
+            found[-1] = (argument, found[-1][1], max(found[-1][2], end))
+        else:
+            found.append((argument, begin, end))
+    return found
 
 
 class Walker(Interpreter):

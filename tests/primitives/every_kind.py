@@ -149,7 +149,7 @@ OTHERS = """
 --gemm 5x30:30x17 --ip --dir=BWD_D,BWD_WB mb5ic9ih3oc8
 --eltwise --dir=BWD_D --alg=relu 3x19 --shuffle --axis=1 --group=4 2x16x5 --concat --axis=1 3x4x5:3x2x5 --gather 9x5:3
 --dropout 3x19 --lrn mb2ic9ih5_ls3alpha0.5k2 --cumsum --axis=1 3x19 --topk --k=2 --axis=1 3x19
---sdpa 1x4x9x8:1x2x8x12:1x2x12x5
+--sdpa 1x4x9x8:1x2x8x12:1x2x12x5 1x2x1x8:1x2x8x12:1x2x12x5
 --rnn --prop=FWD_D,BWD_DW --alg=VANILLA_RNN,VANILLA_LSTM,VANILLA_GRU,LBR_GRU --activation=TANH l1t2mb3sic8slc8dhc8
 --alg=VANILLA_RNN --use-packed=false l1t2mb3sic8slc8dhc8
 --conv --dir=BWD_D,BWD_WB --stag=axb --dtag=axb mb2ic20ih8oc24kh3 mb2ic20ih8oc24kh1
@@ -172,6 +172,7 @@ def gradients() -> Iterator[Description]:
     for tag in ("acdb", "abcd"):
         yield dnn.ResamplingBackward("linear", t(2, 16, 5, 5, tag=tag), t(2, 16, 10, 10, tag=tag))
         yield dnn.LRNBackward("lrn_across_channels", *(t(2, 16, 5, 5, tag=tag),) * 3)
+    yield dnn.ResamplingBackward("linear", t(1, 16, 3, 3, 3, tag="acdeb"), t(1, 16, 6, 6, 6, tag="acdeb"))  # by axes
     yield dnn.AttentionBackward(*(t(1, 2, 9, 8),) * 7, causal=True)
     yield from (dnn.SoftmaxBackward("log", tensor, tensor, tensor, 1) for tensor in (plain, image, blocked))
     for tag in ("acdb", "abcd"):

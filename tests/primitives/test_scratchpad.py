@@ -120,5 +120,5 @@ def test_library_mode_takes_none(isa: str) -> None:
 
 @pytest.mark.parametrize("mode", ["User", "", None, 1])
 def test_modes_that_do_not_exist(mode: object) -> None:
-    with pytest.raises(dnn.InvalidArguments, match="scratchpad_mode must be 'library' or 'user'"):
+    with pytest.raises(dnn.InvalidArguments, match="scratchpad_mode must be one of library, user, not "):
         dnn.Attr(scratchpad_mode=mode)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from asmdnn.isa.levels import AVX2
 from asmdnn.proof.kernel import Contract, Kernel
 from asmdnn.proof.state import State
 from asmdnn.proof.values import JUNK, NUMBER, AbstractValue, Base, add, join, multiply, number, subtract
-from asmdnn.proof.walk import Walker, WalkState, decide
+from asmdnn.proof.walk import Walker, WalkState, decide, written_by_both
 from tests.support.native import Kernel as Native
 
 ARGUMENT = AbstractValue(Base("argument", 1), 8)
@@ -137,3 +137,12 @@ def test_integers_are_what_the_cpu_computes() -> None:
             known += len(possible) == 1 and possible[0].offset == real
             total += 1
     assert known > total // 3
+
+
+def test_what_two_ways_have_written() -> None:
+    """One may store at once what the other does in parts, or less."""
+    whole, parts = {(1, 0, 64), (2, 0, 8)}, {(1, 0, 32), (1, 32, 64), (2, 4, 16)}
+    assert written_by_both(whole, parts) == written_by_both(parts, whole) == {(1, 0, 64), (2, 4, 8)}
+    assert written_by_both({(1, 0, 64)}, {(1, 0, 32)}) == {(1, 0, 32)}
+    assert written_by_both({(1, 0, 64)}, {(2, 0, 64)}) == set()
+    assert written_by_both({(1, 0, 8), (1, 8, 16)}, {(1, 0, 8), (1, 8, 12)}) == {(1, 0, 8), (1, 8, 12)}
