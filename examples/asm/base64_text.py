@@ -7,6 +7,8 @@ python -m examples.asm.base64_text
 """
 
 import base64
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Final
 
 import numpy as np
@@ -192,16 +194,14 @@ def main() -> None:
         if function.runs_here:
             function.compare(reference, cases=300, n=sizes, draw=any_bytes)
             rows[name] = function.bench(data, data.size, text)
-    in_c = compiled(PROTOTYPE, IN_C_BODY, IN_C)
+    in_c, bytes_of_data = compiled(PROTOTYPE, IN_C_BODY, IN_C), bytes(data)
     if in_c:
         rows["gcc -O3"] = in_c.bench(data, data.size, text)
-    try:
-        import pybase64
-
-        rows["libbase64 (pybase64), from Python"] = microseconds(lambda: pybase64.b64encode(memoryview(data)))
-    except ImportError:
-        pass
-    rows["base64 of Python"] = microseconds(lambda: base64.b64encode(memoryview(data)))
+    for name, module in (("libbase64", "pybase64"), ("simdutf", "fastpybase64")):
+        if find_spec(module):
+            encode = import_module(module).b64encode
+            rows[f"{name} ({module}), from Python"] = microseconds(lambda encode=encode: encode(bytes_of_data))
+    rows["base64 of Python"] = microseconds(lambda: base64.b64encode(bytes_of_data))
     show(f"base64 of {data.size} bytes", rows, data.size)
 
 
