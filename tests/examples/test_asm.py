@@ -57,7 +57,7 @@ def test_two_are_notebooks() -> None:
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_the_notebook_runs_on_public_names(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Its cells in order; what they print is what the file shows, but for times."""
-    plt = pytest.importorskip("matplotlib.pyplot")
+    plt = pytest.importorskip("matplotlib.pyplot", reason="notebooks draw: pip install '.[demo]'")
     plt.switch_backend("agg")
     cells = json.loads((FOLDER / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
     names: dict[str, object] = {}

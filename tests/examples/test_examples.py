@@ -172,7 +172,7 @@ def test_an_activation_of_ones_own_is_in_the_kernel() -> None:
 
 def test_the_notebook_runs() -> None:
     """Cell by cell as Python, which they are throughout; what the first plan says is what the notebook shows."""
-    plt = pytest.importorskip("matplotlib.pyplot")
+    plt = pytest.importorskip("matplotlib.pyplot", reason="notebooks draw: pip install '.[demo]'")
     plt.switch_backend("agg")
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"]

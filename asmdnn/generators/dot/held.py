@@ -57,7 +57,7 @@ def turns_of(
 
 
 class TilePlan:
-    """EpilogueTurn by turn; `free` has the registers that hold nothing."""
+    """Turn by turn; `free` has the registers that hold nothing."""
 
     def __init__(self, program: Program, operands: Sequence[Operand | None], tile: EpilogueTile) -> None:
         self.tile, self.turns = tile, dict[tuple[int, int], EpilogueTurn]()

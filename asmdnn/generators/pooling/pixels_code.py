@@ -219,8 +219,7 @@ class PixelsCode:
     def store_all(self, results: Sequence[Register], places: Sequence[Pointer], parts: Sequence[Lanes]) -> None:
         """A pixel's vectors."""
         if self.rounds:
-            whole = [self.v if part is self.whole else part for part in parts]
-            where = [(at, getattr(part, "part", part)) for at, part in zip(places, whole, strict=True)]
+            where = [(at, getattr(part, "part", part)) for at, part in zip(places, parts, strict=True)]
             store_rounded(self.v, self.stored, results[: len(where)], where, self.reduction.staged)
             return
         for x, at, part in zip(results, places, parts, strict=False):

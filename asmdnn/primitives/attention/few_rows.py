@@ -7,7 +7,7 @@ All else is as in schedule.py.
 
 from collections.abc import Mapping, Sequence
 
-from asmdnn.isa.dot import Types, dot_level
+from asmdnn.isa.dot import Types
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
@@ -19,7 +19,6 @@ from asmdnn.primitives.attention.schedule import (
     VALUES,
     AttentionPlan,
     RowBlock,
-    is_read,
     passed_of,
     stride,
     types_of,
@@ -29,10 +28,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation, try_all
 from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.primitives.reorder.copies import between_reorders
-from asmdnn.primitives.shapes.formats import of_type, row_major
 from asmdnn.records import replace
-from asmdnn.types import f32
 
 NAME = "few_rows"
 PACKING = "pack"  # how the names of products begin that copy weights
@@ -51,15 +47,13 @@ def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
     types = types_of(passed, engine)[0]
     if any(passed[name].dtype != types.weights or passed[name].inner_blocks for name in ("key", "value")):
         raise Refused(f"keys and values are no plain {types.weights}, as products multiply them")
-    read = {name: t if is_read(name, t) else row_major(t.dims, t) for name, t in passed.items()}
-    converted = {"query": types.src, "mask": f32}
-    tensors = {name: of_type(t, converted.get(name, t.dtype)) for name, t in read.items()}
-    made = FewRowsPlan(desc, tensors, types, engine).plan(f"{NAME}:{dot_level(types, engine.isa)}")
-    return between_reorders(made, passed, engine.tuning, isa=engine.isa)
+    return FewRowsPlan.of(desc, passed, types, engine)
 
 
 class FewRowsPlan(AttentionPlan):
-    """A plan as it comes together.  weights: what products take as such."""
+    """A plan as it comes together.  weights_at: the buffers that products take as weights."""
+
+    name = NAME
 
     def __init__(self, desc: AttentionForward, tensors: Mapping[str, MemoryDesc], types: Types, engine: Engine) -> None:
         super().__init__(desc, tensors, types, engine)

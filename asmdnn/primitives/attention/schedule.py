@@ -55,10 +55,10 @@ def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
     *better, last = types_of(passed, engine)
     for types in better:
         try:
-            return plan_of(desc, passed, types, engine)
+            return AttentionPlan.of(desc, passed, types, engine)
         except Refused:
             continue  # odd sizes, such as a single column, that take a copy in these types
-    return plan_of(desc, passed, last, engine)
+    return AttentionPlan.of(desc, passed, last, engine)
 
 
 def passed_of(desc: AttentionForward, attr: Attr) -> dict[str, MemoryDesc]:
@@ -69,15 +69,6 @@ def passed_of(desc: AttentionForward, attr: Attr) -> dict[str, MemoryDesc]:
     passed = {name: row_major(t.dims, t) if t.is_any else t for name, t in asked.items()}
     check_tensors(passed, "dst", FLOAT_NAMES)
     return passed
-
-
-def plan_of(desc: AttentionForward, passed: Mapping[str, MemoryDesc], types: Types, engine: Engine) -> Plan:
-    """Of these products.  Raises Refused."""
-    read = {name: t if is_read(name, t) else row_major(t.dims, t) for name, t in passed.items()}
-    converted = {"query": types.src, "mask": f32}
-    tensors = {name: of_type(t, converted.get(name, t.dtype)) for name, t in read.items()}
-    made = AttentionPlan(desc, tensors, types, engine).plan(f"{NAME}:{dot_level(types, engine.isa)}")
-    return between_reorders(made, passed, engine.tuning, isa=engine.isa)
 
 
 def types_of(passed: Mapping[str, MemoryDesc], engine: Engine) -> tuple[Types, ...]:
@@ -105,7 +96,17 @@ class RowBlock:
 class AttentionPlan:
     """A plan as it comes together; rows of query, dst and mask are dense; query is of the type that is multiplied."""
 
+    name = NAME
     score_buffers = 1  # of a block, that share L2
+
+    @classmethod
+    def of(cls, desc: AttentionForward, passed: Mapping[str, MemoryDesc], types: Types, engine: Engine) -> Plan:
+        """The whole plan, of these products; tensors that kernels do not read are copied.  Raises Refused."""
+        read = {name: t if is_read(name, t) else row_major(t.dims, t) for name, t in passed.items()}
+        converted = {"query": types.src, "mask": f32}
+        tensors = {name: of_type(t, converted.get(name, t.dtype)) for name, t in read.items()}
+        made = cls(desc, tensors, types, engine).plan(f"{cls.name}:{dot_level(types, engine.isa)}")
+        return between_reorders(made, passed, engine.tuning, isa=engine.isa)
 
     def __init__(self, desc: AttentionForward, tensors: Mapping[str, MemoryDesc], types: Types, engine: Engine) -> None:
         self.desc, self.tensors, self.engine = desc, tensors, engine
