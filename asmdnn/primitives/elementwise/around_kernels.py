@@ -6,6 +6,7 @@ A pass reads further tensors, leaves padding zero, converts, and stands after ke
 from collections.abc import Mapping
 
 from asmdnn.generators.functions.postops import EltwiseOp
+from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
@@ -54,3 +55,22 @@ def separate_post_ops(name: str, first: Plan, passed: Mapping[str, MemoryDesc], 
     assembly.add_plan(second, {})
     assembly.scratch[made] = before.size_bytes
     return assembly.plan(first.implementation, dict(passed), first.outputs)
+
+
+class Surrounded:
+    """A request whose kernels have others around them: what it takes from these."""
+
+    __slots__ = ()
+    around: AroundKernels
+
+    @property
+    def engine(self) -> Engine:
+        return self.around.engine
+
+    @property
+    def tensors(self) -> Mapping[str, MemoryDesc]:
+        return self.around.tensors
+
+    @property
+    def isa(self) -> str:
+        return f32_level(self.engine.isa)

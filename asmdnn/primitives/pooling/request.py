@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from math import prod
 
 from asmdnn.generators.functions.postops import PostOp
-from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.machine import machine_of
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.elementwise.around_kernels import AroundKernels
+from asmdnn.primitives.elementwise.around_kernels import AroundKernels, Surrounded
 from asmdnn.primitives.pooling.description import Pooling, PoolingForward
 from asmdnn.primitives.pooling.formats import format_like
 from asmdnn.primitives.pooling.windows import Row, Windows
@@ -23,24 +22,12 @@ NAME = "pool"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PoolRequest:
+class PoolRequest(Surrounded):
     """tensors: src, dst and perhaps indices, as windows are reduced from and into them.  chain: on registers."""
 
     windows: Windows
     chain: tuple[PostOp, ...]
     around: AroundKernels
-
-    @property
-    def engine(self) -> Engine:
-        return self.around.engine
-
-    @property
-    def tensors(self) -> Mapping[str, MemoryDesc]:
-        return self.around.tensors
-
-    @property
-    def isa(self) -> str:
-        return f32_level(self.engine.isa)
 
     @property
     def has_indices(self) -> bool:

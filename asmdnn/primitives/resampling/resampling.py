@@ -1,6 +1,5 @@
 """The plans of a resampling: of words, of dense channels, of dense rows, or of copies with dense channels."""
 
-from collections.abc import Mapping
 from math import prod
 
 import numpy as np
@@ -20,7 +19,7 @@ from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.convolution.geometry import image_layout
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementations_of
-from asmdnn.primitives.elementwise.around_kernels import AroundKernels
+from asmdnn.primitives.elementwise.around_kernels import AroundKernels, Surrounded
 from asmdnn.primitives.pooling.formats import channels_are_dense, format_like, rows_are_dense
 from asmdnn.primitives.pooling.schedule import planes_of
 from asmdnn.primitives.reorder.copies import WORD
@@ -37,24 +36,12 @@ NAME = "resample"  # in the name of what is between it and post-ops
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ResampleRequest:
+class ResampleRequest(Surrounded):
     """What is asked of a resampling.  tensors: src and dst as they are resampled.  chain: post-ops on registers."""
 
     desc: ResamplingForward
     chain: tuple[PostOp, ...]
     around: AroundKernels
-
-    @property
-    def engine(self) -> Engine:
-        return self.around.engine
-
-    @property
-    def tensors(self) -> Mapping[str, MemoryDesc]:
-        return self.around.tensors
-
-    @property
-    def isa(self) -> str:
-        return f32_level(self.engine.isa)
 
     @property
     def in_f32(self) -> dict[str, MemoryDesc]:
