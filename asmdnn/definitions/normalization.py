@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.definitions.rounding import UNIT, UNIT_ROUNDOFF, Array, Doubles
+from asmdnn.definitions.rounding import UNIT, UNIT_ROUNDOFF, Array, Doubles, gamma
 
 STATISTICS_ULPS, ULPS = 8, 6
 TREE_ULPS = 64  # sums of a chunk and of the tree of chunks
+GRADIENT_ROUNDINGS = 24  # of a factor by a root and a division, which normalized values have, too, and products
 LRN_ROUNDINGS = 16  # of the power, the base and the product
 
 
@@ -59,6 +60,29 @@ def channels_error(size: float, values: Doubles, factor: Doubles, scale: Any, sh
 def statistics_error(size: Any, ulps: float = TREE_ULPS) -> tuple[Any, Any]:
     """Of mean and variance of numbers of that size."""
     return ulps * UNIT * size, ulps * UNIT * size * size
+
+
+def normalization_gradient(
+    x: Array, d: Array, statistics: tuple[Array, Array], epsilon: float, scale: Any, axes: tuple[int, ...], *,
+    given: bool = False, rms: bool = False,
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:  # fmt: skip
+    """(The gradient of x, of d that of normalized(x, *statistics) * scale + shift; d times normalized x, whose sums are
+    the scale's), each with what rounding moves it by.  The statistics are those of x along axes, or given."""
+    factor = inverse_deviation(statistics[1], epsilon)
+    h, g = (x - statistics[0]) * factor, d * scale
+    products, size, error = d * h, np.abs(g), float(GRADIENT_ROUNDINGS)
+    values = factor * g
+    if not given:
+        means = [(f(terms).mean(axes, keepdims=True)) for terms in (g, g * h) for f in (np.asarray, np.abs)]
+        values = factor * (g - (0 if rms else means[0]) - h * means[2])
+        size = size + means[1] + np.abs(h) * means[3]
+        error += sum_roundings(x.size // means[0].size)
+    return (values, factor * size * gamma(error)), (products, np.abs(products) * gamma(GRADIENT_ROUNDINGS))
+
+
+def sum_roundings(count: int) -> float:
+    """Roundings of a sum of so many: each is up or down, of which eight standard deviations are left over."""
+    return float(min(count, 8 * np.sqrt(count)))
 
 
 def local_base(x: Array, axes: tuple[int, ...], size: int, alpha: float, k: float) -> Array:
