@@ -131,7 +131,7 @@ def test_scales_of_softmax_are_onednns(alg: str) -> None:
         "--prelu --dir=BWD_DW 2x16x3x5:1x16x1x1",
         "--bnorm --dir=BWD_D --flags=C mb2ic19ih4",
         "--bnorm --dir=BWD_DW --flags=GCH mb2ic19ih4",
-        "--lnorm --dir=BWD_D --flags=C 4x19",
+        "--lnorm --dir=BWD_D --flags=G 4x19",
         "--lnorm --dir=BWD_DW --flags=CH 4x19",
         "--lrn --dir=BWD_D mb1ic16ih5_ls3alpha0.5",
         "--resampling --dir=BWD_D --alg=linear mb1ic16_ih5oh10",
