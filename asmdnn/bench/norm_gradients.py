@@ -26,12 +26,14 @@ class NormGradientWork(GradientWork):
     bounds = (-1, 2)
     peer_slack = 100.0
     rms = False
+    settings: Any
+    axes: tuple[int, ...]
+    summed: tuple[int, ...]
+    epsilon: float
 
-    def __init__(
-        self, settings: Any, src: MemoryDesc, dst: MemoryDesc, statistics: MemoryDesc, vector: MemoryDesc,
-        axes: tuple[int, ...], summed: tuple[int, ...], epsilon: float,
-    ) -> None:  # fmt: skip
-        self.settings, self.axes, self.summed, self.epsilon = settings, axes, summed, epsilon
+    def take(self, src: MemoryDesc, dst: MemoryDesc, statistics: MemoryDesc, vector: MemoryDesc) -> None:
+        """Set the tensors: those of src's dims, of statistics, and of a scale.  Raises Unimplemented, Impossible."""
+        settings = self.settings
         self.given, self.attr = "G" in settings.flags, settings.attr(src.dims)
         parameters = [name for name, flag in (("scale", "C"), ("shift", "H")) if flag in settings.flags]
         named = [f"diff_{name}" for name in parameters if settings.dir == "BWD_DW"]
@@ -73,12 +75,10 @@ class NormGradientWork(GradientWork):
         of_rows = tuple(1 if axis in self.axes else n for axis, n in enumerate(x.shape))
         of_vector = tuple(1 if axis in self.summed else n for axis, n in enumerate(x.shape))
         variance = self.real(data, "variance").reshape(of_rows)
-        mean = np.zeros(of_rows) if self.rms else self.real(data, "mean").reshape(of_rows)
+        mean = None if self.rms else self.real(data, "mean").reshape(of_rows)
         scale = self.real(data, "scale").reshape(of_vector) if "scale" in self.descs else 1.0
-        how = {"given": self.given, "rms": self.rms}
-        dx, (terms, error) = normalization_gradient(
-            x, d, (mean, variance), as_f32(self.epsilon), scale, self.axes, **how
-        )
+        axes = () if self.given else self.axes
+        dx, (terms, error) = normalization_gradient(x, d, (mean, variance), as_f32(self.epsilon), scale, axes)
         found = {"diff_src": dx}
         for name, values, size in (("diff_scale", terms, error), ("diff_shift", d, np.zeros_like(d))):
             if name in self.results:

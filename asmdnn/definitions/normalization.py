@@ -63,21 +63,25 @@ def statistics_error(size: Any, ulps: float = TREE_ULPS) -> tuple[Any, Any]:
 
 
 def normalization_gradient(
-    x: Array, d: Array, statistics: tuple[Array, Array], epsilon: float, scale: Any, axes: tuple[int, ...], *,
-    given: bool = False, rms: bool = False,
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:  # fmt: skip
+    x: Array, d: Array, statistics: tuple[Array | None, Array], epsilon: float, scale: Any, axes: tuple[int, ...]
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """(The gradient of x, of d that of normalized(x, *statistics) * scale + shift; d times normalized x, whose sums are
-    the scale's), each with what rounding moves it by.  The statistics are those of x along axes, or given."""
-    factor = inverse_deviation(statistics[1], epsilon)
-    h, g = (x - statistics[0]) * factor, d * scale
-    products, size, error = d * h, np.abs(g), float(GRADIENT_ROUNDINGS)
-    values = factor * g
-    if not given:
-        means = [(f(terms).mean(axes, keepdims=True)) for terms in (g, g * h) for f in (np.asarray, np.abs)]
-        values = factor * (g - (0 if rms else means[0]) - h * means[2])
-        size = size + means[1] + np.abs(h) * means[3]
-        error += sum_roundings(x.size // means[0].size)
-    return (values, factor * size * gamma(error)), (products, np.abs(products) * gamma(GRADIENT_ROUNDINGS))
+    the scale's), each with what rounding moves it by.  A mean of None: there is none, as in RMS.  axes: along which the
+    statistics are those of x; none if they were given."""
+    mean, variance = statistics
+    factor = inverse_deviation(variance, epsilon)
+    h, g = (x if mean is None else x - mean) * factor, d * scale
+    products, size, roundings = d * h, np.abs(g), float(GRADIENT_ROUNDINGS)
+    inner = g
+    if axes:
+        of_g, size_of_g, of_both, size_of_both = (
+            sized.mean(axes, keepdims=True) for terms in (g, g * h) for sized in (terms, np.abs(terms))
+        )
+        inner = (g if mean is None else g - of_g) - h * of_both
+        size = size + size_of_g + np.abs(h) * size_of_both
+        roundings += sum_roundings(x.size // of_g.size)
+    error = np.abs(products) * gamma(GRADIENT_ROUNDINGS)
+    return (factor * inner, factor * size * gamma(roundings)), (products, error)
 
 
 def sum_roundings(count: int) -> float:

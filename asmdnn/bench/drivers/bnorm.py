@@ -47,12 +47,13 @@ class BnormGradientWork(NormGradientWork):
     primitive = "batch_normalization"
 
     def __init__(self, case: BnormCase) -> None:
-        settings, p = case.settings, case.problem
+        self.settings, p = case.settings, case.problem
+        settings, self.epsilon = self.settings, p.epsilon
         if fused := {*settings.flags} & {*FUSED}:
             raise Unimplemented(f"--dir={settings.dir} with flag {fused.pop()} is not built")
         tensor, vector = desc_of(p.dims, settings.dt, settings.tag), desc_of(p.dims[1:2], "f32", "abx")
-        over = (0, *range(2, len(p.dims)))
-        super().__init__(settings, tensor, tensor, vector, vector, over, over, p.epsilon)
+        self.axes = self.summed = (0, *range(2, len(p.dims)))
+        self.take(tensor, tensor, vector, vector)
         how: dict[str, Any] = {**self.optional, "use_global_stats": self.given}
         self.desc = dnn.BatchNormBackward(tensor, tensor, tensor, epsilon=p.epsilon, **how)
 

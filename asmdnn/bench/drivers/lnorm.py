@@ -72,11 +72,11 @@ class LnormGradientWork(NormGradientWork):
 
     def __init__(self, case: LnormCase) -> None:
         settings, dims = case.settings, case.problem.dims
-        self.rms, rows = "M" in settings.flags, tuple(range(len(dims) - 1))
-        descs = *_descs(case), desc_of(dims[:-1], "f32", settings.stat_tag), desc_of(dims[-1:], "f32", "abx")
-        super().__init__(settings, *descs, (len(dims) - 1,), rows, EPSILON)
+        self.settings, self.epsilon, self.rms = settings, EPSILON, "M" in settings.flags
+        self.axes, self.summed = (len(dims) - 1,), tuple(range(len(dims) - 1))
+        src, dst = _descs(case)
+        self.take(src, dst, desc_of(dims[:-1], "f32", settings.stat_tag), desc_of(dims[-1:], "f32", "abx"))
         how: dict[str, Any] = {"mean": None, **self.optional, "rms": self.rms, "use_global_stats": self.given}
-        src, dst, *_ = descs
         self.desc = dnn.LayerNormBackward(src, dst, src, epsilon=EPSILON, **how)
 
     def asked_for(self, parameters: list[str]) -> list[str]:
