@@ -117,6 +117,9 @@ def test_hidden_keys(isa: str) -> None:
     mask = np.where(np.arange(9) < 5, 0, -np.inf).astype(np.float32)
     found = dnn.ops.attention(query, key, value, mask, engine=dnn.Engine(isa=isa))
     np.testing.assert_allclose(found, wanted(query, key[:, :, :5], value[:, :, :5], None, 0.5, False), 1e-5, 1e-6)
+    for truths in (mask == 0, (mask == 0).tolist()):
+        hidden = dnn.ops.attention(query, key, value, truths, engine=dnn.Engine(isa=isa))
+        assert np.array_equal(hidden, found)
     nothing = np.float32([[0], [-np.inf]])
     found = dnn.ops.attention(query, key, value, nothing, engine=dnn.Engine(isa=isa))
     assert np.isfinite(found[0, 0, 0]).all()
