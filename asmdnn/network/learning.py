@@ -126,7 +126,8 @@ class LearnsParameters:
         whose loss or gradients are not finite raises InvalidArguments and changes nothing; precision: "bf16" rounds
         what matrix products and convolutions multiply where that is expected to be faster, and the CPU has such
         products: sums, all other values, and parameters stay f32; memory_limit: the most bytes that a call may take
-        beside inputs, outputs and states: as much of the forward pass is made again for the gradients as that needs;
+        beside inputs, outputs and states: as much of the forward pass is made again for the gradients as that needs,
+        without a limit only what costs next to nothing;
         checkpoints: names of nodes, or patterns (fnmatch): what lies between their results is made again, always, or
         where the limit asks for it.  The graph stays as it is: each step has parameters of its own.  Raises
         InvalidArguments, Unimplemented for operators without a gradient.
