@@ -83,7 +83,8 @@ def deep(named: bool = True, channels: int = DIMS[1], **options: Any) -> Trainin
 
 def feeds(channels: int = DIMS[1]) -> Arrays:
     rng = np.random.default_rng(3)
-    return {"x": rng.standard_normal((DIMS[0], channels, *DIMS[2:])).astype(np.float32), "t": rng.integers(0, 5, DIMS[0])}
+    x = rng.standard_normal((DIMS[0], channels, *DIMS[2:])).astype(np.float32)
+    return {"x": x, "t": rng.integers(0, 5, DIMS[0])}
 
 
 def test_what_costs_next_to_nothing_is_made_again() -> None:

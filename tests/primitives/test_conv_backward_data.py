@@ -160,7 +160,7 @@ def test_hints_that_do_not_fit(kind: str) -> None:
             with pytest.raises(dnn.InvalidArguments, match=f"must be a primitive_desc of a {kind}Forward, not "):
                 gradient.of(hint)
         for tag in ("abc", "nhwc8", 3):
-            with pytest.raises(dnn.InvalidArguments, match="diff_dst|tag|format") as error:
+            with pytest.raises(dnn.InvalidArguments, match=r"diff_dst|tag|format") as error:
                 gradient.of(planned[kind], diff_dst=tag)
             assert len(str(error.value).splitlines()) == 1
 
