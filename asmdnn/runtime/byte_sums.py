@@ -39,8 +39,8 @@ def byte_sum(data: Any) -> bytes:
     whole = len(given) // BLOCK_BYTES * BLOCK_BYTES
     digest = hashlib.sha256(len(given).to_bytes(8, "little"))
     if whole:
-        digest.update(products(given[:whole]))
-    digest.update(given[whole:])
+        digest.update(products(given[:whole]).data)
+    digest.update(given[whole:].data)
     return digest.digest()
 
 
