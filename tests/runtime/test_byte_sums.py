@@ -8,9 +8,8 @@ import pytest
 import asmdnn as dnn
 from asmdnn.isa.levels import LEVELS
 from asmdnn.runtime.byte_sums import BLOCK_BYTES, COLUMNS, ROW_BYTES, byte_sum, matrix, products, tile_spec
-from tests.support.drawing import RANDOM
 
-DATA = RANDOM.integers(0, 256, 2 * BLOCK_BYTES + 1000).astype(np.uint8)
+DATA = np.random.default_rng(30).integers(0, 256, 2 * BLOCK_BYTES + 1000).astype(np.uint8)
 EVERY_LEVEL = [pytest.param(isa.name, marks=pytest.mark.isa(isa.name)) for isa in LEVELS]
 
 
