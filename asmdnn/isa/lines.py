@@ -1,9 +1,10 @@
-"""Cache lines, and the sets of L1 that they fall into: alike in every x86-64 CPU of today."""
+"""Cache lines, the sets of L1 that they fall into, and how far code reaches: alike in every x86-64 CPU of today."""
 
 from math import gcd
 from typing import Final
 
 LINE_BYTES: Final = 64
+MAX_OFFSET: Final = 2**31 - 1  # bytes: displacements and immediate operands are 32 bits
 L1_SETS_BYTES: Final = 4096  # of a way: addresses that differ by a multiple share a set of L1
 
 

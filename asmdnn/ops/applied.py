@@ -1,10 +1,14 @@
 """Primitives of one result on arrays: what the functions of this package share that are a description and no more."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 from asmdnn.errors import InvalidArguments
-from asmdnn.memory import MemoryDesc
+from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory.foreign import as_array
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.arguments import F32, AnyArray, chain_of
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
@@ -164,3 +168,12 @@ def widened(array: Any, label: str, ndim: int, axis: int | None = None) -> Any:
     if found.ndim > ndim:
         raise InvalidArguments(f"{label} has {found.ndim} dims, x has {ndim}")
     return found.reshape((1,) * (ndim - found.ndim) + found.shape)
+
+
+def mask_of_scores(mask: Any, ndim: int) -> Any:
+    """A mask as `widened` has it; one of bools becomes what is added to scores: 0 where true, else -infinity."""
+    with suppress(InvalidArguments):  # a type that numpy cannot name: `typed` reads it, or says what is wrong with it
+        truths = None if mask is None or isinstance(mask, Memory) else as_array("mask", mask)
+        if truths is not None and truths.dtype == np.bool_:
+            mask = np.where(truths, np.float32(0), np.float32(-np.inf))
+    return widened(mask, "mask", ndim)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.ops.applied import apply, widened
+from asmdnn.ops.applied import apply, mask_of_scores
 from asmdnn.ops.arguments import AnyArray, Array, as_f32
 from asmdnn.ops.gradients import Descs, gradients
 from asmdnn.ops.typed import typed
@@ -30,7 +30,8 @@ def attention(
 
     query: (n, heads, rows, d); key: (n, groups, keys, d); value: (n, groups, keys, e); the result (n, heads, rows, e).
     groups divides heads: neighbouring heads share keys and values.  mask: broadcast to (n, heads, rows, keys);
-    -infinity hides a key.  causal: row i sees keys up to i + keys - rows.  scale: 1 / sqrt(d) for None.
+    -infinity hides a key, and so does False in a mask of bools.  causal: row i sees keys up to i + keys - rows.
+    scale: 1 / sqrt(d) for None.
     Raises InvalidArguments, Unimplemented.
     """
     check_flag("causal", causal)
@@ -38,7 +39,7 @@ def attention(
         if typed(name, array).ndim != NDIMS:
             raise InvalidArguments(f"{name} has {typed(name, array).ndim} dims, attention is of {NDIMS}")
     inputs = {"query": ("query", query), "key": ("key", key), "value": ("value", value)}
-    inputs["mask"] = ("mask", widened(mask, "mask", NDIMS))
+    inputs["mask"] = ("mask", mask_of_scores(mask, NDIMS))
     return apply(
         ("attention", causal, scale),
         inputs,
@@ -78,7 +79,7 @@ def attention_gradient(
         return AttentionBackward(**descs, scale=0.0 if scale is None else scale, causal=causal)
 
     inputs = {name: (name, array) for name, array in arrays.items()}
-    inputs |= {"diff_dst": ("dy", dy), "mask": ("mask", widened(mask, "mask", NDIMS))}
+    inputs |= {"diff_dst": ("dy", dy), "mask": ("mask", mask_of_scores(mask, NDIMS))}
     results = {f"diff_{name}": array.shape for name, array in arrays.items()}
     dquery, dkey, dvalue = gradients(("attention", causal, scale), inputs, results, describe, None, engine)
     return dquery, dkey, dvalue

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from asmdnn.ops.applied import Ending, SameDims, apply, widened
+from asmdnn.ops.applied import Ending, SameDims, apply, mask_of_scores
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.typed import fractions, typed
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
@@ -25,8 +25,9 @@ def softmax(
 ) -> AnyArray:
     """softmax(scale * x + mask) of an array over one axis.
 
-    mask: broadcast to x; -infinity in it takes elements out.  out: anything that exports memory of x's dims; x itself,
-    for a dense x.  post_ops run in order on the result, but for Sum.  Raises InvalidArguments, Unimplemented.
+    mask: broadcast to x; -infinity in it takes elements out, and so does False in a mask of bools.  out: anything that
+    exports memory of x's dims; x itself, for a dense x.  post_ops run in order on the result, but for Sum.
+    Raises InvalidArguments, Unimplemented.
     """
     return _softmax("accurate", x, axis, mask, scale, (post_ops, out, engine, dtype))
 
@@ -49,7 +50,7 @@ def log_softmax(
 def _softmax(alg: SoftmaxAlgorithm, x: Any, axis: int, mask: Any, scale: float, ending: Ending) -> AnyArray:
     array = typed("x", x)
     post_ops, out, engine, dtype = ending
-    inputs = {"src": ("x", array), "mask": ("mask", widened(mask, "mask", array.ndim))}
+    inputs = {"src": ("x", array), "mask": ("mask", mask_of_scores(mask, array.ndim))}
     return apply(
         ("softmax", alg, axis, scale),
         inputs,

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64
 from asmdnn.records import dataclass
@@ -23,7 +24,7 @@ from asmdnn.types import DataType, f32
 SRC: Final = 0
 DST: Final = 1
 FEW_SIZES = (512, 64, 8)
-MAX_STEP = (2**31 - 1) // f32.size_bytes  # elements: steps in code are 32 bits of bytes
+MAX_STEP = MAX_OFFSET // f32.size_bytes  # elements: steps in code are 32 bits of bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.records import dataclass, field, replace
 
 Int64 = npt.NDArray[np.int64]
+MOST_CYCLES = 2**31 - 1  # of a record
 FLAGS = ("continues", "independent", "alone", "backwards", "flushes")  # of a phase
 
 

@@ -13,6 +13,7 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, RESULTS
 from asmdnn.isa.dot import OFFERED as MULTIPLIED
 from asmdnn.isa.dot import Types, dot_class, dot_level
+from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.chain import chain_of
@@ -20,7 +21,7 @@ from asmdnn.records import replace
 from asmdnn.types import DATA_TYPES, DataType
 from asmdnn.ukernel.brgemm_code import BrgemmCode
 from asmdnn.ukernel.brgemm_shape import KINDS, Brgemm
-from asmdnn.ukernel.checks import MOST_BYTES, leading, level, size, type_of
+from asmdnn.ukernel.checks import leading, level, size, type_of
 from asmdnn.ukernel.kernel import Argument, Count, KernelText, Pointed, UKernel
 from asmdnn.ukernel.operands import PLAIN, Chained, attr_of, chained, refusing
 
@@ -87,7 +88,7 @@ def _batched(shape: Brgemm, kind: str, a_step: int, b_step: int) -> Brgemm:
         raise InvalidArguments(f"a_step and b_step are for batch='stride', not {kind!r}.")
     m, _, k = shape.size
     a_next, b_next = m * shape.a_row_bytes, -(-k // shape.types.group) * shape.b_row_bytes
-    steps = size("a_step", a_step or a_next, most=MOST_BYTES), size("b_step", b_step or b_next, most=MOST_BYTES)
+    steps = size("a_step", a_step or a_next, most=MAX_OFFSET), size("b_step", b_step or b_next, most=MAX_OFFSET)
     return replace(shape, kind=kind, steps=steps)
 
 

@@ -6,7 +6,6 @@ from asmdnn.planning.host import effective_isa
 from asmdnn.types import DATA_TYPES, DataType
 
 MOST = 1 << 20  # of sizes
-MOST_BYTES = (1 << 31) - 1  # of distances, which are parts of instructions
 
 
 def size(field: str, value: object, least: int = 1, most: int = MOST) -> int:

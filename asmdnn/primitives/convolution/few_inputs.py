@@ -8,6 +8,7 @@ from asmdnn.generators.dot.few_inputs import MOST_HELD, FewInputsSpec
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS, GroupedRows
 from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.isa.dot import Types
+from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
@@ -22,7 +23,7 @@ from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution import direct
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
-from asmdnn.primitives.convolution.grouped import FAR_BYTES, make_geometry, reach_bytes
+from asmdnn.primitives.convolution.grouped import make_geometry, reach_bytes
 from asmdnn.primitives.convolution.grouped_kernels import base_spec
 from asmdnn.primitives.convolution.grouped_schedule import RowKernels, schedule_rows
 from asmdnn.primitives.convolution.level import of_rows
@@ -97,7 +98,7 @@ def geometry_of(desc: ConvolutionForward, lanes: int) -> ConvGeometry:
             f"dst {format_of(desc.dst)} has vectors of channels side by side, whose lines would be written in turns"
         )
     g = make_geometry(desc, src, dst)
-    if reach_bytes(g) + max(map(src.channel, range(g.ic))) > FAR_BYTES:
+    if reach_bytes(g) + max(map(src.channel, range(g.ic))) > MAX_OFFSET:
         raise Refused("pixels or channels lie too far apart for a kernel that walks over rows")
     return g
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS
 from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.isa.dot import F32
+from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import NARROWEST, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
@@ -44,7 +45,6 @@ from asmdnn.records import replace
 from asmdnn.types import s32
 
 MULTIPLIED = "repeat+depthwise"
-FAR_BYTES = 2**31 - 1  # the range of a displacement or an immediate operand
 ONE_ROW = Axis(1, 1, 1, 1, 1, 0)
 
 
@@ -92,7 +92,7 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc]) ->
     src, dst = (layout_of(name, resolved.tensors()[name], lanes) for name in ("src", "dst"))
     check_types(resolved)
     geometries = parts(resolved, src, dst)
-    if max(map(reach_bytes, geometries)) > FAR_BYTES:
+    if max(map(reach_bytes, geometries)) > MAX_OFFSET:
         raise Refused("pixels lie too far apart for a kernel that walks over rows")
     is_whole = types.sums == s32
     chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), channels_of_dst(resolved), types.sums, is_whole)

@@ -54,7 +54,7 @@ def answers(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Pl
         matrices["weights"] = MemoryDesc(dims, desc.weights.dtype, "any")
     else:
         matrices["weights"] = as_matrix("weights", desc.weights, order)
-    for answer in matmul_tiles.by_tiles(MatMul(**matrices), matrix_attr(attr, desc, order), engine):
+    for answer in matmul_tiles.plan(MatMul(**matrices), matrix_attr(attr, desc, order), engine, (True,)):
         name = f"product+{answer.implementation}"
         if isinstance(answer, Refusal):
             yield Refusal(name, answer.reason)

@@ -11,7 +11,7 @@ from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced
-from asmdnn.planning.phase import Int64, Phase, View, records_of
+from asmdnn.planning.phase import MOST_CYCLES, Int64, Phase, View, records_of
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
@@ -216,5 +216,5 @@ def call(
     return (
         specs.setdefault(spec, len(specs)),
         offsets,
-        min(CALL_CYCLES + POSITION_CYCLES * len(positions) + pixels, 2**31 - 1),
+        min(CALL_CYCLES + POSITION_CYCLES * len(positions) + pixels, MOST_CYCLES),
     )

@@ -22,7 +22,7 @@ from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import ARGUMENTS, TapGroup
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.cuts import balanced
-from asmdnn.planning.phase import NOTHING, Int64, Phase, View, records_of
+from asmdnn.planning.phase import MOST_CYCLES, NOTHING, Int64, Phase, View, records_of
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution_backward.weights_units import (
     FEW_CHANNELS,
@@ -194,7 +194,7 @@ def of_unit(
     spec, place = tile(job, tables, unit, chunk, vectors)
     pixels = job.images * len(chunk.rows) * (chunk.end - chunk.begin)
     cost = CALL_CYCLES + vectors * (len(unit.rows) + pixels * len(unit.rows) // 2)
-    yield tables.kernel(replace(spec, accumulate=accumulate)), place, min(cost, 2**31 - 1)
+    yield tables.kernel(replace(spec, accumulate=accumulate)), place, min(cost, MOST_CYCLES)
     missing, lanes = job.panels.vectors - vectors, job.panels.lanes
     if missing:
         zeros = replace(spec, vectors=missing, channels=missing * lanes, groups=(), accumulate=accumulate)

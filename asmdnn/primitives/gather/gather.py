@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from asmdnn.generators.move.gather import ARGUMENTS, DST, INDEX_BYTES, INDICES, GatherSpec
+from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import NARROWEST
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -17,7 +18,6 @@ from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import row_major
 
 NAME = "gather"
-MAX_STEP = 2**31 - 1  # bytes: steps in code are 32 bits
 
 
 def inside_of(desc: Gather, attr: Attr, engine: Engine) -> Inside:
@@ -61,7 +61,7 @@ def call_of(desc: Gather, tensors: dict[str, MemoryDesc], cut: tuple[Box, Loop, 
     sizes = (size, size, INDEX_BYTES)
     row_bytes, distance = row.extent * size, tensors["src"].strides[desc.axis] * size
     dst_step, index_step = rows.strides[DST] * size, rows.strides[INDICES] * INDEX_BYTES
-    if max(distance, dst_step, index_step) > MAX_STEP:
+    if max(distance, dst_step, index_step) > MAX_OFFSET:
         raise Refused("rows are 2 GiB or more apart")
     spec = GatherSpec(
         isa=NARROWEST,

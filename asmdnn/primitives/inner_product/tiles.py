@@ -23,9 +23,8 @@ from asmdnn.primitives.inner_product.inner_product import (
     InnerProductBackwardWeights,
     InnerProductForward,
 )
-from asmdnn.primitives.products.blocks import panel_columns
-from asmdnn.primitives.products.matmul_tiles import WeightsPanels, check_tensors, is_panels, plain
-from asmdnn.primitives.products.matrices import matrix_of, panels_of, row_of
+from asmdnn.primitives.products.matmul_tiles import check_tensors, plain
+from asmdnn.primitives.products.matrices import WeightsPanels, matrix_of, panel_columns, panels_of, row_of
 from asmdnn.primitives.products.partial import sum_of_rows
 from asmdnn.primitives.products.plan import Job, answers, multiply
 from asmdnn.primitives.products.product import Product
@@ -86,7 +85,7 @@ def backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) ->
     check_tensors(passed.tensors(), ("diff_src",))
     assembly, target = Assembly(engine.tuning, engine.isa), target_of(engine)
     mb, oc = desc.diff_dst.dims
-    is_read = desc.weights.ndims == 2 and is_panels(desc.weights, WeightsPanels(F32, target.lanes))
+    is_read = desc.weights.ndims == 2 and WeightsPanels(F32, target.lanes).takes(desc.weights)
     panels = panels_of("weights", desc.weights) if is_read else None
     tensors = {"diff_src": desc.diff_src} | ({} if panels else {"weights": desc.weights})
     diff_src, *others = aligned(assembly, tensors, target.lanes, output="diff_src")

@@ -11,17 +11,16 @@ from typing import NamedTuple
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.pooling.window import PixelLoop, Taps
+from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
+from asmdnn.planning.phase import MOST_CYCLES
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
 from asmdnn.primitives.pooling.calls import PoolCall
 from asmdnn.primitives.pooling.windows import WindowRun
 from asmdnn.records import dataclass, replace
-
-MAX_OFFSET = 2**31 - 1  # displacements and steps in code are 32 bits
-MOST_CYCLES = 2**31 - 1
 
 
 class WindowNest(NamedTuple):

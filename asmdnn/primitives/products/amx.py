@@ -8,13 +8,13 @@ from functools import lru_cache
 
 from asmdnn.generators.dot.amx import MOST_ROWS
 from asmdnn.isa.dot import dot_level
+from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.tiles import BLOCK_TILES, TILE_COLUMNS, TILE_GROUPS, TILE_ROWS
 from asmdnn.planning.cuts import balanced, runs_of
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.products.blocks import Block, expected_cycles, panel_columns
-from asmdnn.primitives.products.matrices import Panels
-from asmdnn.primitives.products.prepare import MAX_OFFSET
+from asmdnn.primitives.products.blocks import Block, expected_cycles
+from asmdnn.primitives.products.matrices import Panels, panel_columns
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
 from asmdnn.types import HALF_FLOATS

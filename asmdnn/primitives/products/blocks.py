@@ -5,22 +5,21 @@ several streams of them are read at a time, and there are enough accumulators to
 """
 
 from functools import lru_cache
+from math import prod
 
 from asmdnn.isa.dot import Types, blocks_of
-from asmdnn.isa.lines import LINE_BYTES, lines_that_stay
+from asmdnn.isa.lines import L1_SETS_BYTES, LINE_BYTES, lines_that_stay
 from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import runs_of
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.tuning import PhaseTuning
 from asmdnn.primitives.products.matrices import Matrix, Panels
-from asmdnn.primitives.products.prepare import src_needs_pack
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
 from asmdnn.records import dataclass
 from asmdnn.types import f32
 
-PANEL_VECTORS = 2  # of panels that this library packs
 DEPTH_STEP = 8  # ranges of k are multiples of it, as kernels unroll so many steps
 
 
@@ -31,11 +30,6 @@ class Block:
     rows: int
     vectors: int
     panel_vectors: int
-
-
-def panel_columns(n: int, lanes: int) -> int:
-    """The width of the panels that this library packs."""
-    return lanes * min(PANEL_VECTORS, -(-n // lanes))
 
 
 def choose_block(p: Product, target: Target) -> Block:
@@ -67,6 +61,17 @@ def most_rows(p: Product, tuning: ProductTuning) -> int:
     if few or not p.src.row_bytes or not p.src.is_dense or src_needs_pack(p, tuning):
         return p.m
     return lines_that_stay(p.src.row_bytes, tuning.set_lines)
+
+
+def src_needs_pack(p: Product, tuning: ProductTuning) -> bool:
+    """Whether reading src in place costs more than a copy: the elements of a row are strided and read often, or all
+    rows of a tile share the sets of L1 and are read more often still."""
+    strided = p.src.is_strided and p.k > tuning.strided_depth and p.n >= tuning.strided_columns
+    alias = p.src.is_dense and p.src.row_bytes > 0 and p.src.row_bytes % L1_SETS_BYTES == 0
+    size = p.src.element_bytes * p.m * p.k * prod(p.batch)
+    rows = tuning.alias_plain_rows if isinstance(p.weights, Matrix) else tuning.alias_rows
+    often = p.m >= rows and p.n >= tuning.alias_columns
+    return strided or (alias and often and size <= tuning.alias_copy_bytes)
 
 
 @lru_cache(maxsize=1024)  # a product is asked for its block by every strategy, and by most of their parts

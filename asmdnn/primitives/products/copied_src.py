@@ -5,9 +5,9 @@ A phase that copies it before would take 2 to 4% of the time of 256 rows times 1
 
 from asmdnn.generators.dot.matmul import UNROLL
 from asmdnn.planning.assembly import Assembly
-from asmdnn.primitives.products.blocks import choose_block
+from asmdnn.primitives.products.blocks import choose_block, src_needs_pack
 from asmdnn.primitives.products.matrices import Matrix
-from asmdnn.primitives.products.prepare import elements_of, near_matrix, src_needs_pack, with_near_src
+from asmdnn.primitives.products.prepare import elements_of, near_matrix, with_near_src
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.schedule import schedule
 from asmdnn.primitives.products.target import Target

@@ -143,7 +143,7 @@ def choose_ranges(p: Product, b: Block, target: Target) -> list[tuple[int, int]]
         return depths_of(p.k, tuning.columns_depth // DEPTH_STEP, tuning)
     if p.m <= b.rows:
         return [(0, p.k)]
-    if isinstance(p.weights, Matrix) and not p.packed_weights:
+    if isinstance(p.weights, Matrix):
         return depths_of(p.k, tuning.plain_depth.of(p.weights.row_bytes) // DEPTH_STEP, tuning)
     row_bytes = p.weights.element_bytes * target.lanes * b.vectors
     rows = max(target.l2_bytes // tuning.panel_share // row_bytes, target.tuning.phases.least_depth)

@@ -11,9 +11,8 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.products.blocks import panel_columns
-from asmdnn.primitives.products.matmul_tiles import WeightsPanels, check_tensors, is_panels, plain
-from asmdnn.primitives.products.matrices import matrix_of, panels_of, panels_tag
+from asmdnn.primitives.products.matmul_tiles import check_tensors, plain
+from asmdnn.primitives.products.matrices import WeightsPanels, matrix_of, panel_columns, panels_of, panels_tag
 from asmdnn.primitives.products.plan import Job, answers
 from asmdnn.primitives.products.prepare import ALIAS_BYTES
 from asmdnn.primitives.products.product import Product
@@ -84,7 +83,7 @@ def job_of(desc: Gemm, attr: Attr, engine: Engine) -> Job:
     free = ((tensor, d.dims) for tensor, d in desc.tensors().items() if d.is_any)
     passed = desc.with_formats({tensor: packed_desc(tensor.upper(), m, n, isa) for tensor, (m, n) in free})
     check_tensors(passed.tensors(), ("c",))
-    b = passed.b if is_panels(passed.b, WeightsPanels(F32, lanes_of(isa))) else plain(passed.b)
+    b = passed.b if WeightsPanels(F32, lanes_of(isa)).takes(passed.b) else plain(passed.b)
     desc = replace(passed, a=plain(passed.a), b=b, c=plain(passed.c))
     (m, n), k = desc.c.dims, desc.a.dims[1]
     a, c = (matrix_of(tensor, d) for tensor, d in (("a", desc.a), ("c", desc.c)))

@@ -1,12 +1,13 @@
 """Matrix products by tiles: formats that are `any` resolved, descriptors turned into strides."""
 
-from collections.abc import Container, Iterator, Mapping
-from itertools import chain
+from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import partial
 from math import prod
 
 from asmdnn.errors import Unimplemented
 from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.isa.dot import Types, dot_class, dot_level, multiplied, unshifted_level
+from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.tiles import tile_level
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
@@ -18,55 +19,40 @@ from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.products.blocks import panel_columns
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.primitives.products.matrices import Matrix, Panels, matrix_of, panels_of, panels_tag
+from asmdnn.primitives.products.matrices import Matrix, Panels, WeightsPanels, matrix_of, panels_of
 from asmdnn.primitives.products.plan import Job, answers, refusals
-from asmdnn.primitives.products.prepare import MAX_OFFSET, TILE_ROWS
+from asmdnn.primitives.products.prepare import TILE_ROWS
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.starts import ZERO_POINT, add_start
-from asmdnn.primitives.products.strategies import TILE_STRATEGIES
+from asmdnn.primitives.products.strategies import STRATEGIES, TILE_STRATEGIES
 from asmdnn.primitives.products.target import Epilogue, target_of
 from asmdnn.primitives.shapes.formats import row_major
-from asmdnn.records import dataclass, replace
+from asmdnn.records import replace
 from asmdnn.types import f32, s8, s32
 
 FEW_ROWS = 2  # of s8 and plain weights are faster as words: 2 rows times 1024x1024 in 66 us on Zen 4, 4 in 115, and 6
 # rows in 80 by blocks and sums of columns
 
 
-@dataclass(frozen=True, slots=True)
-class WeightsPanels:
-    """What formats are chosen for: what is multiplied, and the lanes of a vector."""
-
-    types: Types
-    lanes: int
-
-    def tag(self, ndims: int, columns: int) -> str:
-        """Of weights in panels."""
-        return panels_tag(ndims, panel_columns(columns, self.lanes), self.types.group)
-
-
-def plan(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
-    """What every strategy says to a product."""
+def plan(
+    desc: MatMul, attr: Attr, engine: Engine, multipliers: Iterable[bool] = (True, False)
+) -> Iterator[Plan | Refusal]:
+    """What every strategy says to a product.  multipliers: whether tiles of AMX multiply, where there are any, or
+    vectors."""
     try:
         types = multiplied(desc.src.dtype, desc.weights.dtype, engine.isa)
     except Unimplemented as reason:
-        return refusals(f32_level(engine.isa), str(reason))
-    vectors = answers(lambda: job_of(desc, attr, engine, types), dot_level(types, engine.isa))
-    return chain(by_tiles(desc, attr, engine), vectors)
+        yield from refusals(f32_level(engine.isa), str(reason))
+        return
+    for tiled in multipliers:
+        level = tile_level(types, engine.isa) if tiled else dot_level(types, engine.isa)
+        if level:
+            job = partial(job_of, desc, attr, engine, types, tiled)
+            yield from answers(job, level, TILE_STRATEGIES if tiled else STRATEGIES)
 
 
-def by_tiles(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
-    """What tiles of AMX say to it; nothing where they do not multiply these types."""
-    types = multiplied(desc.src.dtype, desc.weights.dtype, engine.isa)
-    level = tile_level(types, engine.isa)
-    if level is None:
-        return iter(())
-    return answers(lambda: job_of(desc, attr, engine, types, tiled=True), level, TILE_STRATEGIES)
-
-
-def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types, tiled: bool = False) -> Job:
+def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types, tiled: bool) -> Job:
     """The product of strides.  tiled: for tiles of AMX.  Raises Refused."""
     tiles = WeightsPanels(types, lanes_of(dot_level(types, engine.isa)))
     has_zero_point = "src" in dict(attr.zero_points)
@@ -91,7 +77,7 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types, tiled: bool =
     tensors, as_passed = desc.tensors() | post_ops.arguments(read), passed.tensors() | post_ops.arguments(others)
     target, assembly = target_of(engine, Epilogue(post_ops), types, tiled), Assembly(engine.tuning, engine.isa)
     if types.sums == s32:
-        few = 1 if is_panels(desc.weights, tiles) else FEW_ROWS
+        few = 1 if tiles.takes(desc.weights) else FEW_ROWS
         has_sums = has_zero_point or isinstance(desc.weights, SummedDesc)
         if prod(desc.dst.dims[:-1]) <= few and not has_sums and not tiled:  # which would read all weights once more
             target = replace(target, isa=unshifted_level(types, engine.isa))
@@ -143,7 +129,7 @@ def unreadable(desc: MatMul, tiles: WeightsPanels) -> dict[str, MemoryDesc]:
     copied = {
         name: MemoryDesc(tensor.dims, tensor.dtype, "any")
         for name, tensor in desc.tensors().items()
-        if plain(tensor) != tensor and not (name == "weights" and is_panels(tensor, tiles))
+        if plain(tensor) != tensor and not (name == "weights" and tiles.takes(tensor))
     }
     src, types = desc.src, tiles.types
     if src.dtype != types.src or (types.group > 1 and src.dims[-1] > 1 and src.strides[-1] != 1):
@@ -155,12 +141,6 @@ def plain(desc: MemoryDesc) -> MemoryDesc:
     """`desc` if it has no blocks, and the rows of a tile are in reach of each other; else a dense tensor."""
     far = max(desc.strides[-2:], default=0) * desc.dtype.size_bytes * TILE_ROWS > MAX_OFFSET
     return row_major(desc.dims, desc) if desc.inner_blocks or far else desc
-
-
-def is_panels(weights: MemoryDesc, tiles: WeightsPanels) -> bool:
-    """Whether the format is one of panels that blocks of registers can be made of."""
-    panels = panels_of("weights", weights, tiles.types.group)
-    return panels is not None and panels.columns in (tiles.lanes, 2 * tiles.lanes) and panels.is_dense
 
 
 def product_of(desc: MatMul, types: Types) -> Product:

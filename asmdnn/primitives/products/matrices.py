@@ -1,9 +1,12 @@
 """The operands of a product as strides in bytes: matrices, and weights in panels."""
 
+from asmdnn.isa.dot import Types
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.records import dataclass, replace
 from asmdnn.types import DataType, f32
+
+PANEL_VECTORS = 2  # of panels that this library packs
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,28 @@ def panels_tag(ndims: int, columns: int, group: int = 1) -> str:
     if group == 1:
         return f"{batch}{column.upper()}{row}{columns}{column}"
     return f"{batch}{column.upper()}{row.upper()}{columns}{column}{group}{row}"
+
+
+def panel_columns(n: int, lanes: int) -> int:
+    """The width of the panels that this library packs."""
+    return lanes * min(PANEL_VECTORS, -(-n // lanes))
+
+
+@dataclass(frozen=True, slots=True)
+class WeightsPanels:
+    """What formats are chosen for: what is multiplied, and the lanes of a vector."""
+
+    types: Types
+    lanes: int
+
+    def tag(self, ndims: int, columns: int) -> str:
+        """Of weights in panels."""
+        return panels_tag(ndims, panel_columns(columns, self.lanes), self.types.group)
+
+    def takes(self, weights: MemoryDesc) -> bool:
+        """Whether the format is one of panels that blocks of registers can be made of."""
+        panels = panels_of("weights", weights, self.types.group)
+        return panels is not None and panels.columns in (self.lanes, 2 * self.lanes) and panels.is_dense
 
 
 def matrices_desc(x: Matrix, batch: tuple[int, ...], rows: int, columns: int) -> MemoryDesc:

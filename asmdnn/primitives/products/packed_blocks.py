@@ -18,18 +18,12 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Phase, records_of
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.products.blocks import (
-    DEPTH_STEP,
-    PANEL_VECTORS,
-    choose_block,
-    panel_columns,
-    weights_need_packing,
-)
+from asmdnn.primitives.products.blocks import DEPTH_STEP, choose_block, weights_need_packing
 from asmdnn.primitives.products.cut import Cut, DepthStep, Prefetch, depths_of, lines_a_step, steps_of, stream_bytes
-from asmdnn.primitives.products.matrices import Matrix, Panels
+from asmdnn.primitives.products.matrices import PANEL_VECTORS, Matrix, Panels, panel_columns
 from asmdnn.primitives.products.prepare import with_near_src
 from asmdnn.primitives.products.product import Product
-from asmdnn.primitives.products.records import Laid, group_rows, tile_records, views_of
+from asmdnn.primitives.products.records import Laid, group_rows, tile_records
 from asmdnn.primitives.products.rounds import ProductPiece, in_rounds
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.products.tile_calls import tile_calls
@@ -110,7 +104,7 @@ def group_of_blocks(p: Product, block: Panels, ranges: Sequence[tuple[int, int]]
     for step in steps_of(p, ranges, target):
         laid += [packing(p, step, block, target, specs), multiplying(p, step, block, target, specs)]
     records, cycles = (np.concatenate(arrays) for arrays in zip(*laid, strict=True))
-    views = dict(zip(p.arguments, views_of(replace(p, weights=block), target), strict=True))
+    views = dict(zip(p.arguments, replace(p, weights=block).views(0, target.epilogue.scaled), strict=True))
     views["prefetched"] = views["prefetched"]._replace(buffer=p.weights.buffer)
     groups = np.array([0, len(records)])
     return Phase(tuple(specs), tuple(views.values()), records, cycles, flushes=True, groups=groups)

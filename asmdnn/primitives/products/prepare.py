@@ -1,21 +1,19 @@
 """Before any strategy: a dst with dense columns, and a bias and operands of post-ops with dense columns."""
 
 from collections.abc import Sequence
-from math import prod
 
 from asmdnn.isa.dot import F32
-from asmdnn.isa.lines import L1_SETS_BYTES, LINE_BYTES
+from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.products.blocks import src_needs_pack
 from asmdnn.primitives.products.matrices import Matrix, Panels, matrices_desc
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.records import dataclass, replace
 
-MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 TILE_ROWS = 24  # the most that a tile has
 ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
 
@@ -97,17 +95,6 @@ def with_near_src(assembly: Assembly, p: Product) -> Product:
 def elements_of(x: Matrix) -> Matrix:
     """With single elements of k as columns."""
     return replace(x, column_bytes=x.dtype.size_bytes, group=1) if x.group > 1 else x
-
-
-def src_needs_pack(p: Product, tuning: ProductTuning) -> bool:
-    """Whether reading src in place costs more than a copy: the elements of a row are strided and read often, or all
-    rows of a tile share the sets of L1 and are read more often still."""
-    strided = p.src.is_strided and p.k > tuning.strided_depth and p.n >= tuning.strided_columns
-    alias = p.src.is_dense and p.src.row_bytes > 0 and p.src.row_bytes % L1_SETS_BYTES == 0
-    size = p.src.element_bytes * p.m * p.k * prod(p.batch)
-    rows = tuning.alias_plain_rows if isinstance(p.weights, Matrix) else tuning.alias_rows
-    often = p.m >= rows and p.n >= tuning.alias_columns
-    return strided or (alias and often and size <= tuning.alias_copy_bytes)
 
 
 def dense_copy(assembly: Assembly, p: Product, x: Matrix, columns: int, names: tuple[str, str]) -> Matrix:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.isa.dot import F32, Types
+from asmdnn.planning.phase import NOTHING, View
 from asmdnn.primitives.products.matrices import Matrix, Panels
 from asmdnn.records import dataclass, replace
 
@@ -162,6 +163,13 @@ class Product:
             step = self.packed.column_bytes if isinstance(self.packed, Matrix) else self.packed.row_bytes
             found["packed"] = size * step
         return found
+
+    def views(self, skipped: int, scaled: bool) -> tuple[View, ...]:
+        """The views of the arguments, which start after `skipped` steps of k.  scaled: whether kernels read a scale."""
+        names = {name: x.buffer for name, x in self.operands().items()}
+        names |= {"prefetched": names["weights"]} | ({"scale": "scale"} if scaled else {})
+        moves = self.distances(len(self.batch) + 2, skipped)
+        return tuple(View(names[name], moves.get(name, 0)) if name in names else NOTHING for name in self.arguments)
 
     def part(self, axis: int, begin: int, end: int) -> "Product":
         """The part [begin, end) along an axis, numbered as in `distances`."""

@@ -12,10 +12,8 @@ import numpy.typing as npt
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.order import lay_out
-from asmdnn.planning.phase import NOTHING, Int64, Phase, View, records_of
+from asmdnn.planning.phase import Int64, Phase, records_of
 from asmdnn.primitives.products.cut import Cut, DepthStep
-from asmdnn.primitives.products.product import Product
-from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.products.tile_calls import TileCalls
 
 Laid = tuple[Int64, npt.NDArray[np.int32]]  # records and their cycles
@@ -27,15 +25,8 @@ def phases_of(cut: Cut, kernels: tuple[KernelSpec, ...], calls: TileCalls) -> It
     for i, step in enumerate(cut.steps):
         if step not in made:
             made[step] = tile_records(cut, step, groups, calls)
-        yield Phase(kernels, views_of(cut.p, cut.target, step.skipped), *made[step], continues=i > 0, flushes=True)
-
-
-def views_of(p: Product, target: Target, skipped: int = 0) -> tuple[View, ...]:
-    """The views of the arguments, which start after `skipped` steps of k."""
-    names = {name: x.buffer for name, x in p.operands().items()}
-    names |= {"prefetched": names["weights"]} | ({"scale": "scale"} if target.epilogue.scaled else {})
-    moves = p.distances(len(p.batch) + 2, skipped)
-    return tuple(View(names[name], moves.get(name, 0)) if name in names else NOTHING for name in p.arguments)
+        views = cut.p.views(step.skipped, cut.target.epilogue.scaled)
+        yield Phase(kernels, views, *made[step], continues=i > 0, flushes=True)
 
 
 def tile_records(cut: Cut, step: DepthStep, groups: Int64, calls: TileCalls) -> Laid:

@@ -19,10 +19,12 @@ def schedule(p: Product, target: Target, one_range: bool = False) -> list[Phase]
     """A phase for each range of k; each continues the one before.  dst's columns are dense."""
     epilogue, tuning = target.epilogue, target.products
     block = tile_block(p, target) if target.tiled else choose_block(p, target)
+    tile = (block.rows, block.vectors * target.lanes)
+    pieces = pieces_of(p, tile, tuning.written_out, tuning.round_records)
     whole = one_range or target.tiled or not epilogue.may_split or not p.sums_fit
     ranges = [(0, p.k)] if whole else choose_ranges(p, block, target)
     phases: list[Phase] = []
-    for piece in pieces_of(p, (block.rows, block.vectors * target.lanes), tuning.written_out, tuning.round_records):
+    for piece in pieces:
         tiles, specs = cut(piece.product, block, target, ranges), dict[KernelSpec, int]()
         calls = tile_calls(tiles, specs)
         phases += in_rounds(phases_of(tiles, tuple(specs), calls), piece, p.arguments, is_first=not phases)

@@ -11,13 +11,12 @@ from asmdnn.primitives.products.amx import check_amx
 from asmdnn.primitives.products.blocks import (
     choose_block,
     choose_splits,
-    panel_columns,
     reads_weights_often,
     shares_weights,
     weights_need_packing,
 )
 from asmdnn.primitives.products.copied_src import add_copying_tiles, add_tiles_near, copies_src
-from asmdnn.primitives.products.matrices import Matrix, Panels, matrices_desc, panels_of, panels_tag
+from asmdnn.primitives.products.matrices import Matrix, Panels, matrices_desc, panel_columns, panels_of, panels_tag
 from asmdnn.primitives.products.outer import check_outer, outer_phases, src_aliases, weights_alias
 from asmdnn.primitives.products.packed_blocks import add_blocks, check_blocks
 from asmdnn.primitives.products.partial import as_dots, check_rows, dots, rows_of_weights, split

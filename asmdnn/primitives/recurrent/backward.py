@@ -18,7 +18,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.products.blocks import panel_columns
+from asmdnn.primitives.products.matrices import panel_columns
 from asmdnn.primitives.recurrent.backward_context import BackwardContext
 from asmdnn.primitives.recurrent.backward_description import DIFF, RecurrentBackward
 from asmdnn.primitives.recurrent.backward_layer import BackwardLayer

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from asmdnn.isa.dot import Types
+from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.tags import LETTERS
@@ -13,7 +14,6 @@ from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.types import DataType, f32, s8
 
 FURTHEST_ROWS = 64  # a tile has fewer rows, and displacements in code are 32 bits
-MAX_OFFSET = 2**31 - 1
 BUT_CHANNELS = 0b11011  # the mask of weights' dims that sums have: all but those that are summed
 PANEL_VECTORS = 2  # of weights_layer, which one product of all steps multiplies
 

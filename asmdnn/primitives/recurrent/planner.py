@@ -7,6 +7,7 @@ thread's panels of weights_iter backwards, so that they begin with those that ar
 from collections.abc import Sequence
 
 from asmdnn.isa.dot import F32, U8S8, Types, dot_level
+from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
@@ -24,7 +25,7 @@ from asmdnn.primitives.recurrent.description import GRUForward, LSTMForward, Qua
 from asmdnn.primitives.recurrent.directions import Stage, in_turn
 from asmdnn.primitives.recurrent.dynamic import RoundedRows, add_numbers
 from asmdnn.primitives.recurrent.factors import factors_of
-from asmdnn.primitives.recurrent.formats import MAX_OFFSET, handed_type, kernel_formats, passed_formats
+from asmdnn.primitives.recurrent.formats import handed_type, kernel_formats, passed_formats
 from asmdnn.primitives.recurrent.layer import BIAS, Layer
 from asmdnn.primitives.recurrent.padding import add_zeros
 from asmdnn.primitives.recurrent.qparams import is_dynamic

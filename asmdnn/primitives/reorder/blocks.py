@@ -23,14 +23,13 @@ from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import UNITS, TransposeSpec, across_of
 from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.elements import element_of, narrowing_level
-from asmdnn.isa.lines import LINE_BYTES, lines_that_stay
+from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET, lines_that_stay
 from asmdnn.isa.vectors import NARROWEST, f32_level, f32_widths, vector_bytes
 from asmdnn.planning.loops import Box, Loop, cut_in_few_sizes, cut_loop
 from asmdnn.planning.move_tuning import MoveTuning
 from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
-MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 SCALE, SCALE_BYTES = 2, f32.size_bytes  # the tensor of scales
 WORD_BYTES = 4
 WIDE_COLUMNS = 16  # of a row that is converted with wide vectors: fewer would not fill one

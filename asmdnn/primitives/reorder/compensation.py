@@ -22,6 +22,7 @@ from asmdnn.generators.move.compensation import (
     has_lanes,
 )
 from asmdnn.generators.move.rows import RowsSpec
+from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import NARROWEST
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SummedDesc
@@ -29,12 +30,10 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.loops import Box, Loop, cut_loop, digits, merge, pieces_of, together
-from asmdnn.planning.phase import Int64, View
-from asmdnn.primitives.reorder.blocks import MAX_OFFSET
+from asmdnn.planning.phase import MOST_CYCLES, Int64, View
 from asmdnn.primitives.reorder.quantization import strides_of
 from asmdnn.types import s32
 
-MOST_CYCLES = 2**31 - 1
 ONCE = Loop(1, (0, 0))
 
 

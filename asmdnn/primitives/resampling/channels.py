@@ -9,12 +9,13 @@ import numpy.typing as npt
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.resample import ResampleSpec, ResampleStep
 from asmdnn.generators.functions.resample_typed import TypedResampleSpec
+from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.planning.phase import Int64, Phase, View
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import Loop, in_loops, without_barrier, written_out
 from asmdnn.planning.tuning import PhaseTuning
-from asmdnn.primitives.pooling.schedule import MAX_OFFSET, Planes
+from asmdnn.primitives.pooling.schedule import Planes
 from asmdnn.primitives.resampling.taps import ResampleRun, ResampleTap, ResampleTaps, pattern, runs_of
 from asmdnn.types import f32
 

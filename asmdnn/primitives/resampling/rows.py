@@ -17,11 +17,12 @@ from asmdnn.generators.functions.resample_rows import (
     fits_registers,
     stretches,
 )
+from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.calls import Call
 from asmdnn.planning.loops import Loop
 from asmdnn.planning.phase import Int64
-from asmdnn.primitives.pooling.schedule import MAX_OFFSET, Planes
+from asmdnn.primitives.pooling.schedule import Planes
 from asmdnn.primitives.resampling.taps import Numbers, ResampleRun, ResampleTap, ResampleTaps, pattern, runs_of
 from asmdnn.records import dataclass
 from asmdnn.types import f32

@@ -14,6 +14,7 @@ The backward pass moves gradients back: `src` is then diff_dst, `dst` is diff_sr
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
@@ -26,8 +27,6 @@ from asmdnn.primitives.shapes.formats import like
 from asmdnn.primitives.shuffle.schedule import schedule
 from asmdnn.records import dataclass
 from asmdnn.types import PropKind
-
-MAX_SPAN_BYTES = 2**31 - 1  # displacements in code are 32 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ def inside_of(desc: Shuffle, attr: Attr, engine: Engine) -> Inside:
     dst = like(desc.dst if desc.src.may_overlap else desc.src, desc.dst)
     if dst.may_overlap:
         raise Refused("elements of dst overlap")
-    if dst.size_bytes > MAX_SPAN_BYTES and dst.strides[desc.axis] * dst.dims[desc.axis] > MAX_SPAN_BYTES:
+    if dst.size_bytes > MAX_OFFSET and dst.strides[desc.axis] * dst.dims[desc.axis] > MAX_OFFSET:
         raise Refused("the shuffled axis spans more than 2 GiB")
     phases = schedule(dst, desc.axis, desc.rows, engine.tuning, engine.isa)
     plan = Plan(f"shuffle:{f32_level(engine.isa)}", tuple(phases), {"src": dst, "dst": dst}, {}, {}, ("dst",))
