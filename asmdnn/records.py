@@ -3,8 +3,8 @@
 The standard's writes up to six methods of a class as text and compiles them: 0.3 to 0.45 ms for each of the hundreds of
 classes here, half of the time before a first product.  This one lets the standard's find the fields and make the slots;
 `__init__`, `__eq__` and `__hash__` are written when they are first called, what is not worth it is a closure.
-`field` and `fields` are the standard's, `replace` does what its does.  They, `asdict`, pickles, copies, `match` and `help` do what they do
-with its classes.  Classes of both kinds may inherit from one another.
+`field` and `fields` are the standard's, `replace` does what its does.  They, `asdict`, pickles, copies, `match` and
+`help` do what they do with its classes.  Classes of both kinds may inherit from one another.
 """
 
 import dataclasses
