@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 import numpy as np
 
@@ -36,7 +35,6 @@ from asmdnn.network.fusion.views_after_maps import sunk
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.known import name_of
 from asmdnn.network.layouts import FormatPath, FormatSearch
-from asmdnn.network.lowering.table import lower
 from asmdnn.network.narrowing import narrowed
 from asmdnn.network.place import Place
 from asmdnn.network.remembered import Remembered
@@ -100,28 +98,21 @@ def fused(graph: StaticGraph, remembered: Remembered | None = None) -> StaticGra
 def segments_of(
     graph: StaticGraph, engine: Engine, fallback: str | None, precision: Precision = IN_F32
 ) -> tuple[list[NativeSegment], dict[str, str]]:
-    """The segments, and why nodes have no kernel, by the label of their group.  Maps leave a node that has no kernel
-    together with them, and all is planned again.
+    """The segments, and why nodes have no kernel, by the label of their group.
 
     Raises Unimplemented, which names all of them, unless fallback is "numpy".
     """
-    most_maps = dict[str, int]()
-    while True:
-        refused, fewer = dict[str, str](), dict[str, int]()
-        groups, storage = narrowed(graph, groups_of(graph, most_maps), engine, precision)
-        groups = paired(graph, groups, {*storage.products, *storage.values})
-        whole = replace(segment(graph, True, groups, groups), storage=storage)
-        layouts = FormatSearch(Steps(subgraph(graph, whole), engine, storage), groups)
-        for group in groups:
-            reason = refusal(layouts, group)
-            if reason:
-                refused[group.label] = reason
-                fewer |= with_fewer_maps(layouts.ways[0].steps, group)
-                for way in layouts.ways:
-                    assume(way.steps, group)
-        if not fewer:
-            break
-        most_maps |= fewer
+    refused = dict[str, str]()
+    groups, storage = narrowed(graph, groups_of(graph), engine, precision)
+    groups = paired(graph, groups, {*storage.products, *storage.values})
+    whole = replace(segment(graph, True, groups, groups), storage=storage)
+    layouts = FormatSearch(Steps(subgraph(graph, whole), engine, storage), groups)
+    for group in groups:
+        reason = refusal(layouts, group)
+        if reason:
+            refused[group.label] = reason
+            for way in layouts.ways:
+                assume(way.steps, group)
     if refused and fallback is None:
         raise Unimplemented(sentence(groups, refused))
     if not groups:
@@ -130,19 +121,6 @@ def segments_of(
         return [replace(whole, way=layouts.end())], refused
     parts = (segment(graph, is_native, some, groups) for is_native, some in runs_of(groups, refused))
     return [replace(part, storage=storage) for part in parts], refused
-
-
-def with_fewer_maps(steps: Steps, group: Group) -> dict[str, int]:
-    """How many of its maps a node that is refused with all of them has a kernel with, if it has one, by its result."""
-    if group.main is None or group.second is not None:
-        return {}
-    for most in reversed(range(len(group.maps))):
-        maps = group.maps[:most]
-        part = replace(group, maps=maps, result=maps[-1].outputs[0] if maps else group.x)
-        with suppress(Refused):
-            lower(steps.branch(), part)
-            return {group.main.outputs[0]: most}
-    return {}
 
 
 def runs_of(groups: Sequence[Group], refused: Mapping[str, str]) -> list[tuple[bool, list[Group]]]:

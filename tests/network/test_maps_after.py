@@ -21,8 +21,8 @@ RESULTS = {"Gemm": (60, 8), "GlobalAveragePool": PLANES, "GlobalMaxPool": PLANES
 WINDOW = {"kernel_shape": (3, 3), "pads": (1, 1, 1, 1)}
 Make = Callable[[dnn.Graph, Any], Any]
 NODES: dict[str, Make] = {
-    "Conv": lambda g, x: g.apply("Conv", x, random(6, 6, 3, 3), random(6), pads=(1, 1, 1, 1)),
-    "ConvTranspose": lambda g, x: g.apply("ConvTranspose", x, random(6, 6, 3, 3), pads=(1, 1, 1, 1)),
+    "Conv": lambda g, x: g.apply("Conv", x, random(6, 6, 1, 1), random(6)),
+    "ConvTranspose": lambda g, x: g.apply("ConvTranspose", x, random(6, 6, 1, 1)),
     "MatMul": lambda g, x: g.apply("MatMul", x, random(8, 8)),
     "Gemm": lambda g, x: g.apply("Gemm", g.apply("Reshape", x, np.array([60, 8])), random(8, 8), random(8)),
     "MaxPool": lambda g, x: g.apply("MaxPool", x, **WINDOW),

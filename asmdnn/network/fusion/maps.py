@@ -10,8 +10,7 @@ besides must not depend on it; a sum of two branches so goes to one of them, whi
 rounding than by itself but for the products and sums that the expression contracts.
 """
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -75,10 +74,9 @@ class Group:
         )
 
 
-def groups_of(graph: StaticGraph, most_maps: Mapping[str, int] = MappingProxyType({})) -> tuple[Group, ...]:
-    """All nodes in groups, each group after those whose results it reads.  most_maps: after nodes that have no kernel
-    with more, by the node's result."""
-    return Grouping(graph, most_maps).groups()
+def groups_of(graph: StaticGraph) -> tuple[Group, ...]:
+    """All nodes in groups, each group after those whose results it reads."""
+    return Grouping(graph).groups()
 
 
 def is_map(graph: StaticGraph, node: Node) -> bool:
@@ -99,8 +97,8 @@ def is_map(graph: StaticGraph, node: Node) -> bool:
 class Grouping:
     """Grows groups from the first node on."""
 
-    def __init__(self, graph: StaticGraph, most_maps: Mapping[str, int]) -> None:
-        self.graph, self.readers, self.most_maps = graph, graph.readers(), most_maps
+    def __init__(self, graph: StaticGraph) -> None:
+        self.graph, self.readers = graph, graph.readers()
         self.maps = [is_map(graph, node) for node in graph.nodes]
         self.maker = {name: i for i, node in enumerate(graph.nodes) for name in node.outputs if name != NOTHING}
         self.users: dict[str, list[int]] = {}
@@ -145,8 +143,8 @@ class Grouping:
             not self.maps[first] and (node.key not in FUSED_INTO or not self.is_float(node.outputs[0]))
         ):
             return best
-        members, most = [first], self.most_maps.get(node.outputs[0], MOST_MAPS)
-        while len(members) <= most:
+        members = [first]
+        while len(members) <= MOST_MAPS:
             following = self.following(members)
             if following is None:
                 break
