@@ -1,6 +1,5 @@
 """Pooling, with maps after it as post-ops: of windows, and of whole planes."""
 
-from dataclasses import replace
 from math import prod
 from operator import add
 
@@ -21,6 +20,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.concat.pad import Pad
 from asmdnn.primitives.pooling.description import PoolingForward
 from asmdnn.primitives.reduction.description import ReductionAlgorithm, ReductionForward
+from asmdnn.records import replace
 from asmdnn.types import PoolingAlgorithm, f32, s32
 
 GLOBAL: dict[str, tuple[PoolingAlgorithm, ReductionAlgorithm]] = {
