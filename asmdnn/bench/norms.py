@@ -9,9 +9,9 @@ import asmdnn as dnn
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.driver import Array, TensorData
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.tensor_work import FORWARD, FORWARD_DIRECTION, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, FORWARD_DIRECTION, PROP_KINDS, TensorWork
 from asmdnn.bench.values import joined
-from asmdnn.bench.words import FIRST_DIM, INPLACE, Option, data_type
+from asmdnn.bench.words import FIRST_DIM, INPLACE, Option, data_type, direction
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 FLAG_BITS = {"G": 1, "C": 2, "H": 4, "R": 8, "A": 16}  # oneDNN's numbers; M, without mean, is newer
+
+GRADIENTS = ("BWD_D", "BWD_DW")
+NORM_DIRECTION = Option("dir", direction(*PROP_KINDS, *GRADIENTS),
+                        f"{FORWARD_DIRECTION.help}, BWD_D backward, BWD_DW also of scale and shift", True)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +35,12 @@ class NormSettings(AttributeSettings):
     mb: int = 0
 
 
-def norm_options(layout: Mapping[str, Option], letters: str, meanings: str, post_ops: str) -> dict[str, Option]:
+def norm_options(
+    layout: Mapping[str, Option], letters: str, meanings: str, post_ops: str, has_gradient: bool = True
+) -> dict[str, Option]:
     """Of a driver whose flags have these letters."""
     return {
-        "dir": FORWARD_DIRECTION,
+        "dir": NORM_DIRECTION if has_gradient else FORWARD_DIRECTION,
         "dt": Option("dt", data_type("f32", "bf16", "f16"), "data type: f32 (default), bf16, f16", True),
         **layout,
         "flags": Option("flags", flags(letters), meanings, True),

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 PROP_KINDS = MappingProxyType({"FWD_D": dnn.PropKind.forward_training, "FWD_I": dnn.PropKind.forward_inference})
 FORWARD = MappingProxyType({"FWD_D": 64, "FWD_I": 96})  # oneDNN's numbers
 FORWARD_DIRECTION = Option("dir", direction(*PROP_KINDS), "FWD_D training (default), FWD_I inference", True)
+DATA_DIRECTION = Option("dir", direction(*PROP_KINDS, "BWD_D"), f"{FORWARD_DIRECTION.help}, BWD_D backward", True)
 # Of arguments in oneDNN's C interface.
 NUMBERS = MappingProxyType(
     {
         "src": 1, "src0": 1, "src1": 2, "src_1": 2, "weights": 33, "bias": 41, "dst": 17, "mean": 49, "variance": 50,
         "scale": 51, "shift": 52, "workspace": 64, "diff_src": 129, "diff_weights": 161, "diff_bias": 169,
-        "diff_dst": 145,
+        "diff_dst": 145, "diff_scale": 255, "diff_shift": 256,
     }
 )  # fmt: skip
 MULTIPLE_SRC, MOST_SOURCES = 1024, 256

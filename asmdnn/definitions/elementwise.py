@@ -37,6 +37,11 @@ def prelu(x: Array, slope: Any) -> Array:
     return np.where(x > 0, x, slope * x)
 
 
+def prelu_gradient(x: Array, slope: Any, d: Array) -> tuple[Array, Array]:
+    """Of x, and what is summed for the slope, of d that of the result."""
+    return np.where(x > 0, d, slope * d), np.where(x > 0, 0, x * d)
+
+
 def _relu(x: Any, slope: float) -> Any:
     """Without a slope -infinity is 0, not NaN."""
     return np.where(x.real > 0, x, slope * x) if slope else np.where((x.real > 0) | np.isnan(x.real), x, 0)

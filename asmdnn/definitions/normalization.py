@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.definitions.rounding import UNIT, UNIT_ROUNDOFF, Array, Doubles
+from asmdnn.definitions.rounding import UNIT, UNIT_ROUNDOFF, Array, Doubles, gamma
 
 STATISTICS_ULPS, ULPS = 8, 6
 TREE_ULPS = 64  # sums of a chunk and of the tree of chunks
+GRADIENT_ROUNDINGS = 24  # of a factor by a root and a division, which normalized values have, too, and products
 LRN_ROUNDINGS = 16  # of the power, the base and the product
 
 
@@ -59,6 +60,33 @@ def channels_error(size: float, values: Doubles, factor: Doubles, scale: Any, sh
 def statistics_error(size: Any, ulps: float = TREE_ULPS) -> tuple[Any, Any]:
     """Of mean and variance of numbers of that size."""
     return ulps * UNIT * size, ulps * UNIT * size * size
+
+
+def normalization_gradient(
+    x: Array, d: Array, statistics: tuple[Array | None, Array], epsilon: float, scale: Any, axes: tuple[int, ...]
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """(The gradient of x, of d that of normalized(x, *statistics) * scale + shift; d times normalized x, whose sums are
+    the scale's), each with what rounding moves it by.  A mean of None: there is none, as in RMS.  axes: along which the
+    statistics are those of x; none if they were given."""
+    mean, variance = statistics
+    factor = inverse_deviation(variance, epsilon)
+    h, g = (x if mean is None else x - mean) * factor, d * scale
+    products, size, roundings = d * h, np.abs(g), float(GRADIENT_ROUNDINGS)
+    inner = g
+    if axes:
+        of_g, size_of_g, of_both, size_of_both = (
+            sized.mean(axes, keepdims=True) for terms in (g, g * h) for sized in (terms, np.abs(terms))
+        )
+        inner = (g if mean is None else g - of_g) - h * of_both
+        size = size + size_of_g + np.abs(h) * size_of_both
+        roundings += sum_roundings(x.size // of_g.size)
+    error = np.abs(products) * gamma(GRADIENT_ROUNDINGS)
+    return (factor * inner, factor * size * gamma(roundings)), (products, error)
+
+
+def sum_roundings(count: int) -> float:
+    """Roundings of a sum of so many: each is up or down, of which eight standard deviations are left over."""
+    return float(min(count, 8 * np.sqrt(count)))
 
 
 def local_base(x: Array, axes: tuple[int, ...], size: int, alpha: float, k: float) -> Array:

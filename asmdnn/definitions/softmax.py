@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.definitions.rounding import SMALLEST, UNIT, Array, Doubles
+from asmdnn.definitions.rounding import SMALLEST, UNIT, Array, Doubles, gamma
 
 ULPS = 12
 SHORTEST_VECTORS = 64  # half a rounding for each sum of 4 vectors of 8
@@ -26,6 +26,16 @@ def softmax_error(x: Array, axis: int, log: bool = False) -> Doubles:
         total = np.exp(differences).sum(axis, keepdims=True)
         return np.asarray(ulps * UNIT * (1 + np.abs(differences) + np.log(total)))
     return np.asarray(UNIT * softmax(x.astype(np.float64), axis) * (ulps + np.abs(differences)) + SMALLEST)
+
+
+def softmax_gradient(y: Array, d: Array, axis: int, log: bool = False) -> tuple[Doubles, Doubles]:
+    """(The gradient of x, of y its softmax or the logarithm, for d of y; by how much rounding moves it): a rounding of
+    each product and partial sum, and some of e^y."""
+    power, terms = (np.exp(y), d) if log else (y, d * y)
+    total, most = (values.sum(axis, keepdims=True) for values in (terms, np.abs(terms)))
+    values = d - power * total if log else y * (d - total)
+    error = power * most * gamma(y.shape[axis] + 2 * ULPS) + gamma(ULPS) * (np.abs(d) if log else np.abs(d * y))
+    return np.asarray(values), np.asarray(error + SMALLEST)
 
 
 def attention(query: Array, key: Array, value: Array, scale: float, bias: Any = 0.0) -> Array:

@@ -69,6 +69,35 @@ def window_sums(x: Array, window: SlidingWindow) -> Array:
     return total
 
 
+def spread(parts: Iterator[tuple[Sizes, Array]], window: SlidingWindow, sizes: Sizes) -> Doubles:
+    """The adjoint of `taps`: the sum of parts, one for each position of the kernel, where it takes them from, in a
+    plane of these sizes."""
+    total = None
+    before = [max(0, a) for a in window.before]
+    for at, part in parts:
+        if total is None:
+            around = [n + a + max(0, b) for n, a, b in zip(sizes, before, window.after, strict=True)]
+            total = np.zeros((*part.shape[:2], *around))
+        axes = zip(at, window.dilations, window.strides, part.shape[2:], window.before, strict=True)
+        first = ((t * d + max(0, -a), s, n) for t, d, s, n, a in axes)
+        cuts = (slice(i, i + (n - 1) * s + 1, s) for i, s, n in first)
+        total[(slice(None), slice(None), *cuts)] += part
+    assert total is not None, "a kernel has positions"
+    return total[(slice(None), slice(None), *(slice(a, a + n) for a, n in zip(before, sizes, strict=True)))]
+
+
+def means_gradient(d: Array, window: SlidingWindow, sizes: Sizes, includes_padding: bool) -> Doubles:
+    """Of x, of d that of its window_means."""
+    _, count = window_means(np.ones((1, 1, *sizes)), window, includes_padding)
+    return spread(((at, d / count) for at in np.ndindex(*window.kernel)), window, sizes)
+
+
+def largest_gradient(d: Array, where: Array, window: SlidingWindow, sizes: Sizes) -> Doubles:
+    """Of x, of d that of its `largest`, which were found at `where`, as numbers of elements of a plane."""
+    numbers = np.arange(np.prod(sizes), dtype=np.int64).reshape(1, 1, *sizes)
+    return spread(((at, np.where(n == where, d, 0)) for at, n in taps(numbers, window, -1)), window, sizes)
+
+
 def window_means(x: Array, window: SlidingWindow, includes_padding: bool) -> tuple[Array, Array]:
     """(The mean of each window, how many elements count): all of the kernel, or those that are none of padding."""
     if includes_padding:

@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.pieces import broadcast_bytes
-from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vector import Combine, Lanes, Vector
 from asmdnn.records import dataclass, field
 from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
 
@@ -134,7 +134,12 @@ class Dot:
 
     def add(self, sums: Register, more: Register) -> None:
         """sums += more."""
-        (self.v.asm.VPADDD if self.types.sums == s32 else self.v.asm.VADDPS)(sums, sums, more)
+        self.addition(sums, sums, more)
+
+    @property
+    def addition(self) -> Combine:
+        """Of sums."""
+        return self.v.asm.VPADDD if self.types.sums == s32 else self.v.add
 
     def to_f32(self, sums: Register) -> None:
         """The sums as f32, each rounded to nearest even."""

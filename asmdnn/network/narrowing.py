@@ -8,7 +8,6 @@ statistics, what has no kernel of bf16, and nodes that the caller names.  Kernel
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -26,6 +25,7 @@ from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import Steps
 from asmdnn.network.storage import AS_DECLARED, Precision, StorageTypes
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import replace
 
 PRODUCTS = {"Conv", "ConvTranspose", "MatMul", "Gemm"}
 ATTENTION = f"{OWN}.Attention"

@@ -83,7 +83,7 @@ class ProductTuning:
     # 2.9x faster than tiles, 3 times 2048x1000 1.7x, 4 times 300x3000 1.3x; 5 times 300x3000 0.74x
     vector_columns: int = 128  # fewer are left to tiles
     vector_near: int = 4096  # columns whose sums stay in L1
-    dot_depth: int = 64  # elements of a row that are worth adding up lanes, 8 or 16 of them
+    dot_depth: int = 8  # elements of a row that are worth adding up lanes, 4 rows at a time
     dot_rows: int = 8  # and so many rows
     dot_elements: int = 1 << 15  # of src that a call reads
     many_dots: int = 1 << 9  # records that are written out

@@ -55,6 +55,7 @@ NAMED = [
     (C((40, 530), (530, 261), ("col", "gap", "gap"), "mn"), "pack_src+pack_blocks+tiles"),
     (C((21, 130), (130, 1), ("gap", "row", "row"), "m", ("sum", "relu")), "dots"),
     (C((30, 300), (300, 1), ("row", "any", "row"), "1"), "dots"),
+    (C((31, 12), (12, 1), ("row", "row", "gap"), "m", ("relu",)), "dots"),
     (C((1, 200), (200, 19), ("row", "col", "row"), "n", ("relu:0.25",)), "dots"),
     (C((20, 8), (8, 131), ("col", "row", "gap"), "m"), "outer"),
     (C((33, 6), (6, 150), ("gap", "any", "row"), "mn"), "outer"),

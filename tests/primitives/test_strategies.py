@@ -14,7 +14,7 @@ NAMES = [
     "dots", "outer", "rows", "pack_blocks", "packing_tiles", "split_k", "pack_weights+tiles", "tiles", "unpacking",
 ]  # fmt: skip
 REASONS = {
-    "dots": "it is no matrix of 8 or more dense rows of at least 64 times a dense vector",
+    "dots": "it is no matrix of 8 or more dense rows of at least 8 times a dense vector",
     "outer": "there are 300 steps of k, outer products are for 1 to 8",
     "rows": "dst is more than 4 rows",
     "split_k": "there are enough tiles for many threads, or they are so short that a second phase costs more",

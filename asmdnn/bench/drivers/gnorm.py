@@ -30,7 +30,7 @@ DRIVER = Driver(
     "gnorm",
     NormSettings(),
     norm_options({"tag": LAYOUT}, "GCHR", "G statistics are given, C scale, H shift, R relu after",
-                 "relu, linear:2:1, add:f32:per_oc, sum:0.5"),
+                 "relu, linear:2:1, add:f32:per_oc, sum:0.5", has_gradient=False),
     parse,
     GnormWork,
     example="--mode=CP --dir=FWD_I --flags=CH --tag=axb --threads=1 g32mb1ic320ih32",

@@ -8,8 +8,9 @@ import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, completed, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.norms import NormSettings, NormWork, norm_options
-from asmdnn.bench.tensor_work import PROP_KINDS
+from asmdnn.bench.norm_gradients import NormGradientWork
+from asmdnn.bench.norms import GRADIENTS, NormSettings, NormWork, norm_options
+from asmdnn.bench.tensor_work import PROP_KINDS, TensorWork
 from asmdnn.bench.words import Option, data_type, tag
 from asmdnn.definitions.normalization import inverse_deviation, moments, rows_error, statistics_error
 from asmdnn.definitions.rounding import as_f32
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 EPSILON = 1e-5
 STATISTICS_ULPS = 8
+NO_RMS = "onednn: version 3.2 has no RMS normalization"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +39,13 @@ class LnormWork(NormWork):
 
     def __init__(self, case: LnormCase) -> None:
         settings, dims = case.settings, case.problem.dims
-        source, _, target = settings.tag.partition(":")
-        read, _, written = settings.dt.partition(":")
-        src = desc_of(dims, read, source)
-        super().__init__(settings, src, desc_of(dims, written or read, source if target in ("", "any") else target))
+        src, dst = _descs(case)
+        super().__init__(settings, src, dst)
         self.rms = "M" in settings.flags
         self.statistics = desc_of(dims[:-1], "f32", settings.stat_tag)
         self.add_tensors(self.statistics, desc_of(dims[-1:], "f32", "abx"), ("mean", "variance")[self.rms :])
         kind, how = PROP_KINDS[settings.dir], {"use_global_stats": self.given, "rms": self.rms}
-        self.desc = dnn.LayerNormForward(kind, src, self.descs["dst"], EPSILON, **self.optional, **how)  # type: ignore[arg-type]
+        self.desc = dnn.LayerNormForward(kind, src, dst, EPSILON, **self.optional, **how)  # type: ignore[arg-type]
 
     def answer(self, data: TensorData) -> Answer:
         x = self.real(data, "src")
@@ -62,9 +62,48 @@ class LnormWork(NormWork):
 
     def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
         if self.rms:
-            raise Unimplemented("onednn: version 3.2 has no RMS normalization")
+            raise Unimplemented(NO_RMS)
         descs = (*self.peer_descs(peer), peer.layout(self.statistics))
         return self.peer_direction, *descs, EPSILON, self.peer_flags
+
+
+class LnormGradientWork(NormGradientWork):
+    primitive = "layer_normalization"
+
+    def __init__(self, case: LnormCase) -> None:
+        settings, dims = case.settings, case.problem.dims
+        self.settings, self.epsilon, self.rms = settings, EPSILON, "M" in settings.flags
+        self.axes, self.summed = (len(dims) - 1,), tuple(range(len(dims) - 1))
+        src, dst = _descs(case)
+        self.take(src, dst, desc_of(dims[:-1], "f32", settings.stat_tag), desc_of(dims[-1:], "f32", "abx"))
+        how: dict[str, Any] = {"mean": None, **self.optional, "rms": self.rms, "use_global_stats": self.given}
+        self.desc = dnn.LayerNormBackward(src, dst, src, epsilon=EPSILON, **how)
+
+    def asked_for(self, parameters: list[str]) -> list[str]:
+        return ["shift"] if "diff_shift" in self.results else []
+
+    def forward_arguments(self, peer: "OnednnPrimitive", src: Any, dst: Any) -> tuple[Any, ...]:
+        if self.rms:
+            raise Unimplemented(NO_RMS)
+        return src, dst, peer.descs["mean"], *self.peer_numbers
+
+    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+        return *self.peer_descs(peer), peer.descs["mean"], *self.peer_numbers
+
+
+def _work(case: LnormCase) -> TensorWork:
+    return LnormGradientWork(case) if case.settings.dir in GRADIENTS else LnormWork(case)
+
+
+def _descs(case: LnormCase) -> tuple[dnn.MemoryDesc, dnn.MemoryDesc]:
+    """Of src and dst."""
+    settings, dims = case.settings, case.problem.dims
+    source, _, target = settings.tag.partition(":")
+    read, _, written = settings.dt.partition(":")
+    return (
+        desc_of(dims, read, source),
+        desc_of(dims, written or read, source if target in ("", "any") else target),
+    )
 
 
 def _tags(word: str) -> str:
@@ -96,7 +135,7 @@ DRIVER = Driver(
     norm_options(LAYOUTS, "GCHM", "G statistics are given, C scale, H shift, M without mean (RMS)",
                  "linear:2:1, add:f32:per_oc"),
     dims_problem(1),
-    LnormWork,
+    _work,
     example="--mode=CP --dir=FWD_I --flags=CH --threads=1 --peer=onednn 128x768",
     notation="128x768",
     title=_title,

@@ -1,16 +1,16 @@
 """`--lrn`: local response normalization, across channels and within them."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.dims import completed, desc_of
-from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData
+from asmdnn.bench.driver import Array, Case, Data, Driver, TensorData
+from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.lrn_problem import LrnProblem, parse
-from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, TensorWork
 from asmdnn.bench.words import IMAGES, LAYOUT, Option, Settings, data_type, direction, one_of
 from asmdnn.definitions.normalization import local_base, local_response, local_response_error, local_response_gradient
 from asmdnn.primitives.normalization.lrn_description import LRNAlgorithm
@@ -64,12 +64,11 @@ class LrnWork(TensorWork):
         return FORWARD[self.settings.dir], ALGS[self.settings.alg], *descs, p.size, p.alpha, p.beta, p.k
 
 
-class LrnBackwardWork(TensorWork):
+class LrnGradientWork(GradientWork):
     """diff_src of src, diff_dst and the workspace, which the forward pass has left."""
 
-    exactness = (False,)
-    results = ("diff_src",)
     peer_slack = 10.0
+    primitive, forward_tensors = "lrn", ("src", "dst")
 
     def __init__(self, case: LrnCase) -> None:
         settings, p = self.settings, self.problem = case.settings, case.problem
@@ -91,59 +90,19 @@ class LrnBackwardWork(TensorWork):
         values, size = local_response_gradient(x, d, self.axes, *self.window)
         return Answer(values, local_response_error(size, 4 * p.size ** len(self.axes), p.beta + 1), "numpy")
 
-    def peer(self, isa: str, threads: int) -> PeerSide:
-        return LrnBackwardPeer(self, isa, threads)
+    def forward_data(self, data: Data) -> TensorData:
+        return TensorData({"src": data.arrays["src"], "dst": data.arrays["diff_src"]}, False)
 
+    def forward_arguments(self, peer: "OnednnPrimitive", src: Any, dst: Any) -> tuple[Any, ...]:
+        return ALGS[self.settings.alg], src, dst, *self.window
 
-class LrnBackwardPeer:
-    """oneDNN's gradient, in the workspace of its forward pass; a PeerSide."""
-
-    def __init__(self, work: LrnBackwardWork, isa: str, threads: int) -> None:
-        from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage, Tensor
-
-        self.work, internal = work, {"workspace": NUMBERS["workspace"]}
-        first, second = (
-            {name: Tensor(NUMBERS[name], work.tensor) for name in names}
-            for names in (("src", "dst"), ("src", "diff_dst", "diff_src"))
-        )
-        self.forward = OnednnPrimitive(self._forward, first, isa, threads, storage=Storage(internal))
-        storage = Storage(internal, lender=self.forward)
-        self.backward = OnednnPrimitive(self._backward, second, isa, threads, ("diff_src",), storage=storage)
-
-    @property
-    def implementation(self) -> str:
-        return str(self.backward.implementation)
-
-    @property
-    def run(self) -> Callable[[], object]:
-        return self.backward.run
-
-    def write(self, data: Data) -> None:
-        self.forward.compute(TensorData({"src": data.arrays["src"], "dst": data.arrays["diff_src"]}, False))
-        self.backward.write(data)
-
-    def compute(self, data: Data) -> Array:
-        self.write(data)
-        self.run()
-        return self.backward.read()
-
-    def close(self) -> None:
-        self.backward.close()
-        self.forward.close()
-
-    def _forward(self, peer: "OnednnPrimitive") -> Any:
-        alg, desc = ALGS[self.work.settings.alg], peer.descs["src"]
-        create = peer.lib.dnnl_lrn_forward_primitive_desc_create
-        return peer.describe(create, FORWARD["FWD_D"], alg, desc, desc, *self.work.window, peer.null)
-
-    def _backward(self, peer: "OnednnPrimitive") -> Any:
-        alg, descs = ALGS[self.work.settings.alg], [peer.descs[name] for name in ("diff_src", "diff_dst", "src")]
-        create = peer.lib.dnnl_lrn_backward_primitive_desc_create
-        return peer.describe(create, alg, *descs, *self.work.window, self.forward.desc, peer.null)
+    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+        descs = (peer.descs[name] for name in ("diff_src", "diff_dst", "src"))
+        return ALGS[self.settings.alg], *descs, *self.window
 
 
 def _work(case: LrnCase) -> TensorWork:
-    return LrnBackwardWork(case) if case.settings.dir == "BWD_D" else LrnWork(case)
+    return LrnGradientWork(case) if case.settings.dir == "BWD_D" else LrnWork(case)
 
 
 def _title(case: LrnCase) -> str:

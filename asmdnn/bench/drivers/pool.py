@@ -10,12 +10,21 @@ from asmdnn.bench import chains
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import completed, desc_of
 from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData
+from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.pool_problem import PoolProblem, parse_problem
 from asmdnn.bench.tensor_work import FORWARD, NUMBERS, TensorWork
-from asmdnn.bench.values import joined, random_values
+from asmdnn.bench.values import encoded, joined, random_values
 from asmdnn.bench.words import IMAGES, LAYOUT, Option, data_type, direction, one_of
-from asmdnn.definitions.windows import SlidingWindow, largest, mean_error, window_means
+from asmdnn.definitions.rounding import gamma
+from asmdnn.definitions.windows import (
+    SlidingWindow,
+    largest,
+    largest_gradient,
+    mean_error,
+    means_gradient,
+    window_means,
+)
 from asmdnn.records import dataclass
 from asmdnn.types import PoolingAlgorithm
 
@@ -28,6 +37,7 @@ ALGORITHMS: dict[str, PoolingAlgorithm] = {
 LONG_NAMES: dict[str, str] = {long: short for short, long in ALGORITHMS.items()}
 LARGEST_VALUE = 1 << 10  # sums of a window of such integers are exact
 LARGEST_OF = {"bf16": 1 << 8, "s8": 127, "u8": 255}  # whole numbers that the type has
+WITH_INDICES = {**NUMBERS, "indices": NUMBERS["workspace"]}
 OF_ONEDNN = {"max": 0x1FF, "avg_p": 0x2FF, "avg_np": 0x3FF}  # its numbers
 
 
@@ -40,12 +50,14 @@ class PoolSettings(AttributeSettings):
     mb: int = 0
 
 
+Axes = tuple[int, ...]
+Sizes = tuple[Axes, Axes, Axes, Axes, Axes]  # kernel, strides, dilations, padding before and after
 PoolCase = Case[PoolSettings, PoolProblem]
 
 
 class PoolWork(TensorWork):
     function, post_ops = "pooling_forward", ("eltwise", "binary")
-    numbers = {**NUMBERS, "indices": NUMBERS["workspace"]}  # noqa: RUF012  # never changed
+    numbers = WITH_INDICES
 
     def __init__(self, case: PoolCase) -> None:
         settings, p = case.settings, case.problem
@@ -56,9 +68,8 @@ class PoolWork(TensorWork):
         self.results = ("dst", "indices")[: 1 + self.has_indices]
         self.attr = settings.attr(dst.dims)
         self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
-        self.sizes = (p.kernel, p.strides, p.dilations, p.padding_l, p.padding_r)
+        self.sizes, self.window = windows_of(p)
         self.desc = dnn.PoolingForward(ALGORITHMS[self.alg], src, dst, *self.sizes, indices)
-        self.window = SlidingWindow(p.kernel, p.strides, tuple(d + 1 for d in p.dilations), p.padding_l, p.padding_r)
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
         desc = self.descs["src"]
@@ -70,8 +81,7 @@ class PoolWork(TensorWork):
         if self.alg != "max":
             mean, count = window_means(x, self.window, includes_padding=self.alg == "avg_p")
             return self.judged(data, mean, mean_error(x, mean, count, self.window, data.exact))
-        places = np.arange(math.prod(x.shape[2:]), dtype=np.float64).reshape(1, 1, *x.shape[2:])
-        values, where = largest(x, self.window, places)
+        values, where = largest(x, self.window, numbers_of(x.shape[2:]))
         found = self.judged(data, values, 0.0)
         if not self.has_indices:
             return found
@@ -109,6 +119,78 @@ class TrainingPeer:
         return np.concatenate([values.ravel(), np.ravel(places)[values.size :]])
 
 
+class PoolGradientWork(GradientWork):
+    """diff_src of diff_dst, and of maxima of the places that the forward pass has found in src."""
+
+    exactness = (True, False)
+    primitive, numbers = "pooling", WITH_INDICES
+
+    def __init__(self, case: PoolCase) -> None:
+        settings, self.problem = case.settings, case.problem
+        src, dst = (desc_of(dims, settings.dt, settings.tag) for dims in (self.problem.src_dims, self.problem.dst_dims))
+        self.alg, self.is_max = settings.alg, settings.alg == "max"
+        indices = desc_of(dst.dims, "s32", settings.tag) if self.is_max else None
+        self.takes({"diff_dst": dst, "diff_src": src} | ({"indices": indices} if indices else {}))
+        self.attr, self.forward_tensors = settings.attr(src.dims), ("src", "dst") if self.is_max else ()
+        self.sizes, self.window = windows_of(self.problem)
+        self.desc = dnn.PoolingBackward(ALGORITHMS[self.alg], src, dst, *self.sizes, indices)
+
+    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
+        dst = self.descs["diff_dst"]
+        arrays = {"diff_dst": random_values(random, dst.dims, dst.dtype, LARGEST_OF.get(dst.dtype.name, 8), exact)}
+        if self.is_max:
+            x = self.forward_src
+            arrays["indices"] = largest(x, self.window, numbers_of(x.shape[2:]))[1].astype(np.int32)
+        return arrays
+
+    @property
+    def forward_src(self) -> Array:
+        """Numbers that all differ, so that it is clear which is the largest."""
+        dims = self.descs["diff_src"].dims
+        return np.random.default_rng(2).permutation(math.prod(dims)).astype(np.float32).reshape(dims)
+
+    def answer(self, data: TensorData) -> Answer:
+        d, sizes = self.real(data, "diff_dst"), self.descs["diff_src"].dims[2:]
+        roundings = gamma(1 + math.prod(self.window.kernel))
+        if self.is_max:
+            where = self.real(data, "indices")
+            values, size = (largest_gradient(x, where, self.window, sizes) for x in (d, np.abs(d)))
+            roundings *= not data.exact
+        else:
+            values, size = (means_gradient(x, self.window, sizes, self.alg == "avg_p") for x in (d, np.abs(d)))
+        return self.gradients({"diff_src": (values, size * roundings)})
+
+    def peer_tensors(self) -> "dict[str, Tensor]":
+        """oneDNN's indices are its workspace."""
+        return {name: tensor for name, tensor in super().peer_tensors().items() if name != "indices"}
+
+    def forward_data(self, data: Data) -> TensorData:
+        src = encoded(self.forward_src, self.descs["diff_src"].dtype)
+        return TensorData({"src": src, "dst": data.arrays["diff_dst"]}, data.exact)
+
+    def forward_arguments(self, peer: "OnednnPrimitive", src: Any, dst: Any) -> tuple[Any, ...]:
+        kernel, strides, *others = map(peer.dims, self.sizes)
+        return OF_ONEDNN[self.alg], src, dst, strides, kernel, *others
+
+    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+        return self.forward_arguments(peer, peer.descs["diff_src"], peer.descs["diff_dst"])
+
+
+def windows_of(p: PoolProblem) -> tuple[Sizes, SlidingWindow]:
+    """The sizes that a description has, and the window of the definition."""
+    sizes = (p.kernel, p.strides, p.dilations, p.padding_l, p.padding_r)
+    return sizes, SlidingWindow(p.kernel, p.strides, tuple(d + 1 for d in p.dilations), p.padding_l, p.padding_r)
+
+
+def numbers_of(plane: tuple[int, ...]) -> Array:
+    """Of its elements, which broadcast to a tensor."""
+    return np.arange(math.prod(plane), dtype=np.float64).reshape(1, 1, *plane)
+
+
+def _work(case: PoolCase) -> TensorWork:
+    return PoolGradientWork(case) if case.settings.dir == "BWD_D" else PoolWork(case)
+
+
 def _alg(word: str) -> str:
     name = word.lower().removeprefix("pooling_")
     return one_of(*ALGORITHMS)(LONG_NAMES.get(name, name))
@@ -116,15 +198,16 @@ def _alg(word: str) -> str:
 
 def _title(case: PoolCase) -> str:
     kind = f"{case.settings.dt} " if case.settings.dt != "f32" else ""
-    return f"{case.settings.alg} {kind}{case.settings.tag} {case.problem.name or case.problem}"
+    backward = "backward " if case.settings.dir == "BWD_D" else ""
+    return f"{case.settings.alg} {backward}{kind}{case.settings.tag} {case.problem.name or case.problem}"
 
 
 DRIVER = Driver(
     "pool",
     PoolSettings(),
     {
-        "dir": Option("dir", direction("FWD_D", "FWD_I"),
-                      "FWD_I inference (default), FWD_D training: with indices", True),
+        "dir": Option("dir", direction("FWD_D", "FWD_I", "BWD_D"),
+                      "FWD_I inference (default), FWD_D training: with indices, BWD_D backward", True),
         "dt": Option("dt", data_type(), "data type: f32 (default), bf16, f16, s32, s8, u8", True),
         "cfg": Option("dt", data_type(), "the same in older words", True, describes=False),
         "tag": LAYOUT,
@@ -133,7 +216,7 @@ DRIVER = Driver(
         "mb": IMAGES,
     },
     parse_problem,
-    PoolWork,
+    _work,
     example="--mode=CP --tag=abx,axb --alg=max,avg_np --threads=1 --peer=onednn mb1ic64ih112kh3sh2ph1",
     notation='mb1ic64ih112kh3sh2ph1n"name"',
     title=_title,

@@ -8,11 +8,13 @@ import asmdnn as dnn
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
 from asmdnn.bench.driver import Case, Driver, TensorData
+from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.tensor_work import FORWARD, FORWARD_DIRECTION, PROP_KINDS, TensorWork
-from asmdnn.bench.words import INPLACE, Option, data_type, tag
-from asmdnn.definitions.elementwise import prelu
-from asmdnn.definitions.rounding import UNIT
+from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, TensorWork
+from asmdnn.bench.words import INPLACE, Option, data_type, direction, tag
+from asmdnn.definitions.elementwise import prelu, prelu_gradient
+from asmdnn.definitions.normalization import sum_roundings
+from asmdnn.definitions.rounding import UNIT, gamma
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
 
@@ -38,15 +40,10 @@ class PreluWork(TensorWork):
     function = "prelu_forward"
 
     def __init__(self, case: PreluCase) -> None:
-        settings, (src, weights) = case.settings, case.problem.tensors
-        kind, of_weights = (settings.sdt.split(":") * 2)[:2]
-        layout, weights_layout = (settings.stag.split(":") * 2)[:2]
-        tensor, slopes = desc_of(src, kind, layout), desc_of(weights, of_weights, weights_layout)
-        if slopes.padded_dims != weights:  # blocks of few channels
-            slopes = desc_of(weights, of_weights, "abx")
+        settings, (tensor, slopes) = case.settings, _descs(case)
         self.descs = {"src": tensor, "weights": slopes, "dst": tensor}
         self.in_place = {"dst": "src"} if settings.inplace else {}
-        self.attr, self.kind = settings.attr(src), FORWARD[settings.dir]
+        self.attr, self.kind = settings.attr(tensor.dims), FORWARD[settings.dir]
         self.desc = dnn.PReLUForward(PROP_KINDS[settings.dir], tensor, slopes, tensor)
 
     def answer(self, data: TensorData) -> Answer:
@@ -55,6 +52,51 @@ class PreluWork(TensorWork):
 
     def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
         return self.kind, *(peer.descs[name] for name in self.descs)
+
+
+class PreluGradientWork(GradientWork):
+    """diff_src and diff_weights of src, weights and diff_dst."""
+
+    bounds = (-2, 2)
+    peer_slack = 10.0
+    primitive, results = "prelu", ("diff_src", "diff_weights")
+
+    def __init__(self, case: PreluCase) -> None:
+        settings, (tensor, slopes) = case.settings, _descs(case)
+        self.takes({"src": tensor, "weights": slopes, "diff_dst": tensor, "diff_src": tensor, "diff_weights": slopes})
+        self.in_place = {"diff_src": "diff_dst"} if settings.inplace else {}
+        self.attr = settings.attr(tensor.dims)
+        self.desc = dnn.PReLUBackward(*self.descs.values())
+
+    def answer(self, data: TensorData) -> Answer:
+        x, weights, d = (self.real(data, name) for name in ("src", "weights", "diff_dst"))
+        values, terms = prelu_gradient(x, weights, d)
+        summed = tuple(axis for axis, n in enumerate(weights.shape) if n == 1)
+        total, size = terms.sum(summed, keepdims=True), np.abs(terms).sum(summed, keepdims=True)
+        error = size * gamma(1 + sum_roundings(terms.size // total.size))
+        both = (values, UNIT * np.abs(values)), (total, error)
+        return self.gradients(dict(zip(self.results, both, strict=True)))
+
+    def forward_arguments(self, peer: "OnednnPrimitive", src: Any, dst: Any) -> tuple[Any, ...]:
+        return src, peer.descs["weights"], dst
+
+    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+        return tuple(peer.descs[name] for name in ("src", "weights", "diff_src", "diff_weights", "diff_dst"))
+
+
+def _descs(case: PreluCase) -> tuple[dnn.MemoryDesc, dnn.MemoryDesc]:
+    """Of src and of weights."""
+    settings, (src, weights) = case.settings, case.problem.tensors
+    kind, of_weights = (settings.sdt.split(":") * 2)[:2]
+    layout, weights_layout = (settings.stag.split(":") * 2)[:2]
+    slopes = desc_of(weights, of_weights, weights_layout)
+    if slopes.padded_dims != weights:  # blocks of few channels
+        slopes = desc_of(weights, of_weights, "abx")
+    return desc_of(src, kind, layout), slopes
+
+
+def _work(case: PreluCase) -> TensorWork:
+    return PreluGradientWork(case) if case.settings.dir == "BWD_DW" else PreluWork(case)
 
 
 def _types(word: str) -> str:
@@ -75,21 +117,23 @@ def _tags(word: str) -> str:
 
 def _title(case: PreluCase) -> str:
     kinds = f"{case.settings.sdt} " if case.settings.sdt != "f32" else ""
-    return f"{kinds}{case.settings.stag} {dims_words(case.problem)}"
+    backward = "backward " if case.settings.dir == "BWD_DW" else ""
+    return f"{backward}{kinds}{case.settings.stag} {dims_words(case.problem)}"
 
 
 DRIVER = Driver(
     "prelu",
     PreluSettings(),
     {
-        "dir": FORWARD_DIRECTION,
+        "dir": Option("dir", direction(*PROP_KINDS, "BWD_DW"),
+                      "FWD_D training (default), FWD_I inference, BWD_DW both gradients", True),
         "sdt": Option("sdt", _types, "data types of src, which is dst's, and weights: f32 (default), u8:f32", True),
         "stag": Option("stag", _tags, "layouts: abx (default), axb, aBx16b, ..., or of src and weights, axb:abx", True),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
         "inplace": INPLACE,
     },
     dims_problem(2),
-    PreluWork,
+    _work,
     example="--mode=CP --stag=abx,axb --threads=1 --peer=onednn 1x64x112x112:1x64x1x1",
     notation="1x64x112x112:1x64x1x1",
     title=_title,

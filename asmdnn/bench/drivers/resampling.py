@@ -7,6 +7,7 @@ from asmdnn.bench import chains, dims
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import desc_of, types_word
 from asmdnn.bench.driver import Case, Driver, TensorData
+from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.resampling_problem import ResamplingProblem, parse_problem
 from asmdnn.bench.tensor_work import FORWARD, TensorWork
@@ -68,18 +69,15 @@ class ForwardWork(TensorWork):
         return super().peer_primitive(isa, threads, results)
 
 
-class BackwardWork(TensorWork):
+class GradientOfResampling(GradientWork):
     """diff_src of diff_dst."""
 
-    exactness = (False,)
-    bounds, results = (-1, 1), ("diff_src",)
+    primitive = "resampling"
 
     def __init__(self, case: ResamplingCase) -> None:
         settings, problem = case.settings, case.problem
-        if {settings.sdt, settings.ddt} != {"f32"}:
-            raise Unimplemented(f"--dir=BWD_D of {types_word(settings.sdt, settings.ddt)} is not built, f32 is")
-        sizes = {"diff_dst": problem.outer, "diff_src": problem.inner}
-        self.descs = {name: desc_of((problem.mb, problem.ic, *n), "f32", settings.tag) for name, n in sizes.items()}
+        ends = {"diff_dst": (problem.outer, settings.ddt), "diff_src": (problem.inner, settings.sdt)}
+        self.takes({k: desc_of((problem.mb, problem.ic, *n), dt, settings.tag) for k, (n, dt) in ends.items()})
         self.attr = settings.attr(self.descs["diff_src"].dims)
         alg = cast(ResamplingAlgorithm, settings.alg)
         self.desc = self.resampling = dnn.ResamplingBackward(alg, self.descs["diff_src"], self.descs["diff_dst"])
@@ -87,20 +85,19 @@ class BackwardWork(TensorWork):
     def answer(self, data: TensorData) -> Answer:
         desc = self.resampling
         how = desc.alg, desc.diff_src.dims[2:], desc.factors, desc.coordinates, desc.rounding
-        return Answer(*resampled_gradient(self.real(data, "diff_dst"), *how), "numpy")
+        return self.gradients({"diff_src": resampled_gradient(self.real(data, "diff_dst"), *how)})
 
-    def onednn(self, peer: "OnednnPrimitive") -> Any:
+    def forward_arguments(self, peer: "OnednnPrimitive", src: Any, dst: Any) -> tuple[Any, ...]:
         if self.resampling.alg not in OF_ONEDNN:
             raise Unimplemented(f"oneDNN has no {self.resampling.alg} resampling")
-        alg, src, dst = OF_ONEDNN[self.resampling.alg], peer.descs["diff_src"], peer.descs["diff_dst"]
-        create = peer.lib.dnnl_resampling_forward_primitive_desc_create
-        forward = peer.describe(create, FORWARD["FWD_D"], alg, peer.null, src, dst, peer.null)
-        create = peer.lib.dnnl_resampling_backward_primitive_desc_create
-        return peer.describe(create, alg, peer.null, src, dst, forward, peer.null)
+        return OF_ONEDNN[self.resampling.alg], peer.null, src, dst
+
+    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+        return self.forward_arguments(peer, peer.descs["diff_src"], peer.descs["diff_dst"])
 
 
 def _work(case: ResamplingCase) -> TensorWork:
-    return BackwardWork(case) if case.settings.dir == "BWD_D" else ForwardWork(case)
+    return GradientOfResampling(case) if case.settings.dir == "BWD_D" else ForwardWork(case)
 
 
 def _completed(

@@ -5,15 +5,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import asmdnn as dnn
+from asmdnn.bench import typed
 from asmdnn.bench.attributes import ScaledSettings, options, scales_of
 from asmdnn.bench.dims import DimsProblem, completed, desc_of, dims_problem, dims_words
-from asmdnn.bench.driver import Case, Driver, TensorData
+from asmdnn.bench.driver import Array, Case, Driver, TensorData
+from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import joined, quantities
-from asmdnn.bench.tensor_work import FORWARD, FORWARD_DIRECTION, PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import DATA_DIRECTION, FORWARD, PROP_KINDS, TensorWork
+from asmdnn.bench.values import encoded
 from asmdnn.bench.words import FIRST_DIM, FROM_TO, INPLACE, Option, axis, one_of
 from asmdnn.definitions.rounding import UNIT
-from asmdnn.definitions.softmax import softmax, softmax_error
+from asmdnn.definitions.softmax import softmax, softmax_error, softmax_gradient
+from asmdnn.errors import Unimplemented
+from asmdnn.primitives.softmax.description import SoftmaxAlgorithm
 from asmdnn.records import dataclass
 
 if TYPE_CHECKING:
@@ -69,20 +74,62 @@ class SoftmaxWork(TensorWork):
         return FORWARD[self.settings.dir], ALGS[self.settings.alg], peer.descs["src"], peer.descs["dst"], self.axis
 
 
+class SoftmaxGradientWork(GradientWork):
+    """diff_src of diff_dst and dst, which the forward pass has left; sdt and stag are diff_src's."""
+
+    peer_slack = 10.0
+    primitive = "softmax"
+
+    def __init__(self, case: SoftmaxCase) -> None:
+        settings, dims = case.settings, case.problem.dims
+        self.settings, self.is_log = settings, settings.alg == "LOGSOFTMAX"
+        if settings.scales:
+            raise Unimplemented("--attr-scales of a gradient is not built")
+        diff_src = desc_of(dims, settings.sdt, settings.stag)
+        dst = desc_of(dims, settings.ddt, settings.stag if settings.dtag == "any" else settings.dtag)
+        self.takes({"dst": dst, "diff_dst": dst, "diff_src": diff_src})
+        self.attr = settings.attr(dims)
+        if settings.inplace:
+            self.replaces("diff_dst", "diff_src")
+        alg: SoftmaxAlgorithm = "log" if self.is_log else "accurate"
+        self.desc = dnn.SoftmaxBackward(alg, dst, dst, diff_src, settings.axis)
+        self.axis = self.desc.axis
+
+    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
+        desc = self.descs["dst"]
+        y = softmax(random.uniform(-4, 4, desc.dims), self.axis, self.is_log)
+        return {"dst": encoded(y, desc.dtype), "diff_dst": typed.numbers(random, desc.dims, desc.dtype, *self.bounds)}
+
+    def answer(self, data: TensorData) -> Answer:
+        found = softmax_gradient(self.real(data, "dst"), self.real(data, "diff_dst"), self.axis, self.is_log)
+        return self.gradients({"diff_src": found})
+
+    def forward_arguments(self, peer: "OnednnPrimitive", src: Any, dst: Any) -> tuple[Any, ...]:
+        return ALGS[self.settings.alg], src, dst, self.axis
+
+    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+        return ALGS[self.settings.alg], *(peer.descs[name] for name in ("diff_src", "diff_dst", "dst")), self.axis
+
+
+def _work(case: SoftmaxCase) -> TensorWork:
+    return SoftmaxGradientWork(case) if case.settings.dir == "BWD_D" else SoftmaxWork(case)
+
+
 def _alg(word: str) -> str:
     return one_of(*ALGS)(word.lower().removesuffix("_accurate").replace("softmax_log", "logsoftmax"))
 
 
 def _title(case: SoftmaxCase) -> str:
     settings = case.settings
-    return f"{settings.alg.lower()} {settings.stag} {dims_words(case.problem)} axis {settings.axis}"
+    backward = "backward " if settings.dir == "BWD_D" else ""
+    return f"{settings.alg.lower()} {backward}{settings.stag} {dims_words(case.problem)} axis {settings.axis}"
 
 
 DRIVER = Driver(
     "softmax",
     SoftmaxSettings(),
     {
-        "dir": FORWARD_DIRECTION,
+        "dir": DATA_DIRECTION,
         **FROM_TO,
         "alg": Option("alg", _alg, "SOFTMAX (default), LOGSOFTMAX", True),
         "axis": axis("the axis that sums to 1 (1)"),
@@ -93,7 +140,7 @@ DRIVER = Driver(
         "mb": FIRST_DIM,
     },
     dims_problem(1),
-    SoftmaxWork,
+    _work,
     example="--mode=CP --axis=1 --threads=1 --peer=onednn 128x1000",
     notation="128x1000",
     title=_title,

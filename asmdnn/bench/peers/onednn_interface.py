@@ -84,6 +84,9 @@ int dnnl_resampling_backward_primitive_desc_create(handle *desc, handle engine, 
 int dnnl_pooling_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
     handle dst, const dim *strides, const dim *kernel, const dim *dilation, const dim *padding_l, const dim *padding_r,
     handle attr);
+int dnnl_pooling_backward_primitive_desc_create(handle *desc, handle engine, int alg, handle diff_src, handle diff_dst,
+    const dim *strides, const dim *kernel, const dim *dilation, const dim *padding_l, const dim *padding_r,
+    handle hint_forward, handle attr);
 
 int dnnl_matmul_primitive_desc_create(handle *desc, handle engine, handle src, handle weights, handle bias, handle dst,
     handle attr);
@@ -96,16 +99,25 @@ int dnnl_inner_product_backward_weights_primitive_desc_create(handle *desc, hand
 
 int dnnl_softmax_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
     handle dst, int axis, handle attr);
+int dnnl_softmax_backward_primitive_desc_create(handle *desc, handle engine, int alg, handle diff_src, handle diff_dst,
+    handle dst, int axis, handle hint_forward, handle attr);
 int dnnl_layer_normalization_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src,
     handle dst, handle statistics, float epsilon, unsigned flags, handle attr);
 int dnnl_batch_normalization_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src,
     handle dst, float epsilon, unsigned flags, handle attr);
+int dnnl_layer_normalization_backward_primitive_desc_create(handle *desc, handle engine, int prop_kind,
+    handle diff_src, handle diff_dst, handle src, handle statistics, float epsilon, unsigned flags,
+    handle hint_forward, handle attr);
+int dnnl_batch_normalization_backward_primitive_desc_create(handle *desc, handle engine, int prop_kind,
+    handle diff_src, handle diff_dst, handle src, float epsilon, unsigned flags, handle hint_forward, handle attr);
 int dnnl_lrn_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src, handle dst,
     dim local_size, float alpha, float beta, float k, handle attr);
 int dnnl_lrn_backward_primitive_desc_create(handle *desc, handle engine, int alg, handle diff_src, handle diff_dst,
     handle src, dim local_size, float alpha, float beta, float k, handle hint_forward, handle attr);
 int dnnl_prelu_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src, handle weights,
     handle dst, handle attr);
+int dnnl_prelu_backward_primitive_desc_create(handle *desc, handle engine, handle src, handle weights,
+    handle diff_src, handle diff_weights, handle diff_dst, handle hint_forward, handle attr);
 int dnnl_reduction_primitive_desc_create(handle *desc, handle engine, int alg, handle src, handle dst, float p,
     float eps, handle attr);
 

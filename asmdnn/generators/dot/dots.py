@@ -1,16 +1,17 @@
 """Matrix-vector products whose matrix has its sums along its rows: as fast as memory gives them.
 
-    dst[r, lane] = sum over the k of that lane of src[r, k] * weights[k]
+    dst[r] = sum over k of src[r, k] * weights[k]
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
 | src     | types.weights[rows, depth] | row r at r * src_row_bytes, dense; nothing past the depth is read |
 | weights | types.src[depth]           | dense |
-| dst     | types.sums[rows, lanes]    | dense; only written: what is left to add up, in lanes of one vector |
+| dst     | types.sums[rows]           | dense; only written |
 
 The matrix is what a dot calls weights, since those are multiplied from memory: a product of rows of src with a vector
 of weights is this one's transpose.  A lane has a group of k.  Each step takes two vectors of STRIP rows, so that each
-row is a stream that the hardware prefetches.  What the dot adds to its src is not undone.
+row is a stream that the hardware prefetches; at the end of a strip its lanes are added up.  What the dot adds to its
+src is not undone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +24,7 @@ from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.dense import Run, dense_of
 from asmdnn.isa.dot import F32, Dot, Types, dot_of
 from asmdnn.isa.vector import Lanes
-from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
 
 STRIP = 4  # rows at a time: with two vectors of each, sums enough to hide the latency of a multiply
@@ -52,7 +53,7 @@ class DotsSpec:
     def footprint(self) -> Footprint:
         row, vector = (x.size_bytes * self.depth for x in (self.types.weights, self.types.src))
         src = (Range(SRC, r * self.src_row_bytes, r * self.src_row_bytes + row) for r in range(self.rows))
-        dst = Range(DST, 0, self.types.sums.size_bytes * lanes_of(self.isa) * self.rows)
+        dst = Range(DST, 0, self.types.sums.size_bytes * self.rows)
         return Footprint((*src, Range(WEIGHTS, 0, vector)), (dst,))
 
     def generate(self, asm: Assembler) -> None:
@@ -66,11 +67,10 @@ class DotsSpec:
                 asm.MOV(left, strips)
                 with asm.loop(left, "strips of rows"):
                     code.strip(STRIP)
-                    asm.ADD(code.src, STRIP * self.src_row_bytes)
-                    asm.ADD(code.dst, STRIP * dot.v.bytes)
                 asm.gp.free(left)
-            if rest:
-                code.strip(rest)
+            for rows in (2, 1):
+                if rest & rows:
+                    code.strip(rows)
         asm.ret()
 
 
@@ -82,7 +82,7 @@ class DotsCode:
         self.src, self.weights, self.dst = load_operands(dot.asm)
 
     def strip(self, rows: int) -> None:
-        """Some rows; the pointers are left as they were."""
+        """Some rows, a power of two; src and dst go on to the next ones."""
         asm, v, types = self.asm, self.v, self.spec.types
         asm.role(f"strip of {rows}")
         acc = v.registers.take("sums", rows, CHUNK)
@@ -103,10 +103,13 @@ class DotsCode:
             self.chunk(acc, rest)
         for pointer, size in steps if chunks else ():
             asm.SUB(pointer, chunks * size)
-        for r, (first, second) in enumerate(acc):
+        firsts, seconds = zip(*acc, strict=True)
+        for first, second in acc:
             self.dot.add(first, second)
-            v.store(mem(self.dst, r * v.bytes, size=v.bytes), first)
-        v.registers.free(*(x for row in acc for x in row))
+        v.store_first(mem(self.dst, size=v.bytes), v.sum_lanes(firsts, seconds[0], self.dot.addition), rows)
+        asm.ADD(self.src, rows * self.spec.src_row_bytes)
+        asm.ADD(self.dst, rows * types.sums.size_bytes)
+        v.registers.free(*firsts, *seconds)
 
     def chunk(self, acc: Sequence[Sequence[Register]], depth: int) -> None:
         """Some vectors of the rows, of so many elements of k."""

@@ -80,3 +80,11 @@ def normalized_gradient(centred: bool) -> Program:
     x, dy, *rest = build.inputs
     mean = rest.pop(0) if centred else None
     return build.finish(dy * ((x if mean is None else x - mean) * rest.pop(0)))
+
+
+@lru_cache
+def scaled_program(scaled: bool) -> Program:
+    """diff_src of dy, factor, and the scale, where statistics were given."""
+    build = Builder(2 + scaled)
+    dy, factor, *scale = build.inputs
+    return build.finish(dy * (factor * scale[0] if scale else factor))

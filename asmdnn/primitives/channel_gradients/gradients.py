@@ -11,7 +11,7 @@ from math import prod
 from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.postops import ExpressionOp
 from asmdnn.generators.functions.program import Program
-from asmdnn.generators.functions.row_programs import factor_program, normalized_gradient
+from asmdnn.generators.functions.row_programs import factor_program, normalized_gradient, scaled_program
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
@@ -75,14 +75,6 @@ def batch_norm_program(elements: int, scaled: bool) -> Program:
     return build.finish(inner * (factor * scale[0] if scale else factor))
 
 
-@lru_cache
-def scaled_program(scaled: bool) -> Program:
-    """diff_src of dy, factor, and the scale, where statistics were given."""
-    build = Builder(2 + scaled)
-    dy, factor, *scale = build.inputs
-    return build.finish(dy * (factor * scale[0] if scale else factor))
-
-
 @implementation("batch_norm", f32_level)
 def plan_batch_norm(desc: BatchNormBackward, attr: Attr, engine: Engine) -> Plan:
     """Plan a backward batch normalization.  Raises Refused."""
@@ -114,7 +106,12 @@ def plan_batch_norm(desc: BatchNormBackward, attr: Attr, engine: Engine) -> Plan
         read = {"src": src, "diff_dst": images["diff_dst"], "mean": wide["mean"]}
         read |= {**factors, **summed}
     steps.apply(program, read, "diff_src", images["diff_src"])
-    return steps.assembly.plan(name, tensors, results)
+    return steps.assembly.plan(name, tensors, results, replaceable(images))
+
+
+def replaceable(images: Tensors) -> tuple[str, ...]:
+    """What diff_src may take the memory of: it is written last, each element where it is read."""
+    return tuple(name for name in ("src", "diff_dst") if images[name] == images["diff_src"])
 
 
 def vector_of(name: str, tensor: MemoryDesc) -> MemoryDesc:
@@ -184,4 +181,4 @@ def plan_prelu(desc: PReLUBackward, attr: Attr, engine: Engine) -> Plan:
         steps.sum(PRODUCTS, products, "diff_weights", tensors["diff_weights"])
     steps.apply(through, {**read, "weights": tensors["weights"]}, "diff_src", images["diff_src"])
     name = f"prelu:{f32_level(engine.isa)}"
-    return steps.assembly.plan(name, tensors, ("diff_src", "diff_weights"))
+    return steps.assembly.plan(name, tensors, ("diff_src", "diff_weights"), replaceable(images))

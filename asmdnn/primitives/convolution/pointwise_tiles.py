@@ -7,7 +7,6 @@ they are `any`.  What is no such view, or is expected to be faster by vectors, i
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from math import prod
 
 from asmdnn.errors import InvalidArguments
@@ -24,6 +23,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.inner_product.typed import as_matrix, of_matrices, of_matrix
 from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.matmul import MatMul
+from asmdnn.records import replace
 
 OF_CHANNELS = 2  # the mask of dst's channels, which are columns of the matrix
 

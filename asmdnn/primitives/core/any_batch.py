@@ -4,11 +4,10 @@ Every sum is then taken in one order, which is the same for any number of rows. 
 by which no product is split by that number; kinds say what else would differ, and refuse it.
 """
 
-from dataclasses import replace
-
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.description import Description, every_tensor
 from asmdnn.primitives.core.engine import BATCH, Engine
+from asmdnn.records import replace
 from asmdnn.types import f32
 
 

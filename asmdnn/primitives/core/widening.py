@@ -5,7 +5,6 @@ many cycles of FMA its multiply of a pair takes (`products.bf16_cycles`).
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -17,6 +16,7 @@ from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Planner, try_all
+from asmdnn.records import replace
 from asmdnn.types import DataType
 
 MULTIPLIED = {types.weights: types for types in (F32, BF16)}  # by weights of these types, with a src of the same

@@ -4,7 +4,6 @@ They are added as a product with ones, in their order, so that bias and post-ops
 results do not depend on the threads.
 """
 
-from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -27,6 +26,7 @@ from asmdnn.primitives.products.product import SUM_BYTES, Product
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 from asmdnn.primitives.products.schedule import schedule
 from asmdnn.primitives.products.target import NO_EPILOGUE, Target
+from asmdnn.records import replace
 from asmdnn.types import DataType, f32, s32
 
 PARTIAL = "partial sums"
@@ -101,18 +101,22 @@ def rows_spec(p: Product, columns: int, target: Target) -> KernelSpec:
 
 
 def dots(assembly: Assembly, p: Product, target: Target) -> None:
-    """Rows of src times a vector: a partial sum in every lane, then the sum over lanes."""
-    sums, tuning = dense_matrix(PARTIAL, target.lanes, dtype=p.types.sums), target.products
-    sums = replace(sums, buffer=assembly.room(PARTIAL, p.m * sums.row_bytes))
+    """Rows of src times a vector; what else becomes of the sums, a product with 1 does."""
+    dtype, tuning = p.types.sums, target.products
+    is_result = target.epilogue.is_plain and not p.bias and p.sums_fit and p.dst.dense_down
+    sums = p.dst if is_result else dense_matrix(assembly.room(PARTIAL, p.sums_bytes), 1, dtype=dtype)
     most = max(STRIP, tuning.dot_elements // p.depth)
     phases: list[Phase] = []
     for piece in pieces_of(replace(p, dst=sums), (most, 1), tuning.many_dots, tuning.round_records):
         made = dots_phase(piece.product, most, target)
         phases += in_rounds([made], piece, OPERANDS, is_first=not phases)
     assembly.add(phases, "dots")
-    total = replace(p, k=target.lanes, missing=0, src=sums, weights=ones(assembly, 0, p.types.sums))
-    total = replace(total, types=OF_SUMS[p.types.sums])
-    assembly.add(schedule(total, target, one_range=True))
+    if is_result:
+        return
+    one = ones(assembly, 0, dtype)
+    total = replace(p, k=1, missing=0, src=sums, weights=one, types=OF_SUMS[dtype])
+    is_row = all(not x.transposed.is_strided for x in (p.dst, p.bias, *p.post_op_operands) if x)
+    assembly.add(schedule(total.transposed(one) if is_row else total, target, one_range=True))
 
 
 def dots_phase(p: Product, most: int, target: Target) -> Phase:

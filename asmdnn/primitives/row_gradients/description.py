@@ -47,6 +47,7 @@ class LayerNormBackward:
         diff_scale = sum over rows of diff_dst * h,  diff_shift = sum over rows of diff_dst
 
     with h = (src - mean) / sqrt(variance + epsilon) and g = diff_dst * scale.  rms: without mean, both here and in h.
+    use_global_stats: the statistics were given, so that diff_src = g / sqrt(variance + epsilon).
     src, diff_dst and diff_src have the same dims, in any formats, `any` too; mean and variance src's dims but the last,
     as the forward pass in training has written them; scale, diff_scale, diff_shift: (c,), or None.
     Raises InvalidArguments.
@@ -62,9 +63,11 @@ class LayerNormBackward:
     diff_scale: MemoryDesc | None = None
     diff_shift: MemoryDesc | None = None
     rms: bool = False
+    use_global_stats: bool = False
 
     def __post_init__(self) -> None:
-        check_flag("LayerNormBackward.rms", self.rms)
+        for name in ("rms", "use_global_stats"):
+            check_flag(f"LayerNormBackward.{name}", getattr(self, name))
         object.__setattr__(self, "epsilon", checked_epsilon("LayerNormBackward", self.epsilon))
         check_tensor("src", self.src)
         dims = self.src.dims
@@ -84,5 +87,6 @@ class LayerNormBackward:
     def __str__(self) -> str:
         what = "rms norm" if self.rms else "layer norm"
         more = [name for name in ("scale", "diff_scale", "diff_shift") if getattr(self, name) is not None]
+        more += ["given statistics"] * self.use_global_stats
         with_more = f" with {', '.join(more)}" if more else ""
         return f"{what} backward of {self.src}, {self.diff_dst} to {self.diff_src}{with_more}"

@@ -8,6 +8,7 @@ from asmdnn.generators.functions.row_programs import (
     factor_program,
     norm_programs,
     normalized_gradient,
+    scaled_program,
     softmax_programs,
 )
 from asmdnn.isa.vectors import f32_level
@@ -54,18 +55,41 @@ def plan_layer_norm(desc: LayerNormBackward, attr: Attr, engine: Engine) -> Plan
     extra = {name: row_major(tensor.dims, tensor) if tensor.is_any else tensor for name, tensor in extra.items()}
     given = {"src": src, "diff_src": diff_src, "diff_dst": diff_dst, **extra}
     passed = {FACTORS if name == "variance" else name: tensor for name, tensor in given.items()}
-    as_row = partial(as_row_of, ndims=src.ndims)
-    views = {name: as_row if name == "scale" else without_last for name in passed if name not in IMAGES}
-    programs = norm_programs(src.dims[-1], not desc.rms, "scale" in extra)
-    what = "rmsnormback" if desc.rms else "layernormback"
-    plan = row_plan(RowRequest(what, passed, views, src.ndims - 1, programs), engine)
+    plan = of_given(passed, engine) if desc.use_global_stats else of_rows(desc.rms, passed, engine)
     assembly = Assembly(engine.tuning, engine.isa)
     if src.nelems():
         assembly.add_plan(factors(extra["variance"], desc.epsilon, engine), {"dst": View(FACTORS)})
     assembly.scratch[FACTORS] = extra["variance"].size_bytes
-    assembly.add_plan(plan, {})
-    sums = with_sums(assembly, desc, plan.tensors, engine)
-    return assembly.plan(plan.implementation, {**given, **sums}, ("diff_src", *sums))
+    sums = with_sums(assembly, desc, {**passed, **plan.tensors}, engine)
+    assembly.add_plan(plan, {})  # last, as diff_src may be the memory of what is summed
+    in_place = tuple(name for name in plan.in_place if name in IMAGES)
+    return assembly.plan(f"rows:{f32_level(engine.isa)}", {**given, **sums}, ("diff_src", *sums), in_place)
+
+
+def of_rows(rms: bool, passed: Mapping[str, MemoryDesc], engine: Engine) -> Plan:
+    """diff_src where statistics are those of src.  Raises Refused."""
+    src = passed["src"]
+    as_row = partial(as_row_of, ndims=src.ndims)
+    views = {name: as_row if name == "scale" else without_last for name in passed if name not in IMAGES}
+    programs = norm_programs(src.dims[-1], not rms, "scale" in passed)
+    what = "rmsnormback" if rms else "layernormback"
+    return row_plan(RowRequest(what, passed, views, src.ndims - 1, programs), engine)
+
+
+def of_given(passed: Mapping[str, MemoryDesc], engine: Engine) -> Plan:
+    """diff_src where statistics were given: every element by itself.  Raises Refused."""
+    operands = {FACTORS: without_last(passed[FACTORS])}
+    if "scale" in passed:
+        operands["scale"] = as_row_of(passed["scale"], passed["src"].ndims)
+    if blocked := [name for name, tensor in operands.items() if tensor is None]:
+        raise Refused(f"{blocked[0]} is blocked, it must be plain")
+    found = {name: tensor for name, tensor in operands.items() if tensor is not None}
+    program = scaled_program("scale" in found)
+    images = ("diff_dst", passed["diff_dst"]), ("diff_src", passed["diff_src"])
+    return schedule(
+        Request("given", *images, found, lambda of: ExpressionOp(program, tuple(of[name] for name in found))),
+        NO_ATTR, engine,
+    )  # fmt: skip
 
 
 def factors(variance: MemoryDesc, epsilon: float, engine: Engine) -> Plan:

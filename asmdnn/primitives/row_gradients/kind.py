@@ -11,9 +11,10 @@ def softmax_words(desc: SoftmaxBackward) -> Words:
 
 
 def layer_words(desc: LayerNormBackward) -> Words:
-    flags = ("C" * (desc.scale is not None), "H" * (desc.diff_shift is not None), "M" * desc.rms)
+    has = {"G": desc.use_global_stats, "C": desc.scale, "H": desc.diff_shift, "M": desc.rms}
+    flags = "".join(letter for letter, value in has.items() if value)
     kind = "backward" if desc.diff_scale or desc.diff_shift else "backward_data"
-    auxiliary = f"flags:{''.join(flags)} epsilon:{number_word(desc.epsilon)}"
+    auxiliary = f"flags:{flags} epsilon:{number_word(desc.epsilon)}"
     return Words("layer_normalization", auxiliary, dims_word(desc.src), kind)
 
 

@@ -141,14 +141,11 @@ def skinny(spec: SkinnySpec, memory: Memory) -> None:
 
 
 def dots(spec: DotsSpec, memory: Memory) -> None:
-    """dst[r, lane] = sum over the k of that lane of src[r, k] * weights[k]."""
-    lanes, group = LANES[spec.isa], spec.types.group
+    """dst[r] = sum over k of src[r, k] * weights[k]."""
     weights = memory["weights"].load(0, spec.depth) + dot_class(spec.types, spec.isa).shift
     for r in range(spec.rows):
-        products = np.zeros(-(-spec.depth // (lanes * group)) * lanes * group)
-        products[: spec.depth] = memory["src"].load(r * spec.src_row_bytes, spec.depth) * weights
-        size = spec.types.sums.size_bytes
-        memory["dst"].store(size * lanes * r, products.reshape(-1, lanes, group).sum((0, 2)))
+        total = np.sum(memory["src"].load(r * spec.src_row_bytes, spec.depth) * weights)
+        memory["dst"].store(spec.types.sums.size_bytes * r, np.array([total]))
 
 
 def pack_case(spec: PackSpec, random: np.random.Generator, integers: bool) -> Case:

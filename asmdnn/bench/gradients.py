@@ -1,0 +1,106 @@
+"""Gradients as cases: a description in oneDNN needs that of the forward pass, and some read the workspace it leaves."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from asmdnn.bench import typed
+from asmdnn.bench.driver import Array, Data, PeerSide, TensorData
+from asmdnn.bench.judge import Answer
+from asmdnn.bench.tensor_work import FORWARD, NUMBERS, TensorWork
+from asmdnn.bench.values import joined
+from asmdnn.errors import Unimplemented
+from asmdnn.memory import MemoryDesc
+from asmdnn.types import f32, s32
+
+if TYPE_CHECKING:
+    from asmdnn.bench.peers.onednn import OnednnPrimitive
+
+BACKWARD = {"BWD_D": 160, "BWD_DW": 128}  # oneDNN's numbers: of data alone, of all
+
+
+class GradientWork(TensorWork):
+    """primitive: of oneDNN, whose functions are `primitive`_forward and _backward.  forward_tensors: what its forward
+    pass reads and writes, where the gradient needs the workspace that it leaves."""
+
+    exactness: tuple[bool, ...] = (False,)
+    results: tuple[str, ...] = ("diff_src",)
+    primitive = ""
+    forward_tensors: tuple[str, ...] = ()
+
+    def takes(self, descs: Mapping[str, MemoryDesc]) -> None:
+        """Set the tensors.  Raises Unimplemented for types."""
+        for name, desc in descs.items():
+            if desc.dtype not in (f32, s32 if name == "indices" else f32):
+                raise Unimplemented(f"a gradient with {name} of {desc.dtype} is not built yet, only f32")
+        self.descs = descs
+
+    def gradients(self, found: Mapping[str, tuple[Array, Array]]) -> Answer:
+        """Of results by name, with their errors, all in a row."""
+        pairs = (typed.narrowed(*found[name], self.descs[name].dtype) for name in self.results)
+        values, errors = zip(*pairs, strict=True)
+        return Answer(joined(values), joined(errors), "numpy")
+
+    def forward_arguments(self, peer: "OnednnPrimitive", src: Any, dst: Any) -> tuple[Any, ...]:
+        """What oneDNN's forward pass takes after its propagation kind, up to the attributes."""
+        raise NotImplementedError
+
+    def forward(self, peer: "OnednnPrimitive", src: Any, dst: Any) -> Any:
+        """The handle of the forward pass in training, of descriptors of src and dst."""
+        create = getattr(peer.lib, f"dnnl_{self.primitive}_forward_primitive_desc_create")
+        return peer.describe(create, FORWARD["FWD_D"], *self.forward_arguments(peer, src, dst), peer.null)
+
+    def backward(self, peer: "OnednnPrimitive", forward: Any) -> Any:
+        create = getattr(peer.lib, f"dnnl_{self.primitive}_backward_primitive_desc_create")
+        return peer.describe(create, *self.peer_arguments(peer), forward, self.attributes_of(peer))
+
+    def onednn(self, peer: "OnednnPrimitive") -> Any:
+        dst = peer.descs["diff_dst" if "diff_dst" in peer.descs else "dst"]
+        return self.backward(peer, self.forward(peer, peer.descs["diff_src"], dst))
+
+    def forward_data(self, data: Data) -> TensorData:
+        """What the forward pass is run on, of those with a workspace."""
+        raise NotImplementedError
+
+    def peer(self, isa: str, threads: int) -> PeerSide:
+        return TrainedPeer(self, isa, threads) if self.forward_tensors else super().peer(isa, threads)
+
+
+class TrainedPeer:
+    """oneDNN's gradient, with the workspace of its forward pass; a PeerSide."""
+
+    def __init__(self, work: GradientWork, isa: str, threads: int) -> None:
+        from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage, Tensor
+
+        self.work, internal = work, {"workspace": NUMBERS["workspace"]}
+        like = {"src": work.descs["diff_src"], "dst": work.descs["diff_dst"]}
+        first = {name: Tensor(NUMBERS[name], work.descs.get(name) or like[name]) for name in work.forward_tensors}
+        second = {name: tensor for name, tensor in work.peer_tensors().items() if name not in internal}
+        self.forward = OnednnPrimitive(
+            lambda peer: work.forward(peer, peer.descs["src"], peer.descs["dst"]), first, isa, threads,
+            storage=Storage(internal),
+        )  # fmt: skip
+        self.backward = OnednnPrimitive(
+            lambda peer: work.backward(peer, self.forward.desc), second, isa, threads, work.results,
+            in_place=work.in_place, storage=Storage(internal, lender=self.forward),
+        )  # fmt: skip
+
+    @property
+    def implementation(self) -> str:
+        return str(self.backward.implementation)
+
+    @property
+    def run(self) -> Callable[[], object]:
+        return self.backward.run
+
+    def write(self, data: Data) -> None:
+        self.forward.compute(self.work.forward_data(data))
+        self.backward.write(data)
+
+    def compute(self, data: Data) -> Array:
+        self.write(data)
+        self.run()
+        return self.backward.read()
+
+    def close(self) -> None:
+        self.backward.close()
+        self.forward.close()
