@@ -7,7 +7,8 @@ cannot be executed here is skipped, the run ends with a line that says so, and A
 such a skip into a failure.  Tests that run a level's code on an emulated CPU are marked `emulated` instead: they run
 everywhere, and are counted apart.
 
-Slow tests are sampled: of the items of each, a run takes as many as --sweep says, others with another --sweep-seed.
+Slow tests are sampled: of the items of each, a run takes as many as --sweep says, slow(times=N) so many times that;
+others with another --sweep-seed.
 
 With ASMDNN_MACHINE=skylake_sp, or make test HOST=skylake_sp, all defaults are those of that machine: of levels, caches
 and threads.  A test that executes the default level is then skipped where the CPU at hand lacks it.
@@ -99,9 +100,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     count, seed = config.getoption("--sweep"), config.getoption("--sweep-seed")
     slow = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("slow"):
-            slow[item.nodeid.partition("[")[0]].append(item)
-    kept = {item for name, found in slow.items() for item in sampled(found, count, f"{seed} {name}")}
+        if marker := item.get_closest_marker("slow"):
+            slow[item.nodeid.partition("[")[0], marker.kwargs.get("times", 1)].append(item)
+    kept = {x for (name, times), found in slow.items() for x in sampled(found, times * count, f"{seed} {name}")}
     left_out = [item for found in slow.values() for item in found if item not in kept]
     gone = set(left_out)
     items[:] = [item for item in items if item not in gone]

@@ -45,5 +45,5 @@ def by_name(specs: tuple[Spec, ...], mark: str = "") -> pytest.MarkDecorator:
     """A test for each spec, marked `isa` (it needs that CPU) or `emulated`, and `slow` if it is an exhaustive one."""
     marks = {spec: [getattr(pytest.mark, mark)(spec.isa)] if mark else [] for spec in specs}  # type: ignore[union-attr]
     for spec in exhaustive() & marks.keys():
-        marks[spec].append(pytest.mark.slow)
+        marks[spec].append(pytest.mark.slow(times=10))
     return pytest.mark.parametrize("spec", [pytest.param(spec, id=spec.name, marks=marks[spec]) for spec in specs])
