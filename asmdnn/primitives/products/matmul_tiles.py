@@ -8,7 +8,6 @@ from asmdnn.errors import Unimplemented
 from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.isa.dot import Types, dot_class, dot_level, multiplied, unshifted_level
 from asmdnn.isa.lines import MAX_OFFSET
-from asmdnn.isa.tiles import tile_level
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SummedDesc
@@ -19,6 +18,7 @@ from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.widening import level_of_tiles
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matrices import Matrix, Panels, WeightsPanels, matrix_of, panels_of
 from asmdnn.primitives.products.plan import Job, answers, refusals
@@ -46,7 +46,7 @@ def plan(
         yield from refusals(f32_level(engine.isa), str(reason))
         return
     for tiled in multipliers:
-        level = tile_level(types, engine.isa) if tiled else dot_level(types, engine.isa)
+        level = level_of_tiles(types, engine) if tiled else dot_level(types, engine.isa)
         if level:
             job = partial(job_of, desc, attr, engine, types, tiled)
             yield from answers(job, level, TILE_STRATEGIES if tiled else STRATEGIES)
@@ -79,7 +79,8 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types, tiled: bool) 
     if types.sums == s32:
         few = 1 if tiles.takes(desc.weights) else FEW_ROWS
         has_sums = has_zero_point or isinstance(desc.weights, SummedDesc)
-        if prod(desc.dst.dims[:-1]) <= few and not has_sums and not tiled:  # which would read all weights once more
+        are_few = prod(desc.dst.dims[:-1]) <= few * prod(desc.weights.dims[:-2])
+        if are_few and not has_sums and not tiled:  # sums would read all weights once more
             target = replace(target, isa=unshifted_level(types, engine.isa))
         shift = 0 if tiled else dot_class(types, target.isa).shift
         level = dot_level(types, target.isa)
