@@ -41,6 +41,11 @@ class Assembly:
         self.phases += phases
         self.words += words
 
+    def drop(self, buffer: str) -> None:
+        """Leave out a scratch buffer, and the phases that write it."""
+        del self.scratch[buffer]
+        self.phases = [phase for phase in self.phases if buffer not in {view.buffer for view in phase.arguments}]
+
     def add_plan(self, plan: Plan, places: Mapping[str, View]) -> None:
         """Append all of a plan; `places` replaces its buffers.  Scratch of one name, such as a copy of src, has the
         larger size: plans run one after the other."""

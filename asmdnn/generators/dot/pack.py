@@ -1,12 +1,14 @@
 """A block of row-major weights copied into panels, which the tiles after it read from L2.
 
     weights[p, k, c] = prefetched[k, p * panel + c], and 0 after the columns of the last vector, and after the depth
+    bias[c] = -shift * sum over k of prefetched[k, c], if the dot product adds a shift to src and `sums` says so
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
 | prefetched | types.weights[depth, columns] | plain weights, rows row_bytes apart; nothing past the columns is read |
 | weights    | types.weights[panels, depth, panel] | panel p at p * panel_bytes, dense; a group of rows lies side by
                                                side in each column; only written, in whole vectors |
+| bias | s32[columns] | only written |
 
 Row after row is read, each as one run of lines, and the same columns `prefetch_rows` further down are prefetched: rows
 are too short for the hardware to see a stream.  The frame is that of matmul tiles, which follow in the same group of
@@ -18,16 +20,23 @@ from contextlib import contextmanager
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, PREFETCHED, WEIGHTS
-from asmdnn.isa.assembler import Assembler, Pointer, mem
-from asmdnn.isa.dot import F32, GROUP_BYTES, Types, dot_of
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, PREFETCHED, WEIGHTS
+from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
+from asmdnn.isa.dot import F32, GROUP_BYTES, Types, dot_class, dot_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes
-from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.isa.vectors import VECTORS, lanes_of, vector_of
 from asmdnn.isa.weight_rows import JoinedRows
 from asmdnn.records import dataclass
+from asmdnn.types import s32
 
 REGISTERS = 8  # vectors of a row that are copied at a time
+JOINING = 8  # registers that rows of bytes take while they are joined, and the factor of sums
+
+
+def most_summed(isa: str, types: Types) -> int:
+    """Of how many columns registers hold sums, which the dot product needs as it shifts src; 0 where it does not."""
+    return (VECTORS[isa].count - JOINING) * lanes_of(isa) if dot_class(types, isa).shift else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,7 @@ class PackSpec:
     panel_bytes: int
     prefetch_rows: int = 0
     types: Types = F32
+    sums: bool = False  # of columns, too; of at most `most_summed`
 
     @property
     def name(self) -> str:
@@ -69,6 +79,7 @@ class PackSpec:
             else:
                 starts = (begin + k * row for k in range(groups))
                 writes += [Range(WEIGHTS, at, at + width * vector_bytes) for at in starts]
+        writes += [Range(BIAS, 0, s32.size_bytes * self.columns)] * self.sums
         read = self.types.weights.size_bytes * self.columns
         return Footprint(tuple(Range(PREFETCHED, at, at + read) for at in rows), tuple(writes))
 
@@ -87,6 +98,8 @@ class PackSpec:
                     asm.ADD(code.panels, self.panel_vectors * code.v.bytes)
             if cut:
                 code.rows(cut)
+            if self.sums:
+                code.store_sums()
         asm.ret()
 
 
@@ -108,6 +121,8 @@ class PackCode:
         if spec.types.group > 1:
             self.joined = JoinedRows(dot_of(spec.types, spec.isa, v))
             self.parts: Sequence[Lanes] = [v] * spec.vectors
+            if spec.sums:
+                self.start_sums(self.joined.dot.shift)
             yield
             return
         self.data = v.registers.take("row", min(REGISTERS, spec.vectors))
@@ -124,6 +139,8 @@ class PackCode:
             for first, vectors in self.joined.unarranged(places, spec.vectors, spec.columns):
                 for j, x in enumerate(vectors, first):
                     v.store(self.place(j), x)
+                    if spec.sums:
+                        self.joined.dot.multiply(self.sums[j], self.shifts, x)
             return
         for first in range(0, spec.vectors, len(self.data)):
             some = range(first, min(first + len(self.data), spec.vectors))
@@ -131,6 +148,25 @@ class PackCode:
                 self.parts[j].load(x, mem(self.source, j * v.bytes, size=v.bytes))
             for x, j in zip(self.data, some, strict=False):
                 v.store(self.place(j), x)
+
+    def start_sums(self, shift: int) -> None:
+        """Zeros, and the shift in every byte, which VPDPBUSD multiplies by."""
+        v = self.v
+        self.sums: list[Register] = v.registers.take("shift times the sums", self.spec.vectors)
+        self.shifts: Register = v.registers.take("shift in every byte")
+        v.load(self.shifts, self.asm.const(bytes((shift,)) * v.bytes, v.bytes, size=v.bytes))
+        for total in self.sums:
+            v.zero(total)
+
+    def store_sums(self) -> None:
+        """What the shift adds to a product, negative."""
+        asm, v, zero = self.asm, self.v, self.shifts
+        asm.MOV(self.source, mem(asm.frame, 8 * BIAS))
+        v.zero(zero)
+        with v.parts(self.spec.vectors, self.spec.columns) as parts:
+            for j, (total, part) in enumerate(zip(self.sums, parts, strict=True)):
+                asm.VPSUBD(total, zero, total)
+                part.store_last(mem(self.source, j * v.bytes, size=v.bytes), total)
 
     def place(self, j: int) -> Pointer:
         """The destination of vector j of a row of groups."""

@@ -31,9 +31,6 @@ from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.records import replace
 from asmdnn.types import f32, s8, s32
 
-FEW_ROWS = 2  # of s8 and plain weights are faster as words: 2 rows times 1024x1024 in 66 us on Zen 4, 4 in 115, and 6
-# rows in 80 by blocks and sums of columns
-
 
 def plan(
     desc: MatMul, attr: Attr, engine: Engine, multipliers: Iterable[bool] = (True, False)
@@ -77,14 +74,14 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types, tiled: bool) 
     tensors, as_passed = desc.tensors() | post_ops.arguments(read), passed.tensors() | post_ops.arguments(others)
     target, assembly = target_of(engine, Epilogue(post_ops), types, tiled), Assembly(engine.tuning, engine.isa)
     if types.sums == s32:
-        few = 1 if tiles.takes(desc.weights) else FEW_ROWS
         has_sums = has_zero_point or isinstance(desc.weights, SummedDesc)
-        are_few = prod(desc.dst.dims[:-1]) <= few * prod(desc.weights.dims[:-2])
-        if are_few and not has_sums and not tiled:  # sums would read all weights once more
+        are_single = prod(desc.dst.dims[:-1]) <= prod(desc.weights.dims[:-2])
+        if are_single and not has_sums and not tiled:  # sums would read all weights once more
             target = replace(target, isa=unshifted_level(types, engine.isa))
         shift = 0 if tiled else dot_class(types, target.isa).shift
         level = dot_level(types, target.isa)
-        p = replace(p, bias=add_start(assembly, desc.weights, level, shift, has_zero_point))
+        adds_up = shift > 0 and not has_sums and isinstance(p.weights, Matrix)
+        p = replace(p, bias=add_start(assembly, desc.weights, level, shift, has_zero_point), adds_up=adds_up)
         points = {ZERO_POINT: MemoryDesc((1,), s32, "a")} if has_zero_point else {}
         tensors, as_passed = tensors | points, as_passed | points
     return Job(assembly, p, target, tensors, as_passed, reads=("dst",) * post_ops.reads_dst)

@@ -11,7 +11,7 @@ import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
-from asmdnn.generators.dot.pack import PackSpec
+from asmdnn.generators.dot.pack import PackSpec, most_summed
 from asmdnn.isa.dot import GROUP_BYTES, blocks_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.assembly import Assembly
@@ -28,8 +28,9 @@ from asmdnn.primitives.products.rounds import ProductPiece, in_rounds
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.products.tile_calls import tile_calls
 from asmdnn.records import replace
+from asmdnn.types import s32
 
-BLOCK = "packed block"
+BLOCK, SUMS = "packed block", "sums of a block"  # of each part
 MOST_PANELS = 2  # so many times larger may a block be if it has all of k
 
 
@@ -51,8 +52,7 @@ def check_blocks(p: Product, target: Target) -> None:
     columns = tuning.few_tiles * panel_columns(p.n, target.lanes)
     if p.n < columns or (p.k * p.n <= tuning.far_elements and not weights_need_packing(p)):
         raise Refused(f"weights of {p.k} x {p.n} stay in L2, or have fewer than {columns} columns for threads to share")
-    most = MOST_PANELS * tuning.block_depth * tuning.block_columns // panel_columns(p.n, target.lanes)
-    if not holds_sums(p, target) and p.k > most:
+    if not holds_sums(p, target) and p.k > longest_range(p, target):
         raise Refused("dst cannot hold partial sums: a post-op reads it, or its type is not theirs")
 
 
@@ -61,13 +61,27 @@ def holds_sums(p: Product, target: Target) -> bool:
     return target.epilogue.may_split and p.sums_fit
 
 
+def longest_range(p: Product, target: Target) -> int:
+    """Of k, that one panel may have."""
+    tuning = target.products
+    return MOST_PANELS * tuning.block_depth * tuning.block_columns // panel_columns(p.n, target.lanes)
+
+
 def add_blocks(assembly: Assembly, p: Product, target: Target) -> None:
     """The phases of a product with plain weights."""
     p, tuning = with_near_src(assembly, p), target.products
     width = panel_columns(p.n, target.lanes)
-    ranges = depths_of(p.k, tuning.block_depth // DEPTH_STEP, tuning) if holds_sums(p, target) else [(0, p.k)]
+    p = replace(p, adds_up=p.adds_up and p.k <= longest_range(p, target))
+    whole = p.adds_up or not holds_sums(p, target)
+    ranges = [(0, p.k)] if whole else depths_of(p.k, tuning.block_depth // DEPTH_STEP, tuning)
     size = tuning.block_columns * tuning.block_depth // max(tuning.block_depth, ranges[0][1])
     panels = max(1, min(size // width, -(-p.n // width) // tuning.few_tiles))
+    if p.adds_up and p.bias:
+        assembly.drop(p.bias.buffer)
+        panels = min(panels, most_summed(target.isa, p.types) // width)
+        sums = assembly.room(SUMS, panels * width * s32.size_bytes)
+        assembly.per_part += (sums,)
+        p = replace(p, bias=replace(p.bias, buffer=sums))
     row_bytes = p.types.weights_bytes * width
     panel_bytes = row_bytes * ranges[0][1] + LINE_BYTES  # neighbours share no set of L1
     buffer, dtype = assembly.room(BLOCK, panels * panel_bytes), p.weights.dtype
@@ -92,9 +106,11 @@ def add_blocks(assembly: Assembly, p: Product, target: Target) -> None:
 def pieces_along(p: Product, columns: int) -> Iterator[ProductPiece]:
     """The product in pieces of so many columns, and the rest; each round begins at the start of its block."""
     times, rest = divmod(p.n, columns)
-    yield ProductPiece(p.columns(0, columns), ((times, p.distances(1, columns) | {"weights": 0}),))
+    of_block = {"weights": 0, "bias": 0} if p.adds_up else {"weights": 0}
+    yield ProductPiece(p.columns(0, columns), ((times, p.distances(1, columns) | of_block),))
     if rest:
-        yield ProductPiece(p.columns(p.n - rest, p.n))
+        last = p.columns(p.n - rest, p.n)
+        yield ProductPiece(replace(last, bias=p.bias) if p.adds_up else last)
 
 
 def group_of_blocks(p: Product, block: Panels, ranges: Sequence[tuple[int, int]], target: Target) -> Phase:
@@ -123,6 +139,7 @@ def packing(p: Product, step: DepthStep, block: Panels, target: Target, specs: d
         panel_bytes=block.panel_bytes,
         prefetch_rows=ahead,
         types=p.types,
+        sums=p.adds_up,
     )
     columns = {"prefetched": part.weights.start_bytes}
     record = records_of(p.arguments, columns, specs.setdefault(spec, len(specs)))

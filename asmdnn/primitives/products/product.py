@@ -33,6 +33,7 @@ class Product:
     post_op_operands: tuple[Matrix, ...] = ()  # of binary post-ops, in the order of Chain.names
     types: Types = F32
     missing: int = 0  # elements of the last group of k
+    adds_up: bool = False  # the bias is what src's shift adds, which a phase in front, or who packs weights, may write
 
     @property
     def depth(self) -> int:
