@@ -3,29 +3,44 @@
 The standard's writes up to six methods of a class as text and compiles them: 0.3 to 0.45 ms for each of the hundreds of
 classes here, half of the time before a first product.  This one lets the standard's find the fields and make the slots;
 `__init__`, `__eq__` and `__hash__` are written when they are first called, what is not worth it is a closure.
-`field`, `fields` and `replace` are the standard's.  They, `asdict`, pickles, copies, `match` and `help` do what they do
-with its classes.  Classes of both kinds may inherit from one another.
+`field` and `fields` are the standard's, `replace` does what its does.  They, `asdict`, pickles, copies, `match` and
+`help` do what they do with its classes.  Classes of both kinds may inherit from one another.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, FrozenInstanceError
 from dataclasses import field as field
 from dataclasses import fields as fields
-from dataclasses import replace as replace
-from functools import partial
+from functools import cache, partial
 from inspect import signature
+from operator import attrgetter
 from reprlib import recursive_repr
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
+    from dataclasses import replace as replace
 else:
 
     def dataclass(cls=None, /, **options):
         """The decorator, with the standard's options init, repr, eq, order, frozen, slots and kw_only."""
         return _made(cls, **options) if cls else lambda cls: _made(cls, **options)
+
+    def replace(value, /, **changes):
+        """The standard's, whose fields are looked up once for each class: half the time."""
+        names, values_of = _given(type(value))
+        if not changes.keys() <= names.keys():
+            return dataclasses.replace(value, **changes)  # which says what is wrong
+        return type(value)(**dict(zip(names, values_of(value), strict=True), **changes))
+
+
+@cache
+def _given(cls: type) -> tuple[dict[str, None], Callable[[Any], Iterable[Any]]]:
+    """The fields that `__init__` takes, and what has their values of an instance."""
+    names = dict.fromkeys(field.name for field in fields(cls) if field.init)
+    return names, attrgetter(*names) if len(names) > 1 else lambda value: [getattr(value, name) for name in names]
 
 
 _ORDER: Final = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}

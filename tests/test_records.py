@@ -9,14 +9,14 @@ import pickle
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, asdict, astuple, field, fields, replace
+from dataclasses import FrozenInstanceError, asdict, astuple, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
 import asmdnn as dnn
-from asmdnn.records import dataclass
+from asmdnn.records import dataclass, replace
 
 PACKAGE = Path(dnn.__file__).parent
 Decorator = Callable[..., Any]

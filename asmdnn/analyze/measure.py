@@ -1,7 +1,6 @@
 """Times of a primitive and of its kernels, each through its own calls on filled buffers, on one thread."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -13,6 +12,7 @@ from asmdnn.memory import Memory
 from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
+from asmdnn.records import replace
 from asmdnn.runtime.execution import ExecutablePlan
 
 SAMPLES = 7

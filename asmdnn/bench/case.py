@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +20,7 @@ from asmdnn.bench.timing import interleaved
 from asmdnn.bench.words import Settings
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 from asmdnn.planning.host import require_executable
+from asmdnn.records import replace
 from asmdnn.runtime.peak import fma_gflops
 
 # numpy does some 20 GFLOP/s in float64: above, the answer would take seconds, and the peer's result is the reference.

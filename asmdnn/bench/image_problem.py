@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, parse_name
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import replace
 
 AXES = ("id", "ih", "iw")
 SIZES = ("mb", "ic", *AXES)

@@ -1,7 +1,6 @@
 """`--conv` with a depthwise post-op: both convolutions as cases of their own, and oneDNN's two primitives for them."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +9,7 @@ from asmdnn.bench.axis import ProblemAxis
 from asmdnn.bench.driver import Array, Data, TensorData
 from asmdnn.bench.post_ops import DepthwiseWord, Word
 from asmdnn.bench.problems import ConvProblem
+from asmdnn.records import replace
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

@@ -3,7 +3,6 @@
 import contextlib
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -17,6 +16,7 @@ from asmdnn.bench.tally import Tally
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import columns_of, show_help
 from asmdnn.errors import InvalidArguments
+from asmdnn.records import replace
 from asmdnn.runtime.other_work import OtherWork
 
 FAILED = 1

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +12,7 @@ from asmdnn.bench.timing import PAUSE_S, Times, interleaved
 from asmdnn.cli.models import HELP, TEXTS, ModelWords, data_of, model_words, number
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments, resembling
+from asmdnn.records import replace
 from asmdnn.runtime.other_work import OtherWork
 
 USAGE = """asmdnn bench --network [OPTION ...] MODEL.onnx

@@ -1,7 +1,6 @@
 """`asmdnn pack`: the kernels and plans of problems in one file, made for any ISA level on any machine."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from asmdnn.jit.image_file import is_image
 from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.packing import read_pack, write_pack
 from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.records import replace
 from asmdnn.types import IsaName
 
 USAGE = """asmdnn pack [OPTION] WHAT ... -o FILE    make a pack

@@ -1,7 +1,6 @@
 """The specs of products by tiles of AMX: every cut of rows, columns and depth, starts of sums, and what follows."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from asmdnn.generators.functions.postops import OLD_DST, BinaryOp, Operand, SumO
 from asmdnn.isa.dot import GROUP_BYTES, OFFERED, Types
 from asmdnn.isa.levels import AVX512_CORE_AMX
 from asmdnn.isa.tiles import TILE_COLUMNS, TILE_GROUPS, TILE_ROW_BYTES, tile_product
+from asmdnn.records import replace
 from asmdnn.types import f32
 
 ISA = AVX512_CORE_AMX.name

@@ -1,7 +1,6 @@
 """The specs of convolution tiles: blocks, tails, runs of channels, groups, starts, post-ops, prefetches, distances."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any, TypeVar
@@ -12,6 +11,7 @@ from asmdnn.generators.functions.postops import PostOp, ReluOp, SumOp
 from asmdnn.isa.dot import F32
 from asmdnn.isa.levels import AVX2, AVX512_CORE, AVX512_CORE_BF16
 from asmdnn.isa.vectors import VECTORS
+from asmdnn.records import replace
 
 LANES: dict[str, int] = {level.name: level.vector_bytes // 4 for level in (AVX2, AVX512_CORE)}
 CONV_LEVELS = tuple(LANES)

@@ -1,13 +1,13 @@
 """Convolution tiles with a pointer for each vector of dst, which do not know how far these lie apart."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from asmdnn.corpus.conv import MOST_VECTORS, RELU, blocked, of_levels
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import ARGUMENTS
 from asmdnn.generators.functions.postops import BinaryOp, Operand, SumOp
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.records import replace
 
 SUM = SumOp(1.0)
 

@@ -4,7 +4,7 @@ What they have in common with rows of f32 is in grouped.py, of which these are c
 """
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from asmdnn.isa.dot import DOTS, S8S8, Types
 from asmdnn.isa.levels import AVX2, AVX512_CORE
 from asmdnn.isa.rows_in_lanes import rows_in_lanes
 from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.records import replace
 from asmdnn.types import DataType, bf16, f16, f32, s32, u8
 
 EDGES = (Band(1, 2, 1), Band(2, 0, 3), Band(1, 0, 2), Band(1, 0, 0))

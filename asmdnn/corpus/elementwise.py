@@ -1,7 +1,6 @@
 """The specs of element-wise blocks, and of convolution tiles with long chains: algorithms, operands, edges."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from asmdnn.corpus.conv import LANES, MOST_VECTORS, blocked, most_pixels, of_levels, plain, rounded
 from asmdnn.generators.dot.conv import ConvTileSpec
@@ -31,6 +30,7 @@ from asmdnn.generators.functions.postops import (
     SumOp,
 )
 from asmdnn.isa.elements import NUMBERS, size_of
+from asmdnn.records import replace
 
 PARAMETERS: dict[str, tuple[float, float]] = {
     "relu": (0.25, 0.0), "elu": (0.5, 0.0), "linear": (0.5, -0.25), "clip": (-0.5, 0.75), "clip_v2": (-0.5, 0.75),

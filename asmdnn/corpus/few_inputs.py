@@ -1,7 +1,7 @@
 """Rows of convolutions with few input channels: where inputs lie, kernels, edges, tails, planes, the end."""
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 from asmdnn.corpus.conv import LANES, RELU, SUM_HALF, of_levels
@@ -11,6 +11,7 @@ from asmdnn.generators.dot.grouped_shape import OTHER_REGISTERS
 from asmdnn.generators.dot.row_cuts import Segment
 from asmdnn.generators.functions.postops import BinaryOp, Operand
 from asmdnn.isa.vectors import VECTORS
+from asmdnn.records import replace
 
 
 def inputs_of(isa: str, inputs: int, *segments: Segment, **more: Any) -> FewInputsSpec:

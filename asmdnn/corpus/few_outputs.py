@@ -1,7 +1,6 @@
 """The specs of tiles of few output channels: outputs, pixels, tails of channels, groups, the end."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from asmdnn.corpus.conv import LANES, RELU, SUM_HALF, of_levels
@@ -9,6 +8,7 @@ from asmdnn.generators.dot.conv_shape import TapGroup
 from asmdnn.generators.dot.few_outputs import FewTileSpec
 from asmdnn.generators.dot.few_outputs_shape import MOST_OUTPUTS
 from asmdnn.generators.functions.postops import BinaryOp, Operand
+from asmdnn.records import replace
 
 
 def tile(isa: str, pixels: int, outputs: int, channels: int = 0, **fields: Any) -> FewTileSpec:

@@ -1,7 +1,6 @@
 """The specs of rows of grouped convolutions: kernels, strides, edges, loops, tails, groups in a vector, post-ops."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from asmdnn.corpus.conv import LANES, LEAKY, RELU, SUM_HALF, of_levels
@@ -10,6 +9,7 @@ from asmdnn.generators.dot.grouped_shape import OTHER_REGISTERS
 from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.functions.postops import BinaryOp, Operand
 from asmdnn.isa.vectors import VECTORS
+from asmdnn.records import replace
 
 INSIDE = (Band(1, 0, 3),)
 EDGES = (Band(1, 2, 1), Band(2, 0, 3), Band(1, 0, 2), Band(1, 0, 0))

@@ -1,7 +1,7 @@
 """The specs of rows of groups by dot products: every size of a group, edges, tails, strides, ends of every type."""
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.functions.postops import BinaryOp, Operand, ReluOp, SumOp
 from asmdnn.isa.dot import BF16, DOTS, U8S8, Types, dot_class
 from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.records import replace
 from asmdnn.types import DataType, f32
 
 FIRST = len(ARGUMENTS)  # of the operands of post-ops

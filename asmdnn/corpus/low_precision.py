@@ -1,7 +1,6 @@
 """The specs of tiles of other types than f32: the cases of f32 tiles, and every cut of a group of k."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import chain, product
 
@@ -21,6 +20,7 @@ from asmdnn.generators.functions.postops import OLD_DST, BinaryOp, Operand, SumO
 from asmdnn.isa.dot import DOTS, F32, GROUP_BYTES, S32, Types, blocks_of, dot_class
 from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F32Dot, VnniDot
 from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.records import replace
 from asmdnn.types import f32
 
 EVERY = 5  # of the chains that read tensors, which do not depend on what is multiplied

@@ -1,12 +1,12 @@
 """The specs of local response normalization: taps apart, clipped at the ends of rows and of their pieces; powers."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.generators.functions.lrn import LrnSpec
 from asmdnn.generators.functions.lrn_gradient import LrnGradientSpec
 from asmdnn.generators.functions.tap_rows import AT_ONCE, Tap
+from asmdnn.records import replace
 
 GAP = 3  # elements between rows
 NUMBERS = (2.0, 0.25, 0.75)  # k, factor, beta

@@ -1,7 +1,6 @@
 """The specs of matrix products: blocks, tails, depths, starts, ends, panels, packing, items, vectors, small depths."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from asmdnn.corpus.conv import CHAINS, LANES, LEAKY, RELU, SUM_HALF, of_levels
@@ -15,6 +14,7 @@ from asmdnn.generators.dot.pack import PackSpec
 from asmdnn.generators.dot.skinny import SkinnySpec
 from asmdnn.isa.dot import F32, blocks_of
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.records import replace
 
 BIASES = (Bias(0, True), Bias(4, False), Bias(0, False), Bias(1000, True))
 DEPTHS = (0, 1, 2, 7, 8, 9, 15, 16, 17, 26)

@@ -1,7 +1,6 @@
 """The specs of time steps: every cell, and what it may lack; blocks, tails, depths, single rows, prefetch."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -14,6 +13,7 @@ from asmdnn.generators.recurrent.tile import RecurrentTileSpec
 from asmdnn.generators.recurrent.tile_shape import CellOperand, blocks_of
 from asmdnn.isa.dot import BF16, DOTS, F32, F32_BF16, F32_F16, U8S8, Types
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.records import replace
 from asmdnn.types import f32
 
 LSTM, VANILLA, LBR, PROJECTION = Cell("lstm"), Cell("vanilla", activation="tanh"), Cell("lbr_gru"), Cell("projection")

@@ -4,7 +4,6 @@ Every window of a tile is used: kernels load no other one, while a footprint has
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 from asmdnn.generators.move.permute import PermuteSpec, Unit
@@ -15,6 +14,7 @@ from asmdnn.generators.move.shuffle_elements import ElementsSpec
 from asmdnn.generators.move.shuffle_network import ZERO, Lanes
 from asmdnn.isa.permute import NOWHERE
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.records import replace
 
 ShuffleKernel = ShuffleSpec | PermuteSpec | RowsSpec | ElementsSpec
 SHUFFLE_ISA = "avx2"  # serves every level

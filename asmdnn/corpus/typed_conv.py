@@ -1,7 +1,6 @@
 """Convolution tiles by types: every type of dst and of what post-ops read, starts of pixels, dots of several steps."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from asmdnn.isa.dot import BF16, DOTS, F32, U8S8, Types, dot_class
 from asmdnn.isa.dot_widened import WidenedDot, WordsDot
 from asmdnn.isa.levels import AVX2, AVX512_CORE
 from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.records import replace
 from asmdnn.types import DataType, f32, s32
 
 EVERY = 5  # of the cases of f32

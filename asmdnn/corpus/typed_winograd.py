@@ -1,7 +1,6 @@
 """Winograd's transforms by types: tiles of every float, rounded to bf16 or not, and every type of dst."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +15,7 @@ from asmdnn.generators.winograd.source import SourceTransformSpec
 from asmdnn.generators.winograd.weights import WeightsTransformSpec
 from asmdnn.isa.levels import AVX512_CORE_BF16
 from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.records import replace
 from asmdnn.types import HALF_FLOATS, DataType, bf16, f32
 
 ROUNDING = AVX512_CORE_BF16.name

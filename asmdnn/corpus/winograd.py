@@ -1,7 +1,6 @@
 """The specs of Winograd's transforms: edges of images, tails of channels, distances, ends."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from asmdnn.corpus.conv import LANES, of_levels
@@ -11,6 +10,7 @@ from asmdnn.generators.winograd.forms import FORMS
 from asmdnn.generators.winograd.products import ProductsTransformSpec
 from asmdnn.generators.winograd.source import SourceTransformSpec
 from asmdnn.generators.winograd.weights import WeightsTransformSpec
+from asmdnn.records import replace
 
 WIDTH = 9  # pixels of a row
 FREQUENCY_BYTES = 320  # five lines

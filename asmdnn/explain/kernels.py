@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import zip_longest
 from typing import Final
 
@@ -13,6 +12,7 @@ from asmdnn.isa.assembler import Assembler, Line, register
 from asmdnn.isa.memory_operand import Pointer
 from asmdnn.isa.naming import Key, key_of
 from asmdnn.isa.operands import Register
+from asmdnn.records import replace
 
 _TARGET: Final = re.compile(r"0x([0-9a-f]+) <(.*)>$")
 

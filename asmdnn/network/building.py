@@ -7,7 +7,6 @@ net = graph.compile(y=y)
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +30,7 @@ from asmdnn.network.symbols import Held
 from asmdnn.network.symbols import Symbol as Symbol
 from asmdnn.primitives.attributes.user_post_op import trace
 from asmdnn.primitives.core.engine import Engine, engine_asking
+from asmdnn.records import replace
 
 OPSET = 22  # the operator set whose meaning nodes have
 MOST_RESULTS = 4096

@@ -6,7 +6,6 @@ difference to the definitions in float64, over the largest value of that output.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -19,6 +18,7 @@ from asmdnn.network.of_model import network_of
 from asmdnn.network.storage import ErrorLimit, Precision
 from asmdnn.network.verification import is_narrow
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import replace
 
 
 def network_within(

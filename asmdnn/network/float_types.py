@@ -27,7 +27,7 @@ def with_f32_inside(graph: StaticGraph, io: str, fixed: Collection[str]) -> Stat
     keep theirs in any case.  Raises Unimplemented."""
     types = {name: type_of_end(graph.values[name], io, name in fixed) for name in graph.inputs}
     types_out = {name: type_of_end(graph.values[value], io, name in fixed) for name, value in graph.outputs.items()}
-    changed = any(is_half(value.dtype) for value in graph.values.values())
+    changed = any(map(is_half, {value.dtype for value in graph.values.values()}))
     changed |= any(is_half(dtype) for dtype in (*types.values(), *types_out.values()))
     if not changed or any(node.op == BY_BITS and not node.domain for node in graph.nodes):
         return graph

@@ -6,7 +6,6 @@ away.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from asmdnn.network.quantised.blocks import with_blocked_products
 from asmdnn.network.quantised.weights import weights_of_products
 from asmdnn.network.remembered import LARGEST_RESULT_BYTES, Remembered
 from asmdnn.network.static import StaticGraph, needed
+from asmdnn.records import replace
 
 SEE_DIMS = {"Shape", "Size"}
 MOST_INLINED = 5_000  # nodes of the bodies of a graph with loops, each as often as it comes

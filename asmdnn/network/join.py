@@ -6,7 +6,6 @@ are not alive together share memory.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.barriers import StepWork, in_order, unhindered
@@ -21,6 +20,7 @@ from asmdnn.planning.assembly import nothing
 from asmdnn.planning.phase import Int64, Phase, View
 from asmdnn.planning.phases import of_one_width
 from asmdnn.planning.plan import Plan
+from asmdnn.records import replace
 
 ROOM_SHARE = 8  # of L2: what steps that were brought side by side write; with all of it GoogLeNet took 8% longer
 ALONE_CYCLES = 1_800  # a step below this costs one thread less than a barrier costs two (0.28 us, and half the work)

@@ -1,6 +1,5 @@
 """Expected cycles of products of f32 and of a narrower type, by which narrowing.py chooses."""
 
-from dataclasses import replace
 from math import prod
 
 from asmdnn.isa.dot import Types, levels_of
@@ -17,6 +16,7 @@ from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.records import replace
 from asmdnn.types import DataType, PropKind, f32
 
 Dims = tuple[int, ...]

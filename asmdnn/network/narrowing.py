@@ -8,7 +8,6 @@ statistics, what has no kernel of bf16, and nodes that the caller names.  Kernel
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -26,6 +25,7 @@ from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import Steps
 from asmdnn.network.storage import AS_DECLARED, Precision, StorageTypes
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import replace
 
 PRODUCTS = {"Conv", "ConvTranspose", "MatMul", "Gemm"}
 ATTENTION = f"{OWN}.Attention"
@@ -55,9 +55,9 @@ def narrowed(
     graph: StaticGraph, groups: Sequence[Group], engine: Engine, precision: Precision
 ) -> tuple[tuple[Group, ...], StorageTypes]:
     """The groups, and what to multiply and to store in bf16.  Nothing on a level that would make f32 of it to multiply
-    it."""
+    it, and nothing where bits may not depend on the number of items, by which costs choose."""
     types = half_products(engine.isa)
-    if types is None or not precision.allows(types.src):
+    if types is None or engine.any_batch or not precision.allows(types.src):
         return tuple(groups), AS_DECLARED
     costs = Costs(Steps(graph, engine), types)
     if precision.trains:

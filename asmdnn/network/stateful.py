@@ -1,7 +1,6 @@
 """Models with state: outputs that become inputs of the next call."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from asmdnn.network.dims import dims_of
 from asmdnn.network.graph import Model, Node, TensorType
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.states import NetworkState
+from asmdnn.records import replace
 
 
 def written_node(state: NetworkState, source: str, declared: TensorType) -> Node:

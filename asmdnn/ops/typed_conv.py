@@ -1,7 +1,6 @@
 """Convolutions of arrays of other types than f32, and quantised ones; kept calls of f32 are in convolving.py."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from asmdnn.ops.typed import named, typed
 from asmdnn.primitives.attributes.attr import NO_ATTR
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reordering import reorder
+from asmdnn.records import replace
 
 TENSORS = {"x": "src", "w": "weights", "out": "dst"}  # and what the primitive calls them
 

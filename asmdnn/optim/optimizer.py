@@ -1,12 +1,13 @@
 """What all optimizers are."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.optim.checks import number
+from asmdnn.records import replace
 
 Rate = float | Callable[[int], float]
 Groups = Mapping[str, Mapping[str, Any] | None]

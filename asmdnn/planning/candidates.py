@@ -5,12 +5,12 @@ A row that is read from disk has none but these, so that whatever is in the file
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
 from asmdnn.planning.product_tuning import ByDistance
 from asmdnn.planning.tuning import Tuning
+from asmdnn.records import replace
 
 MB: Final = 1 << 20
 STREAMING: Final = (4 * MB, 8 * MB, 16 * MB, 24 * MB, 64 * MB)

@@ -7,7 +7,6 @@ they do to plans.  All others share the default: a manual says little about what
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -27,6 +26,7 @@ from asmdnn.planning.tuning import (
     Tuning,
     WinogradTuning,
 )
+from asmdnn.records import replace
 
 # A virtual machine of Emerald Rapids class (L1 48 KB in 12 ways, L2 2 MB), AVX-512; equal plans were 0.9 to 1.05 apart.
 # Of 260 MB of L3, which a socket shares, a core gets 30 GB/s, about what it reads from memory, where it writes lines

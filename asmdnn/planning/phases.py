@@ -1,13 +1,13 @@
 """Several phases: made equally wide, merged into one, and the barriers between them."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.phase import NOTHING, Int64, Phase, Repeat
+from asmdnn.records import replace
 
 
 def of_one_width(phases: Sequence[Phase]) -> tuple[Phase, ...]:
@@ -23,7 +23,8 @@ def of_one_width(phases: Sequence[Phase]) -> tuple[Phase, ...]:
         if missing:
             wide = known.get(id(phase.records))
             if wide is None:
-                wide = known[id(phase.records)] = np.pad(phase.records, ((0, 0), (0, missing)))
+                wide = known[id(phase.records)] = np.zeros((len(phase.records), 1 + width), np.int64)
+                wide[:, :-missing] = phase.records
             repeats = tuple(Repeat(times, (*strides, *[0] * missing)) for times, strides in phase.repeats)
             phase = replace(phase, arguments=phase.arguments + (NOTHING,) * missing, records=wide, repeats=repeats)
         widened.append(phase)

@@ -1,7 +1,6 @@
 """Records in nested loops: a few of the inner steps written out, the outer loops as rounds."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +8,7 @@ import numpy.typing as npt
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.phase import Int64, Phase, Repeat, View
 from asmdnn.planning.tuning import PhaseTuning
+from asmdnn.records import replace
 
 Loop = tuple[int, tuple[int, ...]]  # (times, bytes of every argument from one to the next)
 

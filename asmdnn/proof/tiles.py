@@ -5,7 +5,6 @@ and the three of a product fit.  cpu_state.py asks that none is configured at a 
 LDTILECFG and TDPBF16PS; the exceptions of class AMX-E4.
 """
 
-from dataclasses import replace
 from functools import lru_cache
 from struct import unpack
 from typing import Final
@@ -13,6 +12,7 @@ from typing import Final
 from asmdnn.proof.facts import Access
 from asmdnn.proof.kernel import Kernel, PlacedInstruction
 from asmdnn.proof.values import CODE, AbstractValue
+from asmdnn.records import replace
 
 RULE: Final = "tiles"
 NOT_CONFIGURED: Final = b""

@@ -1,7 +1,6 @@
 """`--rnn`: recurrent layers."""
 
 import re
-from dataclasses import replace
 
 from asmdnn.bench.driver import Driver
 from asmdnn.bench.recurrent.problem import RnnProblem, rnn_problem
@@ -11,6 +10,7 @@ from asmdnn.bench.words import Option, boolean, direction, number, one_of
 from asmdnn.definitions.recurrent.cells import CELLS
 from asmdnn.definitions.recurrent.layers import LEFT2RIGHT
 from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.records import replace
 
 PASSES = {"FWD_I": "", "FWD_D": "training", "BWD_DW": "backward"}
 STEPS_FIRST = ("tnc", "abc", "any", "undef", "")

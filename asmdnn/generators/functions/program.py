@@ -61,6 +61,9 @@ class Program:
     steps: tuple[Step, ...]
     results: tuple[int, ...]
 
+    def __hash__(self) -> int:
+        return hash((self.results, *[step.immediate for step in self.steps]))  # planning takes hundreds of it
+
     @property
     def inputs(self) -> int:
         """How many arguments it takes."""

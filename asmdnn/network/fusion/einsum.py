@@ -10,7 +10,6 @@ and other types than f32 stay as they are.  The product's order of sums, so its 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.static import StaticGraph
+from asmdnn.records import replace
 
 OPSET = 13
 SPARE = "ΑΒΓΔΕΖΗΘΙΚΛΜ"  # labels of the dims that an ellipsis stands for; no equation has Greek ones

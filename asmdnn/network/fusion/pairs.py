@@ -6,12 +6,12 @@ Lowering asks whether one primitive is expected to be faster than two, and takes
 """
 
 from collections.abc import Container, Sequence
-from dataclasses import replace
 
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.static import StaticGraph
+from asmdnn.records import replace
 
 
 def paired(graph: StaticGraph, groups: Sequence[Group], narrow: Container[str] = ()) -> tuple[Group, ...]:

@@ -65,7 +65,7 @@ class Sinking:
         if any(name is None for name in inputs):
             return []
         made = f"{result} in front of {view.outputs[0]}"
-        self.values[made] = Value(self.shape(view.inputs[0]), np.dtype(np.float32))
+        self.values[made] = Value(self.shape(view.inputs[0]), self.values[result].dtype)
         self.inside[result] = (made, view)
         names = tuple(name for name in inputs if name is not None)
         return [

@@ -5,7 +5,6 @@ the bits do not depend on anything else.  Source: Griewank and Walther, Evaluati
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import count
 from math import prod
 
@@ -17,6 +16,7 @@ from asmdnn.network.gradients.table import Gradients, rules
 from asmdnn.network.gradients.words import GradientWords, KnownGraph
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.known import name_of
+from asmdnn.records import replace
 
 F32 = np.dtype(np.float32)
 Parts = dict[str, list[str]]

@@ -1,7 +1,6 @@
 """What a graph that is being written gains by `gradients`: nodes and constants."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from asmdnn.memory.sequences import items
@@ -9,6 +8,7 @@ from asmdnn.network.gradients.backwards import differentiated
 from asmdnn.network.gradients.words import KnownGraph
 from asmdnn.network.graph import Array, Body, Node
 from asmdnn.network.static import needed
+from asmdnn.records import replace
 
 
 def symbols_of(wrt: Any) -> list[Any]:

@@ -4,8 +4,8 @@ import numpy as np
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.lowering.integer_tail import tail_of
 from asmdnn.network.lowering.lowering import ImageFormats, Lowering
-from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.normalization.channel_description import GroupNormForward
@@ -23,7 +23,7 @@ def lower_channel_norm(steps: Steps, group: Group) -> None:
         if data is None:
             raise Refused(f"its {argument} {name} is no constant")
         constants[argument] = (f"{name} of channels", np.repeat(data.ravel(), channels // data.size))
-    vector, tail = MemoryDesc((channels,), f32, "a"), Tail(steps, group.maps, group.x)
+    vector, tail = MemoryDesc((channels,), f32, "a"), tail_of(steps, group)
     desc = GroupNormForward(
         PropKind.forward_inference,
         source.desc,

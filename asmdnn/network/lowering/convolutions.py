@@ -1,7 +1,5 @@
 """Conv and ConvTranspose as convolution and deconvolution, of one to three spatial axes and any groups."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from asmdnn.memory import MemoryDesc
@@ -24,6 +22,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardData
+from asmdnn.records import replace
 from asmdnn.types import HALF_FLOATS, Algorithm, DataType, f32, s8
 
 SCALES_OF_CHANNELS, SCALES_OF_IMAGES = 2, 3  # masks: of dim 1, and of dims 0 and 1

@@ -10,10 +10,10 @@ from asmdnn.network.lowering.maps import SIMPLE, Tail
 from asmdnn.network.lowering.views import repeated
 from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
-from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward
 from asmdnn.primitives.shapes.formats import dense_like
+from asmdnn.records import replace
 from asmdnn.types import PropKind, f32
 
 
@@ -21,11 +21,11 @@ def lower_maps(steps: Steps, group: Group) -> None:
     """Maps with no kernel before them: of a tensor that has the result's dims, or of two that make them."""
     result = group.result
     shape = steps.shape(result) or (1,)
-    if group.x == NOTHING:
-        lower_broadcast(steps, group)
-        return
     if group.has_integers:
         lower_integers(steps, group)
+        return
+    if group.x == NOTHING:
+        lower_broadcast(steps, group)
         return
     tail, source, dtype = Tail(steps, group.maps, group.x, None, True), steps.kept(group.x), steps.type_of(result)
     dst = steps.result_format(shape, dtype)
@@ -40,14 +40,20 @@ def lower_maps(steps: Steps, group: Group) -> None:
 
 def lower_integers(steps: Steps, group: Group) -> None:
     """Integers as they lie, and where all is of one tensor with its channels after the batch: integers with channels
-    last, which kernels of integers read."""
+    last, which kernels of integers read.  Of tensors of which none has the result's dims one is read as often as
+    wanted."""
     dtype, shape, start = stored(steps.value(group.result)), steps.shape(group.result) or (1,), AS_IT_IS
+    is_repeated = group.x == NOTHING
+    if is_repeated:
+        group = replace(group, x=next(x for x in group.maps[0].inputs if x and not steps.graph.is_constant(x)))
     if group.x in steps.dequantizers:
         found = source_of(steps, group.x)
         scale, zero = found.numbers.scale.reshape(()), found.numbers.zero.reshape(())
-        source, start = steps.bytes_of(found.name), Start(scale, -scale * zero)
+        source, start = (steps.plain_bytes if is_repeated else steps.bytes_of)(found.name), Start(scale, -scale * zero)
     else:
-        source = steps.place(group.x)
+        source = (steps.plain if is_repeated else steps.place)(group.x)
+    if is_repeated:
+        source = Place(source.buffer, repeated(source.desc, shape))
     tail = tail_of(steps, group, None, start, reads_bytes=True)
     dst = steps.result_format(shape, dtype)
     if dst.is_any:
@@ -62,8 +68,6 @@ def lower_broadcast(steps: Steps, group: Group) -> None:
     """The first map is of tensors of which none has the result's dims: [n, 1] + [1, m].
 
     Of others than sums, products and extremes the first one is read as often as wanted."""
-    if group.has_integers:
-        raise Refused("integers of two tensors that both are broadcast have no kernel")
     first, *rest = group.maps
     shape = steps.shape(group.result)
     if first.op not in SIMPLE or len(first.inputs) != 2:

@@ -1,7 +1,5 @@
 """A pair of convolutions as one primitive, if it is expected to be faster by strips; else as two."""
 
-from dataclasses import replace
-
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.lowering.convolutions import constants_of, convolution, lower_conv
 from asmdnn.network.lowering.maps import Tail
@@ -16,6 +14,7 @@ from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import has_stored_plans
 from asmdnn.primitives.shapes.windows import FIELDS
+from asmdnn.records import replace
 
 
 def lower_pair(steps: Steps, group: Group) -> None:

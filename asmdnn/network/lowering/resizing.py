@@ -3,8 +3,8 @@
 from asmdnn.network.descriptors import any_format
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
+from asmdnn.network.lowering.integer_tail import tail_of
 from asmdnn.network.lowering.lowering import ImageFormats, Lower, Lowering
-from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.operators.resizing import (
     coordinates_of,
     resize_inputs,
@@ -49,7 +49,7 @@ def lower_resize(steps: Steps, group: Group) -> None:
     if reason := why_no_kernel(node, dims, outputs, factors):
         raise Refused(reason)
     algorithm, roundings = node.get("mode", "nearest"), roundings_of(node, dims, outputs, factors)
-    dtype, tail = steps.type_of(group.result), Tail(steps, group.maps, group.x)
+    dtype, tail = steps.type_of(group.result), tail_of(steps, group)
     source = steps.place(x) if dtype == f32 else steps.as_type(x, dtype)
     desc = ResamplingForward(
         ALGORITHM[algorithm],

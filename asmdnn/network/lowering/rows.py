@@ -7,6 +7,7 @@ import numpy as np
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
+from asmdnn.network.lowering.integer_tail import tail_of
 from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.normalisation import softmax_axes
@@ -74,7 +75,7 @@ def lower_layer_norm(steps: Steps, group: Group) -> None:
             raise Refused(f"its {argument} {name} is no constant of a row")
         if data is not None:
             constants[argument] = (name, np.reshape(data, shape[1:]))
-    tail = Tail(steps, group.maps, group.x, lambda one: folded_rows(one, dims, axis, shape))
+    tail = tail_of(steps, group, lambda one: folded_rows(one, dims, axis, shape))
     plain = steps.plain(x, steps.kept(x).desc.dtype)
     source = Place(plain.buffer, plain.desc.reshape(shape))
     dst = row_major(shape, steps.type_of(group.result))

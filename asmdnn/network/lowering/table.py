@@ -5,12 +5,14 @@ from functools import cache
 from importlib import import_module
 
 from asmdnn.errors import AsmdnnError
+from asmdnn.network.format_choice import BY_ITSELF
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.lowering.elementwise import lower_maps
 from asmdnn.network.lowering.lowering import Lowering
 from asmdnn.network.lowering.pairs import lower_pair
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
+from asmdnn.records import replace
 
 MODULES = (
     "convolutions",
@@ -59,7 +61,25 @@ def lower(steps: Steps, group: Group) -> None:
     lowering = lowering_of(group)
     if lowering is None:
         raise Refused("no primitive computes it")
+    before = steps.branch() if group.maps else steps
     try:
         lower_pair(steps, group) if group.second else lowering.lower(steps, group)
-    except AsmdnnError as error:  # Unimplemented, with the reasons of all implementations
-        raise Refused(str(error)) from None
+    except (AsmdnnError, Refused) as error:  # Unimplemented, with the reasons of all implementations
+        if group.second is not None or not group.maps or not is_lowered_apart(before, group, lowering):
+            raise Refused(str(error)) from None
+        steps.become(before)
+
+
+def is_lowered_apart(steps: Steps, group: Group, lowering: Lowering) -> bool:
+    """Whether its kernel alone has been added, and after it the maps, which it does not take: a tensor that they read
+    is broadcast in a way that it does not know, say."""
+    read, choice = {name for node in group.maps for name in node.inputs}, steps.choice
+    floats = tuple(node for node in group.floats if node.outputs[0] in read)
+    try:
+        steps.choice = BY_ITSELF
+        lowering.lower(steps, replace(group, maps=(), result=group.x))
+        steps.choice = choice
+        lower_maps(steps, Group(None, group.maps, group.x, group.result, floats=floats))
+    except (AsmdnnError, Refused):
+        return False
+    return True

@@ -7,7 +7,6 @@ AttentionGradient(query, key, value, dy, mask): by query, key and value, of `sca
 keys; a mask may be left out.
 """
 
-from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -20,6 +19,7 @@ from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.windows import pooling
+from asmdnn.records import replace
 
 
 def conv_weights(node: Node, x: Array, d: Array) -> Array:

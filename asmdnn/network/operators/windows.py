@@ -1,7 +1,6 @@
 """Pooling, local normalisation, and resizing."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from asmdnn.network.operators.definition import Operator, Type, Value
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.products import guarded
 from asmdnn.network.operators.resizing import resize, resize_types
+from asmdnn.records import replace
 
 
 def pooling(node: Node, sizes: tuple[int, ...]) -> tuple[SlidingWindow, tuple[int, ...]]:

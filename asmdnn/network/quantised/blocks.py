@@ -6,7 +6,6 @@ of the domain of fusion, whose weights stay integers.  What does not fit kernels
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from asmdnn.network.operators.own import OWN
 from asmdnn.network.quantised.weights import DEQUANTIZE
 from asmdnn.primitives.quantized.description import LEAST_GROUP, MOST_GROUP
 from asmdnn.primitives.quantized.octets import in_octets
+from asmdnn.records import replace
 
 BITS = {"int4": 4, "uint4": 4, "int8": 8, "uint8": 8}
 MATRIX = 2  # axes

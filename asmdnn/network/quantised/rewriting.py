@@ -7,12 +7,12 @@ Source: https://onnx.ai/onnx/operators, and how onnxruntime's quantisers write t
 """
 
 from collections.abc import Collection
-from dataclasses import replace
 
 import numpy as np
 
 from asmdnn.network.graph import Array, Body, Model, Node
 from asmdnn.network.quantised.writing import BodyWriter
+from asmdnn.records import replace
 
 KINDS = {"dynamic": ("MatMul", "Gemm"), "weights": ("MatMul", "Gemm", "Conv")}
 MOST = 127

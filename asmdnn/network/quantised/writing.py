@@ -1,10 +1,9 @@
 """A body in the making: nodes and constants with names that nothing else has."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from asmdnn.network.graph import Array, Body, Node, captured
+from asmdnn.records import replace
 
 Names = tuple[str, ...]
 

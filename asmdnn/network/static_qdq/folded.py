@@ -6,7 +6,6 @@ and so are Add, Sub, Mul and Div by constants of channels.  A file's integers ar
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from asmdnn.network.graph import NOTHING, Array, Body, Node, captured
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.quantised.writing import BodyWriter
+from asmdnn.records import replace
 
 NORM = "BatchNormalization"
 ARITHMETIC = ("Add", "Sub", "Mul", "Div")

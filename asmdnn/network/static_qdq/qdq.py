@@ -7,7 +7,6 @@ which scales have no axis, take com.microsoft's two operators of the same names.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from asmdnn.network.quantised.weights import DEQUANTIZE, MOVES, QUANTIZE
 from asmdnn.network.quantised.writing import BodyWriter, Names
 from asmdnn.network.static_qdq.ranges import ByteNumbers
 from asmdnn.network.static_qdq.roles import Roles
+from asmdnn.records import replace
 
 WITH_AXES = 13  # the operator set
 MICROSOFT = "com.microsoft"

@@ -1,7 +1,6 @@
 """Graphs that run with what was learned: parameters as constants, and nodes as inference computes them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from asmdnn.network.inputs import as_input
 from asmdnn.network.onnx.writer import model_bytes
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.static import needed
+from asmdnn.records import replace
 
 F32, OPSET = np.dtype(np.float32), 22
 

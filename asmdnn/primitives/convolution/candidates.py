@@ -1,7 +1,6 @@
 """Every plan of a convolution from which planners choose, to measure how good their choice is."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from asmdnn.generators.dot.conv_shape import blocks_of
 from asmdnn.isa.dot import F32, dot_level
@@ -17,6 +16,7 @@ from asmdnn.primitives.convolution.winograd import cut as cuts
 from asmdnn.primitives.convolution.winograd.choice import forms_of, usable
 from asmdnn.primitives.convolution.winograd.plan import level_of, prepared, with_cut
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import replace
 from asmdnn.types import Algorithm
 
 Candidate = tuple[str, Plan]  # what is special about it

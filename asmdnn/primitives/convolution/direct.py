@@ -1,7 +1,6 @@
 """Direct convolution, forward: tiles of the output, each a sum over taps, from and to the user's own layout."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -33,6 +32,7 @@ from asmdnn.primitives.convolution.tiling import choose_tiling
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.records import replace
 from asmdnn.types import s32
 
 NAME = "direct"

@@ -4,7 +4,6 @@ A tile of direct convolution stores a whole vector of output channels, of which 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -39,6 +38,7 @@ from asmdnn.primitives.convolution.tiles import Tiles, all_tiles
 from asmdnn.primitives.convolution.tiling import ImageModel, choose_tiling, strip_heights
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.records import replace
 
 NAME = "few_outputs"
 AROUND = (  # the tensors that are copied into formats of the kernels, best first

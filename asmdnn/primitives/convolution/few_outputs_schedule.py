@@ -1,7 +1,6 @@
 """The plan of tiles of few output channels: taps of vectors of channels, records."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from math import prod
 
@@ -27,6 +26,7 @@ from asmdnn.primitives.convolution.taps import ConvTaps, TapOffsets
 from asmdnn.primitives.convolution.tiles import Pattern, Tiles
 from asmdnn.primitives.convolution.tiling import STREAM_BYTES
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import replace
 
 TAP_VECTORS = 4  # of channels, unrolled in a tap: of 12 sums, code of 1 KiB
 

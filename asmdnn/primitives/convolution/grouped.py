@@ -1,7 +1,6 @@
 """Convolution of groups with few channels, depthwise first of all: rows of dst, a vector of channels at a time."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS
 from asmdnn.generators.dot.matmul_shape import RESULTS
@@ -42,6 +41,7 @@ from asmdnn.primitives.convolution.row_refusals import (
 from asmdnn.primitives.convolution.starts import zero_points_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
+from asmdnn.records import replace
 from asmdnn.types import s32
 
 MULTIPLIED = "repeat+depthwise"

@@ -1,7 +1,6 @@
 """Plans of the parts of a deconvolution as one: the parts take turns, so that all read weights and source together."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
@@ -10,6 +9,7 @@ from asmdnn.generators.dot.conv_shape import TAPS, WEIGHTS
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.phases import merged
 from asmdnn.planning.plan import Plan
+from asmdnn.records import replace
 
 
 def joined(plans: Sequence[Plan]) -> Plan:

@@ -1,7 +1,6 @@
 """The types that a convolution multiplies, and the ISA level of the code that does it."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 
 from asmdnn.errors import Unimplemented
@@ -11,6 +10,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution.description import ConvolutionDesc
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import replace
 from asmdnn.types import DataType, f32, s8, s32, u8
 
 

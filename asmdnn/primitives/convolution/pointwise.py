@@ -6,7 +6,6 @@ Weights are read in place, or packed if that pays.  Strided channels are a trans
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from math import prod
 
 from asmdnn.isa.dot import F32, dot_level
@@ -26,6 +25,7 @@ from asmdnn.primitives.products.matrices import Matrix, row_of
 from asmdnn.primitives.products.plan import Job, best
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Epilogue, target_of
+from asmdnn.records import replace
 
 PLAIN = {"src": "axb", "weights": "abx", "bias": "a", "dst": "axb"}  # what `any` becomes
 

@@ -2,7 +2,6 @@
 weights.  Each implementation brings some of the tensors into the formats that direct convolution prefers."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.dot import F32, dot_level, multiplied
@@ -17,6 +16,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.reorder import copies
 from asmdnn.primitives.shapes.formats import of_type
+from asmdnn.records import replace
 from asmdnn.types import f32
 
 WIDENED = (("widen", ("src",)),)  # what is brought into another type

@@ -1,12 +1,12 @@
 """The rows of an image in segments: so many pixels at a time, of which the code knows how many are at an edge."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import groupby
 
 from asmdnn.generators.dot.row_cuts import Segment
 from asmdnn.planning.cuts import runs_of
 from asmdnn.primitives.convolution.axis import Axis
+from asmdnn.records import replace
 
 SEGMENT_PIXELS = 2  # what a segment costs beside its own pixels, by and large
 WORTH_A_SIZE = 0.95  # of the cost with few sizes, which rows of many widths share, where odd or two ones are chosen

@@ -7,7 +7,6 @@ panels come in the better order; and 3x3 ones of stride 1 are Winograd convoluti
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -31,6 +30,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Planner, try_all
 from asmdnn.primitives.deconvolution import kind as deconvolution
 from asmdnn.primitives.reorder import copies
+from asmdnn.records import replace
 from asmdnn.types import Algorithm
 
 NAMES = {"src": "diff_dst", "weights": "weights", "dst": "diff_src"}  # of the adjoint's tensors here

@@ -5,7 +5,6 @@ and input channels are exchanged.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -37,6 +36,7 @@ from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.reduction import reduction
 from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
+from asmdnn.records import replace
 from asmdnn.types import f32
 
 NAME = "direct"

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +23,7 @@ from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.tuned import Choice
 from asmdnn.primitives.core.uses import check_uses
+from asmdnn.records import replace
 from asmdnn.runtime.caches import Cache
 
 PLANS_LIMIT_BYTES = 64 << 20

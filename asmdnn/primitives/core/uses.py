@@ -15,8 +15,6 @@ from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from itertools import chain
 
-import numpy as np
-
 from asmdnn.forking import importing
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.postops import Operand, PostOp, SumOp
@@ -92,8 +90,7 @@ def check_chain(plan: Plan, attr: Attr) -> None:
 
 def called(phase: Phase) -> list[KernelSpec]:
     """The kernels that its records call, in the order of their first calls: the one that begins a sum comes first."""
-    kernels, first = np.unique(phase.records[:, 0], return_index=True)
-    specs = (phase.kernels[k] for k in kernels[np.argsort(first)])
+    specs = (phase.kernels[k] for k in dict.fromkeys(phase.records[:, 0].tolist()))
     return [spec.kernel if isinstance(spec, ShiftedSpec) else spec for spec in specs]
 
 

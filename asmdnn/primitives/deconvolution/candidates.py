@@ -1,7 +1,6 @@
 """Every plan of a deconvolution that planners choose from: to measure how good their choice is."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.primitives.attributes.attr import Attr
@@ -9,6 +8,7 @@ from asmdnn.primitives.convolution.candidates import Candidate, of_direct
 from asmdnn.primitives.convolution.description import DeconvolutionForward
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.deconvolution import direct
+from asmdnn.records import replace
 
 
 def candidates(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Iterator[Candidate]:

@@ -6,7 +6,7 @@ number of each.  So every s-th pixel of dst is a convolution of stride 1 with a 
 product with an inserted zero is computed, and each pixel is stored once.  A 2x2 kernel with stride 2 becomes four 1x1.
 """
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import accumulate, product
 from math import gcd
 
@@ -14,6 +14,7 @@ from asmdnn.primitives.convolution.axis import Axis, AxisSteps, TransposedAxis
 from asmdnn.primitives.convolution.description import ConvolutionDesc
 from asmdnn.primitives.convolution.direct import make_geometry
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
+from asmdnn.records import replace
 
 
 def parts_of(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> list[ConvGeometry]:

@@ -5,7 +5,6 @@ order: channels last, or that of the dims.  What is no such view gets a copy in 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from math import prod
 
 from asmdnn.errors import InvalidArguments
@@ -23,6 +22,7 @@ from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.plan import refusals
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.records import replace
 from asmdnn.types import f32
 
 OUTPUTS = 1  # the mask of weights' output channels, which are columns of the matrix

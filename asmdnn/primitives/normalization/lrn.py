@@ -1,7 +1,6 @@
 """The plan of a local response normalization: kernels for rows that have the same neighbours."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import TypeVar
@@ -25,6 +24,7 @@ from asmdnn.primitives.normalization.lrn_layout import LrnLayout, layout_of, run
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
 from asmdnn.primitives.shapes.nests import Nest, row_calls
+from asmdnn.records import replace
 from asmdnn.types import FLOAT_NAMES, f32
 
 NAME = "lrn"

@@ -1,6 +1,5 @@
 """The plans of a pooling, one for each strategy that takes it."""
 
-from dataclasses import replace
 from functools import partial
 
 from asmdnn.isa.vectors import f32_level
@@ -9,6 +8,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.pooling.request import PoolRequest, request_of
 from asmdnn.primitives.pooling.strategies import STRATEGIES, PoolStrategy
+from asmdnn.records import replace
 
 
 def planned(strategy: PoolStrategy, request: PoolRequest) -> Plan:

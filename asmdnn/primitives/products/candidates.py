@@ -1,7 +1,6 @@
 """Plans of a product that planners would choose by other numbers: to measure how good their choice is."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Planner, try_all
 from asmdnn.primitives.core.kind import Candidates
+from asmdnn.records import replace
 
 NEVER: Final = ByDistance(1 << 30, 1 << 30, 1 << 30)
 ALWAYS: Final = ByDistance(1, 1, 1)

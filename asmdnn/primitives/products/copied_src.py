@@ -3,8 +3,6 @@
 A phase that copies it before would take 2 to 4% of the time of 256 rows times 1024x1024 to 3072x768.
 """
 
-from dataclasses import replace
-
 from asmdnn.generators.dot.matmul import UNROLL
 from asmdnn.planning.assembly import Assembly
 from asmdnn.primitives.products.blocks import choose_block, src_needs_pack
@@ -13,6 +11,7 @@ from asmdnn.primitives.products.prepare import elements_of, near_matrix, with_ne
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.schedule import schedule
 from asmdnn.primitives.products.target import Target
+from asmdnn.records import replace
 
 
 def copies_src(p: Product, target: Target) -> bool:

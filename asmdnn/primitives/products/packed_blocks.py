@@ -6,7 +6,6 @@ lies.  The blocks are those of Goto and van de Geijn ("Anatomy of high-performan
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from asmdnn.primitives.products.records import Laid, group_rows, tile_records
 from asmdnn.primitives.products.rounds import ProductPiece, in_rounds
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.products.tile_calls import tile_calls
+from asmdnn.records import replace
 
 BLOCK = "packed block"
 MOST_PANELS = 2  # so many times larger may a block be if it has all of k

@@ -4,7 +4,6 @@ They are added as a product with ones, in their order, so that bias and post-ops
 results do not depend on the threads.
 """
 
-from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -27,6 +26,7 @@ from asmdnn.primitives.products.product import SUM_BYTES, Product
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 from asmdnn.primitives.products.schedule import schedule
 from asmdnn.primitives.products.target import NO_EPILOGUE, Target
+from asmdnn.records import replace
 from asmdnn.types import DataType, f32, s32
 
 PARTIAL = "partial sums"

@@ -1,7 +1,5 @@
 """A layer in one direction, backward: the phases of its steps, from the last one to the first."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from asmdnn.generators.recurrent.cells import Place
@@ -17,6 +15,7 @@ from asmdnn.primitives.recurrent.backward_products import BESIDE, RESULT, ROWS, 
 from asmdnn.primitives.recurrent.maps import PlacedRows
 from asmdnn.primitives.recurrent.padding import add_zeros
 from asmdnn.primitives.recurrent.rows import BufferRows, RowPiece, start_of, state_rows
+from asmdnn.records import replace
 from asmdnn.types import f32
 
 ZEROS = "zeros"  # a constant: a row of what is not there

@@ -1,10 +1,10 @@
 """The steps of both directions of a layer in turn: one barrier for a step of each."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from asmdnn.planning.phase import Phase
 from asmdnn.primitives.recurrent.rows import Turn
+from asmdnn.records import replace
 
 Stage = tuple[Turn, Phase]  # of a step
 

@@ -5,7 +5,6 @@ thread's panels of weights_iter backwards, so that they begin with those that ar
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from asmdnn.isa.dot import F32, U8S8, Types, dot_level
 from asmdnn.isa.lines import MAX_OFFSET
@@ -35,6 +34,7 @@ from asmdnn.primitives.recurrent.rows import BufferRows, Time, state_rows
 from asmdnn.primitives.recurrent.steps import CellField, StagePhases, vectors_of
 from asmdnn.primitives.recurrent.workspace import regions_of, workspace_desc
 from asmdnn.primitives.reorder.copies import Inside, Reordering, add_reorder, as_passed_or_copied
+from asmdnn.records import replace
 from asmdnn.types import DataType, f32, s32, u8
 
 

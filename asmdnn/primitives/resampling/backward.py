@@ -5,7 +5,6 @@ some at a time, whose sums are added.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from math import prod
 from typing import Final, NamedTuple
 
@@ -27,6 +26,7 @@ from asmdnn.primitives.resampling.backward_description import ResamplingBackward
 from asmdnn.primitives.resampling.taps import ResampleTaps
 from asmdnn.primitives.sum import sum as sums
 from asmdnn.primitives.sum.sum import SumForward
+from asmdnn.records import replace
 from asmdnn.types import f32
 
 MOST_TAPS: Final = 64  # of an element, which are code

@@ -1,11 +1,10 @@
 """Shuffles by whole vectors: which lanes of which vectors of src make each vector of dst."""
 
-from dataclasses import replace
-
 from asmdnn.generators.move.permute import PermuteSpec, Unit
 from asmdnn.isa.permute import NOWHERE
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.primitives.shuffle.tiles import ShuffledAxis, overlapped, tile_of
+from asmdnn.records import replace
 
 ELEMENT_BYTES = 4  # permutations of smaller ones would need AVX512_VBMI, or several instructions
 

@@ -9,7 +9,6 @@ offsets, the *positions*, are the same in both, and fall into runs of equal dist
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import product
 from math import prod
 
@@ -32,6 +31,7 @@ from asmdnn.primitives.shuffle.permutes import permute_kernels
 from asmdnn.primitives.shuffle.positions import Runs, chunks, positions_of, runs_of, unit_of
 from asmdnn.primitives.shuffle.streaming import fills_lines, streaming_rows, with_streaming
 from asmdnn.primitives.shuffle.tiles import ShuffledAxis, parts_of, tiles_of
+from asmdnn.records import replace
 
 Kernel = ShuffleSpec | PermuteSpec | RowsSpec | ElementsSpec
 Placed = Sequence[tuple[ShuffleSpec | PermuteSpec, int, int]]  # with places in src and dst

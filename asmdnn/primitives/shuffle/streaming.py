@@ -1,6 +1,5 @@
 """Which kernels of a shuffle write past the caches: those whose stores are aligned, and fill line after line."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 from asmdnn.generators.move.permute import PermuteSpec
@@ -9,6 +8,7 @@ from asmdnn.generators.move.shuffle import ShuffleSpec
 from asmdnn.generators.move.shuffle_body import Tile
 from asmdnn.generators.move.shuffle_elements import ElementsSpec
 from asmdnn.isa.dense import QUARTER_BYTES
+from asmdnn.records import replace
 
 Units = ShuffleSpec | PermuteSpec | ElementsSpec
 

@@ -1,7 +1,6 @@
 """Both convolutions one after the other, what is between them in scratch: any two, by their own implementations."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.memory import MemoryDesc
@@ -14,6 +13,7 @@ from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.pairs.pair import MIDDLE, Pair
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Planner, reasons_of, try_all
+from asmdnn.records import replace
 
 
 def in_phases(pair: Pair, engine: Engine, planners: Sequence[Planner[ConvolutionForward]]) -> Plan:

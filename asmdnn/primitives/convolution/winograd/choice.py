@@ -1,7 +1,6 @@
 """Which cut is expected to be the fastest, and whether direct convolution is faster."""
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from asmdnn.generators.dot.few_outputs_shape import MOST_OUTPUTS
 from asmdnn.generators.winograd.forms import FORMS
@@ -17,6 +16,7 @@ from asmdnn.primitives.convolution.winograd.cost import cycles_of, direct_cycles
 from asmdnn.primitives.convolution.winograd.cut import Form, WinogradCut, candidates, rows_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.widening import MULTIPLIED, fast_pairs
+from asmdnn.records import replace
 from asmdnn.types import Algorithm
 
 

@@ -1,7 +1,6 @@
 """Winograd's convolution, 3x3 with stride 1, forward: as implementations of ConvolutionForward."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial, wraps
 
 from asmdnn.generators.dot.matmul_shape import RESULTS
@@ -40,6 +39,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Planner
 from asmdnn.primitives.core.widening import level_that_rounds
 from asmdnn.primitives.reorder import copies
+from asmdnn.records import replace
 from asmdnn.types import Algorithm, f32
 
 SOURCE, PRODUCTS = "transformed source", "products"  # scratch
