@@ -151,7 +151,8 @@ def add_sums_of(images: Tensors, wide: Tensors, steps: GradientSteps) -> None:
     for name in (GRADIENTS, PRODUCTS):
         steps.scratch(name, row)
     read = {name: images[name] for name in ("src", "diff_dst")}
-    summed = Summed("batchnormback", centred_sums(), read, {"mean": wide["mean"]}, row, (GRADIENTS, PRODUCTS))
+    others, sums = {"mean": wide["mean"]}, (GRADIENTS, PRODUCTS)
+    summed = Summed("batchnormback", centred_sums(), read, others, dst=row, results=sums)
     add_sums(steps.assembly, summed)
     if "diff_scale" in wide:
         steps.apply(product_program(), {PRODUCTS: row, FACTORS: row}, "diff_scale", wide["diff_scale"])
@@ -190,7 +191,9 @@ def plan_prelu(desc: PReLUBackward, attr: Attr, engine: Engine) -> Plan:
 def add_prelu(steps: GradientSteps, images: Tensors, weights: MemoryDesc, own: MemoryDesc, buffer: str) -> None:
     """diff_src and, in the same pass, the sums; in two where formats are not read together."""
     read, stored = {name: images[name] for name in ("src", "diff_dst")}, ("diff_src", images["diff_src"])
-    both = Summed("preluback", prelu_program((0, 1)), read, {"weights": weights}, own, (buffer,), stored)
+    both = Summed(
+        "preluback", prelu_program((0, 1)), read, {"weights": weights}, dst=own, results=(buffer,), stored=stored
+    )
     if both.source(read):
         add_sums(steps.assembly, both)
         return

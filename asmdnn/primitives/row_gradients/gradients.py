@@ -120,7 +120,7 @@ def with_sums(
     buffers = {name: name if tensor == plain else f"dense {name}" for name, tensor in wanted.items()}
     read = {name: tensors[name] for name in (("src", "diff_dst") if others else ("diff_dst",))}
     program = row_sums_program(len(others), "diff_shift" in wanted)
-    add_sums(assembly, Summed("layernormback", program, read, others, dense, tuple(buffers.values())))
+    add_sums(assembly, Summed("layernormback", program, read, others, dst=dense, results=tuple(buffers.values())))
     for name, buffer in buffers.items():
         if buffer != name:
             assembly.scratch[buffer] = plain.size_bytes
