@@ -102,11 +102,11 @@ def centred_sums() -> Program:
 
 @lru_cache
 def prelu_program(results: tuple[int, ...]) -> Program:
-    """Of x, dy, weights: 0: diff_src; 1: what is summed for weights."""
-    build = Builder(3)
-    x, dy, weights = build.inputs
-    both = build.where(x > 0.0, dy, weights * dy), build.where(x > 0.0, 0.0, x * dy)
-    return build.finish(*(both[i] for i in results))
+    """0: diff_src, of x, dy, weights; 1: what is summed for weights, of x, dy."""
+    build = Builder(2 + (0 in results))
+    x, dy, *weights = build.inputs
+    made = {1: lambda: build.where(x > 0.0, 0.0, x * dy), 0: lambda: build.where(x > 0.0, dy, weights[0] * dy)}
+    return build.finish(*(made[result]() for result in results))
 
 
 @lru_cache

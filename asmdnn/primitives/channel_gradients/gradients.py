@@ -30,7 +30,7 @@ from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.row_gradients.schedule import check_attr
-from asmdnn.primitives.shapes.formats import dense_like, like
+from asmdnn.primitives.shapes.formats import dense_like, like, row_major
 from asmdnn.primitives.shapes.nests import as_row_of
 from asmdnn.records import replace
 from asmdnn.types import f32
@@ -174,28 +174,27 @@ def plan_prelu(desc: PReLUBackward, attr: Attr, engine: Engine) -> Plan:
     if not prod(src.dims):
         raise Refused("src has no elements, of which there are no sums for diff_weights")
     steps, result = GradientSteps(engine), tensors["diff_weights"]
-    read = {"src": src, "diff_dst": images["diff_dst"], "weights": tensors["weights"]}
-    if desc.weights.dims == src.dims:
-        steps.apply(prelu_program((1,)), read, "diff_weights", result)
-        steps.apply(prelu_program((0,)), read, "diff_src", images["diff_src"])
+    read, weights = {name: images[name] for name in ("src", "diff_dst")}, {"weights": tensors["weights"]}
+    stored, own = ("diff_src", images["diff_src"]), dense(MemoryDesc(result.dims, f32, "any"))
+    both = Summed("preluback", prelu_program((0, 1)), read, weights, dst=own, results=(PRODUCTS,), stored=stored)
+    is_one_pass = result.dims != src.dims and both.source(read) is not None
+    if is_one_pass:
+        add_weights(steps, both, result)
+    elif result.dims != src.dims:
+        plain = row_major(result.dims, result)
+        add_weights(steps, replace(both, program=prelu_program((1,)), others={}, stored=None, dst=plain), result)
     else:
-        own = dense(MemoryDesc(result.dims, f32, "any"))
-        buffer = "diff_weights" if own == result else PRODUCTS
-        add_prelu(steps, images, tensors["weights"], own, buffer)
-        if buffer == PRODUCTS:
-            steps.apply(same_program(1), {PRODUCTS: steps.scratch(PRODUCTS, own)}, "diff_weights", result)
+        steps.apply(prelu_program((1,)), read, "diff_weights", result)
+    if not is_one_pass:
+        steps.apply(prelu_program((0,)), {**read, **weights}, *stored)
     name = f"prelu:{f32_level(engine.isa)}"
     return steps.assembly.plan(name, tensors, ("diff_src", "diff_weights"), replaceable(images))
 
 
-def add_prelu(steps: GradientSteps, images: Tensors, weights: MemoryDesc, own: MemoryDesc, buffer: str) -> None:
-    """diff_src and, in the same pass, the sums; in two where formats are not read together."""
-    read, stored = {name: images[name] for name in ("src", "diff_dst")}, ("diff_src", images["diff_src"])
-    both = Summed(
-        "preluback", prelu_program((0, 1)), read, {"weights": weights}, dst=own, results=(buffer,), stored=stored
-    )
-    if both.source(read):
-        add_sums(steps.assembly, both)
+def add_weights(steps: GradientSteps, summed: Summed, result: MemoryDesc) -> None:
+    """The sums, into diff_weights."""
+    if summed.dst == result:
+        add_sums(steps.assembly, replace(summed, results=("diff_weights",)))
         return
-    add_sums(steps.assembly, replace(both, program=prelu_program((1,)), stored=None))
-    steps.apply(prelu_program((0,)), {**read, "weights": weights}, *stored)
+    add_sums(steps.assembly, summed)
+    steps.apply(same_program(1), {PRODUCTS: steps.scratch(PRODUCTS, summed.dst)}, "diff_weights", result)

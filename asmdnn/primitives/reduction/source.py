@@ -74,10 +74,12 @@ def source_of(
         return None
     row = next((loop for loop in nest.reduced if loop.strides[SRC] == 1), None)
     lanes = next((loop for loop in nest.kept if loop.strides[:2] == (1, 1)), None)
-    if any(max(loop.strides) > 1 for loop in (row, lanes) if loop):
+    if lanes and max(lanes.strides) > 1:
         return None
+    if row and max(row.strides) > 1:  # an operand moves otherwise: one element at a time
+        return ReductionSource(nest, None, lanes or Loop(1, (1,) * len(nest.starts)))
     if row is None and lanes is None:
         if any(loop.strides[SRC] == 1 for loop in nest.kept) or nest.reduced or nest.kept:
             return None
-        lanes = Loop(1, (1, 1))
+        lanes = Loop(1, (1,) * len(nest.starts))
     return ReductionSource(nest, row, lanes)

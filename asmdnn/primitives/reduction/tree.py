@@ -32,9 +32,10 @@ class Tree:
     def grow(self, source: ReductionSource, buffer: str = "src") -> None:
         """All of them."""
         nest = source.nest
-        row = source.row or (nest.reduced[-1] if nest.reduced else Loop(1, (0, 0)))
+        single = Loop(1, (0,) * len(nest.starts))
+        row = source.row or (nest.reduced[-1] if nest.reduced else single)
         outer = [loop for loop in nest.reduced if loop is not row]
-        within = source.lanes or max(nest.kept, key=lambda loop: loop.extent, default=Loop(1, (0, 0)))
+        within = source.lanes or max(nest.kept, key=lambda loop: loop.extent, default=single)
         tuning, size_bytes = self.tuning, self.kernels.src_bytes
         most = min(within.extent, tuning.lanes)
         part = part_of(row.extent, tuning.row_elements if source.row else max(1, tuning.chunk_elements // most))
