@@ -9,7 +9,7 @@ import asmdnn as dnn
 from tests.primitives import conv_gradients as reference
 from tests.primitives.conv_case import MACHINE
 from tests.primitives.conv_gradients import described, integers, is_deconvolution, problem_of
-from tests.primitives.gradient_case import check, check_emulated, check_guarded, proved, run
+from tests.primitives.gradient_case import check, proved, run
 
 # What takes it without its ISA level, the problem, and the layouts of src, dst and weights.
 LINES = """
@@ -34,9 +34,6 @@ pack+direct        deconv:mb1ic18ih5oc16kh2sh2                    any  any  oihw
 """.strip()
 CASES = [line.split() for line in LINES.splitlines()]
 ALL = pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES)
-SOME = pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES[::3])
-
-
 def gradient(text: str, src: str = "any", dst: str = "any", weights: str = "any", **more: Any) -> Any:
     """(description, inputs, results)."""
     p = problem_of(text)
@@ -51,17 +48,6 @@ def test_results(isa: str, name: str, text: str, src: str, dst: str, weights: st
     pd = check(*gradient(text, src, dst, weights), isa)
     assert pd.implementation == f"{name}:{isa}"
     assert [*pd.plan.tensors] == ["diff_src", "weights", "diff_dst"]
-
-
-@pytest.mark.emulated("avx512_core")
-@SOME
-def test_results_emulated(name: str, text: str, src: str, dst: str, weights: str) -> None:
-    check_emulated(*gradient(text, src, dst, weights), "avx512_core")
-
-
-@SOME
-def test_guard_pages(isa: str, name: str, text: str, src: str, dst: str, weights: str) -> None:
-    check_guarded(*gradient(text, src, dst, weights), isa)
 
 
 @ALL
@@ -135,6 +121,34 @@ def test_of_a_forward_pass() -> None:
         dnn.DeconvolutionBackwardData.of(forward)
     with pytest.raises(dnn.InvalidArguments, match="diff_bias is no tensor of a ConvolutionBackwardData"):
         dnn.ConvolutionBackwardData.of(forward, diff_bias="a")
+
+
+OF_FORWARD = {
+    "Convolution": (dnn.ConvolutionBackwardData, dnn.ConvolutionBackwardWeights),
+    "Deconvolution": (dnn.DeconvolutionBackwardData, dnn.DeconvolutionBackwardWeights),
+}
+
+
+@pytest.mark.parametrize("kind", OF_FORWARD)
+def test_hints_that_do_not_fit(kind: str) -> None:
+    """What is no planned forward pass of the same kind, and formats that its tensors cannot have."""
+    engine, ends = dnn.Engine(isa="avx2", threads=1), ((1, 16, 6, 6), (8, 16, 3, 3), (1, 8, 4, 4))
+    forms: dict[str, Any] = {
+        "Convolution": dnn.ConvolutionForward(*(dnn.MemoryDesc(dims, dnn.f32, "any") for dims in ends)),
+        "Deconvolution": dnn.DeconvolutionForward(
+            *(dnn.MemoryDesc(dims, dnn.f32, "any") for dims in (ends[2], (16, 8, 3, 3), ends[0]))
+        ),
+    }
+    planned = {name: dnn.primitive_desc(form, engine=engine) for name, form in forms.items()}
+    (other,) = forms.keys() - {kind}
+    for gradient in OF_FORWARD[kind]:
+        for hint in (None, forms[kind], planned[other], dnn.primitive_desc(gradient.of(planned[kind]), engine=engine)):
+            with pytest.raises(dnn.InvalidArguments, match=f"must be a primitive_desc of a {kind}Forward, not "):
+                gradient.of(hint)
+        for tag in ("abc", "nhwc8", 3):
+            with pytest.raises(dnn.InvalidArguments, match=r"diff_dst|tag|format") as error:
+                gradient.of(planned[kind], diff_dst=tag)
+            assert len(str(error.value).splitlines()) == 1
 
 
 @pytest.mark.parametrize(
