@@ -86,8 +86,8 @@ class LrnGradientCode(TapSums):
 
     def finish(self, vectors: Vectors, sums: Sequence[Register]) -> None:
         spec = self.spec
-        x = self.operand(Operand(X, spec.dst_row_bytes, 0, False), vectors)
-        results = self.apply(gradient_program(spec.factor), [x, vectors.sources(lambda: self.dst), sums])
+        of_x = self.operand(Operand(X, spec.dst_row_bytes, 0, False), vectors)
+        results = self.apply(gradient_program(spec.factor), [of_x, vectors.sources(lambda: self.dst), sums])
         for j, (part, x) in enumerate(zip(vectors.parts, results, strict=True)):
             part.store_last(vectors.at(self.dst, j), x)
         self.v.registers.free(*results)
