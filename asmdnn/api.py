@@ -97,6 +97,7 @@ from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
 from asmdnn.primitives.shuffle.shuffle import Shuffle
 from asmdnn.primitives.softmax.description import SoftmaxForward
+from asmdnn.primitives.stochastic_rounding.stochastic_rounding import StochasticRounding
 from asmdnn.primitives.sum.sum import SumForward
 from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
@@ -175,6 +176,7 @@ __all__ = [
     "Shuffle",
     "SoftmaxBackward",
     "SoftmaxForward",
+    "StochasticRounding",
     "Stream",
     "Sum",
     "SumForward",

@@ -21,11 +21,16 @@ def philox(counter: Any, key: Any) -> npt.NDArray[np.uint64]:
     return np.stack(c)
 
 
+def philox_words(first: int, count: int, seed: int) -> npt.NDArray[np.uint64]:
+    """u64[count]: the 32 random bits of the elements from an index on, a multiple of 4."""
+    quads = np.uint64(first) + np.uint64(4) * np.arange(-(-count // 4), dtype=np.uint64)
+    words = philox([quads + np.uint64(i) & LOW for i in range(4)], [seed % 2**32] * 2)
+    return words.T.ravel()[:count]
+
+
 def kept(count: int, probability: float, seed: int) -> npt.NDArray[np.bool_]:
     """bool[count]: which elements stay."""
-    quads = np.uint64(4) * np.arange(-(-count // 4), dtype=np.uint64)
-    words = philox([quads + np.uint64(i) & LOW for i in range(4)], [seed % 2**32] * 2)
-    return words.T.ravel()[:count] > float(LOW) * np.float64(np.float32(probability))
+    return philox_words(0, count, seed) > float(LOW) * np.float64(np.float32(probability))
 
 
 def dropped(x: Array, probability: float, seed: int) -> tuple[Array, npt.NDArray[np.bool_]]:

@@ -122,26 +122,21 @@ class BytesAsWords(RowsInLanes):
 
 
 class Bf16Pairs(RowsInLanes):
-    """Two rows of bf16, 32 bytes each, whose elements take turns."""
+    """Two rows of bf16, 32 bytes each, whose elements take turns: one permutation of two registers joins them."""
 
     rows, own_registers = 2, 1
 
     def __init__(self, types: Types, v: Vector) -> None:
         super().__init__(types, v)
-        self.order = self.ordered([lane + v.lanes * row for lane in range(v.lanes) for row in range(self.rows)], 2)
+        self.order = self.ordered([lane + 2 * v.lanes * row for lane in range(v.lanes) for row in range(self.rows)], 2)
 
     def weights(self, x: Register, rows: Rows, spare: Sequence[Register]) -> None:
         self.source(x, rows, self.v, spare)
 
     def source(self, x: Register, rows: Rows, part: Lanes, spare: Sequence[Register]) -> None:
-        first, second = rows
-        self.row(x, first, part)
-        if second is not None and part is self.v:
-            self.asm.VINSERTI64X4(x, x, second.sized(self.v.bytes // 2), 1)
-        elif second is not None:
-            self.row(spare[0], second, part)
-            self.asm.VINSERTI64X4(x, x, spare[0].ymm, 1)
-        self.asm.VPERMW(x, self.order, x)
+        for register, row in zip((x, spare[0]), rows, strict=True):
+            self.row(register, row, part)
+        self.asm.VPERMT2W(x, self.order, spare[0])
 
     def multiply(self, acc: Register, source: Register, weights: Register, spare: Sequence[Register]) -> None:
         self.asm.VDPBF16PS(acc, source, weights)
@@ -157,8 +152,12 @@ class Quads(RowsInLanes):
 
     def __init__(self, types: Types, v: Vector) -> None:
         super().__init__(types, v)
-        quarters = v.lanes // self.rows  # dwords of a row
-        self.order = self.ordered([q + quarters * row for q in range(quarters) for row in range(self.rows)], 4)
+        dwords = v.lanes // self.rows  # of a row
+        self.order = self.ordered([q + place for q in range(dwords) for place in self.places(dwords)], 4)
+
+    def places(self, dwords: int) -> Sequence[int]:
+        """The dwords where rows begin that `join` has put together."""
+        return range(0, dwords * self.rows, dwords)
 
     @classmethod
     def shift(cls, src: DataType) -> int:
@@ -175,25 +174,26 @@ class Quads(RowsInLanes):
             self.asm.VXORPS(x, x, self.v.splat(there))
 
     def quads(self, x: Register, rows: Rows, part: Lanes, spare: Sequence[Register]) -> None:
-        """The rows one after the other; then their dwords transposed, then the bytes of these."""
+        """Dwords of the rows, transposed; then the bytes of these."""
         self.join(x, rows, part, spare)
-        self.asm.VPERMD(x, self.order, x)
         order = BYTES_OF_QUADS * (self.v.bytes // len(BYTES_OF_QUADS))
         self.asm.VPSHUFB(x, x, self.asm.const(order, self.v.bytes, size=self.v.bytes))
 
     def join(self, x: Register, rows: Rows, part: Lanes, spare: Sequence[Register]) -> None:
-        """x = a byte for each lane of row 0, then those of row 1, 2 and 3."""
+        """x = a byte for each lane of row 0, then those of row 1, 2 and 3, and so on by dwords, in `order`."""
         raise NotImplementedError
 
 
 class VnniQuads(Quads):
-    """Rows of 16 bytes, joined by pairs: to insert into half a register takes half the time."""
+    """Rows of 16 bytes by pairs, for to insert into half a register takes half the time; a permutation joins two."""
+
+    def places(self, dwords: int) -> Sequence[int]:
+        return [second + row for second in (0, self.v.lanes) for row in (0, dwords)]
 
     def join(self, x: Register, rows: Rows, part: Lanes, spare: Sequence[Register]) -> None:
         self.pair(x, rows[:2], part, spare[0])
-        if rows[2] is not None or rows[3] is not None:
-            self.pair(spare[1], rows[2:], part, spare[0])
-            self.asm.VINSERTI64X4(x, x, spare[1].ymm, 1)
+        self.pair(spare[1], rows[2:], part, spare[0])
+        self.asm.VPERMT2D(x, self.order, spare[1])
 
     def pair(self, x: Register, rows: Rows, part: Lanes, spare: Register) -> None:
         first, second = rows
@@ -216,6 +216,7 @@ class AvxVnniQuads(Quads):
         if rows[2] is not None or rows[3] is not None:
             self.pair(spare[1], rows[2:], part, spare[0])
             self.asm.VINSERTI128(x, x, spare[1].xmm, 1)
+        self.asm.VPERMD(x, self.order, x)
 
     def pair(self, x: Register, rows: Rows, part: Lanes, spare: Register) -> None:
         first, second = rows

@@ -49,11 +49,6 @@ class StepWork:
         """A view of a tensor, or all of the memory that several tensors are."""
         return View(self.memory[view.buffer]) if view.buffer in self.memory else view
 
-    def names(self, is_output: bool) -> set[str]:
-        """The buffers of its outputs, or of its other arguments."""
-        outputs = self.step.pd.plan.outputs
-        return {view.buffer for name, view in self.views.items() if (name in outputs) is is_output}
-
     def begins(self) -> Sequence[Phase]:
         """The phases before the first barrier of its own."""
         ends = (i for i in range(1, len(self.phases)) if has_barrier(self.phases[i], self.phases[0].alone))
@@ -122,21 +117,21 @@ def in_order(works: Sequence[StepWork], room_bytes: int, states: Sequence[StateT
 def needs(works: Sequence[StepWork], states: Sequence[StateTensors] = ()) -> list[set[int]]:
     """For each step those that write what it reads, and those that read a state before it is written."""
     writers: dict[str, list[tuple[int, View]]] = {}
+    readers: dict[str, set[int]] = {}
     found = list[set[int]]()
     for i, work in enumerate(works):
         outputs = {*work.step.pd.plan.outputs}
         read = [view for name, view in work.views.items() if name not in outputs]
+        for view in read:
+            readers.setdefault(view.buffer, set()).add(i)
         found.append({j for view in read for j, own in writers.get(view.buffer, ()) if overlap([view], [own])})
         for name in work.step.pd.plan.outputs:
             writers.setdefault(work.views[name].buffer, []).append((i, work.views[name]))
     for state in states:
-        before, after = (
-            {i for i, work in enumerate(works) if name in work.names(False)} for name in (state.old, state.now)
-        )
-        writing = {i for i, work in enumerate(works) if state.written in work.names(True)}
+        writing = {i for i, _ in writers.get(state.written, ())}
         for i in writing:
-            found[i] |= before - {i}
-        for i in after:
+            found[i] |= readers.get(state.old, set()) - {i}
+        for i in readers.get(state.now, ()):
             found[i] |= writing
     return found
 

@@ -114,6 +114,7 @@ class LearnsParameters:
         ema: float | None = None,
         check_finite: bool = False,
         precision: str = "f32",
+        rounding: str | None = None,
         memory_limit: int | None = None,
         checkpoints: Sequence[str] = (),
         engine: Engine | None = None,
@@ -125,11 +126,13 @@ class LearnsParameters:
         how much an exponential average of each parameter keeps of itself, such as 0.999; check_finite: whether a step
         whose loss or gradients are not finite raises InvalidArguments and changes nothing; precision: "bf16" rounds
         what matrix products and convolutions multiply where that is expected to be faster, and the CPU has such
-        products: sums, all other values, and parameters stay f32; memory_limit: the most bytes that a call may take
-        beside inputs, outputs and states: as much of the forward pass is made again for the gradients as that needs;
-        checkpoints: names of nodes, or patterns (fnmatch): what lies between their results is made again, always, or
-        where the limit asks for it.  The graph stays as it is: each step has parameters of its own.  Raises
-        InvalidArguments, Unimplemented for operators without a gradient.
+        products: sums, all other values, and parameters stay f32; rounding: with that precision, "stochastic" has
+        parameters be numbers of bf16, which each step rounds at random so that small changes add up; memory_limit: the
+        most bytes that a call may take beside inputs, outputs and states: as much of the forward pass is made again for
+        the gradients as that needs, without a limit only what costs next to nothing; checkpoints: names of nodes, or
+        patterns (fnmatch): what lies between their results is made again, always, or where the limit asks for it.  The
+        graph stays as it is: each step has parameters of its own.  Raises InvalidArguments, Unimplemented for operators
+        without a gradient.
         """
         with importing():
             from asmdnn.network.training.networks import StepNetworks
@@ -141,7 +144,7 @@ class LearnsParameters:
         self._check_own(found)
         copy: Any = self._copy()
         own = {name: Symbol(copy, symbol.name) for name, symbol in found.items()}
-        options = checked_options(clip_norm, accumulate, ema, check_finite, precision)
+        options = checked_options(clip_norm, accumulate, ema, check_finite, precision, rounding)
         options = with_memory(options, memory_limit, checkpoints, self._nodes)
         recipe = recipe_of(copy, own.pop("loss"), own, optimizer, options, engine_or_default(engine))
         return TrainingStep(recipe, StepNetworks(recipe))

@@ -8,6 +8,7 @@ Walther, Evaluating Derivatives (2008), chapter 12; Chen et al., Training Deep N
 
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
+from math import inf
 
 from asmdnn.network.step_list import NetworkStep
 from asmdnn.network.steps import Steps
@@ -74,24 +75,24 @@ class ThereAndBack:
         return sum(self.steps.steps[i].pd.plan.cycles for i in steps)
 
 
-def kept_by_cost(flow: ThereAndBack, rate: float) -> set[str]:
+def kept_by_cost(flow: ThereAndBack, rate: float, budget: float = inf) -> set[str]:
     """What is kept where a value is made again if that costs at most `rate` cycles a byte, from what is kept anyway:
-    the cheapest first."""
-    kept, starts = {*flow.wanted}, dict[str, set[str]]()  # by what is made again: what of the kept it begins with
+    the cheapest first, while all together cost at most `budget` cycles."""
+    kept, again = {*flow.wanted}, dict[str, list[int]]()  # the steps of what is made again, by its name
     own = {name: flow.cycles(flow.makers[name]) / flow.size(name) for name in flow.wanted if not flow.stays(name)}
 
-    def start_of(name: str) -> set[str] | None:
+    def steps_of(name: str) -> list[int] | None:
         found = flow.before(name, lambda x: x in kept or (flow.stays(x) and len(flow.makers[x]) == 1))
-        if found is None or flow.cycles(found) > rate * flow.size(name):
-            return None
-        return kept.intersection(set[str]().union(*(flow.reads[i] for i in found)))
+        return None if found is None or flow.cycles(found) > rate * flow.size(name) else found
 
     for name in sorted(own, key=lambda name: own[name]):
         kept.remove(name)
-        through = [other for other, start in starts.items() if name in start]
-        new = {other: start_of(other) for other in (name, *through)}
-        if all(start is not None for start in new.values()):
-            starts |= {other: start for other, start in new.items() if start is not None}
+        through = [other for other, steps in again.items() if any(name in flow.reads[i] for i in steps)]
+        new = {other: steps_of(other) for other in (name, *through)}
+        found = again | {other: steps for other, steps in new.items() if steps is not None}
+        fits = budget == inf or flow.cycles({i for steps in found.values() for i in steps}) <= budget
+        if fits and all(steps is not None for steps in new.values()):
+            again = found
         else:
             kept.add(name)
     return kept

@@ -204,6 +204,8 @@ def test_files_of_tensors(tmp_path: Path) -> None:
         (lambda: step_of(accumulate=2**30), r"accumulate must be an integer from 1 to 2\*\*20"),
         (lambda: step_of(ema=1), "ema must be a finite number from 0 on and less than 1, not 1"),
         (lambda: step_of(check_finite=1), "check_finite must be True or False, not 1"),
+        (lambda: step_of(rounding="stochastic"), "rounding must be None, or 'stochastic' with precision='bf16', not"),
+        (lambda: step_of(rounding="up", precision="bf16"), "rounding must be None, or 'stochastic' with"),
         (lambda: step_of().averages, "keeps no averages"),
         (lambda: step_of().apply({"w": np.zeros(3)}), "apply takes gradients by scale, shift, w, head, not w"),
         (lambda: step_of().apply(3), "apply takes gradients by scale, shift, w, head, not 3"),

@@ -187,6 +187,7 @@ def copied() -> Iterator[Description]:
     yield dnn.Concat((t(2, 4, 5), t(2, 12, 5)), blocked, 1)
     yield dnn.Gather(blocked, t(3, dtype=dnn.s32), t(2, 3, 5), 1)
     yield dnn.Dropout(blocked, blocked, mask)
+    yield dnn.StochasticRounding(blocked, blocked)
     yield dnn.Shuffle(plain, blocked, 1, 4)
     yield dnn.LRNForward(INFERENCE, "lrn_across_channels", plain, blocked)
     yield from (dnn.TopKForward("max", src, t(2, 2, 5, dtype=dnn.s32), 1) for src in (plain, blocked))

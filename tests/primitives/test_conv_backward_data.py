@@ -123,6 +123,34 @@ def test_of_a_forward_pass() -> None:
         dnn.ConvolutionBackwardData.of(forward, diff_bias="a")
 
 
+OF_FORWARD = {
+    "Convolution": (dnn.ConvolutionBackwardData, dnn.ConvolutionBackwardWeights),
+    "Deconvolution": (dnn.DeconvolutionBackwardData, dnn.DeconvolutionBackwardWeights),
+}
+
+
+@pytest.mark.parametrize("kind", OF_FORWARD)
+def test_hints_that_do_not_fit(kind: str) -> None:
+    """What is no planned forward pass of the same kind, and formats that its tensors cannot have."""
+    engine, ends = dnn.Engine(isa="avx2", threads=1), ((1, 16, 6, 6), (8, 16, 3, 3), (1, 8, 4, 4))
+    forms: dict[str, Any] = {
+        "Convolution": dnn.ConvolutionForward(*(dnn.MemoryDesc(dims, dnn.f32, "any") for dims in ends)),
+        "Deconvolution": dnn.DeconvolutionForward(
+            *(dnn.MemoryDesc(dims, dnn.f32, "any") for dims in (ends[2], (16, 8, 3, 3), ends[0]))
+        ),
+    }
+    planned = {name: dnn.primitive_desc(form, engine=engine) for name, form in forms.items()}
+    (other,) = forms.keys() - {kind}
+    for gradient in OF_FORWARD[kind]:
+        for hint in (None, forms[kind], planned[other], dnn.primitive_desc(gradient.of(planned[kind]), engine=engine)):
+            with pytest.raises(dnn.InvalidArguments, match=f"must be a primitive_desc of a {kind}Forward, not "):
+                gradient.of(hint)
+        for tag in ("abc", "nhwc8", 3):
+            with pytest.raises(dnn.InvalidArguments, match=r"diff_dst|tag|format") as error:
+                gradient.of(planned[kind], diff_dst=tag)
+            assert len(str(error.value).splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

@@ -149,6 +149,10 @@ def moves() -> dict[str, Call]:
             dnn.Dropout,
             lambda: {"src": desc(5, 3), "dst": desc(5, 3), "mask": desc(5, 3, dtype=dnn.u8)},
         ),
+        "StochasticRounding": (
+            dnn.StochasticRounding,
+            lambda: {"src": desc(5, 3), "dst": desc(5, 3, dtype=dnn.bf16), "first": 4},
+        ),
         "Gather": (
             dnn.Gather,
             lambda: {"src": desc(5, 3), "indices": desc(2, dtype=dnn.s32), "dst": desc(2, 3), "axis": 0},

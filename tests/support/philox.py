@@ -1,4 +1,4 @@
-"""Philox4x32-10 in integers of numpy, from the paper, and dropout by it as oneDNN counts."""
+"""Philox4x32-10 in integers of numpy, from the paper; dropout by it as oneDNN counts, and stochastic rounding."""
 
 from typing import Any
 
@@ -18,12 +18,27 @@ def philox(counter: Any, key: Any) -> Any:
     return np.stack(c)
 
 
-def kept(first: int, count: int, probability: float, seed: int) -> Any:
-    """bool[count]: which elements stay, from an index that is a multiple of 4 on."""
+def words(first: int, count: int, seed: int) -> Any:
+    """u64[count]: 32 bits for each element, from an index that is a multiple of 4 on."""
     quads = np.arange(-(-count // 4), dtype=np.uint64) * np.uint64(4) + np.uint64(first)
     counter = [quads + np.uint64(word) & np.uint64(0xFFFFFFFF) for word in range(4)]
-    bits = philox(counter, [seed % 2**32] * 2).T.ravel()[:count]
+    return philox(counter, [seed % 2**32] * 2).T.ravel()[:count]
+
+
+def kept(first: int, count: int, probability: float, seed: int) -> Any:
+    """bool[count]: which elements stay, from an index that is a multiple of 4 on."""
+    bits = words(first, count, seed)
     return bits.astype(np.float64) > np.float64(0xFFFFFFFF) * np.float64(np.float32(probability))
+
+
+def rounded_to_bf16(x: Any, first: int, seed: int) -> Doubles:
+    """The neighbour in bf16 that a random number chooses; element by element, in integers of Python."""
+    found = []
+    for number, word in zip(np.float32(x), words(first, len(x), seed).tolist(), strict=True):
+        bits, chance = int(number.view(np.uint32)), word >> 16
+        rounded = np.uint32((bits + chance) // 2**16 * 2**16 % 2**32).view(np.float32)
+        found.append(float(rounded if np.isfinite(number) else number))
+    return np.array(found, np.float64)
 
 
 def dropped(x: Any, first: int, probability: float, seed: int) -> Doubles:

@@ -12,16 +12,13 @@
 | seed        | s32[1]     | of the generator |
 | first       | s64[1]     | the index of the first element, a multiple of 4, of which 32 bits count |
 
-The generator is Philox4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011) as oneDNN lays it out:
-with x = index - index % 4, the counter is (x, x + 1, x + 2, x + 3), both words of the key are the seed, and element
-index % 4 of the result is the index's own.  So elements may be computed in any order, by anybody.
-
-A register holds a word of as many counters as it has 8-byte lanes, which VPMULUDQ multiplies; upper halves are junk.
+The generator is that of philox.py.
 """
 
 from struct import pack
 
 from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.functions.philox import VECTORS, PhiloxCode
 from asmdnn.generators.functions.program import Predicate, Rounding
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import element_of
@@ -33,11 +30,6 @@ from asmdnn.types import f32
 
 ARGUMENTS = ("src", "dst", "mask", "probability", "seed", "first")
 SRC, DST, MASK, PROBABILITY, SEED, FIRST = range(6)
-ROUNDS = 10
-MULTIPLIERS, WEYL = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
-WORDS = 4  # of a counter
-VECTORS = 2  # of elements, that the words of a register's counters are
-EVEN, ODD = 0x88, 0xDD  # VSHUFPS: elements 0 and 2, or 1 and 3, of both operands
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,35 +73,21 @@ class DropoutSpec:
         asm.ret()
 
 
-class DropoutCode:
-    """The emission of a kernel; counters: word 0 of the next ones."""
+class DropoutCode(PhiloxCode):
+    """The emission of a kernel."""
 
     def __init__(self, v: Vector) -> None:
-        self.v, self.asm = v, v.asm
-        self.words = [v.registers.take(f"word {i}") for i in range(WORDS)]
-        self.products = [v.registers.take(f"product {i}") for i in range(2)]
-        self.keys = [v.registers.take(f"key {i}") for i in range(2)]
-        self.multipliers = [v.registers.take(f"multiplier {i}") for i in range(2)]
-        names = ("seed", "word 0 of the next counters", "threshold", "factor")
-        self.seed, self.counters, self.threshold, self.factor = (v.registers.take(name) for name in names)
+        super().__init__(v)
+        self.threshold, self.factor = (v.registers.take(name) for name in ("threshold", "factor"))
         self.src, self.dst, self.mask = (self.asm.gp.take(name) for name in ARGUMENTS[:3])
         self.start()
 
     def start(self) -> None:
         """What stays the same for all elements."""
-        asm, v = self.asm, self.v
+        asm = self.asm
         asm.role("start")
         pointer = asm.gp.take("number")
-        for register, bits in zip(self.multipliers, MULTIPLIERS, strict=True):
-            v.broadcast(register, asm.const(pack("<I", bits), 4, size=4))
-        asm.MOV(pointer, mem(asm.frame, 8 * SEED, size=8))
-        v.broadcast(self.seed, mem(pointer, size=4))
-        asm.MOV(pointer, mem(asm.frame, 8 * FIRST, size=8))
-        v.broadcast(self.counters, mem(pointer, size=4))
-        counters = v.lanes // 2  # each of them has two lanes, for products of 64 bits
-        quads = [lane // 2 + counters // 2 * (lane % 2) for lane in range(counters)]
-        offsets = [number for quad in quads for number in (WORDS * quad, 0)]
-        asm.VPADDD(self.counters, self.counters, asm.const(pack(f"<{v.lanes}i", *offsets), v.bytes, size=v.bytes))
+        self.start_counting(pointer, SEED, FIRST)
         asm.MOV(pointer, mem(asm.frame, 8 * PROBABILITY, size=8))
         self.set_limits(pointer)
         for register, argument in ((self.src, SRC), (self.dst, DST), (self.mask, MASK)):
@@ -143,33 +121,6 @@ class DropoutCode:
         for j, (part, bits) in enumerate(zip(parts, self.words, strict=False)):
             self.drop(part, bits, j)
 
-    def generate(self) -> None:
-        """The bits of consecutive elements into words[0] and words[1], from the counters."""
-        asm, v = self.asm, self.v
-        for i, word in enumerate(self.words):
-            asm.VPADDD(word, self.counters, v.splat(i))
-        for number in range(ROUNDS):
-            for key, step in zip(self.keys, WEYL, strict=True):
-                asm.VPADDD(key, self.seed if number == 0 else key, v.splat(0 if number == 0 else step))
-            self.round()
-        a, b = self.products
-        first, second, third, fourth = self.words
-        asm.VSHUFPS(a, first, second, EVEN)
-        asm.VSHUFPS(b, third, fourth, EVEN)
-        asm.VSHUFPS(first, a, b, EVEN)
-        asm.VSHUFPS(second, a, b, ODD)
-
-    def round(self) -> None:
-        """Words 0 and 2 are multiplied; upper halves are mixed with the other words and the key."""
-        asm, (w0, w1, w2, w3), (p0, p1) = self.asm, self.words, self.products
-        asm.VPMULUDQ(p0, w0, self.multipliers[0])
-        asm.VPMULUDQ(p1, w2, self.multipliers[1])
-        for word, product, other, key in ((w0, p1, w1, self.keys[0]), (w2, p0, w3, self.keys[1])):
-            asm.VPSRLQ(word, product, 32)
-            asm.VXORPS(word, word, other)
-            asm.VXORPS(word, word, key)
-        self.words, self.products = [w0, p1, w2, p0], [w1, w3]
-
     def drop(self, part: Lanes, bits: Register, j: int) -> None:
         """Vector j of elements, kept where their bits are above the threshold: then the larger one differs from it."""
         asm, v, (x, ones) = self.asm, self.v, self.words[2:]
@@ -189,6 +140,6 @@ class DropoutCode:
     def advance(self) -> None:
         """On to the elements after a turn's."""
         asm, v = self.asm, self.v
-        asm.VPADDD(self.counters, self.counters, v.splat(VECTORS * v.lanes))
+        self.count_on()
         for pointer, size in ((self.src, v.bytes), (self.dst, v.bytes), (self.mask, v.lanes)):
             asm.ADD(pointer, VECTORS * size)

@@ -12,6 +12,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.channel_gradients.description import BatchNormBackward
 from asmdnn.primitives.dropout.dropout import Dropout
 from asmdnn.primitives.normalization.channel_description import BatchNormForward
+from asmdnn.primitives.stochastic_rounding.stochastic_rounding import StochasticRounding
 from asmdnn.types import PropKind, s32, u8
 
 
@@ -59,8 +60,20 @@ def lower_dropout(steps: Steps, group: Group) -> None:
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result, "mask": ""})
 
 
+def lower_rounding(steps: Steps, group: Group) -> None:
+    node = node_of(group)
+    name, seed = node.inputs
+    if seed not in steps.integers.given:
+        raise Refused("a seed is no input")
+    x = steps.plain(name)
+    places = {"src": x, "seed": Place(seed, row_major((1,), s32))}
+    desc = StochasticRounding(x.desc, row_major(x.desc.dims), node.get("first"))
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result})
+
+
 LOWERINGS = {
     "asmdnn.ChannelNorm": lower_channel_norm,
     "asmdnn.ChannelNormGradient": lower_channel_norm_gradient,
     "asmdnn.RandomDropout": lower_dropout,
+    "asmdnn.RandomRounding": lower_rounding,
 }

@@ -3,12 +3,14 @@
 ChannelNorm(x, scale, shift): normalised by the statistics of x's own channels; these, mean and variance, are the other
 results.  ChannelNormGradient(x, dy, scale, mean, variance): by x, scale and shift.  RandomDropout(x, seed): elements
 are zeroed with a probability, by random numbers that depend on the seed, s32[1], and on the element's index.
+RandomRounding(x, seed): numbers become those of bf16, at random; `first` is the index of the first element.
 """
 
 import numpy as np
 
 from asmdnn.definitions.dropout import kept
 from asmdnn.definitions.normalization import by_channels, inverse_deviation, moments
+from asmdnn.definitions.stochastic_rounding import rounded_to_bf16
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
 
@@ -45,8 +47,14 @@ def random_dropout(node: Node, x: Array, seed: Array) -> Array:
     return np.asarray(np.where(stays, x * (np.float32(1) / (np.float32(1) - p)), 0), x.dtype)
 
 
+def random_rounding(node: Node, x: Array, seed: Array) -> Array:
+    """In f32, as it rounds once."""
+    return np.asarray(rounded_to_bf16(x, int(seed.ravel()[0]), node.get("first")), x.dtype)
+
+
 OPERATORS = {
     "ChannelNorm": Operator(channel_norm, channel_norm_types),
     "ChannelNormGradient": Operator(channel_norm_gradient, channel_norm_types),
     "RandomDropout": Operator(random_dropout, same_as_first),
+    "RandomRounding": Operator(random_rounding, same_as_first),
 }

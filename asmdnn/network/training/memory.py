@@ -19,6 +19,8 @@ from asmdnn.records import dataclass, replace
 
 RATES = (0.5, 1.0, 2.0, 4.0, 16.0)  # cycles a byte: maps, norms, 1x1 convolutions, others
 PARTS = (2, 3, 4, 6, 8, 12, 16, 24)
+CHEAP_RATE, CHEAP_SHARE = 1.0, 0.02  # without a limit: of the cycles of a step, so many may be spent on less memory
+LEAST_GAIN = 0.1  # of the bytes of a call
 Choice = Callable[[ThereAndBack], set[str]]
 
 
@@ -44,6 +46,12 @@ EVERYTHING = Keeping("everything is kept")
 
 def by_cost(rate: float) -> Keeping:
     return Keeping(f"what costs up to {rate:g} cycles a byte is made again", lambda flow: kept_by_cost(flow, rate))
+
+
+def cheaply(flow: ThereAndBack) -> Keeping:
+    """What is made again where nobody asks for it: a step takes hardly longer."""
+    budget = CHEAP_SHARE * flow.cycles(range(len(flow.steps.steps)))
+    return Keeping("what costs next to nothing is made again", lambda flow: kept_by_cost(flow, CHEAP_RATE, budget))
 
 
 def by_parts(count: int) -> Keeping:
@@ -92,14 +100,17 @@ def passing_bytes(flow: ThereAndBack) -> list[int]:
 def fitted(net: Any, loss: str, limit: int | None, checkpoints: Sequence[str]) -> FittedNetwork:
     """The step's network in the fastest way whose calls take no more than the limit.
 
-    loss: the network's name of what the forward pass ends with.  Without a limit everything is kept, or what
-    checkpoints say.  Raises InvalidArguments where no way fits."""
+    loss: the network's name of what the forward pass ends with.  Without a limit what checkpoints say is kept, or all
+    but what costs next to nothing.  Raises InvalidArguments where no way fits."""
     first = FittedNetwork(net, call_bytes(net), EVERYTHING)
-    if (limit is None and not checkpoints) or (limit is not None and first.nbytes <= limit):
+    if limit is not None and first.nbytes <= limit:
         return first
     flow = flow_of(net, loss)
-    if limit is None:
+    if limit is None and checkpoints:
         return kept_as(net, flow, by_names(checkpoints))
+    if limit is None:
+        cheap = kept_as(net, flow, cheaply(flow))
+        return cheap if cheap.nbytes <= (1 - LEAST_GAIN) * first.nbytes else first
     found = [kept_as(net, flow, keeping) for keeping in ways(checkpoints)]
     fits = [one for one in found if one.nbytes <= limit]
     if not fits:

@@ -8,6 +8,7 @@ from asmdnn.errors import InvalidArguments, not_one_of, shown
 from asmdnn.memory.sequences import items
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.own import OWN
+from asmdnn.network.training.rounding import STOCHASTIC
 from asmdnn.optim.checks import number, whole
 from asmdnn.primitives.core.widening import MULTIPLIED
 from asmdnn.records import dataclass, replace
@@ -23,7 +24,8 @@ class TrainingOptions:
     gradient makes a step; ema: how much an average of parameters keeps of itself; check_finite: whether a step whose
     loss or gradients are not finite is refused; precision: what matrix products multiply where it is faster;
     memory_limit: the most bytes that a call may take beside inputs, outputs and states; checkpoints: values of the
-    forward pass between which others are computed again."""
+    forward pass between which others are computed again; rounding: how parameters that are numbers of bf16 are
+    rounded, None for those of f32."""
 
     clip_norm: float | None
     accumulate: int
@@ -32,14 +34,18 @@ class TrainingOptions:
     precision: str = PRECISIONS[0]
     memory_limit: int | None = None
     checkpoints: tuple[str, ...] = ()
+    rounding: str | None = None
 
 
 def checked_options(
-    clip_norm: Any, accumulate: Any, ema: Any, check_finite: Any, precision: Any = PRECISIONS[0]
+    clip_norm: Any, accumulate: Any, ema: Any, check_finite: Any, precision: Any = PRECISIONS[0], rounding: Any = None
 ) -> TrainingOptions:
     """Those that need no graph.  Raises InvalidArguments."""
     if not isinstance(precision, str) or precision not in PRECISIONS:
         raise InvalidArguments(not_one_of("precision", precision, PRECISIONS))
+    if rounding is not None and (rounding != STOCHASTIC or precision == PRECISIONS[0]):
+        said = f"rounding must be None, or {STOCHASTIC!r} with precision='bf16', not {shown(rounding)}"
+        raise InvalidArguments(f"{said} with {precision!r}")
     most = None if clip_norm is None else number("clip_norm", clip_norm)
     if most == 0:
         raise InvalidArguments("clip_norm must be more than 0: with it no parameter would change")
@@ -48,7 +54,7 @@ def checked_options(
     if type(check_finite) is not bool:
         raise InvalidArguments(f"check_finite must be True or False, not {shown(check_finite)}")
     kept = None if ema is None else number("ema", ema, below=1)
-    return TrainingOptions(most, accumulate, kept, check_finite, precision)
+    return TrainingOptions(most, accumulate, kept, check_finite, precision, rounding=rounding)
 
 
 def with_memory(options: TrainingOptions, limit: Any, checkpoints: Any, nodes: Sequence[Node]) -> TrainingOptions:

@@ -14,6 +14,7 @@ from asmdnn.network.symbols import Symbol
 from asmdnn.network.training.attention import recognise_attention
 from asmdnn.network.training.forward import SEED, make_trainable
 from asmdnn.network.training.options import TrainingOptions
+from asmdnn.network.training.rounding import round_initial
 from asmdnn.network.training.updates import add_updates, behind_gradients, guarded
 from asmdnn.optim.optimizer import Optimizer
 from asmdnn.primitives.core.engine import Engine
@@ -120,6 +121,8 @@ def recipe_of(
     if not settings:
         raise InvalidArguments("groups freezes all parameters: leave one to be trained")
     check_reached(graph, loss, [*settings])
+    if options.rounding:
+        round_initial(graph, [*settings])
     source = graph._copy()
     recognise_attention(graph, [*settings], [loss.name, *(symbol.name for symbol in outputs.values())])
     make_trainable(graph, settings)

@@ -16,12 +16,13 @@ from asmdnn.network.inputs import as_input
 from asmdnn.network.training.networks import StepNetworks
 from asmdnn.network.training.parameters import Parameters
 from asmdnn.network.training.recipe import GRADIENT, LOSS, StepRecipe
+from asmdnn.network.training.rounding import SEED
+from asmdnn.network.training.seeds import mixed
 from asmdnn.network.training.state_files import read_state, write_state
 from asmdnn.network.training.updates import AVERAGE, NUMBERS, SIZE
 
 COUNT, CALLS = "steps taken", "calls made"
 F32, MOST_STEPS = np.dtype(np.float32), 2**53
-WORD, GOLDEN, PLACES = 2**64, 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03
 Inputs = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
 
@@ -56,7 +57,7 @@ class TrainingStep:
     @cached_property
     def inputs(self) -> Inputs:
         """(dims, numpy type) by name."""
-        own = {NUMBERS, *self._recipe.seeds}
+        own = {NUMBERS, SEED, *self._recipe.seeds}
         return {name: wanted for name, wanted in self._nets.main.inputs.items() if name not in own}
 
     @property
@@ -91,11 +92,11 @@ class TrainingStep:
         with self._states:
             is_last = (self._calls + 1) % parts == 0
             numbers = self._numbers(self.steps + 1) if is_last else None
-            own = {} if parts > 1 or numbers is None else {NUMBERS: numbers}
+            own = {} if parts > 1 or numbers is None else numbers
             results = self._run(self._nets.main, {**given, **self._seeds(), **own})
             self._look_at(results)
             if parts > 1 and numbers is not None:
-                self._run(self._nets.update, {NUMBERS: numbers})
+                self._run(self._nets.update, numbers)
             self._calls += 1
             self.steps += is_last
         return {"loss": results.pop(LOSS), **results}
@@ -126,8 +127,7 @@ class TrainingStep:
         dims = self._recipe.graph.parameters
         found = {f"{GRADIENT}{x}": as_input(f"gradient by {x}", gradients[x], dims[x], F32) for x in trained}
         with self._states:
-            numbers = {NUMBERS: self._numbers(self.steps + 1)}
-            self._look_at(self._run(self._nets.halves, {**found, **numbers}))
+            self._look_at(self._run(self._nets.halves, {**found, **self._numbers(self.steps + 1)}))
             self.steps += 1
 
     def check(self) -> None:
@@ -238,7 +238,7 @@ class TrainingStep:
 
     def _next(self, net: Any, feeds: Mapping[str, Any]) -> dict[str, Array]:
         """The inputs of a step's first network, whose states are set to the step's."""
-        given = {**self._checked(feeds), **self._seeds(), NUMBERS: self._numbers(self.steps + 1)}
+        given = {**self._checked(feeds), **self._seeds(), **self._numbers(self.steps + 1)}
         with self._states as states:
             for name in net.state:
                 net.state[name][...] = states[name]
@@ -256,14 +256,16 @@ class TrainingStep:
         seed, call = self._recipe.graph.seed, self._calls
         return {name: np.array([mixed(seed, call, i)], np.int32) for i, name in enumerate(self._recipe.seeds)}
 
-    def _numbers(self, step: int) -> Array:
-        """What the optimizers' rules read.  Raises InvalidArguments for numbers that f32 does not hold."""
+    def _numbers(self, step: int) -> dict[str, Array]:
+        """What updates read: the optimizers' numbers, and a seed where parameters are rounded at random.  Raises
+        InvalidArguments for numbers that f32 does not hold."""
         found = [number for optimizer in self._recipe.optimizers for number in optimizer.numbers(step)]
         with np.errstate(all="ignore"):
             numbers = np.array(found, np.float64).astype(F32)
         if not np.isfinite(numbers).all():
             raise InvalidArguments(f"the optimizer's numbers of step {step} are {shown(found)}: make the rate smaller")
-        return numbers
+        rounds, seed = self._recipe.options.rounding, mixed(self._recipe.graph.seed, step, -1)
+        return {NUMBERS: numbers, **({SEED: np.array([seed], np.int32)} if rounds else {})}
 
 
 def made_again(
@@ -274,14 +276,6 @@ def made_again(
     for name, array in arrays.items():
         step._states[name][...] = array
     return step
-
-
-def mixed(seed: int, call: int, place: int) -> int:
-    """An integer of 32 bits with a sign (Steele and others, Fast Splittable Pseudorandom Number Generators, 2014)."""
-    z = (seed + (call + 1) * GOLDEN + (place + 1) * PLACES) % WORD
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % WORD
-    z = (z ^ z >> 27) * 0x94D049BB133111EB % WORD
-    return ((z ^ z >> 31) & 0xFFFFFFFF) - 2**31
 
 
 def count_of(name: str, value: Any) -> int:

@@ -9,6 +9,7 @@ from asmdnn.network.graph import Node
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.symbols import Symbol
 from asmdnn.network.training.options import TrainingOptions
+from asmdnn.network.training.rounding import RandomRounding
 from asmdnn.optim.optimizer import Optimizer
 from asmdnn.records import dataclass, replace
 
@@ -53,11 +54,12 @@ def add_updates(
     """Add the optimizers' rules to a graph.  settings: the optimizer of each parameter, in the order of gradients."""
     if options.clip_norm is not None:
         gradients = clipped(graph, gradients, sum_of_squares(graph, gradients), options.clip_norm)
-    numbers = numbers_of(graph, optimizers)
+    numbers, rounding = numbers_of(graph, optimizers), RandomRounding(graph) if options.rounding else None
     for (name, each), gradient in zip(settings.items(), gradients, strict=True):
         mine, dims, value = numbers[optimizers.index(each)], graph.parameters[name], Symbol(graph, name)
         p = UpdatedParameter(graph, name, dims, value=value, gradient=gradient, numbers=mine)
-        became = graph.update(value, each.moved(p))
+        moved = each.moved(p)
+        became = graph.update(value, moved if rounding is None else rounding.rounded(moved, dims))
         if options.ema is not None:
             average = graph.state(f"{AVERAGE}{name}", dims, initial=graph._states[name].initial)
             graph.update(average, graph.map(averaging(options.ema), average, became))

@@ -29,6 +29,7 @@ FOLDERS = (
     "concat",
     "gather",
     "dropout",
+    "stochastic_rounding",
     "resampling",
     "sum",
     "normalization",
