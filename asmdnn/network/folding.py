@@ -21,7 +21,7 @@ from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node,
 from asmdnn.network.known import sentence_of_unknown
 from asmdnn.network.operators.checks import check_node, check_outputs
 from asmdnn.network.operators.definition import Operator, Value
-from asmdnn.network.operators.evaluation import own_errors
+from asmdnn.network.operators.evaluation import raise_own
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.quantised.blocks import with_blocked_products
@@ -58,7 +58,8 @@ def specialise(
             folding.values[name] = Value(data.shape, data.dtype, data)
         else:
             folding.values[name] = Value(shape_of(name, declared, shapes.get(name)), declared.dtype)
-    folding.add(body)
+    with np.errstate(all="ignore"):  # whatever constants are
+        folding.add(body)
     outputs = {name: folding.known(name) for name in body.outputs}
     nodes = needed(folding.nodes, outputs.values())
     inputs = tuple(name for name in body.inputs if name not in constants)
@@ -147,8 +148,10 @@ class Folding:
             self.pass_on(node)
             return
         inputs = [self.values[name] if name != NOTHING else None for name in node.inputs]
-        with own_errors(node, inputs):
+        try:
             self.compute(node, operator, inputs)
+        except Exception as error:
+            raise_own(error, node, inputs)
 
     def take(self, results: Mapping[str, str]) -> None:
         """Values under other names, too."""
