@@ -1,9 +1,11 @@
 """Pooling, with maps after it as post-ops: of windows, and of whole planes."""
 
 from math import prod
+from operator import add
 
+from asmdnn.definitions.windows import SlidingWindow
 from asmdnn.memory import MemoryDesc
-from asmdnn.network.descriptors import any_format
+from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Node
 from asmdnn.network.lowering.integer_tail import AS_IT_IS, Start, tail_of
@@ -15,6 +17,7 @@ from asmdnn.network.operators.windows import pooling
 from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.concat.pad import Pad
 from asmdnn.primitives.pooling.description import PoolingForward
 from asmdnn.primitives.reduction.description import ReductionAlgorithm, ReductionForward
 from asmdnn.records import replace
@@ -42,10 +45,11 @@ def lower_pool(steps: Steps, group: Group) -> None:
     asked = window_of(node, sizes, window.kernel)  # without what ceil_mode adds
     average: PoolingAlgorithm = "avg_exclude_padding"
     if node.get("count_include_pad", 0) and any((*asked.before, *asked.after)):
-        if node.op == "AveragePool" and any(b > a for a, b in zip(asked.after, window.after, strict=True)):
-            raise Refused("means that count padding, but not what ceil_mode adds, have no kernel")
         average = "avg_include_padding"
     source, start = operand(steps, node, average == "avg_include_padding")
+    if node.op == "AveragePool" and average == "avg_include_padding" and asked.after != window.after:
+        source, start, average = copy_with(steps, group, asked), AS_IT_IS, "avg_exclude_padding"
+        asked = replace(asked, before=(0,) * len(sizes), after=(0,) * len(sizes))
     desc = PoolingForward(
         "max" if node.op == "MaxPool" else average,
         source.desc,
@@ -53,7 +57,7 @@ def lower_pool(steps: Steps, group: Group) -> None:
         kernel=window.kernel,
         strides=window.strides,
         dilations=tuple(d - 1 for d in window.dilations),
-        padding_l=window.before,
+        padding_l=asked.before,
         padding_r=asked.after,
     )
     if desc.src.dtype == desc.dst.dtype == f32 and has_gradient(steps, group):
@@ -62,6 +66,17 @@ def lower_pool(steps: Steps, group: Group) -> None:
     tail = tail_of(steps, group, None, start)
     places = {"src": source, **tail.places()}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, attr=tail.attr())
+
+
+def copy_with(steps: Steps, group: Group, padding: SlidingWindow) -> Place:
+    """The operand of means that count zeros around it, but not what ceil_mode adds: a tensor with these zeros."""
+    assert group.main is not None
+    source = steps.plain(group.main.inputs[0])
+    batch, channels, *sizes = source.desc.dims
+    rows = map(add, sizes, map(add, padding.before, padding.after))
+    desc = Pad(source.desc, row_major((batch, channels, *rows)), (0, 0, *padding.before), "constant", 0.0)
+    steps.add((), f"{group.label}: padding", desc, {"src": source}, {"dst": ""})
+    return Place(steps.steps[-1].buffers["dst"], desc.dst)
 
 
 def has_gradient(steps: Steps, group: Group) -> bool:
