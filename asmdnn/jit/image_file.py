@@ -1,10 +1,12 @@
 """A file that is used where it lies: a text, and sections that start at pages, under one checksum.
 
-    magic 8 | format version u32 | text length u32 | size of the file u64 | sha256 32 | text, JSON | pages of sections
+    magic 8 | format version u32 | text length u32 | size of the file u64 | size of what the sha256 covers u64 |
+    sha256 32 | text, JSON | pages of sections | what lies apart
 
 It is mapped read-only and private, nothing is copied, and processes share its memory.  As with a shared library, who
 replaces it must put a new file in its place, as `write` does, and not write into the one that is mapped.  The sha256
-covers every byte but itself; it guards against damage, not against malice.
+covers every byte but itself and what lies apart, for which readers have a faster sum (runtime/byte_sums.py).  It guards
+against damage, not against malice.
 """
 
 import hashlib
@@ -23,13 +25,13 @@ from asmdnn.files import check_sha256, opened
 from asmdnn.records import dataclass
 
 MAGIC = b"asmdnnNT"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 LARGEST_TEXT_BYTES = 1 << 28
 MAP_FLAGS = mmap.MAP_PRIVATE | getattr(mmap, "MAP_POPULATE", 0)  # all pages at once: every byte is read for the sum
 
 Piece = bytes | memoryview
 
-_PREFIX = struct.Struct("<8sIIQ")
+_PREFIX = struct.Struct("<8sIIQQ")
 _DIGEST_BYTES = hashlib.sha256().digest_size
 _HEADER_BYTES = _PREFIX.size + _DIGEST_BYTES
 
@@ -39,12 +41,13 @@ _HEADER_BYTES = _PREFIX.size + _DIGEST_BYTES
 class Image:
     """A mapped file: its text, its sections by name, all of its bytes; the mapping lives as long as any of them.
 
-    last_used: the file's time, in seconds of the epoch."""
+    last_used: the file's time, in seconds of the epoch.  apart: bytes that nobody has proved intact."""
 
     text: dict[str, Any]
     sections: Mapping[str, memoryview]
     whole: memoryview
     last_used: float
+    apart: memoryview = memoryview(b"")
 
 
 def image_of(text: Mapping[str, Any], sections: Mapping[str, Sequence[bytes | memoryview]]) -> bytes:
@@ -52,8 +55,11 @@ def image_of(text: Mapping[str, Any], sections: Mapping[str, Sequence[bytes | me
     return b"".join(pieces_of(text, sections))
 
 
-def pieces_of(text: Mapping[str, Any], sections: Mapping[str, Sequence[bytes | memoryview]]) -> list[Piece]:
-    """What `image_of` joins: who writes it to a file needs no second copy of the weights."""
+def pieces_of(
+    text: Mapping[str, Any], sections: Mapping[str, Sequence[bytes | memoryview]], apart: Sequence[Piece] = ()
+) -> list[Piece]:
+    """What `image_of` joins: who writes it to a file needs no second copy of the weights.  apart: what the sha256 does
+    not cover."""
     sizes = {name: sum(len(piece) for piece in pieces) for name, pieces in sections.items()}
     places, end = dict[str, tuple[int, int]](), 0
     for name, size in sizes.items():
@@ -64,11 +70,12 @@ def pieces_of(text: Mapping[str, Any], sections: Mapping[str, Sequence[bytes | m
     body: list[Piece] = [head]
     for name, pieces in sections.items():
         body += [*pieces, bytes(-sizes[name] % mmap.PAGESIZE)]
-    prefix = _PREFIX.pack(MAGIC, FORMAT_VERSION, len(head), _HEADER_BYTES + len(head) + end)
+    summed = _HEADER_BYTES + len(head) + end
+    prefix = _PREFIX.pack(MAGIC, FORMAT_VERSION, len(head), summed + sum(map(len, apart)), summed)
     digest = hashlib.sha256(prefix)
     for piece in body:
         digest.update(piece)
-    return [prefix, digest.digest(), *body]
+    return [prefix, digest.digest(), *body, *apart]
 
 
 def is_image(path: Path) -> bool:
@@ -103,25 +110,28 @@ def map_image(fd: int, name: str, sha256: str = "") -> Image:
         raise refusal(name, f"is truncated to {info.st_size} bytes", "copy or make it again")
     whole = memoryview(mmap.mmap(fd, info.st_size, flags=MAP_FLAGS, prot=mmap.PROT_READ))
     check_sha256(name, whole, sha256)
-    magic, version, text_bytes, size = _PREFIX.unpack_from(whole)
+    magic, version, text_bytes, size, summed = _PREFIX.unpack_from(whole)
     if magic != MAGIC:
         raise refusal(name, "is no saved network", "make one with Network.save")
     if version != FORMAT_VERSION:
         way_out = "make it again with this version of asmdnn"
         raise refusal(name, f"has the format {version}, this version reads {FORMAT_VERSION}", way_out)
-    if size != info.st_size or text_bytes > min(size - _HEADER_BYTES, LARGEST_TEXT_BYTES):
+    if size != info.st_size:
         raise refusal(name, f"has {info.st_size} bytes instead of {size}", "copy or make it again")
+    if summed > size or text_bytes > min(summed - _HEADER_BYTES, LARGEST_TEXT_BYTES):
+        raise refusal(name, "has parts that are larger than the file", "copy or make it again")
     digest = hashlib.sha256(whole[: _PREFIX.size])
-    digest.update(whole[_HEADER_BYTES:])
+    digest.update(whole[_HEADER_BYTES:summed])
     if digest.digest() != whole[_PREFIX.size : _HEADER_BYTES]:
         raise refusal(name, "is damaged: its checksum does not hold", "copy or make it again")
     try:
         text = json.loads(bytes(whole[_HEADER_BYTES : _HEADER_BYTES + text_bytes]))
         places = dict(text.pop("sections"))
-        sections = {key: section(whole[_HEADER_BYTES + text_bytes :], *place) for key, place in places.items()}
+        body = whole[_HEADER_BYTES + text_bytes : summed]
+        sections = {key: section(body, *place) for key, place in places.items()}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise refusal(name, "has a text that cannot be read", "make it again") from None
-    return Image(text, sections, whole, info.st_mtime)
+    return Image(text, sections, whole, info.st_mtime, whole[summed:])
 
 
 def section(body: memoryview, offset: int, size: int) -> memoryview:

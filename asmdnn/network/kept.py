@@ -1,6 +1,6 @@
 """Networks in the cache on disk, beside the kernels: who loads a model again for the same dims plans nothing.
 
-The key is a sha256 of all that a network depends on: the model's bytes, dims, constants, the engine, and this package's
+The key is a sum of all that a network depends on: the model's bytes, dims, constants, the engine, and this package's
 sources by size and time of change, as Python knows when to compile a module again.  What is found is mapped, as a pack
 is.  A network is stored when it has run for the first time, as kernels are generated and weights packed then.
 """
@@ -29,6 +29,7 @@ from asmdnn.network.running import Runner
 from asmdnn.network.saved import PackedNetwork, saved
 from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.runtime.byte_sums import byte_sum
 from asmdnn.version import __version__
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def key_of(
         if ELSEWHERE in data:
             return None
         dims = [(str(name), tuple(map(dim_text, shape))) for name, shape in items(shapes)]
-        digest = hashlib.sha256(data)
+        digest = hashlib.sha256(byte_sum(data))
         digest.update(repr((*made_for(engine, precision), dims)).encode())
         for name, value in items(constants):
             array = np.asarray(value)

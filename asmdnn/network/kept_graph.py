@@ -9,6 +9,7 @@ from asmdnn.network.graph import Array, Body, Model, Node
 from asmdnn.network.kept import made_for, store
 from asmdnn.network.storage import Precision
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.runtime.byte_sums import byte_sum
 
 
 class Unnamed(Exception):
@@ -16,7 +17,7 @@ class Unnamed(Exception):
 
 
 def key_of_model(model: Model, engine: Engine, precision: Precision) -> str | None:
-    """A sha256 of all that a network of fixed dims depends on, weights included; None if it is not to be kept."""
+    """A sum of all that a network of fixed dims depends on, weights included; None if it is not to be kept."""
     if model.states or store() is None:
         return None
     digest = hashlib.sha256()
@@ -29,7 +30,7 @@ def key_of_model(model: Model, engine: Engine, precision: Precision) -> str | No
     for name, array in model.body.constants.items():
         place = (array.ctypes.data, array.shape, array.strides, array.dtype.str)
         if place not in sums:
-            sums[place] = hashlib.sha256(dense(array).data).digest()
+            sums[place] = byte_sum(dense(array))
         digest.update(repr((name, array.dtype.str, array.shape, is_turned(array))).encode() + sums[place])
     return digest.hexdigest()
 

@@ -1,7 +1,7 @@
 """The shapes of an open network in the cache on disk: one that any process has planned is not planned again.
 
 A shape's file has its plan and its kernels.  The packed weights, which nearly all shapes of a model have in common, are
-a file of their own, under the sha256 of their bytes.  Shapes from the disk share weights, and kernels with equal code.
+a file of their own, under the sum of their bytes.  Shapes from the disk share weights, and kernels with equal code.
 """
 
 import hashlib
@@ -13,8 +13,9 @@ from asmdnn.jit.image_file import Image
 from asmdnn.network.arrays import Array
 from asmdnn.network.dims import OpenDims, open_read, open_text
 from asmdnn.network.kept import find, put, store
-from asmdnn.network.pieces import SharedKernels
+from asmdnn.network.pieces import SharedKernels, proved
 from asmdnn.network.saved import PackedNetwork, versions
+from asmdnn.runtime.byte_sums import byte_sum
 
 if TYPE_CHECKING:
     from asmdnn.network.network import Network
@@ -31,12 +32,14 @@ class SharedPieces(SharedKernels):
         self._packed: list[tuple[Array, str]] = []  # what was stored, and its key
 
     def weights(self, image: Image) -> memoryview:
-        """Raises KeyError where there are none."""
+        """Raises KeyError where there are none, ValueError where they are damaged."""
         key = image.text["weights"]
         if key not in self._weights:
             kept = store()
             found = kept.get_image(key) if kept else None
-            self._weights[key] = (found.sections if found else {})["weights"]
+            if found is None:
+                raise KeyError(key)
+            self._weights[key] = proved(found, key)
         return self._weights[key]
 
     def put(self, weights: Array) -> str:
@@ -44,10 +47,10 @@ class SharedPieces(SharedKernels):
         known = next((key for packed, key in self._packed if packed is weights), "")
         if not known:
             data = weights.data.cast("B")
-            known = hashlib.sha256(data).hexdigest()
+            known = byte_sum(data).hex()
             kept = store()
             if kept and known not in self._weights:
-                kept.put_image(known, image_file.pieces_of({"key": known, "title": "weights"}, {"weights": [data]}))
+                kept.put_image(known, image_file.pieces_of({"key": known, "title": "weights"}, {}, [data]))
             self._packed.append((weights, known))
         return known
 

@@ -55,9 +55,9 @@ def narrowed(
     graph: StaticGraph, groups: Sequence[Group], engine: Engine, precision: Precision
 ) -> tuple[tuple[Group, ...], StorageTypes]:
     """The groups, and what to multiply and to store in bf16.  Nothing on a level that would make f32 of it to multiply
-    it."""
+    it, and nothing where bits may not depend on the number of items, by which costs choose."""
     types = half_products(engine.isa)
-    if types is None or not precision.allows(types.src):
+    if types is None or engine.any_batch or not precision.allows(types.src):
         return tuple(groups), AS_DECLARED
     costs = Costs(Steps(graph, engine), types)
     if precision.trains:

@@ -5,14 +5,15 @@ from weakref import WeakValueDictionary
 
 from asmdnn.jit.image_file import Image
 from asmdnn.jit.kernels import Fetched, LoadedKernel, mapped
+from asmdnn.runtime.byte_sums import byte_sum
 
 
 class NetworkPieces:
     """Each network its own."""
 
     def weights(self, image: Image) -> memoryview:
-        """Raises KeyError where there are none."""
-        return image.sections["weights"]
+        """Raises KeyError where there are none, ValueError where they are damaged."""
+        return proved(image, image.text["sum"]) if image.text.get("sum") else image.sections["weights"]
 
     def kernels(self, fetched: Sequence[Fetched]) -> list[LoadedKernel]:
         """In executable memory, in this order."""
@@ -20,6 +21,13 @@ class NetworkPieces:
 
 
 EACH_ITS_OWN = NetworkPieces()
+
+
+def proved(image: Image, wanted: str) -> memoryview:
+    """What lies apart in an image, if it has this sum, in hexadecimal.  Raises ValueError."""
+    if byte_sum(image.apart).hex() != wanted:
+        raise ValueError("the weights are damaged: their sum does not hold")
+    return image.apart
 
 
 class SharedKernels(NetworkPieces):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from asmdnn.memory.allocation import within_memory
 from asmdnn.network.compiled import CompiledSegment, compiled, runner_of
 from asmdnn.network.float_types import with_f32_inside
 from asmdnn.network.folding import specialise
-from asmdnn.network.graph import NOTHING, Array, Model, Node
+from asmdnn.network.graph import NOTHING, Array, Body, Model, Node
 from asmdnn.network.known import OperatorUse, uses_of
 from asmdnn.network.narrowing import check_kept
 from asmdnn.network.operators.definition import Value
@@ -26,6 +26,8 @@ from asmdnn.network.static import StaticGraph
 from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
+
+MIXING: Final = ("DynamicQuantizeLinear", "DynamicQuantizeLSTM")
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +87,8 @@ def plan(
     hidden = {name for state in model.states for name in state.hidden}
     graph = fused(with_f32_inside(graph, precision.io, hidden), shared.remembered)
     check_kept(model, precision)
+    if engine.any_batch:
+        check_any_batch(model.body)
     for state in model.states:
         write_of(graph, state)
     found, refused = segments_of(graph, engine, fallback, precision)
@@ -92,6 +96,17 @@ def plan(
     segments = tuple(compiled(graph, segment, engine, pool) if segment.is_native else segment for segment in found)
     how = runnable(model, graph, segments, engine)
     return NetworkPlan(engine, model, graph, segments, refused=refused, runnable=how, precision=precision)
+
+
+def check_any_batch(body: Body) -> None:
+    """Raise Unimplemented for nodes that scale all items by the range of all."""
+    for node in body.nodes:
+        if node.op in MIXING:
+            what = f"{node} scales every item by the range of all of them, so that its bits depend on its neighbours"
+            raise Unimplemented(f"{what}: leave out deterministic='batch', or quantise the model statically")
+        for inner in node.attributes.values():
+            if isinstance(inner, Body):
+                check_any_batch(inner)
 
 
 def mapping(name: str, given: Any) -> Mapping[str, Any]:

@@ -18,6 +18,7 @@ from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.running import Runner
 from asmdnn.network.saved import PackedNetwork, versions
 from asmdnn.planning.codec import encoded, plan_text
+from asmdnn.runtime.byte_sums import byte_sum
 from asmdnn.runtime.kernels import executor_spec, kernel_cache
 
 ALIGNMENT_BYTES = 64
@@ -71,9 +72,11 @@ def image_pieces(
     """What a file consists of.  key: what it is kept under in a cache; runner: what runs the network, if that is there
     already; weights_key: what its weights are kept under, if they are not to be in this file."""
     text, sections, weights = written(source, runner)
-    if not weights_key:
-        sections["weights"] = [weights.data.cast("B")]
-    return image_file.pieces_of({**text, "key": key, "weights": weights_key}, sections)
+    text = {**text, "key": key, "weights": weights_key, "sum": ""}
+    data = weights.data.cast("B")
+    if key and not weights_key:
+        return image_file.pieces_of({**text, "sum": byte_sum(data).hex()}, sections, [data])
+    return image_file.pieces_of(text, sections if weights_key else {**sections, "weights": [data]})
 
 
 def written(source: NetworkPlan | PackedNetwork, runner: Runner | None = None) -> tuple[Text, Sections, Array]:

@@ -104,7 +104,21 @@ def test_what_is_refused() -> None:
     y = graph.apply("BatchNormalization", x, ones, ones, ones, ones, training_mode=1)
     with pytest.raises(Unimplemented, match="deterministic='batch'"):
         graph.compile(y=y[0] if isinstance(y, tuple) else y, engine=engine(), deterministic="batch")
+    q, *_ = graph.apply("DynamicQuantizeLinear", x, results=3)
+    with pytest.raises(Unimplemented, match="scales every item by the range of all of them"):
+        graph.compile(q=q, engine=engine(), deterministic="batch")
     with pytest.raises(InvalidArguments, match="deterministic must be True or False, or 'batch', not 'rows'"):
         graph.compile(y=x, engine=engine(), deterministic="rows")  # type: ignore[arg-type]
     with pytest.raises(InvalidArguments, match="deterministic must be True or False, or 'batch', not 3"):
         dnn.load_onnx(b"", deterministic=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.isa("avx512_core_bf16")
+def test_permission_to_round_is_not_used() -> None:
+    """Costs decide what is rounded, and they depend on the number of items."""
+    graph, y = images(8)
+    nets = [
+        graph.compile(y=y, engine=engine(1, "avx512_core_bf16"), deterministic="batch", precision=word)
+        for word in ("f32", "bf16")
+    ]
+    assert nets[0].explain() == nets[1].explain()

@@ -20,7 +20,7 @@ from asmdnn.network import saved
 from tests.network.nets import engine, random, residual_graph
 
 ROOT = Path(__file__).parents[2]
-HEADER_BYTES = 56
+HEADER_BYTES = 64
 
 SCRIPT = """
 import json, sys
@@ -216,7 +216,7 @@ def refused(path: Path, image: bytes) -> str:
 
 def sealed(image: bytes) -> bytes:
     """With a checksum that holds."""
-    return image[:24] + hashlib.sha256(image[:24] + image[HEADER_BYTES:]).digest() + image[HEADER_BYTES:]
+    return image[:32] + hashlib.sha256(image[:32] + image[HEADER_BYTES:]).digest() + image[HEADER_BYTES:]
 
 
 def rewritten(image: bytes, change: Callable[[dict[str, Any]], Any]) -> bytes:
@@ -227,7 +227,7 @@ def rewritten(image: bytes, change: Callable[[dict[str, Any]], Any]) -> bytes:
     head = json.dumps(text).encode()
     head += b" " * (length - len(head)) if len(head) <= length else b" " * (-(HEADER_BYTES + len(head)) % 4096)
     rest = image[HEADER_BYTES + length :]
-    sizes = len(head).to_bytes(4, "little") + (HEADER_BYTES + len(head) + len(rest)).to_bytes(8, "little")
+    sizes = len(head).to_bytes(4, "little") + (HEADER_BYTES + len(head) + len(rest)).to_bytes(8, "little") * 2
     return sealed(image[:12] + sizes + bytes(32) + head + rest)
 
 
@@ -240,7 +240,9 @@ def test_damage_is_noticed(file: Path, tmp_path: Path) -> None:
     for at in (9, 13, 17, 30, 60, 5000, len(image) // 2, len(image) - 1):
         refused(bad, image[:at] + bytes([image[at] ^ 1]) + image[at + 1 :])
     assert "instead of" in refused(bad, image + b"x")
-    assert "format 2" in refused(bad, sealed(image[:8] + b"\x02" + image[9:]))
+    assert "format 3" in refused(bad, sealed(image[:8] + b"\x03" + image[9:]))
+    assert "larger than the file" in refused(bad, sealed(image[:31] + b"\x01" + image[32:]))
+    assert "larger than the file" in refused(bad, sealed(image[:15] + b"\x01" + image[16:]))
 
 
 CHANGES: list[Callable[[dict[str, Any]], Any]] = [

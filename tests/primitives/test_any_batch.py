@@ -116,6 +116,14 @@ REQUESTS: dict[str, Request] = {
     "deconvolution with strides": deconvolution(24, 8, 7, 2),
 }
 CHOSEN_BY_IMAGES = ("winograd of few",)
+TYPES = [
+    (dnn.f16, dnn.f16, dnn.f16),
+    (dnn.bf16, dnn.bf16, dnn.f32),
+    (dnn.u8, dnn.s8, dnn.f32),
+    (dnn.s8, dnn.s8, dnn.s8),
+]  # of src, weights and dst
+TYPED = ("rows", "dots", "split", "inner product", "3x3", "1x1 nchw", "depthwise", "winograd of few", "deconvolution")
+OF_TYPES = [pytest.param(isa, marks=pytest.mark.isa(isa)) for isa in ("avx2", "avx512_core_vnni", "avx512_core_bf16")]
 
 
 def engine(isa: str, threads: int = 1) -> dnn.Engine:
@@ -146,7 +154,7 @@ def differing(
 
 
 def same(a: np.ndarray, b: np.ndarray) -> bool:
-    return np.array_equal(np.ascontiguousarray(a).view(np.uint32), np.ascontiguousarray(b).view(np.uint32))
+    return a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
 @pytest.mark.parametrize("isa", LEVELS)
@@ -166,6 +174,64 @@ def test_bits_do_not_depend_on_any_number_of_neighbours(name: str, isa: str) -> 
 @pytest.mark.parametrize("name", [*list(REQUESTS)[:7], *CHOSEN_BY_IMAGES])
 def test_the_comparison_can_fail(name: str) -> None:
     assert differing(REQUESTS[name], dnn.Attr([dnn.Eltwise("relu")]), "avx2", batches=BATCHES)
+
+
+def typed(of: Request, dtypes: tuple[Any, Any, Any]) -> Request:
+    """With factors and results of these types; numbers of bytes are of 30 times the size."""
+    names = dict(zip(("src", "weights", "dst"), dtypes, strict=True))
+
+    def of_types(items: int) -> tuple[Any, dict[str, np.ndarray]]:
+        request, data = of(items)
+        tensors = {name: as_type(tensor, names.get(name, dnn.f32)) for name, tensor in request.tensors().items()}
+        return replace(request, **tensors), {
+            name: x * (30 if names["weights"] == dnn.s8 else 1) for name, x in data.items()
+        }
+
+    return of_types
+
+
+def as_type(tensor: dnn.MemoryDesc, dtype: Any) -> dnn.MemoryDesc:
+    return (
+        dnn.MemoryDesc(tensor.dims, dtype, "any")
+        if tensor.is_any
+        else dnn.MemoryDesc(tensor.dims, dtype, strides=tensor.strides)
+    )
+
+
+@pytest.mark.parametrize("isa", OF_TYPES)
+@pytest.mark.parametrize("dtypes", TYPES, ids=lambda dtypes: "".join(map(str, dtypes)))
+def test_other_types(dtypes: tuple[Any, Any, Any], isa: str) -> None:
+    found = {name: differing(typed(REQUESTS[name], dtypes), ANY_BATCH, isa, (1, 3)) for name in TYPED}
+    assert not any(found.values()), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("isa", OF_TYPES)
+@pytest.mark.parametrize("dtypes", TYPES, ids=lambda dtypes: "".join(map(str, dtypes)))
+@pytest.mark.parametrize("name", REQUESTS)
+def test_other_types_of_any_number(name: str, dtypes: tuple[Any, Any, Any], isa: str) -> None:
+    assert differing(typed(REQUESTS[name], dtypes), ANY_BATCH, isa, (1, 2, 3), BATCHES) == []
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("name", ["rows", "split"])
+def test_the_comparison_of_types_can_fail(name: str) -> None:
+    of = typed(REQUESTS[name], (dnn.bf16, dnn.bf16, dnn.f32))
+    assert differing(of, dnn.Attr([dnn.Eltwise("relu")]), "avx2", batches=BATCHES)
+
+
+@pytest.mark.parametrize("name", ["rows", "1x1"])
+def test_tiles_of_amx_multiply_bytes_only(name: str) -> None:
+    """Their sums of bf16 have another order than those of vectors, to which few rows are left; those of bytes are
+    exact."""
+    for dtypes, attr, is_by_tiles in (
+        ((dnn.bf16, dnn.bf16, dnn.f32), dnn.Attr(), True),
+        ((dnn.bf16, dnn.bf16, dnn.f32), ANY_BATCH, False),
+        ((dnn.u8, dnn.s8, dnn.f32), ANY_BATCH, True),
+    ):
+        request, _ = typed(REQUESTS[name], dtypes)(64)
+        pd = dnn.primitive_desc(request, attr, engine("avx512_core_amx"))
+        assert ("amx" in pd.implementation) == is_by_tiles, (dtypes, pd.implementation)
 
 
 def with_scales(of: Request, channels: int) -> Request:
@@ -244,8 +310,11 @@ def test_what_is_refused() -> None:
         dnn.primitive_desc(statistics_of_a_batch, dnn.Attr(deterministic="batch"), on)
     with pytest.raises(Unimplemented, match="BatchNormForward has no plans for deterministic='batch'"):
         dnn.primitive_desc(statistics_of_a_batch, engine=asking("avx2"))
-    narrow = {name: dnn.MemoryDesc((8, 8), dnn.bf16, "ab") for name in ("src", "weights", "dst")}
-    with pytest.raises(Unimplemented, match="src is bf16, deterministic='batch' takes f32"):
-        dnn.implementations(dnn.MatMul(**narrow), ANY_BATCH, on)
+    matrix = dnn.MemoryDesc((8, 8), dnn.f32, "ab")
+    with pytest.raises(Unimplemented, match="src is f32, weights s8: deterministic='batch' takes factors of one type"):
+        dnn.implementations(dnn.MatMul(matrix, as_type(matrix, dnn.s8), dst=matrix), ANY_BATCH, on)
+    grouped = dnn.Attr(scales={"weights": 3}, groups={"weights": (4, 1)}, deterministic="batch")
+    with pytest.raises(Unimplemented, match="deterministic='batch' takes no scales or zero points of groups"):
+        dnn.implementations(dnn.MatMul(matrix, as_type(matrix, dnn.s8), dst=matrix), grouped, on)
     with pytest.raises(InvalidArguments, match="deterministic='batch' with fpmath_mode 'bf16'"):
         dnn.Attr(deterministic="batch", fpmath_mode="bf16")

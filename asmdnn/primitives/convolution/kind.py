@@ -14,7 +14,7 @@ from asmdnn.primitives.convolution.description import ConvolutionDesc, Convoluti
 from asmdnn.primitives.convolution.pairs import plan as pairs
 from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
 from asmdnn.primitives.convolution.winograd import plan as winograd
-from asmdnn.primitives.core.any_batch import of_f32
+from asmdnn.primitives.core.any_batch import of_products
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.core.widening import with_widening
 from asmdnn.primitives.reorder.fpmath import with_roundings
@@ -58,6 +58,6 @@ KINDS = (
         summed=("weights",),
         candidates=candidates,
         letters=ConvolutionForward.letters,
-        any_batch=of_f32,
+        any_batch=of_products,
     ),
 )

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from math import prod
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.isa.tiles import tile_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
@@ -20,6 +19,7 @@ from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.multiplied import types_of
 from asmdnn.primitives.convolution.pointwise import PLAIN, check_pointwise
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.widening import level_of_tiles
 from asmdnn.primitives.inner_product.typed import as_matrix, of_matrices, of_matrix
 from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.matmul import MatMul
@@ -30,7 +30,7 @@ OF_CHANNELS = 2  # the mask of dst's channels, which are columns of the matrix
 
 def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """Says nothing where no tiles multiply these types."""
-    level = tile_level(types_of(desc), engine.isa)
+    level = level_of_tiles(types_of(desc), engine)
     if level is None:
         return
     try:

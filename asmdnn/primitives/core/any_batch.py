@@ -8,7 +8,9 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.description import Description, every_tensor
 from asmdnn.primitives.core.engine import BATCH, Engine
 from asmdnn.records import replace
-from asmdnn.types import f32
+from asmdnn.types import FLOATS, f32, s8, u8
+
+BYTES = (u8, s8)
 
 
 def refused(desc: object, attr: Attr) -> str:
@@ -21,8 +23,19 @@ def by_rows(desc: object, attr: Attr) -> str:
     return ""
 
 
+def of_products(desc: Description, attr: Attr) -> str:
+    """Of kinds that multiply src and weights: of one type, or bytes, whose sums are exact in any order."""
+    types = dict(every_tensor(desc))
+    src, weights = types["src"].dtype, types["weights"].dtype
+    if attr.groups:
+        return "deterministic='batch' takes no scales or zero points of groups: leave it out with groups="
+    if (src == weights and src in FLOATS) or (src in BYTES and weights in BYTES):
+        return ""
+    return f"src is {src}, weights {weights}: deterministic='batch' takes factors of one type, or bytes"
+
+
 def of_f32(desc: Description, attr: Attr) -> str:
-    """Of kinds that multiply: of other types than f32 the number of rows decides how it is done."""
+    """Of recurrent layers: of other types than f32 the number of sequences decides how it is done."""
     for name, tensor in every_tensor(desc):
         if tensor.dtype != f32:
             return f"{name} is {tensor.dtype}, deterministic='batch' takes f32: leave it out for other types"

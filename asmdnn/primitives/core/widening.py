@@ -16,7 +16,7 @@ from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Planner, try_all
-from asmdnn.types import DataType
+from asmdnn.types import DataType, IsaName, f32
 
 MULTIPLIED = {types.weights: types for types in (F32, BF16)}  # by weights of these types, with a src of the same
 
@@ -38,6 +38,12 @@ def level_that_rounds(dtypes: Iterable[DataType], engine: Engine) -> Engine:
     return engine.at_level(dot_level(BF16 if rounds else F32, engine.isa))
 
 
+def level_of_tiles(types: Types, engine: Engine) -> IsaName | None:
+    """The level whose tiles multiply these types, if there is one.  Not floats where a sum has one order for any number
+    of rows: vectors, to which few rows are left, add in another one."""
+    return None if engine.any_batch and types.sums == f32 else tile_level(types, engine.isa)
+
+
 def below_pairs(engine: Engine) -> Engine:
     """The same engine with the best level that widens bf16."""
     features = isa_of(engine.isa).features
@@ -55,6 +61,8 @@ def with_widening(*planners: Planner[Any], channels: int = -1, packs_blocks: boo
 
     def widened(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
         if not desc.src.dtype == desc.weights.dtype == BF16.src or not multiplies_pairs_slowly(engine):
+            return
+        if engine.any_batch:  # the number of rows would choose
             return
         numbers, (*others,) = engine.tuning.products, desc.dst.dims
         others.pop(channels)

@@ -3,7 +3,7 @@
 from asmdnn.primitives.convolution.description import DeconvolutionForward
 from asmdnn.primitives.convolution.kind import problem_word
 from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
-from asmdnn.primitives.core.any_batch import of_f32
+from asmdnn.primitives.core.any_batch import of_products
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.core.widening import with_widening
 from asmdnn.primitives.deconvolution import direct, few_outputs, grouped
@@ -23,6 +23,6 @@ PLANNERS = with_widening(
 KINDS = (
     Kind(
         DeconvolutionForward, PLANNERS, words, candidates=candidates, letters=DeconvolutionForward.letters,
-        any_batch=of_f32,
+        any_batch=of_products,
     ),
 )  # fmt: skip

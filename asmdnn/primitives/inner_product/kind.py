@@ -1,7 +1,7 @@
 """Inner products, as kinds of primitives."""
 
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.core.any_batch import of_f32
+from asmdnn.primitives.core.any_batch import of_products
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.core.widening import with_widening
 from asmdnn.primitives.inner_product import tiles
@@ -37,7 +37,7 @@ FORWARD_PLANNERS = with_widening(*with_roundings(tiles.plan_forward, weights_alo
 KINDS = (
     Kind(
         InnerProductForward, FORWARD_PLANNERS, forward_words, candidates=candidates_of(tiles.plan_forward),
-        letters=InnerProductForward.letters, summed=("weights",), any_batch=of_f32,
+        letters=InnerProductForward.letters, summed=("weights",), any_batch=of_products,
     ),
     *(
         Kind(description, (planner,), words, candidates=candidates_of(planner), letters=description.letters)

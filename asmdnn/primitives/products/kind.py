@@ -4,7 +4,7 @@ from asmdnn.forking import importing
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import INTEGERS
 from asmdnn.primitives.attributes.words import mask_of
-from asmdnn.primitives.core.any_batch import of_f32
+from asmdnn.primitives.core.any_batch import of_products
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
@@ -42,7 +42,7 @@ KINDS = (
     Kind(
         MatMul, (*MATMUL_PLANNERS, weight_only), matmul_words, candidates=candidates_of(matmul_tiles.plan),
         letters=MatMul.letters, summed=("weights",), packed=("weights",),
-        any_batch=of_f32,
+        any_batch=of_products,
     ),
     Kind(Gemm, (gemm.plan,), gemm_words, candidates=candidates_of(gemm.plan)),
 )  # fmt: skip

@@ -8,7 +8,6 @@ from asmdnn.errors import Unimplemented
 from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.isa.dot import Types, dot_class, dot_level, multiplied, unshifted_level
 from asmdnn.isa.lines import MAX_OFFSET
-from asmdnn.isa.tiles import tile_level
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SummedDesc
@@ -19,6 +18,7 @@ from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.widening import level_of_tiles
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matrices import Matrix, Panels, WeightsPanels, matrix_of, panels_of
 from asmdnn.primitives.products.plan import Job, answers, refusals
@@ -46,7 +46,7 @@ def plan(
         yield from refusals(f32_level(engine.isa), str(reason))
         return
     for tiled in multipliers:
-        level = tile_level(types, engine.isa) if tiled else dot_level(types, engine.isa)
+        level = level_of_tiles(types, engine) if tiled else dot_level(types, engine.isa)
         if level:
             job = partial(job_of, desc, attr, engine, types, tiled)
             yield from answers(job, level, TILE_STRATEGIES if tiled else STRATEGIES)
