@@ -35,7 +35,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Plane:
+class TilePlane:
     """What the tiles of an image depend on, which layers have in common: its axes, and one step along each in bytes."""
 
     axes: tuple[Axis, ...]
@@ -72,11 +72,11 @@ class Tiles:
 
 def make_tiles(g: ConvGeometry, first: Int64, size: Int64) -> Tiles:
     """The tiles that begin at these output pixels and have so many."""
-    return tiles_of(Plane(g.axes, g.src.axis_bytes, g.dst.axis_bytes), first.tobytes(), size.tobytes())
+    return tiles_of(TilePlane(g.axes, g.src.axis_bytes, g.dst.axis_bytes), first.tobytes(), size.tobytes())
 
 
 @lru_cache(MOST_PLANES)
-def tiles_of(g: Plane, begins: bytes, sizes: bytes) -> Tiles:
+def tiles_of(g: TilePlane, begins: bytes, sizes: bytes) -> Tiles:
     """The same of int64[tiles] as bytes.
 
     What the pixels of a tile reach is looked at once for all that begin at one place of rows that are alike, and in
@@ -95,7 +95,7 @@ def tiles_of(g: Plane, begins: bytes, sizes: bytes) -> Tiles:
     return Tiles(patterns, pattern[number], src, sum_of([at * step for _, at, _, step in steps]), first)
 
 
-def rows_alike(g: Plane, row: Int64, together: int) -> Int64:
+def rows_alike(g: TilePlane, row: Int64, together: int) -> Int64:
     """For each of these rows of output a number, the same for those that, with as many after them as are taken
     `together`, reach the same kernel positions and read src at the same distances."""
     rows, number = np.unique(row, return_inverse=True)
@@ -107,7 +107,7 @@ def rows_alike(g: Plane, row: Int64, together: int) -> Int64:
     return kind[number]
 
 
-def patterns_of(g: Plane, first: Int64, size: Int64) -> tuple[tuple[Pattern, ...], Int64]:
+def patterns_of(g: TilePlane, first: Int64, size: Int64) -> tuple[tuple[Pattern, ...], Int64]:
     """The patterns of some tiles, and the number of each tile's."""
     raster = first[:, None] + np.minimum(np.arange(size.max()), size[:, None] - 1)
     index = np.unravel_index(raster, tuple(axis.o for axis in g.axes))
