@@ -7,14 +7,17 @@ cannot be executed here is skipped, the run ends with a line that says so, and A
 such a skip into a failure.  Tests that run a level's code on an emulated CPU are marked `emulated` instead: they run
 everywhere, and are counted apart.
 
+Slow tests are sampled: of the items of each, a run takes as many as --sweep says, slow(times=N) so many times that;
+others with another --sweep-seed.
+
 With ASMDNN_MACHINE=skylake_sp, or make test HOST=skylake_sp, all defaults are those of that machine: of levels, caches
 and threads.  A test that executes the default level is then skipped where the CPU at hand lacks it.
 """
 
 import functools
 import os
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -25,7 +28,7 @@ from asmdnn.isa.levels import isa_of
 from asmdnn.isa.vectors import f32_level
 from asmdnn.ops.calls import ArrayCall
 from asmdnn.planning.host import detected, effective_isa, executable_isas, host
-from tests.support.drawing import start_anew
+from tests.support.drawing import sampled, start_anew
 from tests.support.levels import kernel_level
 
 PLANNED_LEVELS = {"avx2": "AVX2", "avx512_core": "AVX-512"}
@@ -39,6 +42,8 @@ REAL, EMULATED = "isa", "emulated"  # markers of the CPU that a test needs
 RAN = "ran"  # the level of a primitive that a test has executed
 REFUSED = f"cannot be executed here (as if on {host().name})"
 MOST_THREADS = 8  # of a machine that is not at hand: more would only wait for one another
+SWEEP = 100
+Sweep = Callable[[Sequence[Any], int], list[Any]]
 _levels: set[tuple[str, str]] = set()  # of the primitives that the running test has executed, and of their engines
 
 
@@ -78,7 +83,30 @@ def obstacle(name: str) -> str:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--sweep", metavar="N", type=int, default=SWEEP, help=f"items of each slow test: {SWEEP}; 0: all")
+    parser.addoption("--sweep-seed", metavar="SEED", default="0", help="which ones")
     parser.addoption("--benchdnn-inputs", metavar="DIR", help="oneDNN's tests/benchdnn/inputs, to run what can be run")
+
+
+@pytest.fixture
+def sweep(request: pytest.FixtureRequest) -> Sweep:
+    """For slow tests that go through many values themselves: a sample, so many times as large as one of items."""
+    count, seed = (request.config.getoption(name) for name in ("--sweep", "--sweep-seed"))
+    return lambda values, times: sampled(values, times * count, f"{seed} {request.node.nodeid}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A sample of the items of each slow test."""
+    count, seed = config.getoption("--sweep"), config.getoption("--sweep-seed")
+    slow = defaultdict(list)
+    for item in items:
+        if marker := item.get_closest_marker("slow"):
+            slow[item.nodeid.partition("[")[0], marker.kwargs.get("times", 1)].append(item)
+    kept = {x for (name, times), found in slow.items() for x in sampled(found, times * count, f"{seed} {name}")}
+    left_out = [item for found in slow.values() for item in found if item not in kept]
+    gone = set(left_out)
+    items[:] = [item for item in items if item not in gone]
+    config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,7 +1,7 @@
 """Kernels keep the System V AMD64 ABI, as a trampoline sees it; on an emulated CPU, Machine asserts the same.
 
 tests/generators/test_emulated.py runs every kernel of every level there, so that a level that this machine lacks is
-covered too.
+covered too, and the proof shows the same without running any.  Of each family one in four is called here.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ def check_abi(spec: KernelSpec) -> None:
     assert not state.offences()
 
 
-@by_family()
+@by_family(every=4)
 def test_kernels(specs: tuple[KernelSpec, ...]) -> None:
     failure = first_failure(len(specs), lambda i: check_abi(specs[i]))
     assert failure is None, f"{specs[failure[0]]}: {failure[1]}"

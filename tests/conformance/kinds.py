@@ -1,9 +1,9 @@
 """What each kind of primitive brings: kinds/DRIVER.txt, in words of `asmdnn bench`, by sections.
 
 cases: what its code distinguishes, and the edges of each; problems in all layouts, types and forms.  emulated: small
-ones, for a CPU that is interpreted.  empty: without elements, if it takes such.  implementations: those that the cases
-reach, without "reorder+" in front, where that is not the driver's name alone.  no parts: what it says to tensors that
-are parts of larger ones, if it takes only whole ones.
+ones by every implementation, for a CPU that is interpreted, and for pages that fault.  empty: without elements, if it
+takes such.  implementations: those that the cases reach, without "reorder+" in front, where that is not the driver's
+name alone.  no parts: what it says to tensors that are parts of larger ones, if it takes only whole ones.
 """
 
 from pathlib import Path

@@ -114,12 +114,14 @@ def fill(memory: dnn.Memory, values: Array | None, padding: int | None) -> None:
 
 
 def assert_tidy(memory: dnn.Memory) -> None:
-    """Padding is zero, and gaps are what they were."""
-    bits, desc = bits_of(memory), memory.desc
+    """Padding is zero, of either sign, and gaps are what they were."""
+    bits, desc, values = bits_of(memory), memory.desc, memory.array.copy()
+    values[desc.offsets()] = 0
+    everything = desc.offsets(with_padding=True)
+    assert not values[everything].any(), f"padding of {desc} is not zero"
     expected = np.full_like(bits, POISON[bits.itemsize])
-    expected[desc.offsets(with_padding=True)] = 0
-    expected[desc.offsets()] = bits[desc.offsets()]
-    assert np.array_equal(bits, expected), f"padding of {desc} is not zero, or a gap was written"
+    expected[everything] = bits[everything]
+    assert np.array_equal(bits, expected), f"a gap of {desc} was written"
 
 
 def part_of(desc: dnn.MemoryDesc) -> dnn.MemoryDesc:

@@ -68,7 +68,7 @@ def check_all(cases: list[Conforming], isa: str, kind: str, threads: int) -> Non
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_results_threads_scratchpads_and_places(isa: str, kind: str) -> None:
-    check_all(sample(kind, isa, SAMPLE), isa, kind, threads=1)
+    check_all([*sample(kind, isa, SAMPLE), *conforming(kind, "emulated")], isa, kind, threads=1)
 
 
 @pytest.mark.slow
@@ -94,7 +94,7 @@ def guarded(cases: list[Conforming], isa: str) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_outside_is_touched(isa: str, kind: str) -> None:
-    assert not (report := guarded(sample(kind, isa, FEW), isa)), report
+    assert not (report := guarded(conforming(kind, "emulated"), isa)), report
 
 
 @pytest.mark.slow

@@ -28,12 +28,13 @@ def code_of(spec: Spec) -> Code:
     return asm.finish()
 
 
-def by_family() -> pytest.MarkDecorator:
-    """A test for each family, of its specs but for the exhaustive ones, and a `slow` one of all."""
+def by_family(every: int = 1) -> pytest.MarkDecorator:
+    """A test for each family, of its specs but for the exhaustive ones, of these every so many; and a `slow` one of
+    all."""
     found = []
     for name, specs in families().items():
         isa = pytest.mark.isa(specs[0].isa)
-        few = tuple(spec for spec in specs if spec not in exhaustive())
+        few = tuple(spec for spec in specs if spec not in exhaustive())[::every]
         found.append(pytest.param(few, id=name, marks=isa))
         if few != specs:
             found.append(pytest.param(specs, id=f"{name}-all", marks=[isa, pytest.mark.slow]))
@@ -44,5 +45,5 @@ def by_name(specs: tuple[Spec, ...], mark: str = "") -> pytest.MarkDecorator:
     """A test for each spec, marked `isa` (it needs that CPU) or `emulated`, and `slow` if it is an exhaustive one."""
     marks = {spec: [getattr(pytest.mark, mark)(spec.isa)] if mark else [] for spec in specs}  # type: ignore[union-attr]
     for spec in exhaustive() & marks.keys():
-        marks[spec].append(pytest.mark.slow)
+        marks[spec].append(pytest.mark.slow(times=10))
     return pytest.mark.parametrize("spec", [pytest.param(spec, id=spec.name, marks=marks[spec]) for spec in specs])

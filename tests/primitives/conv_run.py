@@ -1,13 +1,11 @@
 """Running a convolution on data, and comparing with the reference."""
 
-from collections.abc import Iterable
 
 import numpy as np
 
 import asmdnn as dnn
 from tests.primitives.conv_case import ConvCase
 from tests.primitives.conv_reference import Data, Floats, expected, make_data, tolerance
-from tests.primitives.guarded import guarded_memory, in_child
 from tests.primitives.tensors import assert_within, bits, holding, read
 from tests.support.plans import emulate_plan
 
@@ -40,20 +38,3 @@ def check_emulated(pd: dnn.PrimitiveDesc, case: ConvCase) -> None:
     memories = memories_of(pd, data)
     emulate_plan(pd.plan, memories)
     assert_within(read(memories["dst"]), expected(case, data), tolerance(case, data))
-
-
-def check_threads(pds: Iterable[dnn.PrimitiveDesc], case: ConvCase) -> None:
-    """The same bits of all."""
-    results = [run(dnn.Primitive(pd), make_data(case, False)) for pd in pds]
-    for result in results[1:]:
-        np.testing.assert_array_equal(result, results[0])
-
-
-def check_guarded(pd: dnn.PrimitiveDesc, at_end: bool) -> None:
-    """Every tensor begins, or ends, at an unmapped page."""
-    found = {name: guarded_memory(desc, at_end) for name, desc in pd.plan.tensors.items()}  # their buffers stay alive
-    memories = {name: memory for name, (memory, _) in found.items()}
-    for memory in memories.values():
-        memory.array[:] = 1
-    primitive = dnn.Primitive(pd)
-    assert not in_child(lambda: primitive.execute(**memories))

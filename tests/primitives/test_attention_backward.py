@@ -9,7 +9,7 @@ import asmdnn as dnn
 from asmdnn import ops
 from asmdnn.definitions.softmax import attention, attention_gradient
 from tests.primitives.conv_case import layout
-from tests.primitives.gradient_case import check, check_emulated, check_guarded, proved
+from tests.primitives.gradient_case import check, proved
 
 CASES: tuple[Any, ...] = (  # images, heads, groups, rows, keys, d, e; mask's dims; causal
     (1, 2, 2, 64, 64, 32, 32, None, False), (2, 4, 2, 37, 53, 20, 24, (1, 4, 37, 53), False),
@@ -59,18 +59,6 @@ def test_any_format(isa: str) -> None:
     free = {name: dnn.MemoryDesc(wanted[name].shape, dnn.f32, "any") for name in wanted}
     given = {name: getattr(desc, name) for name in (*NAMES, "diff_dst")}
     check(dnn.AttentionBackward(**given, **free), arrays, wanted, isa, room)
-
-
-@pytest.mark.parametrize("of", [CASES[1], CASES[6]], ids=str)
-def test_at_pages(isa: str, of: Any) -> None:
-    desc, arrays, wanted, room = case(of)
-    check_guarded(desc, arrays, wanted, isa, room)
-
-
-@pytest.mark.emulated("avx512_core")
-def test_emulated() -> None:
-    desc, arrays, wanted, room = case(CASES[6])
-    check_emulated(desc, arrays, wanted, "avx512_core", room)
 
 
 def test_blocks_share_arguments() -> None:

@@ -9,7 +9,7 @@ import asmdnn as dnn
 from tests.primitives import conv_gradients as reference
 from tests.primitives.conv_case import MACHINE
 from tests.primitives.conv_gradients import described, integers, is_deconvolution, problem_of
-from tests.primitives.gradient_case import check, check_emulated, check_guarded, proved, run
+from tests.primitives.gradient_case import check, proved, run
 
 # What takes it without its ISA level, the problem, and the layouts of src, dst and weights.
 LINES = """
@@ -34,9 +34,6 @@ pack+direct        deconv:mb1ic18ih5oc16kh2sh2                    any  any  oihw
 """.strip()
 CASES = [line.split() for line in LINES.splitlines()]
 ALL = pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES)
-SOME = pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES[::3])
-
-
 def gradient(text: str, src: str = "any", dst: str = "any", weights: str = "any", **more: Any) -> Any:
     """(description, inputs, results)."""
     p = problem_of(text)
@@ -51,17 +48,6 @@ def test_results(isa: str, name: str, text: str, src: str, dst: str, weights: st
     pd = check(*gradient(text, src, dst, weights), isa)
     assert pd.implementation == f"{name}:{isa}"
     assert [*pd.plan.tensors] == ["diff_src", "weights", "diff_dst"]
-
-
-@pytest.mark.emulated("avx512_core")
-@SOME
-def test_results_emulated(name: str, text: str, src: str, dst: str, weights: str) -> None:
-    check_emulated(*gradient(text, src, dst, weights), "avx512_core")
-
-
-@SOME
-def test_guard_pages(isa: str, name: str, text: str, src: str, dst: str, weights: str) -> None:
-    check_guarded(*gradient(text, src, dst, weights), isa)
 
 
 @ALL

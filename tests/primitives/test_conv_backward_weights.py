@@ -10,7 +10,7 @@ from asmdnn.primitives.convolution_backward import weights_tiles
 from tests.primitives import conv_gradients as reference
 from tests.primitives.conv_case import MACHINE
 from tests.primitives.conv_gradients import described, integers, is_deconvolution, problem_of
-from tests.primitives.gradient_case import check, check_emulated, check_guarded, proved, run
+from tests.primitives.gradient_case import check, proved, run
 
 # What takes it without its ISA level, the problem, and the layouts of src, dst and weights.
 LINES = """
@@ -42,9 +42,6 @@ reorder+direct  deconv:mb1ic18ih4oc9kh2sh2                   nchw nhwc iohw
 """.strip()
 CASES = [line.split() for line in LINES.splitlines()]
 ALL = pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES)
-SOME = pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES[::3])
-
-
 def gradient(text: str, src: str = "any", dst: str = "any", weights: str = "any", bias: bool = True) -> Any:
     """(description, inputs, results)."""
     p = problem_of(text)
@@ -63,17 +60,6 @@ def test_results(isa: str, name: str, text: str, src: str, dst: str, weights: st
     pd = check(*gradient(text, src, dst, weights), isa)
     assert pd.implementation == f"{name}:{isa}"
     assert [*pd.plan.tensors] == ["src", "diff_weights", "diff_dst", "diff_bias"]
-
-
-@pytest.mark.emulated("avx512_core")
-@SOME
-def test_results_emulated(name: str, text: str, src: str, dst: str, weights: str) -> None:
-    check_emulated(*gradient(text, src, dst, weights), "avx512_core")
-
-
-@SOME
-def test_guard_pages(isa: str, name: str, text: str, src: str, dst: str, weights: str) -> None:
-    check_guarded(*gradient(text, src, dst, weights, bias=False), isa)
 
 
 @ALL

@@ -10,11 +10,8 @@ from asmdnn.bench.deconv_problem import parse_deconv_problem
 from asmdnn.bench.problems import ConvProblem
 from asmdnn.bench.taps import sums_of
 from tests.primitives.conv_case import MACHINE, layout
-from tests.primitives.guarded import check_at_pages
 from tests.primitives.tensors import assert_within, holding, read
 from tests.primitives.test_conv_phases import SMALL_L2_BYTES
-from tests.primitives.test_guard_pages import run_guarded
-from tests.support.plans import emulate_plan
 
 # What takes it without its ISA level, the problem, and the layouts of src, dst and weights.
 LINES = """
@@ -51,7 +48,6 @@ pack+direct          mb1ic16ih4oc16kh4sh2ph1                  nhwc nhwc oihw
 pack+reorder+direct  mb1ic20ih4oc16kh2sh2                     nchw nchw iohw
 """.strip()
 CASES = [line.split() for line in LINES.splitlines()]
-AS_THEY_ARE = [case for case in CASES if "+" not in case[0]]
 Arrays = dict[str, Any]
 
 
@@ -98,24 +94,6 @@ def test_results(isa: str, name: str, text: str, src: str, dst: str, weights: st
     assert pd.implementation == f"{name}:{isa}"
     data = data_of(problem)
     assert np.array_equal(run(pd, data), answer(problem, data))
-
-
-@pytest.mark.emulated("avx512_core")
-@pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES[::3])
-def test_results_emulated(name: str, text: str, src: str, dst: str, weights: str) -> None:
-    problem = parse_deconv_problem(text)
-    pd = proved(described(problem, src, dst, weights), "avx512_core")
-    data = data_of(problem)
-    memories = {name: holding(desc, data.get(name)) for name, desc in pd.plan.tensors.items()}
-    emulate_plan(pd.plan, memories)
-    assert np.array_equal(read(memories["dst"]), answer(problem, data))
-
-
-@pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), AS_THEY_ARE[::3])
-def test_guard_pages(isa: str, name: str, text: str, src: str, dst: str, weights: str) -> None:
-    problem = parse_deconv_problem(text)
-    primitive, data = dnn.Primitive(proved(described(problem, src, dst, weights), isa)), data_of(problem)
-    check_at_pages(lambda at_end: run_guarded(primitive, data, answer(problem, data), at_end))
 
 
 @pytest.mark.parametrize("formats", [("any", "any"), ("nhwc", "nhwc"), ("nchw", "nchw")])

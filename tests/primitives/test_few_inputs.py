@@ -7,7 +7,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.bench.problems import parse_problem
 from tests.primitives.conv_case import MACHINE, ConvCase, case_of
-from tests.primitives.conv_run import check_emulated, check_guarded, check_results, check_threads
+from tests.primitives.conv_run import check_results
 
 # problem, src, dst, bias, post-ops, weights: and what is around the kernels
 CASES = [
@@ -42,25 +42,6 @@ def test_choices(planned_isa: str, line: str, around: str) -> None:
 def test_values(isa: str, line: str, around: str) -> None:
     case = case_of(line)
     check_results(dnn.Primitive(planned(case, isa, around)), case)
-
-
-@pytest.mark.emulated("avx512_core")
-@pytest.mark.parametrize("line", [CASES[0][0], CASES[4][0]])
-def test_avx512_emulated(line: str) -> None:
-    case = case_of(line)
-    check_emulated(planned(case, "avx512_core"), case)
-
-
-def test_threads_make_no_difference(isa: str) -> None:
-    case = case_of(CASES[0][0])
-    engines = (dnn.Engine("cpu", isa=isa, **ENGINE | {"threads": count}) for count in (1, 3))
-    check_threads((dnn.primitive_desc(case.desc(), case.attr(), engine) for engine in engines), case)
-
-
-@pytest.mark.parametrize("at_end", [False, True], ids=["start", "end"])
-@pytest.mark.parametrize("line", [CASES[0][0], CASES[4][0]])
-def test_between_guard_pages(isa: str, line: str, at_end: bool) -> None:
-    check_guarded(planned(case_of(line), isa), at_end)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import asmdnn as dnn
 from asmdnn.bench.problems import parse_problem
 from tests.primitives.conv_case import MACHINE, ConvCase, case_of
 from tests.primitives.conv_reference import expected, make_data, tolerance
-from tests.primitives.conv_run import check_emulated, check_guarded, check_results, check_threads, memories_of
+from tests.primitives.conv_run import check_results, memories_of
 from tests.primitives.tensors import assert_within, read
 
 # problem, src, dst, bias, post-ops, weights: and what is around the kernels
@@ -41,28 +41,6 @@ def planned(case: ConvCase, isa: str, around: str = "") -> dnn.PrimitiveDesc:
 def test_values(isa: str, line: str, around: str) -> None:
     case = case_of(line)
     check_results(dnn.Primitive(planned(case, isa, around)), case)
-
-
-@pytest.mark.emulated("avx512_core")
-@pytest.mark.parametrize(
-    "line", ["mb1ic40oc3ih5kh3ph1 any any bias relu any", "mb1ic19oc1ih5kh3ph1 axb abx bias sum any"]
-)
-def test_avx512_emulated(line: str) -> None:
-    case = case_of(line)
-    check_emulated(planned(case, "avx512_core"), case)
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_threads_make_no_difference(isa: str, threads: int) -> None:
-    case = case_of(CASES[0][0])
-    engines = (dnn.Engine("cpu", isa=isa, **ENGINE | {"threads": count}) for count in (1, threads))
-    check_threads((dnn.primitive_desc(case.desc(), case.attr(), engine) for engine in engines), case)
-
-
-@pytest.mark.parametrize("at_end", [False, True], ids=["start", "end"])
-@pytest.mark.parametrize("line", [CASES[0][0], CASES[2][0]])
-def test_between_guard_pages(isa: str, line: str, at_end: bool) -> None:
-    check_guarded(planned(case_of(line), isa), at_end)
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,9 @@ import pytest
 import asmdnn as dnn
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
 from tests.primitives.conv_case import MACHINE, ConvCase, case_of
-from tests.primitives.conv_reference import expected, make_data, sums
-from tests.primitives.conv_run import check_results, memories_of, run
-from tests.primitives.guarded import check_at_pages
-from tests.primitives.tensors import assert_within, read
+from tests.primitives.conv_reference import make_data, sums
+from tests.primitives.conv_run import check_results, run
 from tests.primitives.test_conv_axes import Scaled
-from tests.primitives.test_guard_pages import run_guarded
-from tests.support.plans import emulate_plan
 
 # What takes it without its ISA level, and the case.
 LINES = """
@@ -75,16 +71,6 @@ def test_results(isa: str, name: str, case: ConvCase) -> None:
     check_results(dnn.Primitive(pd), case)
 
 
-@pytest.mark.emulated("avx512_core")
-@pytest.mark.parametrize(("name", "case"), CASES[::4], ids=IDS[::4])
-def test_results_emulated(name: str, case: ConvCase) -> None:
-    pd = proved(case, "avx512_core")
-    data = make_data(case, integers=True)
-    memories = memories_of(pd, data)
-    emulate_plan(pd.plan, memories)
-    assert_within(read(memories["dst"]), expected(case, data), 0.0)
-
-
 @pytest.mark.parametrize(("name", "case"), CASES, ids=IDS)
 def test_plans_of_the_other_level(name: str, case: ConvCase) -> None:
     proved(case, "avx512_core")
@@ -111,13 +97,6 @@ def test_large_images_by_lines(planned_isa: str, kernel: int, lines: dict[str, i
 def test_results_by_lines(isa: str, kernel: int) -> None:
     case, pd = by_lines(kernel, isa)
     check_results(dnn.Primitive(pd), case)
-
-
-@pytest.mark.parametrize(("name", "case"), CASES[:9], ids=IDS[:9])
-def test_guard_pages(isa: str, name: str, case: ConvCase) -> None:
-    data = make_data(case, integers=True)
-    primitive, wanted = dnn.Primitive(proved(case, isa)), expected(case, data)
-    check_at_pages(lambda at_end: run_guarded(primitive, data.arrays(), wanted, at_end))
 
 
 @pytest.mark.parametrize("words", ["any any", "nhwc nhwc", "nchw nchw"])

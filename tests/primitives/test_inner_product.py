@@ -9,7 +9,6 @@ import pytest
 import asmdnn as dnn
 from asmdnn.types import f8_e4m3
 from tests.primitives.tensors import assert_within, holding, read
-from tests.support.plans import emulate_plan
 
 UNIT_ROUNDOFF = 2.0**-24
 Values = dict[str, np.ndarray]
@@ -79,18 +78,13 @@ def values_of(pd: dnn.PrimitiveDesc, integers: bool) -> Values:
     return {name: random.uniform(-1, 1, d).astype(np.float32) for name, d in dims.items()}
 
 
-def check(
-    desc: object, reference: Reference, ops: list[dnn.Eltwise], engine: dnn.Engine, emulated: bool = False
-) -> str:
+def check(desc: object, reference: Reference, ops: list[dnn.Eltwise], engine: dnn.Engine) -> str:
     pd = dnn.primitive_desc(desc, dnn.Attr(ops), engine)  # type: ignore[arg-type]
     pd.plan.check()
-    for integers in (True,) if emulated else (True, False):
+    for integers in (True, False):
         values = values_of(pd, integers)
         memories = {name: holding(d, values.get(name)) for name, d in pd.plan.tensors.items()}
-        if emulated:
-            emulate_plan(pd.plan, memories)
-        else:
-            dnn.Primitive(pd).execute(**memories)
+        dnn.Primitive(pd).execute(**memories)
         terms = 20 + max(prod(d.dims) for d in pd.plan.tensors.values())
         sizes = reference({name: np.abs(x) for name, x in values.items()})
         for name, wanted in reference(values).items():
@@ -104,13 +98,6 @@ def check(
 def test_results(isa: str, case: tuple[tuple[int, int, int, tuple[int, ...]], str, str]) -> None:
     for desc, reference, ops in descriptions(*case):
         check(desc, reference, ops, dnn.Engine(isa=isa, threads=1))
-
-
-@pytest.mark.emulated("avx512_core")
-@pytest.mark.parametrize("case", CASES[::9], ids=str)
-def test_avx512_emulated(case: tuple[tuple[int, int, int, tuple[int, ...]], str, str]) -> None:
-    for desc, reference, ops in descriptions(*case):
-        check(desc, reference, ops, dnn.Engine(isa="avx512_core", threads=1), emulated=True)
 
 
 @pytest.mark.parametrize(

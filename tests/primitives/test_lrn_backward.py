@@ -14,7 +14,7 @@ from asmdnn.definitions.normalization import (
     local_response_gradient,
 )
 from tests.primitives.conv_case import layout
-from tests.primitives.gradient_case import check, check_emulated, check_guarded
+from tests.primitives.gradient_case import check
 
 ACROSS, WITHIN = "lrn_across_channels", "lrn_within_channel"
 CASES: tuple[Any, ...] = (  # alg, dims, size, beta
@@ -55,18 +55,6 @@ def test_other_formats(isa: str, kept: bool) -> None:
     pd = check(mixed, arrays, wanted, isa, error)
     assert pd.implementation == f"reorder+lrn:{isa}"
     assert pd.plan.tensors["diff_src"] == desc.src
-
-
-@pytest.mark.parametrize("of", [CASES[0], CASES[4]], ids=str)
-def test_at_pages(isa: str, of: Any) -> None:
-    for tag in TAGS[:3]:
-        for kept in (True, False):
-            check_guarded(*case(*of, tag, kept)[:3], isa, case(*of, tag, kept)[3])
-
-
-@pytest.mark.emulated("avx512_core")
-def test_emulated() -> None:
-    check_emulated(*case(*CASES[1], TAGS[0], True)[:3], "avx512_core", case(*CASES[1], TAGS[0], True)[3])
 
 
 def test_arrays_against_finite_differences() -> None:

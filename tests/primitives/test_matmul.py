@@ -13,12 +13,10 @@ from tests.primitives.matmul_case import (
     expected,
     layout,
     make_data,
-    memories_of,
     planned,
     run,
 )
 from tests.primitives.tensors import assert_within, filling, read
-from tests.support.plans import emulate_plan
 from tests.support.together import at_once
 
 C = MatmulCase
@@ -80,29 +78,6 @@ def test_results(isa: str, case: MatmulCase, name: str) -> None:
     pd = check(case, isa)
     if isa == "avx2":
         assert pd.implementation == f"{name}:avx2"
-
-
-@pytest.mark.parametrize("case", EMPTY, ids=str)
-def test_empty_dims_are_legal(isa: str, case: MatmulCase) -> None:
-    check(case, isa)
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, marks=[pytest.mark.emulated("avx512_core")])
-        for case in [*CASES[:13], *CASES[14:19], *CASES[-8:-2], EMPTY[2]]
-    ],
-    ids=str,
-)
-def test_avx512_emulated(case: MatmulCase) -> None:
-    if case.weights[-2] * case.dst[-1] * case.dst[-2] > 80_000:
-        pytest.skip("too long under emulation")
-    pd = planned(case, "avx512_core")
-    data = make_data(pd, integers=True)
-    memories = memories_of(pd, data)
-    emulate_plan(pd.plan, memories)
-    assert_within(read(memories["dst"]), expected(case, data)[0], 0.0)
 
 
 @pytest.mark.parametrize("case", [*CASES, *EMPTY], ids=str)

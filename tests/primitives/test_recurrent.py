@@ -16,7 +16,6 @@ from tests.primitives.recurrent_case import (
     DIRECTIONS,
     RIGHT2LEFT,
     SUM,
-    answer,
     check,
     check_inside,
     compute,
@@ -25,7 +24,6 @@ from tests.primitives.recurrent_case import (
     f32,
     with_tags,
 )
-from tests.support.plans import emulate_plan
 
 TRAINING = dnn.PropKind.forward_training
 AVX512 = dnn.Engine(isa="avx512_core", threads=2, l2_bytes=1 << 20)
@@ -151,22 +149,6 @@ def test_directions_at_the_same_time(kind: type, direction: str) -> None:
 @pytest.mark.isa("avx2")
 def test_a_call_stays_inside_its_tensors() -> None:
     check_inside([describe(kind, (3, 5, 3, 11), 1, CONCAT, prop_kind=TRAINING) for kind in CELLS])
-
-
-@pytest.mark.parametrize("engine", [AVX2, AVX512], ids=lambda engine: engine.isa)
-@pytest.mark.parametrize("kind", CELLS)
-def test_plans_emulated(kind: type, engine: dnn.Engine) -> None:
-    """The same numbers on an emulated CPU, whatever this one is."""
-    desc = describe(kind, (2, 3, 4, 18), 1, CONCAT, prop_kind=TRAINING)
-    data = data_of(desc)
-    plan = dnn.primitive_desc(desc, engine=engine).plan
-    memories = {
-        name: dnn.Memory.from_numpy(data.get(name, np.zeros(tensor.dims, np.float32)), tensor)
-        for name, tensor in plan.tensors.items()
-    }
-    emulate_plan(plan, memories)
-    for name, wanted in answer(desc, data).items():
-        assert (np.abs(memories[name].numpy() - wanted.value) <= wanted.bound).all()
 
 
 @pytest.mark.isa("avx2")

@@ -35,7 +35,6 @@ from tests.primitives.recurrent_case import (
     f32,
     with_tags,
 )
-from tests.support.plans import emulate_plan
 
 AVX512 = dnn.Engine(isa="avx512_core", threads=2, l2_bytes=1 << 20)
 STATES = ("diff_src_iter", "diff_src_iter_c")
@@ -263,29 +262,6 @@ def test_every_number_of_threads_gives_the_same_bits(kind: type) -> None:
 @pytest.mark.isa("avx2")
 def test_a_call_stays_inside_its_tensors() -> None:
     check_inside([backward(describe(kind, (3, 5, 3, 11), 1, CONCAT)) for kind in CELLS])
-
-
-@pytest.mark.parametrize("engine", [AVX2, AVX512], ids=lambda engine: engine.isa)
-@pytest.mark.parametrize("kind", CELLS)
-def test_plans_emulated(kind: type, engine: dnn.Engine) -> None:
-    """The same numbers on an emulated CPU, whatever this one is, forward and backward."""
-    forward = replace(describe(kind, (2, 3, 4, 18), 1, CONCAT), prop_kind=TRAINING)
-    random = np.random.default_rng(1)
-    data = data_of(forward)
-    for name, x in forward.tensors().items():
-        if name.startswith("dst"):
-            data[f"diff_{name}"] = random.uniform(-1, 1, x.dims).astype(np.float32)
-    desc = backward(forward)
-    memories: dict[str, dnn.Memory] = {}
-    for one in (forward, desc):
-        plan = dnn.primitive_desc(one, engine=engine).plan
-        for name, tensor in plan.tensors.items():
-            if name not in memories or memories[name].desc != tensor:
-                kept = memories[name].numpy() if name in memories else np.zeros(tensor.dims, np.float32)
-                memories[name] = dnn.Memory.from_numpy(data.get(name, kept), tensor)
-        emulate_plan(plan, {name: memories[name] for name in plan.tensors})
-    for name, wanted in gradients(desc, data).items():
-        assert (np.abs(memories[name].numpy() - wanted.value) <= wanted.bound).all(), name
 
 
 @pytest.mark.isa("avx2")

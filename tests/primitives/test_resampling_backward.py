@@ -9,7 +9,7 @@ import asmdnn as dnn
 from asmdnn import ops
 from asmdnn.definitions.resampling import resampled_gradient
 from tests.primitives.conv_case import layout
-from tests.primitives.gradient_case import check, check_emulated, check_guarded, proved
+from tests.primitives.gradient_case import check, proved
 
 ALGS = ("nearest", "linear", "cubic")
 TAGS = ("ab{}", "a{}b", "aB{}8b", "aB{}16b")
@@ -63,19 +63,6 @@ def test_many_taps_go_axis_by_axis(isa: str) -> None:
     for tag in TAGS[:2]:
         desc, *_ = case("linear", (3, 3), (24, 40), tag)
         assert proved(desc, isa).implementation == f"axes:{isa}"
-
-
-@pytest.mark.parametrize("tag", TAGS[:3])
-def test_at_pages(isa: str, tag: str) -> None:
-    for inner, outer in (SIZES[0], SIZES[2]):
-        desc, arrays, wanted, error = case("linear", inner, outer, tag)
-        check_guarded(desc, arrays, wanted, isa, {"diff_src": error})
-
-
-@pytest.mark.emulated("avx512_core")
-def test_emulated() -> None:
-    desc, arrays, wanted, error = case("linear", *SIZES[0], TAGS[1])
-    check_emulated(desc, arrays, wanted, "avx512_core", {"diff_src": error})
 
 
 def test_factors_of_arrays() -> None:

@@ -1,7 +1,9 @@
 """Random numbers for data of tests, which depend on a test's name alone: `tests/conftest.py` starts them anew for each,
 so that no order of tests, and no choice of some, changes what one computes with."""
 
-from typing import Final
+from collections.abc import Sequence
+from random import Random
+from typing import Any, Final
 from zlib import crc32
 
 import numpy as np
@@ -11,3 +13,11 @@ RANDOM: Final = np.random.default_rng(0)
 
 def start_anew(name: str) -> None:
     RANDOM.bit_generator.state = np.random.default_rng(crc32(name.encode())).bit_generator.state
+
+
+def sampled(values: Sequence[Any], count: int, seed: str) -> list[Any]:
+    """So many of them in their order, always the same for a seed; all if there are no more, and for a count of 0."""
+    chosen = range(len(values))
+    if 0 < count < len(values):
+        chosen = sorted(Random(seed).sample(chosen, count))
+    return [values[i] for i in chosen]

@@ -11,6 +11,7 @@ from tests.generators.cases import case_of
 from tests.generators.checks import difference
 from tests.generators.codes import code_of
 from tests.support.arena import Bytes
+from tests.support.drawing import sampled
 from tests.support.emulation import emulate
 from tests.support.footprints import Claim, claim_of
 from tests.support.native import Kernel, call_guarded, first_failure
@@ -99,3 +100,9 @@ def test_buffers_hold_poison_where_nothing_is_read() -> None:
     assert len(src.before) == 2 * RIGHT.src_step + 36 and len(dst.before) == 2 * RIGHT.dst_step + 36
     assert (src.before[~src.read] == POISON).all() and (~src.read).sum() == 2 * 24
     assert (dst.before == DST_POISON).all()
+
+
+def test_samples_are_the_same_for_a_seed_and_in_order() -> None:
+    some = sampled(range(1000), 30, "a")
+    assert some == sampled(range(1000), 30, "a") == sorted(set(some)) != sampled(range(1000), 30, "b")
+    assert sampled("abc", 3, "a") == sampled("abc", 0, "a") == [*"abc"]
