@@ -6,7 +6,7 @@ elements, means or functions of it, and the result of a layer norm in front.  f3
 statistics, what has no kernel of bf16, and nodes that the caller names.  Kernels convert as they load and store.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from math import prod
 
@@ -105,10 +105,28 @@ class Narrowing:
                 wanted.update(self.operands(group))
             elif not wanted.isdisjoint(results_of(group)) and self.is_carrier(group):
                 wanted.update(self.carried(group))
+        wanted |= self.addends(wanted)
         wanted = {name for name in wanted if name in self.makers and self.may_be_narrow(name)}
         wanted -= {name for name in wanted if key_of(self.makers[name]) in NORMS and self.is_added(name)}
         narrow = self.costs.types.src
         return StorageTypes(dict.fromkeys(wanted, narrow), dict.fromkeys(self.products, narrow))
+
+    def addends(self, wanted: Container[str]) -> set[str]:
+        """What only products add to results that are rounded as well: the other branch of a block, say."""
+        readers = {name: list[Group]() for name in self.products}
+        for group in self.groups:
+            for name in {name for node in group.nodes for name in node.inputs} & self.products:
+                readers[name].append(group)
+        return {
+            name
+            for name, groups in readers.items()
+            if groups and all(self.adds(group, name) and group.result in wanted for group in groups)
+        }
+
+    def adds(self, group: Group, name: str) -> bool:
+        """Whether a product of bf16 reads a value after its sums, element by element."""
+        is_whole = self.graph.shape(name) == self.graph.shape(group.result)
+        return group.result in self.products and is_whole and name not in self.operands(group)
 
     def is_added(self, name: str) -> bool:
         """Whether a residual sum reads a value, whose roundings would add up from layer to layer: it stays f32, and

@@ -33,6 +33,7 @@ class ProductTuning:
     small_tile_cycles: int = 1000  # a tile that takes longer has a call of its own
     near_bytes: int = 6 << 10  # of several matrices that all tiles pass over in turn, which then find them in L1
     few_tiles: int = 16  # fewer, and the sum over k is split, so that more threads have work
+    few_matrices: int = 4  # of a batch, and they are not multiplied one by one, as threads would have too few
     split_cycles: int = 60_000  # and what all tiles must take for that
     least_split: int = 128  # steps of k in a part of a split sum
     # From so many tiles of rows on plain weights are packed: 20 rows times 3072x768 run 1.35x faster unpacked, 16 rows
@@ -81,10 +82,12 @@ class ProductTuning:
     vector_rows: int = 32  # of weights that a vector is multiplied with at a time
     few_vectors: int = 4  # rows of src with which far weights are multiplied by whole rows: 2 rows times 1024x1024 run
     # 2.9x faster than tiles, 3 times 2048x1000 1.7x, 4 times 300x3000 1.3x; 5 times 300x3000 0.74x
-    vector_columns: int = 128  # fewer are left to tiles
+    vector_columns: int = 128  # fewer are left to tiles,
+    packed_columns: int = 16  # or so few if tiles read packed weights only
     vector_near: int = 4096  # columns whose sums stay in L1
     dot_depth: int = 8  # elements of a row that are worth adding up lanes, 4 rows at a time
-    dot_rows: int = 8  # and so many rows
+    dot_rows: int = 8  # and so many rows,
+    dot_vectors: int = 3  # that so many rows of src are multiplied with: 4 times 64x1000 would be 0.8x of bytes
     dot_elements: int = 1 << 15  # of src that a call reads
     many_dots: int = 1 << 9  # records that are written out
     outer_depth: int = 8  # with more steps of k there is more to multiply than to store, and tiles are as fast,

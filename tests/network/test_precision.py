@@ -98,6 +98,19 @@ def test_results_are_those_of_f32_but_for_rounding(name: str) -> None:
         assert np.array_equal(found[key], again[key])
 
 
+@pytest.mark.parametrize("is_read_again", [False, True])
+def test_the_other_branch_of_a_block_is_bf16(is_read_again: bool) -> None:
+    """Unless something of f32 reads it, too."""
+    g = dnn.Graph()
+    x = g.apply("Relu", g.apply("Conv", g.input("x", (1, 32, 24, 24)), random(32, 32, 1, 1), name="stem"))
+    other = g.apply("Conv", x, random(64, 32, 1, 1), name="other")
+    block = g.apply("Relu", g.apply("Conv", x, random(64, 32, 1, 1), name="block") + other)
+    outputs = {"y": g.apply("Conv", block, random(32, 64, 1, 1), name="last")}
+    net = g.compile(engine=engine(isa=BF16), precision="bf16", **outputs, **({"z": other} if is_read_again else {}))
+    dst = types(net, "dst")
+    assert (dst["block"], dst["other"]) == ("bf16", "f32" if is_read_again else "bf16")
+
+
 def test_products_and_what_lies_between_are_bf16() -> None:
     g, outputs = images()
     net = g.compile(engine=engine(isa=BF16), precision="bf16", **outputs)

@@ -11,9 +11,11 @@ from tests.primitives.every_kind import INFERENCE
 from tests.primitives.tensors import holding, read
 
 NAMES = [
-    "dots", "outer", "rows", "pack_blocks", "packing_tiles", "split_k", "pack_weights+tiles", "tiles", "unpacking",
+    "one_by_one", "dots", "outer", "rows", "pack_blocks", "packing_tiles", "split_k", "pack_weights+tiles", "tiles",
+    "unpacking",
 ]  # fmt: skip
 REASONS = {
+    "one_by_one": "it is no batch of 4 or more matrices with weights of their own",
     "dots": "it is no matrix of 8 or more dense rows of at least 8 times a dense vector",
     "outer": "there are 300 steps of k, outer products are for 1 to 8",
     "rows": "dst is more than 4 rows",

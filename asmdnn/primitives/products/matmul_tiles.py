@@ -79,7 +79,8 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types, tiled: bool) 
     if types.sums == s32:
         few = 1 if tiles.takes(desc.weights) else FEW_ROWS
         has_sums = has_zero_point or isinstance(desc.weights, SummedDesc)
-        if prod(desc.dst.dims[:-1]) <= few and not has_sums and not tiled:  # which would read all weights once more
+        are_few = prod(desc.dst.dims[:-1]) <= few * prod(desc.weights.dims[:-2])
+        if are_few and not has_sums and not tiled:  # sums would read all weights once more
             target = replace(target, isa=unshifted_level(types, engine.isa))
         shift = 0 if tiled else dot_class(types, target.isa).shift
         level = dot_level(types, target.isa)

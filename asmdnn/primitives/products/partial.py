@@ -30,6 +30,7 @@ from asmdnn.records import replace
 from asmdnn.types import DataType, f32, s32
 
 PARTIAL = "partial sums"
+WORD = "dots"
 OF_SUMS = {f32: F32, s32: S32}
 ONE_BITS = {f32: 0x3F800000, s32: 1}
 
@@ -107,10 +108,11 @@ def dots(assembly: Assembly, p: Product, target: Target) -> None:
     sums = p.dst if is_result else dense_matrix(assembly.room(PARTIAL, p.sums_bytes), 1, dtype=dtype)
     most = max(STRIP, tuning.dot_elements // p.depth)
     phases: list[Phase] = []
+    follows = is_result and WORD in assembly.words  # another vector, whose sums are results, too
     for piece in pieces_of(replace(p, dst=sums), (most, 1), tuning.many_dots, tuning.round_records):
         made = dots_phase(piece.product, most, target)
-        phases += in_rounds([made], piece, OPERANDS, is_first=not phases)
-    assembly.add(phases, "dots")
+        phases += in_rounds([made], piece, OPERANDS, is_first=not (phases or follows))
+    assembly.add(phases, WORD)
     if is_result:
         return
     one = ones(assembly, 0, dtype)
@@ -191,7 +193,7 @@ def check_rows(p: Product, target: Target) -> None:
         raise Refused("rows of weights are not dense")
     if p.m > 1 and p.k * p.n <= tuning.far_elements and not weights_need_packing(p):
         raise Refused(f"weights of {p.k} x {p.n} stay in L2, where tiles read them")
-    rows, columns = tuning.vector_rows, tuning.vector_columns
+    rows, columns = tuning.vector_rows, tuning.packed_columns if weights_need_packing(p) else tuning.vector_columns
     if p.depth < rows or p.n < columns:
         raise Refused(f"weights are {p.depth} rows of {p.n}, this is for {rows} of {columns} or more")
     check_unshifted(p, target)

@@ -15,7 +15,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.products.prepare import prepare
 from asmdnn.primitives.products.product import Product
-from asmdnn.primitives.products.strategies import STRATEGIES, Strategy
+from asmdnn.primitives.products.strategies import STRATEGIES, Strategy, first_strategy
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.records import dataclass
@@ -105,18 +105,5 @@ def multiply(assembly: Assembly, p: Product, target: Target) -> None:
     """Add a product by the first strategy that takes it."""
     prepared = prepare(assembly, p, target)
     if prepared.product:
-        first_strategy(prepared.product, target).add(assembly, prepared.product, target)
+        first_strategy(prepared.product, target, STRATEGIES).add(assembly, prepared.product, target)
         prepared.finish(assembly)
-
-
-def first_strategy(p: Product, target: Target) -> Strategy:
-    """The best that takes it.  Raises Refused with the last one's reason if none does."""
-    *others, last = STRATEGIES
-    for strategy in others:
-        try:
-            strategy.check(p, target)
-        except Refused:
-            continue
-        return strategy
-    last.check(p, target)
-    return last

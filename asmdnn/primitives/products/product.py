@@ -108,6 +108,11 @@ class Product:
                 i += 1
         return p._rows_from_batch()
 
+    @property
+    def first_matrix(self) -> "Product":
+        """That of the batch."""
+        return self._with_batch((), dict.fromkeys(self.operands(), ()))
+
     def _rows_from_batch(self) -> "Product":
         if not self.batch or self.weights.batch_bytes[-1]:
             return self

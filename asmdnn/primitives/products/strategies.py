@@ -1,6 +1,6 @@
 """The strategies for products, best first: each accepts a product or refuses it, and adds the phases of one."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from asmdnn.isa.dot import F32
 from asmdnn.memory import MemoryDesc
@@ -17,6 +17,7 @@ from asmdnn.primitives.products.blocks import (
 )
 from asmdnn.primitives.products.copied_src import add_copying_tiles, add_tiles_near, copies_src
 from asmdnn.primitives.products.matrices import Matrix, Panels, matrices_desc, panel_columns, panels_of, panels_tag
+from asmdnn.primitives.products.one_by_one import WORD, add_one_by_one, check_batch, check_packed
 from asmdnn.primitives.products.outer import check_outer, outer_phases, src_aliases, weights_alias
 from asmdnn.primitives.products.packed_blocks import add_blocks, check_blocks
 from asmdnn.primitives.products.partial import as_dots, check_rows, dots, rows_of_weights, split
@@ -38,12 +39,19 @@ class Strategy:
 
 
 def check_dots(p: Product, target: Target) -> None:
-    as_dots(p, target)
+    as_dots(apart(p, target)[0], target)
 
 
 def add_dots(assembly: Assembly, p: Product, target: Target) -> None:
-    """A matrix times a vector: every row of the matrix is a stream."""
-    dots(assembly, as_dots(p, target), target)
+    """A matrix times some vectors, one after another: every row of the matrix is a stream."""
+    for vector in apart(p, target):
+        dots(assembly, as_dots(vector, target), target)
+
+
+def apart(p: Product, target: Target) -> list[Product]:
+    """The rows of src, where they are few and read a matrix."""
+    few = p.n > 1 and p.m <= target.products.dot_vectors
+    return [p.rows(i, i + 1) for i in range(p.m)] if few else [p]
 
 
 def add_outer(assembly: Assembly, p: Product, target: Target) -> None:
@@ -184,7 +192,7 @@ def add_amx(assembly: Assembly, p: Product, target: Target) -> None:
 
 
 TILE_STRATEGIES = (Strategy("amx", check_amx, add_amx),)
-STRATEGIES = (
+OF_ONE = (
     Strategy("dots", check_dots, add_dots),
     Strategy("outer", check_outer, add_outer),
     Strategy("rows", check_vector, add_rows),
@@ -194,3 +202,33 @@ STRATEGIES = (
     Strategy("pack_weights+tiles", check_worth_packing, add_packed),
     Strategy("tiles", check_tiles, add_tiles),
 )
+
+
+def check_each(p: Product, target: Target) -> None:
+    check_batch(p, target)
+    strategy = first_strategy(p.first_matrix, target, OF_ONE)
+    if strategy.add is add_tiles:
+        raise Refused("tiles read the weights in place")
+    if "pack" in strategy.name:
+        check_packed(p, target)
+
+
+def add_each(assembly: Assembly, p: Product, target: Target) -> None:
+    """Matrices one by one, each as the best strategy has it."""
+    add_one_by_one(assembly, p, target, first_strategy(p.first_matrix, target, OF_ONE).add)
+
+
+def first_strategy(p: Product, target: Target, strategies: Sequence[Strategy]) -> Strategy:
+    """The best that takes it.  Raises Refused with the last one's reason if none does."""
+    *others, last = strategies
+    for strategy in others:
+        try:
+            strategy.check(p, target)
+        except Refused:
+            continue
+        return strategy
+    last.check(p, target)
+    return last
+
+
+STRATEGIES = (Strategy(WORD, check_each, add_each), *OF_ONE)
