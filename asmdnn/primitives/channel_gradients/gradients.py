@@ -95,7 +95,7 @@ def plan_batch_norm(desc: BatchNormBackward, attr: Attr, engine: Engine) -> Plan
     steps = GradientSteps(engine)
     wide[FACTORS] = steps.scratch(FACTORS, row_of_channels(src))
     steps.apply(factor_program(desc.epsilon), {"variance": wide["variance"]}, FACTORS, wide[FACTORS])
-    summed = {} if desc.use_global_stats and len(results) == 1 else sums_of(desc, images, wide, steps)
+    summed = {} if desc.use_global_stats and len(results) == 1 else sums_of(images, wide, steps)
     scaled = "scale" in wide
     factors = {name: wide[name] for name in (FACTORS, *["scale"] * scaled)}
     if desc.use_global_stats:
@@ -132,7 +132,7 @@ def row_of_channels(src: MemoryDesc) -> MemoryDesc:
     return MemoryDesc((1, src.dims[1], *[1] * (src.ndims - 2)), f32, LETTERS[: src.ndims])
 
 
-def sums_of(desc: BatchNormBackward, images: Tensors, wide: Tensors, steps: GradientSteps) -> dict[str, MemoryDesc]:
+def sums_of(images: Tensors, wide: Tensors, steps: GradientSteps) -> dict[str, MemoryDesc]:
     """The sums of products with normalized src, and of gradients, by the names of their buffers."""
     src, diff_dst = images["src"], images["diff_dst"]
     products = steps.scratch(PRODUCTS, dense_like(src, MemoryDesc(src.dims, f32, "any")))
