@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import numpy as np
 from asmdnn.aten.constants import is_repeatable
 from asmdnn.aten.values import RULES, Rewriter, Rule, Traced
 from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.forking import importing
 from asmdnn.network.building import Graph, Symbol
 
 MODULES: Final = (
@@ -21,10 +23,12 @@ TYPES: Final = {
 } | {NARROW: np.dtype(np.float32)}  # fmt: skip
 
 
+@cache
 def rules() -> Mapping[str, Rule]:
     """All, by the names of ATen's operators."""
-    for name in MODULES:
-        import_module(f"asmdnn.aten.{name}_rules")
+    with importing():
+        for name in MODULES:
+            import_module(f"asmdnn.aten.{name}_rules")
     return RULES
 
 

@@ -74,23 +74,23 @@ def powers(isa: str) -> Iterator[LrnSpec]:
 
 
 def gradients(isa: str) -> Iterator[LrnGradientSpec]:
-    """Taps apart and along, in pieces, of a vector and of loops; powers."""
+    """Taps apart and along, in pieces, of a vector and of loops."""
     lanes = LANES[isa]
-    for beta, elements in ((0.75, 3), (0.5, lanes + 1), (1.0, lanes), (0.6, 2 * AT_ONCE * lanes + 3 * lanes)):
+    for elements in (3, lanes + 1, lanes, 2 * AT_ONCE * lanes + 3 * lanes):
         every = (*clipped(2, elements), Tap(-8 * 4 * elements, 0, elements))
-        yield gradient_of(isa, elements, every, elements, beta)
+        yield gradient_of(isa, elements, every, elements)
     for piece, pixels in ((8, 3), (16, 5)):
         away = 4 * 40 * piece
         outside = Tap(4 * (piece - 1) - away, 0, 1, True), Tap(away - 4 * (piece - 1), piece - 1, piece, True)
-        yield gradient_of(isa, pixels * piece, (*clipped(1, piece), *outside), piece, 0.75)
+        yield gradient_of(isa, pixels * piece, (*clipped(1, piece), *outside), piece)
 
 
-def gradient_of(isa: str, elements: int, taps: tuple[Tap, ...], piece: int, beta: float) -> LrnGradientSpec:
+def gradient_of(isa: str, elements: int, taps: tuple[Tap, ...], piece: int) -> LrnGradientSpec:
     """Two dense rows."""
     row_bytes = 4 * elements
     return LrnGradientSpec(
         isa=isa, rows=2, elements=elements, src_row_bytes=row_bytes, dst_row_bytes=row_bytes, taps=taps, piece=piece,
-        factor=0.25, beta=beta,
+        factor=0.25,
     )  # fmt: skip
 
 

@@ -5,7 +5,15 @@ from collections.abc import Iterator
 from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.generators.functions.postops import Operand
 from asmdnn.generators.functions.row_gradient import RowGradientSpec
-from asmdnn.generators.functions.row_programs import norm_programs, softmax_programs
+from asmdnn.generators.functions.row_programs import (
+    centred_sums,
+    norm_programs,
+    prelu_program,
+    row_sums_program,
+    same_program,
+    softmax_programs,
+)
+from asmdnn.generators.functions.row_sums import RowSumsSpec
 
 GAP = 3  # elements between rows
 
@@ -37,4 +45,24 @@ def norms(isa: str) -> Iterator[RowGradientSpec]:
         yield RowGradientSpec(isa, "rmsnormback", "rows", 2, elements, *steps, found, *alone)
 
 
-FAMILIES = of_levels("row-gradients", softmaxes=softmaxes, norms=norms)
+def sums(isa: str) -> Iterator[RowSumsSpec]:
+    """Of dense rows and of lanes: one vector, some and a tail, and rows that come several at once; statistics of a row,
+    of lanes; what is stored beside; results that are merged."""
+    lanes = LANES[isa]
+    for along in ("rows", "lanes"):
+        for rows, elements in ((1, 1), (5, lanes), (3, lanes - 1), (2, 5 * lanes + 2)):
+            size = 4 * (elements + GAP)
+            dy, is_row = Operand(1, size, 0, False), along == "rows"
+            shape = (along, rows, elements, size, 4 * is_row)
+            statistic = [Operand(i, 4 * is_row, 0, is_row) for i in (2, 3)]
+            yield RowSumsSpec(isa, "batchnormback", *shape, (dy, statistic[0]), centred_sums())
+            program, place = prelu_program((0, 1)), Operand(3, size, 0, False)
+            yield RowSumsSpec(isa, "preluback", *shape, (dy, statistic[0]), program, place)
+    of_row = (Operand(1, 4 * elements, 0, False), Operand(2, 4, 0, True), Operand(3, 4, 0, True))
+    shape = ("lanes", 7, elements, 4 * elements, 0)
+    yield RowSumsSpec(isa, "layernormback", *shape, of_row, row_sums_program(2, True))
+    yield RowSumsSpec(isa, "layernormback", *shape, of_row[:2], row_sums_program(1, False))
+    yield RowSumsSpec(isa, "merged", *shape, of_row[:1], same_program(2))
+
+
+FAMILIES = of_levels("row-gradients", softmaxes=softmaxes, norms=norms, sums=sums)

@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Generic, Protocol, TypeVar
 
 from asmdnn import verbose
+from asmdnn.collecting import without_collections
 from asmdnn.jit import packs, profiling
 from asmdnn.jit.digests import code_text, source_digest
 from asmdnn.jit.executable import ExecutableMemory
@@ -125,7 +126,8 @@ class KernelCache(Generic[SpecT]):
         with self._lock:
             found = {text: kernel for text in texts if (kernel := self._loaded.get(text)) is not None}
         new = {text: spec for text, spec in zip(texts, specs, strict=True) if text not in found}
-        fetched = [self._fetch(spec) for spec in new.values()]
+        with without_collections():
+            fetched = [self._fetch(spec) for spec in new.values()]
         fresh = dict(zip(new, mapped(fetched), strict=True)) if new else {}
         origins = [kernel.origin for kernel in fetched]
         counts = CacheCounts(len(texts) - len(new), *map(origins.count, ("disk", "generated", "pack")))

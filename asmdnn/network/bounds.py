@@ -16,10 +16,9 @@ VIEWS = {"Constant", "Expand", "Slice", "Split", "Squeeze", "Transpose", "Unsque
 
 
 class FoldingBounds:
-    """How much computing with the constants of one model may still take."""
+    """How much computing with the constants of one model, which has so many bytes of them, may still take."""
 
-    def __init__(self, body: Body) -> None:
-        given = constant_bytes(body)
+    def __init__(self, given: int) -> None:
         self.bytes_left = FOLDED_BYTES + BYTES_PER_BYTE * given
         self.nanoseconds_left = FOLDED_NANOSECONDS + NANOSECONDS_PER_BYTE * given
 

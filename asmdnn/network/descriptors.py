@@ -19,6 +19,7 @@ def stored(value: Value) -> DataType:
     return STORED.get(value.dtype, f32)
 
 
+@lru_cache(4096)
 def row_major(dims: tuple[int, ...], dtype: DataType = f32) -> MemoryDesc:
     return MemoryDesc(dims or (1,), dtype, LETTERS[: len(dims) or 1])
 
@@ -32,6 +33,7 @@ def input_desc(value: Value) -> MemoryDesc:
     return MemoryDesc(plain.dims, s32, strides=tuple(words * stride for stride in plain.strides))
 
 
+@lru_cache(4096)
 def channels_last(dims: tuple[int, ...], dtype: DataType = f32) -> MemoryDesc:
     letters = LETTERS[: len(dims)]
     return MemoryDesc(dims, dtype, f"{letters[0]}{letters[2:]}{letters[1]}")
@@ -46,6 +48,7 @@ def is_row_major(desc: MemoryDesc) -> bool:
     return all(np.array_equal(desc.dim_offsets(dim), plain.dim_offsets(dim)) for dim in dims)
 
 
+@lru_cache(4096)
 def any_format(dims: tuple[int, ...], dtype: DataType = f32) -> MemoryDesc:
     return MemoryDesc(dims, dtype, "any")
 

@@ -21,11 +21,11 @@ from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node,
 from asmdnn.network.known import sentence_of_unknown
 from asmdnn.network.operators.checks import check_node, check_outputs
 from asmdnn.network.operators.definition import Operator, Value
-from asmdnn.network.operators.evaluation import own_errors
+from asmdnn.network.operators.evaluation import raise_own
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.operators.table import operator_of
+from asmdnn.network.prepared import PreparedBody, prepared
 from asmdnn.network.quantised.blocks import with_blocked_products
-from asmdnn.network.quantised.weights import weights_of_products
 from asmdnn.network.remembered import LARGEST_RESULT_BYTES, Remembered
 from asmdnn.network.static import StaticGraph, needed
 from asmdnn.records import replace
@@ -47,18 +47,21 @@ def specialise(
     Raises InvalidArguments for a name that is no input, a shape that does not fit or is missing, and nodes whose
     operands do not fit together; Unimplemented for unknown operators and dims that depend on data.
     """
-    body = with_blocked_products(model.body)
+    remembered = remembered or Remembered()
+    prepared_body = remembered.body(lambda: prepared(with_blocked_products(model.body)))
+    body = prepared_body.whole
     for name in (*shapes, *constants):
         if name not in body.inputs:
             raise InvalidArguments(f"{shown(name)} is no input of the model: {did_you_mean(shown(name), body.inputs)}")
-    folding = Folding(body, remembered)
+    folding = Folding(prepared_body, remembered)
     for name, declared in body.inputs.items():
         if name in constants:
             data = constant_of(name, declared, constants[name])
             folding.values[name] = Value(data.shape, data.dtype, data)
         else:
             folding.values[name] = Value(shape_of(name, declared, shapes.get(name)), declared.dtype)
-    folding.add(body)
+    with np.errstate(all="ignore"):  # whatever constants are
+        folding.add_all()
     outputs = {name: folding.known(name) for name in body.outputs}
     nodes = needed(folding.nodes, outputs.values())
     inputs = tuple(name for name in body.inputs if name not in constants)
@@ -102,8 +105,9 @@ def constant_of(name: str, declared: TensorType, given: Any) -> Array:
 class Folding:
     """Values and nodes as they come together."""
 
-    def __init__(self, body: Body, remembered: Remembered | None = None) -> None:
-        self.body, self.bounds, self.remembered = body, FoldingBounds(body), remembered or Remembered()
+    def __init__(self, body: PreparedBody, remembered: Remembered | None = None) -> None:
+        self.body, self.remembered = body, remembered or Remembered()
+        self.bounds = FoldingBounds(body.constant_bytes)
         self.values: dict[str, Value] = {}
         self.nodes: list[Node] = []
         self.renamed: dict[str, str] = {}
@@ -111,12 +115,11 @@ class Folding:
         self.has_loops = False
         self.kept_integers: set[str] = set()  # floats of constants that stay integers
 
-    def add(self, body: Body) -> None:
+    def add_all(self) -> None:
         """All nodes of the model's body, whose names are known here."""
-        for name, data in body.constants.items():
-            self.values[name] = Value(data.shape, data.dtype, data)
-        self.kept_integers.update(weights_of_products(body))
-        for node in body.nodes:
+        self.values |= self.body.constants
+        self.kept_integers.update(self.body.kept_integers)
+        for node in self.body.nodes:
             self.node(self.with_known_names(node))
 
     def with_known_names(self, node: Node) -> Node:
@@ -140,15 +143,17 @@ class Folding:
             self.take(in_type_of(self, node, decomposed_foreign(self, node, other)))
             return
         if operator is None:
-            raise Unimplemented(sentence_of_unknown(node, self.body))
+            raise Unimplemented(sentence_of_unknown(node, self.body.whole))
         self.remembered.check(node, check_node)
         node = without_empty_end(node)
         if node.op in RENAMED or self.is_cast_to_itself(node):
             self.pass_on(node)
             return
         inputs = [self.values[name] if name != NOTHING else None for name in node.inputs]
-        with own_errors(node, inputs):
+        try:
             self.compute(node, operator, inputs)
+        except Exception as error:
+            raise_own(error, node, inputs)
 
     def take(self, results: Mapping[str, str]) -> None:
         """Values under other names, too."""

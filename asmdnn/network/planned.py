@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from asmdnn.collecting import without_collections
 from asmdnn.errors import InvalidArguments, Unimplemented, resembling, shown
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.compiled import CompiledSegment, compiled, runner_of
@@ -67,6 +68,7 @@ class NetworkPlan:
 
 
 @within_memory
+@without_collections()
 def plan(
     model: Model,
     shapes: Any,

@@ -7,6 +7,7 @@ are recognised as equal without a look at them.
 from collections.abc import Callable, Sequence
 
 from asmdnn.network.graph import Array, Node
+from asmdnn.network.prepared import PreparedBody
 
 LARGEST_RESULT_BYTES = 1 << 20  # of a node that is kept; larger ones would be held beside what is made of them
 Key = tuple[object, ...]
@@ -17,9 +18,15 @@ class Remembered:
     """Of one model.  Threads that plan it at once may each find out the same."""
 
     def __init__(self) -> None:
+        self._body: PreparedBody | None = None
         self._nodes: dict[tuple[Node, tuple[str, ...]], Node] = {}
         self._checked: set[Node] = set()
         self._arrays: dict[Key, tuple[object, Arrays]] = {}
+
+    def body(self, make: Callable[[], PreparedBody]) -> PreparedBody:
+        """That of the model."""
+        self._body = self._body or make()
+        return self._body
 
     def renamed(self, node: Node, inputs: tuple[str, ...], make: Callable[[], Node]) -> Node:
         """The node with other inputs: the same one for equal names."""

@@ -38,9 +38,10 @@ class StaticGraph:
 
 def needed(nodes: Sequence[Node], outputs: Iterable[str]) -> tuple[Node, ...]:
     """The nodes on which outputs depend."""
-    wanted, kept = set(outputs), list[Node]()
+    wanted, kept = {*outputs} - {NOTHING}, list[Node]()
     for node in reversed(nodes):
-        if wanted.intersection(node.outputs) - {NOTHING}:
+        if not wanted.isdisjoint(node.outputs):
             wanted.update(node.inputs)
+            wanted.discard(NOTHING)
             kept.append(node)
     return tuple(reversed(kept))

@@ -11,7 +11,7 @@ from asmdnn.memory.foreign import as_array, rounded_f32
 from asmdnn.ops.arguments import AnyArray, Array, chain_of
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
 from asmdnn.ops.nibbles import LIMITS, FewBits, QuantizedWeights
-from asmdnn.ops.quantized import ProductRequest, attr_of
+from asmdnn.ops.quantized import ProductRequest, attr_of, checked_scales
 from asmdnn.ops.typed import kind_of, numpy_type, result_type, typed, typed_output
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.post_ops import Binary
@@ -52,7 +52,7 @@ def pack_quantized_weights(
             raise InvalidArguments("zero_points are of integers with scales: give the scales, too")
         numbers, factors, points = quantized(matrix("b", rounded_f32("b", b)), dtype, group)
     else:
-        factors = checked_scales(matrix("scales", rounded_f32("scales", scales)))
+        factors = checked_scales("scales", matrix("scales", rounded_f32("scales", scales)))
         if zero_points is not None and dtype in SYMMETRIC:
             raise InvalidArguments(f"zero_points are given, but {dtype} has none: use dtype='u{dtype[1:]}'")
         numbers = integers("b", b, LIMITS[dtype])
@@ -72,16 +72,6 @@ def matrix(name: str, array: AnyArray) -> AnyArray:
     return array
 
 
-def checked_scales(scales: Array) -> Array:
-    """Positive numbers.  Raises InvalidArguments."""
-    bad = ~((scales > 0) & np.isfinite(scales))
-    if bad.any():
-        at = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise InvalidArguments(f"scales{list(at)} is {scales[at]}, scales must be numbers above 0")
-    return scales
-
-
-@within_memory
 def integers(name: str, value: Any, limits: tuple[int, int]) -> AnyArray:
     """A matrix of integers between the limits.  Raises InvalidArguments."""
     array = matrix(name, as_array(name, value))

@@ -127,11 +127,14 @@ class Arguments:
         count, dtype = self.count if may_be_many else 1, np.float32 if of_scales else np.int32
         if may_be_many and self.depth and values.ndim == 2 and len(values) > 1:
             self.check_groups(f"{kind}[{name!r}]", values.shape)
-            return allocated(np.ascontiguousarray, values, dtype)
-        if values.size not in (1, count):
+        elif values.size not in (1, count):
             most = f", or {count} for the {self.many}" if count > 1 else ""
             raise InvalidArguments(f"{kind}[{name!r}] has {values.size} elements, it must have 1{most}")
-        return allocated(np.ascontiguousarray, values.reshape(-1), dtype)
+        else:
+            values = values.reshape(-1)
+        with np.errstate(over="ignore"):  # what becomes infinite is refused
+            found = allocated(np.ascontiguousarray, values, dtype)
+        return checked_scales(f"{kind}[{name!r}]", found) if of_scales else found
 
     def check_groups(self, what: str, shape: tuple[int, ...]) -> None:
         """Raise InvalidArguments for rows that are not of groups of k, or not of all columns."""
@@ -156,6 +159,15 @@ class Arguments:
             )
         sizes = [(self.depth // count, 1) for count in rows]
         return {self.tensors[self.weights]: sizes[0]} if sizes else {}
+
+
+def checked_scales(what: str, scales: AnyArray) -> AnyArray:
+    """Positive numbers, finite ones.  Raises InvalidArguments."""
+    bad = ~((scales > 0) & np.isfinite(scales))
+    if bad.any():
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise InvalidArguments(f"{what}{list(at)} is {scales[at]}, scales must be numbers above 0")
+    return scales
 
 
 def execute(desc: Description, memories: Mapping[str, Memory], arguments: Arguments, request: ProductRequest) -> None:

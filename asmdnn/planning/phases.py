@@ -40,6 +40,12 @@ def merged(phases: Sequence[Phase]) -> Phase:
     return Phase(kernels, phases[0].arguments, records, np.concatenate([phase.cycles for phase in phases]))
 
 
+def sorted_by(phase: Phase, column: int) -> Phase:
+    """The records of a phase without repeats by that number of theirs."""
+    order = np.argsort(phase.records[:, column], kind="stable")
+    return replace(phase, records=np.ascontiguousarray(phase.records[order]), cycles=phase.cycles[order])
+
+
 def barriers_before(phases: Sequence[Phase]) -> list[bool]:
     """Whether a barrier stands before each phase.
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import cffi
 import numpy as np
+import pytest
 from iced_x86 import Decoder, Instruction
 
 from asmdnn.emulator.machine import Emulator, needed_features
@@ -104,3 +105,13 @@ def differences(native: Array, emulated: Array, *, nan_payloads: bool) -> list[s
         doubles = np.isnan(native.view(np.float64)) & np.isnan(emulated.view(np.float64))
         differs &= ~np.repeat(doubles, 2)
     return [f"word {i}: native {a[i]:#010x}, emulated {b[i]:#010x}" for i in np.flatnonzero(differs)]
+
+
+def check_twin(twin: Twin, rng: np.random.Generator, *, runs: int, nan_payloads: bool) -> None:
+    """Skips what this CPU lacks; on floats of all kinds both leave the same, bit for bit or but for payloads of NaN."""
+    if lacking := missing_features(twin.code):
+        pytest.skip(f"this CPU has no {', '.join(sorted(lacking))}")
+    for _ in range(runs):
+        native, emulated = twin.run({name: mixed_floats(rng, twin.buffers[name].size) for name in ("input", "memory")})
+        for name in ("output", "memory"):
+            assert differences(native[name], emulated[name], nan_payloads=nan_payloads) == []

@@ -9,7 +9,7 @@ from iced_x86 import Instruction
 
 from tests.emulator.assembling import Mem, argument, assemble, ins
 from tests.emulator.forms import INTEGERS, MEMORY_BASE, MEMORY_BYTES, NAN_ARITHMETIC, VECTOR_FORMS, Form, by_mnemonic
-from tests.emulator.native import Twin, differences, missing_features, mixed_floats
+from tests.emulator.native import Twin, check_twin
 
 RUNS = 4
 REGISTER_BYTES, MASK_BYTES = 64, 8
@@ -61,14 +61,7 @@ def test_forms(forms: tuple[Form, ...]) -> None:
     mnemonic = forms[0].mnemonic
     rng = np.random.default_rng(zlib.crc32(mnemonic.encode()))
     twin = twin_of([instruction for form in forms for instruction in instances(form, rng)])
-    if lacking := missing_features(twin.code):
-        pytest.skip(f"this CPU has no {', '.join(sorted(lacking))}")
-    for _ in range(RUNS):
-        contents = {name: mixed_floats(rng, twin.buffers[name].size) for name in ("input", "memory")}
-        native, emulated = twin.run(contents)
-        for name in ("output", "memory"):
-            nan_payloads = not NAN_ARITHMETIC.match(mnemonic)
-            assert differences(native[name], emulated[name], nan_payloads=nan_payloads) == []
+    check_twin(twin, rng, runs=RUNS, nan_payloads=not NAN_ARITHMETIC.match(mnemonic))
 
 
 def test_the_forms_are_many() -> None:

@@ -10,7 +10,7 @@ from iced_x86 import Code
 from asmdnn.emulator.legacy import COPIES, OWN, TWICE, UNALIGNED
 from asmdnn.emulator.memory import EmulationFault
 from tests.emulator.assembling import Mem, ins
-from tests.emulator.native import differences, missing_features, mixed_floats, vector_twin
+from tests.emulator.native import check_twin, vector_twin
 from tests.emulator.single import after, random_state
 
 RUNS, ALIGNED_BYTES = 6, 16
@@ -53,14 +53,8 @@ def test_forms(mnemonic: str) -> None:
             program += [ins(name, *(value(o, rng, memory=memory) for o in operands)) for _ in range(2)]
     assert program, mnemonic
     twin = vector_twin(program)
-    if lacking := missing_features(twin.code):
-        pytest.skip(f"this CPU has no {', '.join(sorted(lacking))}")
-    for _ in range(RUNS):
-        contents = {name: mixed_floats(rng, twin.buffers[name].size) for name in ("input", "memory")}
-        native, emulated = twin.run(contents)
-        arithmetic = re.fullmatch(r"(ADD|SUB|MUL|DIV|SQRT)[PS][SD]", mnemonic)
-        for name in ("output", "memory"):
-            assert differences(native[name], emulated[name], nan_payloads=not arithmetic) == []
+    arithmetic = re.fullmatch(r"(ADD|SUB|MUL|DIV|SQRT)[PS][SD]", mnemonic)
+    check_twin(twin, rng, runs=RUNS, nan_payloads=not arithmetic)
 
 
 @pytest.mark.parametrize("name", ["PADDD_XMM_XMMM128", "MOVAPS_XMM_XMMM128", "SHA256MSG1_XMM_XMMM128"])

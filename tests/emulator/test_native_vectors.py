@@ -8,7 +8,7 @@ from iced_x86 import Instruction
 
 from tests.emulator.assembling import Mem, ins
 from tests.emulator.forms import MEMORY_BYTES, NAN_ARITHMETIC, VECTOR_FORMS, Form, by_mnemonic
-from tests.emulator.native import differences, missing_features, mixed_floats, vector_twin
+from tests.emulator.native import check_twin, differences, missing_features, mixed_floats, vector_twin
 
 VEX_FORMS = [form for form in VECTOR_FORMS if form.name.startswith("VEX") and "GATHER" not in form.mnemonic]
 RUNS = 8
@@ -26,14 +26,7 @@ def test_forms(forms: tuple[Form, ...]) -> None:
     mnemonic = forms[0].mnemonic
     rng = np.random.default_rng(zlib.crc32(mnemonic.encode()))
     twin = vector_twin([instruction for form in forms for instruction in instances(form, rng)])
-    if lacking := missing_features(twin.code):
-        pytest.skip(f"this CPU has no {', '.join(sorted(lacking))}")
-    for _ in range(RUNS):
-        contents = {name: mixed_floats(rng, twin.buffers[name].size) for name in ("input", "memory")}
-        native, emulated = twin.run(contents)
-        for name in ("output", "memory"):
-            nan_payloads = not NAN_ARITHMETIC.match(mnemonic)
-            assert differences(native[name], emulated[name], nan_payloads=nan_payloads) == []
+    check_twin(twin, rng, runs=RUNS, nan_payloads=not NAN_ARITHMETIC.match(mnemonic))
 
 
 @pytest.mark.parametrize("form", [f for f in VECTOR_FORMS if f.name.startswith("VEX") and "GATHER" in f.mnemonic],

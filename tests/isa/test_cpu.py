@@ -7,8 +7,6 @@ from asmdnn.isa import cpu
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.levels import LEVELS
 
-LINUX_NAMES = {"avx512_fp16", "avx512_vnni", "avx512_bf16", "amx_tile", "amx_int8", "amx_bf16", "avx_vnni"}
-
 
 def test_features_equal_those_of_the_system() -> None:
     try:

@@ -81,7 +81,8 @@ def peachpy_is_wrong(mnemonic: str, operands: list[Operand]) -> bool:
     exchange = mnemonic == "XCHG" and operands[0] is operands[1] is register("r32", 0)
     product = mnemonic == "IMUL" and isinstance(operands[-1], int) and not -128 <= operands[-1] < 128
     short = mnemonic == "VBROADCASTSS" and isinstance(operands[0], Register) and operands[0].kind == "xmm"
-    return broadcast or k_destination or high_store or exchange or product or short
+    word = mnemonic in ("MOVSX", "MOVZX") and isinstance(operands[0], Register) and operands[0].kind == "r16"
+    return broadcast or k_destination or high_store or exchange or product or short or word  # it knows none of a word
 
 
 def perturbed(operand: Operand, random: Random) -> Operand:

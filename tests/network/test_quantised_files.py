@@ -161,6 +161,21 @@ def test_pairs_that_contradict_themselves_name_their_node(name: str) -> None:
     assert "DequantizeLinear t0" in str(caught.value)
 
 
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(("op", "scale", "result_scale"), [("Sigmoid", 3e38, 0.05), ("LeakyRelu", 0.02, 1e-42)])
+def test_scales_whose_quotients_f32_does_not_hold(op: str, scale: float, result_scale: float) -> None:
+    """No kernel multiplies by infinity; the definition has no such number."""
+    f = File()
+    x = f.node("QuantizeLinear", "x", f.scale(0.02), f.zero(3))
+    y = f.node(f"QLinear{op}", x, f.scale(scale), f.zero(3), f.scale(result_scale), f.zero(7), domain=MICROSOFT)
+    data, feeds = f.model(y), {"x": f.random.standard_normal((1, 3, 10, 10)).astype(np.float32)}
+    with pytest.raises(AsmdnnError, match=f"{op}.*its scales make the number"):
+        dnn.load_onnx(data, engine=engine())
+    with np.errstate(over="ignore"):
+        found = dnn.load_onnx(data, engine=engine(), fallback="numpy").run(feeds)[y]
+    np.testing.assert_array_equal(found, answer_of(data, feeds))
+
+
 @pytest.mark.parametrize(("op", "domain", "count"), [("QLinearConv", "", 3), ("QLinearAdd", MICROSOFT, 4)])
 def test_operators_on_integers_without_their_inputs(op: str, domain: str, count: int) -> None:
     f = File()

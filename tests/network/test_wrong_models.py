@@ -145,7 +145,7 @@ def test_a_model_may_compute_with_its_own_constants() -> None:
     constants = {"w": weights, "zero": np.float32([1])}
     net = dnn.load_onnx(of_constants(nodes, "z", constants), engine=engine())
     assert net.outputs["y"][0] == (1 << 10, 1 << 10)
-    allowed = bounds.FoldingBounds(net.model.body)
+    allowed = bounds.FoldingBounds(bounds.constant_bytes(net.model.body))
     assert allowed.bytes_left > bounds.FOLDED_BYTES + 10 * weights.nbytes
     assert allowed.nanoseconds_left > bounds.FOLDED_NANOSECONDS
 

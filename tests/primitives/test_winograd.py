@@ -22,7 +22,6 @@ CUTS = [
     for vectors in (1, 2, 3)
     for block, panels in ((0, 0), (5, 1), (7, 0))
 ]
-CUTS_OF_ENDS = [WinogradCut(2, 2, 0, 0), WinogradCut(4, 1, 5, 1), WinogradCut(4, 3, 5, 1), WinogradCut(2, 3, 7, 1)]
 EDGES = [
     Case(1, 8, 8, (5, 5)), Case(1, 3, 40, (60, 7), (0, 0, 0, 0)), Case(8, 33, 16, (7, 13), (1, 0, 0, 1)),
     Case(2, 16, 9, (3, 3), (0, 2, 1, 0)), Case(1, 24, 24, (1, 17), (2, 1, 2, 1)), Case(1, 8, 16, (6, 6), (7, 0, 9, 5)),

@@ -1,15 +1,13 @@
 """The gradient of local response normalization of dense rows: with t = dy * x * base^(-beta - 1), and s its sum over
 the taps that element e of a row has, which are the elements that have e in their window,
 
-    dst[r, e] = dy[r, e] * base[r, e]^-beta - factor * x[r, e] * s
+    dst[r, e] = q[r, e] - factor * x[r, e] * s,   where q = dy * base^-beta is in dst before
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
 | src  | f32[rows, elements] | t; rows src_row_bytes apart, elements dense; only read, as far as taps say |
-| dst  | f32[rows, elements] | rows dst_row_bytes apart, elements dense; only written |
+| dst  | f32[rows, elements] | rows dst_row_bytes apart, elements dense; q before the call |
 | x    | f32, laid out as dst | the source of the forward pass |
-| dy   | f32, laid out as dst | the gradient of its result |
-| base | f32, laid out as dst | its workspace: k + alpha / n times the sum of squares |
 
 Taps are those of tap_rows.py.
 """
@@ -29,7 +27,8 @@ from asmdnn.isa.assembler import Assembler, Register
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
 
-ARGUMENTS: Final = ("src", "dst", "x", "dy", "base")
+ARGUMENTS: Final = ("src", "dst", "x")
+DST, X = 1, 2
 
 
 @exact
@@ -38,7 +37,6 @@ class LrnGradientSpec(TapRows):
     """Everything that the bytes of such a kernel depend on.  factor: 2 beta alpha / n."""
 
     factor: float
-    beta: float
 
     @property
     def name(self) -> str:
@@ -52,26 +50,27 @@ class LrnGradientSpec(TapRows):
 
     @property
     def read_beside(self) -> range:
-        return range(2, len(ARGUMENTS))
+        return range(DST, len(ARGUMENTS))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[5])."""
+        """Emit the kernel: void kernel(const int64 frame[3])."""
         LrnGradientCode(self, vector_of(self.isa, asm)).all_rows()
         asm.ret()
 
 
-def shares_program(beta: float) -> Program:
-    """t, of x, dy and base."""
+def shares_program(beta: float, is_share: bool) -> Program:
+    """t if it `is_share`, else q; of x, dy and base, whose power both have in common."""
     build = Builder(3)
     x, dy, base = build.inputs
-    return build.finish(by_power(build, dy * x, base, beta + 1))
+    common = by_power(build, dy, base, beta + 1)
+    return build.finish(common * x if is_share else common * base)
 
 
-def gradient_program(beta: float, factor: float) -> Program:
-    """Of x, dy, base and s."""
-    build = Builder(4)
-    x, dy, base, total = build.inputs
-    return build.finish(by_power(build, dy, base, beta) - x * (total * factor))
+def gradient_program(factor: float) -> Program:
+    """Of x, q and s."""
+    build = Builder(3)
+    x, q, total = build.inputs
+    return build.finish(q - x * (total * factor))
 
 
 class LrnGradientCode(TapSums):
@@ -87,8 +86,8 @@ class LrnGradientCode(TapSums):
 
     def finish(self, vectors: Vectors, sums: Sequence[Register]) -> None:
         spec = self.spec
-        beside = [self.operand(Operand(i, spec.dst_row_bytes, 0, False), vectors) for i in spec.read_beside]
-        results = self.apply(gradient_program(spec.beta, spec.factor), [*beside, sums])
+        of_x = self.operand(Operand(X, spec.dst_row_bytes, 0, False), vectors)
+        results = self.apply(gradient_program(spec.factor), [of_x, vectors.sources(lambda: self.dst), sums])
         for j, (part, x) in enumerate(zip(vectors.parts, results, strict=True)):
             part.store_last(vectors.at(self.dst, j), x)
         self.v.registers.free(*results)

@@ -74,12 +74,14 @@ def norm_programs(elements: int, centred: bool, scaled: bool) -> RowPrograms:
 
 
 @lru_cache
-def normalized_gradient(centred: bool) -> Program:
-    """dy * h: what the gradient of a scale sums; of x, dy, the mean if it is `centred`, and f."""
-    build = Builder(3 + centred)
-    x, dy, *rest = build.inputs
-    mean = rest.pop(0) if centred else None
-    return build.finish(dy * ((x if mean is None else x - mean) * rest.pop(0)))
+def row_sums_program(statistics: int, shifts: bool) -> Program:
+    """What the gradients of a scale and of a shift sum: dy * h of x, dy, the mean if there are two statistics, and f;
+    and dy if it `shifts`.  Without statistics dy alone, of dy."""
+    build = Builder(2 + statistics if statistics else 1)
+    if not statistics:
+        return build.finish(*build.inputs)
+    x, dy, *mean, factor = build.inputs
+    return build.finish(dy * ((x - mean[0] if mean else x) * factor), *[dy] * shifts)
 
 
 @lru_cache
@@ -88,3 +90,27 @@ def scaled_program(scaled: bool) -> Program:
     build = Builder(2 + scaled)
     dy, factor, *scale = build.inputs
     return build.finish(dy * (factor * scale[0] if scale else factor))
+
+
+@lru_cache
+def centred_sums() -> Program:
+    """What is summed of x, dy, mean: dy, and dy * (x - mean)."""
+    build = Builder(3)
+    x, dy, mean = build.inputs
+    return build.finish(dy, dy * (x - mean))
+
+
+@lru_cache
+def prelu_program(results: tuple[int, ...]) -> Program:
+    """0: diff_src, of x, dy, weights; 1: what is summed for weights, of x, dy."""
+    build = Builder(2 + (0 in results))
+    x, dy, *weights = build.inputs
+    made = {1: lambda: build.where(x > 0.0, 0.0, x * dy), 0: lambda: build.where(x > 0.0, dy, weights[0] * dy)}
+    return build.finish(*(made[result]() for result in results))
+
+
+@lru_cache
+def same_program(count: int) -> Program:
+    """What it is given."""
+    build = Builder(count)
+    return build.finish(*build.inputs)

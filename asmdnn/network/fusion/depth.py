@@ -13,13 +13,11 @@ from asmdnn.network.static import StaticGraph
 
 def unfolded(graph: StaticGraph) -> StaticGraph:
     """The graph without DepthToSpace and SpaceToDepth."""
-    return with_replaced_nodes(graph, replace_node)
+    return with_replaced_nodes(graph, ("DepthToSpace", "SpaceToDepth"), replace_node)
 
 
 def replace_node(new: Replacement) -> None:
     node = new.node
-    if node.op not in ("DepthToSpace", "SpaceToDepth"):
-        return
     six, order = split_of(node, new.dims(node.inputs[0]))
     split = new.shaped("Reshape", node.inputs[0], six)
     turned = new.then("Transpose", (split,), tuple(six[axis] for axis in order), perm=order)

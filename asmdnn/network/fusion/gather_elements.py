@@ -19,13 +19,11 @@ from asmdnn.network.static import StaticGraph
 
 def taken(graph: StaticGraph) -> StaticGraph:
     """The graph without GatherElements of f32 by constant indices."""
-    return with_replaced_nodes(graph, replace_node)
+    return with_replaced_nodes(graph, ("GatherElements",), replace_node)
 
 
 def replace_node(new: Replacement) -> None:
     node = new.node
-    if node.op != "GatherElements":
-        return
     x, indices = node.inputs
     data, dims = new.values[indices].data, new.dims(x)
     if data is None or not data.size or new.values[x].dtype != np.float32:

@@ -1,6 +1,6 @@
 """Several nodes in the place of one, whose result keeps its name."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,12 +52,17 @@ class Replacement:
         return self.then(op, (x, self.constant(np.array(dims, np.int64))), dims, is_last)
 
 
-def with_replaced_nodes(graph: StaticGraph, replace_node: Callable[[Replacement], None]) -> StaticGraph:
-    """The graph with the nodes that `replace_node` gives for each, the node itself where it gives none."""
+def with_replaced_nodes(
+    graph: StaticGraph, ops: Collection[str], replace_node: Callable[[Replacement], None]
+) -> StaticGraph:
+    """The graph with the nodes that `replace_node` gives for each of these operators, the node itself where it gives
+    none."""
+    if not any(node.op in ops for node in graph.nodes):
+        return graph
     values, nodes = dict(graph.values), list[Node]()
     for node in graph.nodes:
         new = Replacement(values, node)
-        if not node.domain:
+        if node.op in ops and not node.domain:
             replace_node(new)
         nodes += new.nodes or [node]
     return StaticGraph(graph.inputs, graph.outputs, tuple(nodes), values)

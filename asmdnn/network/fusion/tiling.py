@@ -13,13 +13,11 @@ from asmdnn.network.static import StaticGraph
 
 def untiled(graph: StaticGraph) -> StaticGraph:
     """The graph without Tile of values of f32."""
-    return with_replaced_nodes(graph, replace_node)
+    return with_replaced_nodes(graph, ("Tile",), replace_node)
 
 
 def replace_node(new: Replacement) -> None:
     node = new.node
-    if node.op != "Tile":
-        return
     (x, repeats), result = node.inputs, node.outputs[0]
     times = new.values[repeats].data
     if times is None or new.values[x].dtype != np.float32 or 0 in new.dims(result):

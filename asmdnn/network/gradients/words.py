@@ -11,6 +11,7 @@ from asmdnn.network.folding import Folding, shape_of
 from asmdnn.network.graph import NOTHING, Array, Body, Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.own import OWN
+from asmdnn.network.prepared import prepared
 
 Add = Callable[[Node], None]
 AddConstant = Callable[[str, Array], None]
@@ -24,10 +25,10 @@ class KnownGraph:
 
     def __init__(self, body: Body, add: Add, add_constant: AddConstant) -> None:
         self.add, self.add_constant, self.made = add, add_constant, list[Node]()
-        self._folding = Folding(body)
+        self._folding = Folding(prepared(body))
         for name, declared in body.inputs.items():
             self._folding.values[name] = Value(shape_of(name, declared, None), declared.dtype)
-        self._folding.add(body)
+        self._folding.add_all()
         self.values: dict[str, Value] = KnownValues(self._folding)
         self.kept_integers = set[str]()
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.network.graph import Array
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes import functions as f
 from asmdnn.records import dataclass, field, replace
 
@@ -84,6 +85,7 @@ class ScaledSum:
 
 
 ONE, ZERO = np.ones(()), np.zeros(())
+LARGEST = float(np.finfo(np.float32).max)
 
 
 def value_of(emit: Emit) -> ScaledSum:
@@ -98,6 +100,9 @@ class Sealing:
         self.arrays: list[Array] = []
 
     def number(self, array: Array) -> float | Emit:
+        """Raises Refused for what f32 does not hold, as scales near its ends make: infinity times 0 is no number."""
+        if ((np.abs(array) > LARGEST) & np.isfinite(array)).any():
+            raise Refused(f"its scales make the number {np.abs(array).max():g}, f32 holds up to {LARGEST:g}")
         if (array == array.ravel()[0]).all():
             return float(np.float32(array.ravel()[0]))
         for i, known in enumerate(self.arrays):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NoReturn
 
 import numpy as np
 
@@ -28,12 +29,18 @@ def own_errors(node: Node, inputs: Sequence[Array | Value | None]) -> Iterator[N
     try:
         with np.errstate(all="ignore"):
             yield
-    except (Unimplemented, OutOfMemory):
-        raise
-    except MemoryError:
-        raise OutOfMemory(f"{node} needs more memory than there is: free some, or make its operands smaller") from None
-    except Exception as error:  # whatever numpy says to operands that do not fit
-        given = ", ".join("nothing" if x is None else f"{x.dtype.name}{list(x.shape)}" for x in inputs)
-        reason = shortened(" ".join(str(error).split()), LONGEST_VALUE)
-        dims = shortened(given, LONGEST_VALUE)
-        raise InvalidArguments(f"{node} cannot be computed of {dims or 'nothing'}: {reason}") from None
+    except Exception as error:
+        raise_own(error, node, inputs)
+
+
+def raise_own(error: Exception, node: Node, inputs: Sequence[Array | Value | None]) -> NoReturn:
+    """The library's error for what was raised while something was done with a node's operands."""
+    if isinstance(error, Unimplemented | OutOfMemory):
+        raise error
+    if isinstance(error, MemoryError):
+        message = f"{node} needs more memory than there is: free some, or make its operands smaller"
+        raise OutOfMemory(message) from None
+    given = ", ".join("nothing" if x is None else f"{x.dtype.name}{list(x.shape)}" for x in inputs)
+    reason = shortened(" ".join(str(error).split()), LONGEST_VALUE)  # whatever numpy says to operands that do not fit
+    dims = shortened(given, LONGEST_VALUE)
+    raise InvalidArguments(f"{node} cannot be computed of {dims or 'nothing'}: {reason}") from None

@@ -1,7 +1,6 @@
 """The plans of backward batch normalization and PReLU: element-wise functions, and reductions of what they leave.
 
-Sums over images and pixels are there before diff_src is computed, so that every tensor is read twice; what is summed is
-computed once, into scratch.
+Sums over images and pixels are there before diff_src is computed, so that every tensor is read twice.
 """
 
 from collections.abc import Mapping
@@ -11,7 +10,12 @@ from math import prod
 from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.postops import ExpressionOp
 from asmdnn.generators.functions.program import Program
-from asmdnn.generators.functions.row_programs import factor_program, normalized_gradient, scaled_program
+from asmdnn.generators.functions.row_programs import (
+    centred_sums,
+    factor_program,
+    prelu_program,
+    same_program,
+)
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
@@ -22,17 +26,17 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.channel_gradients.description import BatchNormBackward, PReLUBackward
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import implementation, plan_of
+from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
-from asmdnn.primitives.reduction import reduction
-from asmdnn.primitives.reduction.description import ReductionForward
+from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.row_gradients.schedule import check_attr
-from asmdnn.primitives.shapes.formats import dense_like, like
+from asmdnn.primitives.shapes.formats import dense_like, like, row_major
 from asmdnn.primitives.shapes.nests import as_row_of
+from asmdnn.records import replace
 from asmdnn.types import f32
 
-PRODUCTS, FACTORS = "what is summed", "factors"  # scratch, and the sums that are no results
-SUMS = {"diff_scale": "sums of products", "diff_shift": "sums of gradients"}
+FACTORS, SCALED, SLOPES = "factors", "scaled factors", "slopes"  # scratch, of channels
+GRADIENTS, PRODUCTS = "sums of gradients", "sums of products"
 Tensors = Mapping[str, MemoryDesc]
 
 
@@ -55,24 +59,28 @@ class GradientSteps:
         )  # fmt: skip
         self.assembly.add_plan(schedule(request, NO_ATTR, self.engine), {"dst": View(name)})
 
-    def sum(self, source: str, src: MemoryDesc, target: str, dst: MemoryDesc) -> None:
-        """The buffer `target` = sums of `source` over the dims that dst has as 1."""
-        if src.dims == dst.dims:
-            build = Builder(1)
-            self.apply(build.finish(build.inputs[0] * 1.0), {source: src}, target, dst)
-            return
-        sums = plan_of((reduction.plans,), ReductionForward("sum", src, dst), self.engine)
-        self.assembly.add_plan(sums, {"src": View(source), "dst": View(target)})
+
+@lru_cache
+def slope_program(elements: int) -> Program:
+    """By how much of x - mean dx is less, of the sum of dy * (x - mean) and the factor: its mean, normalized twice."""
+    build = Builder(2)
+    total, factor = build.inputs
+    return build.finish(total * factor * (factor * (1.0 / elements)))
 
 
 @lru_cache
-def batch_norm_program(elements: int, scaled: bool) -> Program:
-    """diff_src of x, dy, mean, factor, the scale if it is `scaled`, and the sums of dy * h and of dy."""
-    build = Builder(6 + scaled)
-    x, dy, mean, factor, *scale, of_products, of_gradients = build.inputs
-    share = 1.0 / elements
-    inner = dy - of_gradients * share - (x - mean) * factor * (of_products * share)
-    return build.finish(inner * (factor * scale[0] if scale else factor))
+def batch_norm_program(elements: int) -> Program:
+    """diff_src of x, dy, mean, the factor with the scale, the slope, and the sum of dy."""
+    build = Builder(6)
+    x, dy, mean, factor, slope, total = build.inputs
+    return build.finish((dy - total * (1.0 / elements) - (x - mean) * slope) * factor)
+
+
+@lru_cache
+def product_program() -> Program:
+    build = Builder(2)
+    x, factor = build.inputs
+    return build.finish(x * factor)
 
 
 @implementation("batch_norm", f32_level)
@@ -92,19 +100,23 @@ def plan_batch_norm(desc: BatchNormBackward, attr: Attr, engine: Engine) -> Plan
             raise Refused("src has no elements, of which there are no sums for diff_scale and diff_shift")
         return Assembly(engine.tuning, engine.isa).plan(name, tensors, results)
     wide = {name: as_channels(tensor, src.ndims) for name, tensor in vectors.items()}
-    steps = GradientSteps(engine)
-    wide[FACTORS] = steps.scratch(FACTORS, row_of_channels(src))
-    steps.apply(factor_program(desc.epsilon), {"variance": wide["variance"]}, FACTORS, wide[FACTORS])
-    summed = {} if desc.use_global_stats and len(results) == 1 else sums_of(desc, images, wide, steps)
-    scaled = "scale" in wide
-    factors = {name: wide[name] for name in (FACTORS, *["scale"] * scaled)}
+    steps, row = GradientSteps(engine), row_of_channels(src)
+    factors = steps.scratch(FACTORS, row)
+    steps.apply(factor_program(desc.epsilon), {"variance": wide["variance"]}, FACTORS, row)
+    if not desc.use_global_stats or len(results) > 1:
+        add_sums_of(images, wide, steps)
+    read: dict[str, MemoryDesc] = {"diff_dst": images["diff_dst"]}
+    if not desc.use_global_stats:
+        steps.apply(slope_program(src.nelems() // src.dims[1]), {PRODUCTS: row, FACTORS: factors}, SLOPES, row)
+        steps.scratch(SLOPES, row)
+        read = {"src": src, **read, "mean": wide["mean"]}
+    if "scale" in wide:
+        steps.apply(product_program(), {"scale": wide["scale"], FACTORS: factors}, SCALED, steps.scratch(SCALED, row))
+    read[SCALED if "scale" in wide else FACTORS] = factors
     if desc.use_global_stats:
-        program = scaled_program(scaled)
-        read: dict[str, MemoryDesc] = {"diff_dst": images["diff_dst"], **factors}
+        program = product_program()
     else:
-        program = batch_norm_program(src.nelems() // src.dims[1], scaled)
-        read = {"src": src, "diff_dst": images["diff_dst"], "mean": wide["mean"]}
-        read |= {**factors, **summed}
+        program, read = batch_norm_program(src.nelems() // src.dims[1]), {**read, SLOPES: row, GRADIENTS: row}
     steps.apply(program, read, "diff_src", images["diff_src"])
     return steps.assembly.plan(name, tensors, results, replaceable(images))
 
@@ -132,30 +144,20 @@ def row_of_channels(src: MemoryDesc) -> MemoryDesc:
     return MemoryDesc((1, src.dims[1], *[1] * (src.ndims - 2)), f32, LETTERS[: src.ndims])
 
 
-def sums_of(desc: BatchNormBackward, images: Tensors, wide: Tensors, steps: GradientSteps) -> dict[str, MemoryDesc]:
-    """The sums of products with normalized src, and of gradients, by the names of their buffers."""
-    src, diff_dst = images["src"], images["diff_dst"]
-    products = steps.scratch(PRODUCTS, dense_like(src, MemoryDesc(src.dims, f32, "any")))
-    read = {"src": src, "diff_dst": diff_dst, "mean": wide["mean"], FACTORS: wide[FACTORS]}
-    steps.apply(normalized_gradient(True), read, PRODUCTS, products)
+def add_sums_of(images: Tensors, wide: Tensors, steps: GradientSteps) -> None:
+    """The sums of gradients and of products with centred src, into scratch; the results that are made of them."""
+    src = images["src"]
     row = row_of_channels(src)
-    found = {}
-    for name, (source, tensor) in {"diff_scale": (PRODUCTS, products), "diff_shift": ("diff_dst", diff_dst)}.items():
-        buffer, dst = (name, wide[name]) if name in wide else (SUMS[name], steps.scratch(SUMS[name], row))
-        steps.sum(source, tensor, buffer, MemoryDesc(row.dims, f32, strides=dst.strides, offset0=dst.offset0))
-        found[buffer] = dst
-    return found
-
-
-@lru_cache
-def prelu_programs() -> tuple[Program, Program]:
-    """diff_src of x, dy, weights; and of x, dy what is summed for weights."""
-    build = Builder(3)
-    x, dy, weights = build.inputs
-    through = build.finish(build.where(x > 0.0, dy, weights * dy))
-    build = Builder(2)
-    x, dy = build.inputs
-    return through, build.finish(build.where(x > 0.0, 0.0, x * dy))
+    for name in (GRADIENTS, PRODUCTS):
+        steps.scratch(name, row)
+    read = {name: images[name] for name in ("src", "diff_dst")}
+    others, sums = {"mean": wide["mean"]}, (GRADIENTS, PRODUCTS)
+    summed = Summed("batchnormback", centred_sums(), read, others, dst=row, results=sums)
+    add_sums(steps.assembly, summed)
+    if "diff_scale" in wide:
+        steps.apply(product_program(), {PRODUCTS: row, FACTORS: row}, "diff_scale", wide["diff_scale"])
+    if "diff_shift" in wide:
+        steps.apply(same_program(1), {GRADIENTS: row}, "diff_shift", wide["diff_shift"])
 
 
 @implementation("prelu", f32_level)
@@ -171,14 +173,28 @@ def plan_prelu(desc: PReLUBackward, attr: Attr, engine: Engine) -> Plan:
     check_tensors(tensors, "diff_weights")
     if not prod(src.dims):
         raise Refused("src has no elements, of which there are no sums for diff_weights")
-    steps, (through, summed) = GradientSteps(engine), prelu_programs()
-    read = {"src": src, "diff_dst": images["diff_dst"]}
-    if desc.weights.dims == src.dims:
-        steps.apply(summed, read, "diff_weights", tensors["diff_weights"])
+    steps, result = GradientSteps(engine), tensors["diff_weights"]
+    read, weights = {name: images[name] for name in ("src", "diff_dst")}, {"weights": tensors["weights"]}
+    stored, own = ("diff_src", images["diff_src"]), dense(MemoryDesc(result.dims, f32, "any"))
+    both = Summed("preluback", prelu_program((0, 1)), read, weights, dst=own, results=(PRODUCTS,), stored=stored)
+    is_one_pass = result.dims != src.dims and both.source(read) is not None
+    if is_one_pass:
+        add_weights(steps, both, result)
+    elif result.dims != src.dims:
+        plain = row_major(result.dims, result)
+        add_weights(steps, replace(both, program=prelu_program((1,)), others={}, stored=None, dst=plain), result)
     else:
-        products = steps.scratch(PRODUCTS, dense(MemoryDesc(src.dims, f32, "any")))
-        steps.apply(summed, read, PRODUCTS, products)
-        steps.sum(PRODUCTS, products, "diff_weights", tensors["diff_weights"])
-    steps.apply(through, {**read, "weights": tensors["weights"]}, "diff_src", images["diff_src"])
+        steps.apply(prelu_program((1,)), read, "diff_weights", result)
+    if not is_one_pass:
+        steps.apply(prelu_program((0,)), {**read, **weights}, *stored)
     name = f"prelu:{f32_level(engine.isa)}"
     return steps.assembly.plan(name, tensors, ("diff_src", "diff_weights"), replaceable(images))
+
+
+def add_weights(steps: GradientSteps, summed: Summed, result: MemoryDesc) -> None:
+    """The sums, into diff_weights."""
+    if summed.dst == result:
+        add_sums(steps.assembly, replace(summed, results=("diff_weights",)))
+        return
+    add_sums(steps.assembly, summed)
+    steps.apply(same_program(1), {PRODUCTS: steps.scratch(PRODUCTS, summed.dst)}, "diff_weights", result)

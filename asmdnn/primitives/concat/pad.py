@@ -130,7 +130,7 @@ def inside_of(desc: Pad, attr: Attr, engine: Engine) -> Inside:
     for pieces in product(*(pieces_of(desc, dim) for dim in range(dst.ndims))):
         if all(piece.size for piece in pieces):
             ones = [replaced(piece) for piece in pieces]
-            source, buffer = source_of(desc, src, ones)
+            source, buffer = source_of(src, ones)
             part = dst.submemory([piece.size for piece in ones], [piece.first for piece in ones])
             made = reorder_phases(source, part, (buffer, "dst"), engine.tuning, isa=assembly.isa)
             found += [one for phase in made for one in mirrored(phase, moves_of(src, dst, pieces))]
@@ -193,7 +193,7 @@ def pieces_of(desc: Pad, dim: int) -> list[PadPiece]:
     return found
 
 
-def source_of(desc: Pad, src: MemoryDesc, pieces: Sequence[PadPiece]) -> tuple[MemoryDesc, str]:
+def source_of(src: MemoryDesc, pieces: Sequence[PadPiece]) -> tuple[MemoryDesc, str]:
     """What a part of dst is copied from, with its dims, and the buffer of it."""
     dims = [piece.size for piece in pieces]
     if any(piece.kind == "constant" for piece in pieces):

@@ -67,7 +67,7 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     check_pairs(desc, attr, level_of_rows(types_of(desc), engine))
     check_whole(desc, level_of_rows(types_of(desc), engine))
     if fills_ymm(desc, engine):  # in the blocks of the level, as layers around it have them
-        image, engine = f"aBx{lanes_of(engine.isa)}b", replace(engine, isa=NARROWEST)
+        image, engine = f"aBx{lanes_of(engine.isa)}b", engine.at_level(NARROWEST)
         either = {"src": desc.src, "dst": desc.dst}
         desc = desc.with_formats({n: MemoryDesc(d.dims, d.dtype, image) for n, d in either.items() if d.is_any})
     return planned_parts(desc, attr, engine, lambda desc, src, dst: [make_geometry(desc, src, dst)])

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS, BIAS, GroupedRows
-from asmdnn.generators.dot.row_cuts import Band
 from asmdnn.isa.lines import LINE_BYTES, lines_that_stay
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
@@ -138,7 +137,8 @@ def calls_of_part(g: ConvGeometry, of: RowKernels, piece: ChunkRounds, specs: Ro
     kinds = tuple(dict.fromkeys(run[1:] for run in runs))
     bands = tuple(dict.fromkeys(chunk.bands for chunk in chunks))
     places = [bands.index(chunk.bands) for chunk in chunks]
-    shapes = [[shaped(spec, g, each, kind, engine) for each in bands] for kind in kinds]
+    whole = [shaped(spec, g, kind, engine) for kind in kinds]
+    shapes = [[replace(of_kind, bands=each) for each in bands] for of_kind in whole]
     calls = []
     for planes, depths in planes_of(g.axes[0]).items():
         numbers = [[specs.number(replace(each, planes=planes)) for each in some] for some in shapes]
@@ -173,16 +173,14 @@ def calls_of(
     return np.stack([column.ravel() for column in columns], 1)
 
 
-def shaped(
-    spec: GroupedRows, g: ConvGeometry, bands: tuple[Band, ...], kind: tuple[int, int], engine: Engine
-) -> GroupedRows:
-    """The kernel of a chunk of rows, cut into these bands; kind: how many vectors of channels, and channels of one."""
+def shaped(spec: GroupedRows, g: ConvGeometry, kind: tuple[int, int], engine: Engine) -> GroupedRows:
+    """The kernel of a chunk of rows, but for its bands; kind: how many vectors of channels, and channels of one."""
     vectors, channels = kind
     most = spec.most_pixels(channels, g.width)
     abreast = vectors_abreast(spec, g, vectors, most, engine)
     lanes = lanes_of(spec.isa)
     streaming = spec.streaming and (in_runs(g.dst, lanes, lanes) or in_lines(g.dst, abreast * lanes))
-    spec = replace(spec, vectors=vectors, abreast=abreast, channels=channels, streaming=streaming, bands=bands)
+    spec = replace(spec, vectors=vectors, abreast=abreast, channels=channels, streaming=streaming)
     axis, overlap = g.axes[-1], 0
     segments = cut_columns(axis, most // abreast)
     if spec.is_in_code:

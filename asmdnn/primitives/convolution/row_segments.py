@@ -1,6 +1,7 @@
 """The rows of an image in segments: so many pixels at a time, of which the code knows how many are at an edge."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby
 
 from asmdnn.generators.dot.row_cuts import Segment
@@ -9,9 +10,11 @@ from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.records import replace
 
 SEGMENT_PIXELS = 2  # what a segment costs beside its own pixels, by and large
+MOST_ROWS = 1024  # whose segments are known: layers have them in common
 WORTH_A_SIZE = 0.95  # of the cost with few sizes, which rows of many widths share, where odd or two ones are chosen
 
 
+@lru_cache(MOST_ROWS)
 def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
     """A row in segments of at most so many pixels, equal ones as one."""
     found: list[Segment] = []
@@ -28,6 +31,7 @@ def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
     return together(found)
 
 
+@lru_cache(MOST_ROWS)
 def overlapping_columns(axis: Axis, most: int) -> tuple[tuple[Segment, ...], int] | None:
     """A row in segments of one size, and how many pixels of the first one the second computes again; None where one
     segment does, where more than one at either end is at an edge, or where too much were computed again."""

@@ -6,7 +6,9 @@ every kernel position the pixels that it reaches inside the image.  Padding exis
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import product
+from math import prod
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.records import dataclass
 
+MOST_PLANES = 64  # whose tiles are known
 Position = tuple[int, ...]  # of the kernel, along each axis
 Positions = tuple[tuple[tuple[int, ...], tuple[Position, ...]], ...]  # (pixels, the positions that reach exactly these)
 
@@ -29,6 +32,23 @@ class Pattern:
 
     src_pixel_bytes: tuple[int, ...]
     positions: Positions
+
+
+@dataclass(frozen=True, slots=True)
+class TilePlane:
+    """What the tiles of an image depend on, which layers have in common: its axes, and one step along each in bytes."""
+
+    axes: tuple[Axis, ...]
+    src_bytes: tuple[int, ...]
+    dst_bytes: tuple[int, ...]
+
+    @property
+    def rows(self) -> int:
+        return prod(axis.o for axis in self.axes[:-1])
+
+    @property
+    def width(self) -> int:
+        return self.axes[-1].o
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +71,18 @@ class Tiles:
 
 
 def make_tiles(g: ConvGeometry, first: Int64, size: Int64) -> Tiles:
-    """The tiles that begin at these output pixels and have so many.
+    """The tiles that begin at these output pixels and have so many."""
+    return tiles_of(TilePlane(g.axes, g.src.axis_bytes, g.dst.axis_bytes), first.tobytes(), size.tobytes())
+
+
+@lru_cache(MOST_PLANES)
+def tiles_of(g: TilePlane, begins: bytes, sizes: bytes) -> Tiles:
+    """The same of int64[tiles] as bytes.
 
     What the pixels of a tile reach is looked at once for all that begin at one place of rows that are alike, and in
     Python only for each new pattern.
     """
+    first, size = np.frombuffer(begins, np.int64), np.frombuffer(sizes, np.int64)
     row, column = np.divmod(first, max(1, g.width))
     alike = rows_alike(g, row, int(((column + size - 1) // max(1, g.width)).max(initial=0)) + 1)
     _, chosen, number = np.unique(
@@ -63,30 +90,28 @@ def make_tiles(g: ConvGeometry, first: Int64, size: Int64) -> Tiles:
     )
     patterns, pattern = patterns_of(g, first[chosen], size[chosen])
     index = np.unravel_index(first, tuple(axis.o for axis in g.axes))
-    steps = list(zip(g.axes, index, g.src.axis_bytes, g.dst.axis_bytes, strict=True))
+    steps = list(zip(g.axes, index, g.src_bytes, g.dst_bytes, strict=True))
     src = sum_of([axis.windows(at) * step for axis, at, step, _ in steps])
     return Tiles(patterns, pattern[number], src, sum_of([at * step for _, at, _, step in steps]), first)
 
 
-def rows_alike(g: ConvGeometry, row: Int64, together: int) -> Int64:
+def rows_alike(g: TilePlane, row: Int64, together: int) -> Int64:
     """For each of these rows of output a number, the same for those that, with as many after them as are taken
     `together`, reach the same kernel positions and read src at the same distances."""
     rows, number = np.unique(row, return_inverse=True)
     window = np.minimum(rows[:, None] + np.arange(together), g.rows - 1)
     outer, index = g.axes[:-1], np.unravel_index(window, tuple(axis.o for axis in g.axes[:-1]) or (1,))
-    src = sum_of(
-        [0 * window, *(axis.windows(at) * b for axis, at, b in zip(outer, index, g.src.axis_bytes, strict=False))]
-    )
+    src = sum_of([0 * window, *(axis.windows(at) * b for axis, at, b in zip(outer, index, g.src_bytes, strict=False))])
     edges = [edge for axis, at in zip(outer, index, strict=False) for edge in np.moveaxis(axis.reach(at), 2, 0)]
     _, kind = unique_rows(np.concatenate([src - src[:, :1], *edges], 1))
     return kind[number]
 
 
-def patterns_of(g: ConvGeometry, first: Int64, size: Int64) -> tuple[tuple[Pattern, ...], Int64]:
+def patterns_of(g: TilePlane, first: Int64, size: Int64) -> tuple[tuple[Pattern, ...], Int64]:
     """The patterns of some tiles, and the number of each tile's."""
     raster = first[:, None] + np.minimum(np.arange(size.max()), size[:, None] - 1)
     index = np.unravel_index(raster, tuple(axis.o for axis in g.axes))
-    steps = list(zip(g.axes, index, g.src.axis_bytes, strict=True))
+    steps = list(zip(g.axes, index, g.src_bytes, strict=True))
     src = sum_of([axis.windows(at) * step for axis, at, step in steps])
     reaches = [axis.reach(at) for axis, at, _ in steps]
     edges = [edge for along in reaches for edge in np.moveaxis(along, 2, 0)]
@@ -173,6 +198,9 @@ def group_positions(axes: Sequence[Axis], reaches: Sequence[Int64]) -> Positions
 
 def unique_rows(rows: Int64) -> tuple[Int64, Int64]:
     """The index of an example of every different row, and for each row the number of its example."""
-    keys = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
-    _, example, number = np.unique(keys, return_index=True, return_inverse=True)
-    return example, number.astype(np.int64)
+    keys = [row.tobytes() for row in rows]  # few: what numpy would find takes it longer to begin
+    first = dict[bytes, int]()
+    for i, key in enumerate(keys):
+        first.setdefault(key, i)
+    place = {key: i for i, key in enumerate(sorted(first))}
+    return np.array([first[key] for key in place], np.int64), np.array([place[key] for key in keys], np.int64)

@@ -42,7 +42,7 @@ from asmdnn.primitives.products.partial import PARTIAL, sum_of_rows
 from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.reorder.copies import between_reorders
-from asmdnn.records import dataclass, replace
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 NAME = "depthwise"
@@ -54,7 +54,7 @@ def plans(desc: BackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | 
     p, names = convolution_of(desc)
     if p.groups == 1 or not p.groups == p.src.dims[1] == p.dst.dims[1]:
         return
-    engine = replace(engine, isa=dot_level(F32, engine.isa))
+    engine = engine.at_level(dot_level(F32, engine.isa))
     try:
         check(desc, attr)
         yield with_bias(desc, renamed(planned(p, engine), names), engine)

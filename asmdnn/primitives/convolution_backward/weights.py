@@ -47,7 +47,7 @@ WIDE, BLOCKS = "gradients of wide groups", "wide groups in rows"  # scratch
 def plan(desc: BackwardWeights, attr: Attr, engine: Engine) -> Plan:
     """Plan `desc`.  Raises Refused."""
     check(desc, attr)
-    engine = replace(engine, isa=dot_level(F32, engine.isa))
+    engine = engine.at_level(dot_level(F32, engine.isa))
     p, names = convolution_of(desc)
     return with_bias(desc, renamed(of_formats(p, engine), names), engine)
 

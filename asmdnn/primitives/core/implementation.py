@@ -164,11 +164,12 @@ def _find_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engi
 
 
 def reasons_of(refusals: Sequence[Refusal]) -> str:
-    """Every reason once, after the names of all implementations that give it."""
-    names: dict[str, list[str]] = {}
+    """Every reason once, after the names of all implementations that give it: those of one level together."""
+    names: dict[tuple[str, str], list[str]] = {}
     for refusal in refusals:
-        names.setdefault(refusal.reason, []).append(refusal.implementation)
-    return "; ".join(f"{', '.join(given_by)}: {reason}" for reason, given_by in names.items())
+        way, _, level = refusal.implementation.rpartition(":")
+        names.setdefault((refusal.reason, level), []).append(way)
+    return "; ".join(f"{', '.join(ways)}:{level}: {reason}" for (reason, level), ways in names.items())
 
 
 def plan_keys(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> list[str]:

@@ -16,7 +16,6 @@ from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Planner, try_all
-from asmdnn.records import replace
 from asmdnn.types import DataType, IsaName, f32
 
 MULTIPLIED = {types.weights: types for types in (F32, BF16)}  # by weights of these types, with a src of the same
@@ -36,7 +35,7 @@ def fast_pairs(dtypes: Iterable[DataType], engine: Engine) -> Types | None:
 def level_that_rounds(dtypes: Iterable[DataType], engine: Engine) -> Engine:
     """The engine with the level of f32's kernels, or, for tensors of which some are bf16, the one that rounds to it."""
     rounds = BF16.src in {*dtypes} and bool(levels_of(BF16, engine.isa))
-    return replace(engine, isa=dot_level(BF16 if rounds else F32, engine.isa))
+    return engine.at_level(dot_level(BF16 if rounds else F32, engine.isa))
 
 
 def level_of_tiles(types: Types, engine: Engine) -> IsaName | None:
@@ -49,7 +48,7 @@ def below_pairs(engine: Engine) -> Engine:
     """The same engine with the best level that widens bf16."""
     features = isa_of(engine.isa).features
     levels = [level for level in LEVELS if level.features <= features and not levels_of(BF16, level.name)]
-    return replace(engine, isa=max(levels, key=lambda level: level.rank).name)
+    return engine.at_level(max(levels, key=lambda level: level.rank).name)
 
 
 def with_widening(*planners: Planner[Any], channels: int = -1, packs_blocks: bool = False) -> tuple[Planner[Any], ...]:

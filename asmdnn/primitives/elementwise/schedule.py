@@ -6,7 +6,12 @@ from typing import TypeVar
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.chain import compose, operands_of
-from asmdnn.generators.functions.elementwise import ElementwiseSpec, TypedElementwiseSpec, TypedResultsSpec
+from asmdnn.generators.functions.elementwise import (
+    ElementwiseSpec,
+    SeveralResultsSpec,
+    TypedElementwiseSpec,
+    TypedResultsSpec,
+)
 from asmdnn.generators.functions.elementwise_code import DST, Result
 from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.postops import OLD_DST, ExpressionOp, Operand, PostOp
@@ -32,7 +37,7 @@ from asmdnn.primitives.shapes.formats import dense_like
 from asmdnn.records import dataclass, replace
 from asmdnn.types import DATA_TYPES, DataType, f32
 
-MASK = 2  # the number of its argument
+MASK = SECOND = 2  # the number of its argument
 ZERO_ISA = "avx2"  # its zeros serve every level
 
 Spec = ElementwiseSpec | RowsSpec
@@ -45,7 +50,8 @@ class Request:
     """dst = post-ops(main(src, others)), tensors by argument name.
 
     `main` makes the primitive's own operation from where its other tensors lie.  mask: a tensor of bytes in dst's
-    format, which become 1 where main is above 0, else 0.
+    format, which become 1 where main is above 0, else 0.  second: another result in dst's format, and its operation,
+    where all tensors are f32; what both compute is computed once.
     """
 
     name: str
@@ -54,11 +60,12 @@ class Request:
     others: Mapping[str, MemoryDesc]
     main: MainOp
     mask: tuple[str, MemoryDesc] | None = None
+    second: tuple[str, MemoryDesc, MainOp] | None = None
 
     @property
     def results(self) -> tuple[tuple[str, MemoryDesc], ...]:
         """What is written."""
-        return (self.dst, self.mask) if self.mask else (self.dst,)
+        return (self.dst, *([self.mask] if self.mask else []), *([self.second[:2]] if self.second else []))
 
 
 def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
@@ -79,7 +86,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
             spec = spec_of(tensors, (piece, row, rows), request, chain, stored_at)
             if isinstance(spec, ElementwiseSpec):
                 spec = replace(spec, interleaved=tuning.interleaved, ahead_bytes=tuning.ahead_bytes)
-            if isinstance(spec, ElementwiseSpec) and may_stream(tensors, request.dst[0], tuning):
+            if isinstance(spec, ElementwiseSpec) and not request.second and may_stream(tensors, request.dst[0], tuning):
                 aligned = rows.extent == 1 or spec.dst_row_bytes % vector_bytes(spec.isa) == 0
                 spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.chain))
             costs.setdefault(spec, cost(spec, tuning))
@@ -223,6 +230,9 @@ def spec_of(
     chain = (main, *after.on_registers(operands))
     src = next(iter(operands.values()))
     fields = (narrowed(isa, row.extent), rows.extent, row.extent, src, dst_step, chain)
+    if request.second:
+        second = Result(SECOND, sizes[SECOND] * rows.strides[SECOND], (request.second[2](operands),))
+        return SeveralResultsSpec(*fields, more=(second,))
     if set(types) == {f32.name}:
         return ElementwiseSpec(*fields)
     if request.mask:

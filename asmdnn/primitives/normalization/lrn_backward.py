@@ -1,12 +1,14 @@
-"""The plan of a backward local response normalization: a product of each element, then its sums over windows.
+"""The plan of a backward local response normalization: two products of each element, then sums of one over windows.
 
-The sums are of what every element passes on to all in its window, so that it is computed once an element.
+The sums are of what every element passes on to all in its window, so that it is computed once an element.  The other
+one, diff_src without the sums, has a power in common with it, and waits in diff_src.
 """
 
+from collections.abc import Mapping
 from functools import partial
 
 from asmdnn.generators.functions.lrn_gradient import LrnGradientSpec, shares_program
-from asmdnn.generators.functions.postops import ExpressionOp
+from asmdnn.generators.functions.postops import ExpressionOp, Operand, PostOp
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -54,14 +56,18 @@ def inside_of(desc: LRNBackward, attr: Attr, engine: Engine) -> Inside:
         base = BASE
         add_base(assembly, desc, tensors["src"], inner, engine)
     given = {"diff_dst": tensors["diff_dst"], base: tensors.get(base, inner)}
-    program = shares_program(desc.beta)
-    request = Request("shares", ("src", tensors["src"]), ("dst", inner), given,
-                      lambda operands: ExpressionOp(program, tuple(operands[name] for name in given)))  # fmt: skip
+
+    def operation(operands: Mapping[str, Operand], is_share: bool) -> PostOp:
+        return ExpressionOp(shares_program(desc.beta, is_share), tuple(operands[name] for name in given))
+
+    both = (partial(operation, is_share=is_share) for is_share in (True, False))
+    request = Request("shares", ("src", tensors["src"]), ("dst", inner), given, next(both),
+                      second=("diff_src", tensors["diff_src"], next(both)))  # fmt: skip
     assembly.add_plan(schedule(request, NO_ATTR, engine), {"dst": View(SHARES)})
     assembly.scratch[SHARES] = inner.size_bytes
-    arguments = {SHARES: inner, "diff_src": tensors["diff_src"], "src": tensors["src"], **given}
-    factor = 2 * desc.beta * desc.forward().factor
-    make = partial(LrnGradientSpec, isa=isa, factor=factor, beta=desc.beta)
+    gradient = {"diff_src": tensors["diff_src"]}
+    arguments = {SHARES: inner, **gradient, "src": tensors["src"]}
+    make = partial(LrnGradientSpec, isa=isa, factor=2 * desc.beta * desc.forward().factor)
     assembly.add(phases_over(layout, arguments, make, tuning))
     return Inside(assembly.plan(f"lrn:{isa}", tensors, ("diff_src",)), passed, tuning, isa)
 

@@ -20,7 +20,8 @@ from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.phase import View
+from asmdnn.planning.phase import Phase, View
+from asmdnn.planning.phases import merged, of_one_width, sorted_by
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR
@@ -38,6 +39,7 @@ SUMS = "sums of positions"  # scratch
 LARGEST_PLANE = 2**24  # numbers up to which f32 holds every one
 AT_ONCE = 9  # positions of a pass: two operands each
 OPERANDS = ("diff_dst", "indices")
+DST = 1  # of the arguments of element-wise kernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +89,23 @@ def add_passes(
         else:
             assembly.scratch[result] = tensors["diff_src"].size_bytes
         places = {"dst": View(result), "numbers": View(NUMBERS, 0, numbers.size_bytes), "before": View(before)}
-        for i, patch in enumerate(patches):
+        found: list[Phase] = []
+        for patch in patches:
             part = added(patch, number, {**tensors, "numbers": numbers}, engine)
             operands = (name for name in part.tensors if name.startswith(OPERANDS))
             read = {name: View(name.split()[0]) for name in operands}  # "indices 3" is a view of the indices
-            phases = [phase.on({**read, **places}) for phase in part.phases]
-            assembly.add([replace(phase, independent=phase.independent or i > 0) for phase in phases])
+            found += [phase.on({**read, **places}) for phase in part.phases]
+        assembly.add(by_row(found, engine.tuning.phases.written_out))
+
+
+def by_row(phases: Sequence[Phase], most: int) -> list[Phase]:
+    """One phase of all patches, row by row of what is written: patches of neighbouring rows read the same outputs,
+    which a cache still has.  Of more records than `most`, one after the other, without barriers between them."""
+    if sum(phase.count for phase in phases) > most or not phases:
+        return [replace(phase, independent=phase.independent or i > 0) for i, phase in enumerate(phases)]
+    wide = of_one_width([phase.written_out() for phase in phases])
+    arguments = max(phases, key=lambda phase: len(phase.arguments)).arguments
+    return [sorted_by(merged([replace(phase, arguments=arguments) for phase in wide]), 1 + DST)]
 
 
 def tag_of(tensors: Mapping[str, MemoryDesc], lanes: int) -> str:

@@ -136,7 +136,7 @@ def template(stage: Stage, runs: Runs, backwards: bool, tuning: Tuning) -> Phase
     kernel = np.empty((len(first), len(tiles)), np.int64)
     for groups, units in ((slice(0, -1), vectors * stage.lanes), (slice(-1, None), rest)):
         for i, (_, rows) in enumerate(tiles if len(first[groups]) else ()):
-            kernel[groups, i] = numbers.setdefault(tile(stage, rows, units, columns, lines, sums), len(numbers))
+            kernel[groups, i] = numbers.setdefault(tile(stage, rows, units, lines, sums), len(numbers))
     specs = tuple(numbers)
     names = specs[0].frame
     offsets = offsets_of(stage, first, np.array([at for at, _ in tiles]))
@@ -191,7 +191,7 @@ def in_tiles(first: int, count: int, rows: int) -> list[tuple[int, int]]:
     return found
 
 
-def tile(stage: Stage, rows: int, units: int, columns: int, lines: int, sums: int) -> RecurrentTileSpec:
+def tile(stage: Stage, rows: int, units: int, lines: int, sums: int) -> RecurrentTileSpec:
     """sums: of a tile of one row, if it has several."""
     isa, cell = stage.isa, stage.cell
     depth = stage.groups

@@ -16,10 +16,12 @@ SRC, DST = range(2)
 
 class TreeKernels(ABC):
     """The kernels of a tree.  results: the buffers of the result, all laid out as dst; beside: a buffer laid out as dst
-    that kernels read, as argument number 1 + len(results)."""
+    that kernels read, as the last argument; operands: those of the tensors that the nest has after dst, arguments 1 and
+    on of the first kernels."""
 
     results: tuple[str, ...]
     beside: tuple[str, ...]
+    operands: tuple[str, ...] = ()
 
     @property
     def src_bytes(self) -> int:
@@ -41,13 +43,15 @@ class TreeKernels(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What a kernel is called for: see ReduceSpec."""
+    """What a kernel is called for: see ReduceSpec.  operands: of each, the steps from row to row and from element to
+    element, in elements."""
 
     along: str
     rows: int
     elements: int
     src_row_bytes: int
     dst_row_bytes: int
+    operands: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +64,22 @@ class ReductionSource:
     lanes: Loop | None
 
 
-def source_of(src: MemoryDesc, dst: MemoryDesc, reduced: Sequence[int]) -> ReductionSource | None:
-    """The form of a reduction of src to a dense dst of 1 in these dims; None for formats that no kernel reads."""
-    nest = nest_of((src, dst), src.dims, reduced, SRC)
+def source_of(
+    src: MemoryDesc, dst: MemoryDesc, reduced: Sequence[int], operands: Sequence[MemoryDesc] = ()
+) -> ReductionSource | None:
+    """The form of a reduction of src, and of operands with it, to a dense dst of 1 in these dims; None for formats that
+    no kernel reads."""
+    nest = nest_of((src, dst, *operands), src.dims, reduced, SRC)
     if nest is None or any(max(loop.strides) > MAX_STEP for loop in (*nest.kept, *nest.reduced)):
         return None
     row = next((loop for loop in nest.reduced if loop.strides[SRC] == 1), None)
-    lanes = next((loop for loop in nest.kept if loop.strides == (1, 1)), None)
+    lanes = next((loop for loop in nest.kept if loop.strides[:2] == (1, 1)), None)
+    if lanes and max(lanes.strides) > 1:
+        return None
+    if row and max(row.strides) > 1:  # an operand moves otherwise: one element at a time
+        return ReductionSource(nest, None, lanes or Loop(1, (1,) * len(nest.starts)))
     if row is None and lanes is None:
         if any(loop.strides[SRC] == 1 for loop in nest.kept) or nest.reduced or nest.kept:
             return None
-        lanes = Loop(1, (1, 1))
+        lanes = Loop(1, (1,) * len(nest.starts))
     return ReductionSource(nest, row, lanes)

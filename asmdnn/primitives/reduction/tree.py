@@ -32,9 +32,10 @@ class Tree:
     def grow(self, source: ReductionSource, buffer: str = "src") -> None:
         """All of them."""
         nest = source.nest
-        row = source.row or (nest.reduced[-1] if nest.reduced else Loop(1, (0, 0)))
+        single = Loop(1, (0,) * len(nest.starts))
+        row = source.row or (nest.reduced[-1] if nest.reduced else single)
         outer = [loop for loop in nest.reduced if loop is not row]
-        within = source.lanes or max(nest.kept, key=lambda loop: loop.extent, default=Loop(1, (0, 0)))
+        within = source.lanes or max(nest.kept, key=lambda loop: loop.extent, default=single)
         tuning, size_bytes = self.tuning, self.kernels.src_bytes
         most = min(within.extent, tuning.lanes)
         part = part_of(row.extent, tuning.row_elements if source.row else max(1, tuning.chunk_elements // most))
@@ -44,16 +45,18 @@ class Tree:
         written, is_last = self.next_results(prod(chunks))
         calls: Calls[KernelSpec] = []
         for box, size in self.boxes(nest, row, outer, part):
-            loop = next((x for x in box.loops if x.strides[:2] == within.strides and x.extent == within.extent), None)
+            loop = next((x for x in box.loops if x == self.kept(within)), None)
             loop = loop or Loop(1, (0,) * len(box.starts))
             for piece, some in cut_loop(box, loop, most):
+                here, down = self.read(some), row.strides[2:]
                 if source.row:
-                    strides = (size_bytes * some.strides[SRC], F32_BYTES * some.strides[DST])
-                    chunk = Chunk("rows", some.extent, size, *strides)
+                    strides = (size_bytes * here[SRC], F32_BYTES * some.strides[len(here)])
+                    chunk = Chunk("rows", some.extent, size, *strides, tuple(zip(here[1:], down, strict=True)))
                 else:
-                    chunk = Chunk("lanes", size, some.extent, size_bytes * row.strides[SRC], 0)
+                    steps = tuple(zip(down, here[1:], strict=True))
+                    chunk = Chunk("lanes", size, some.extent, size_bytes * row.strides[SRC], 0, steps)
                 calls.append((self.kernels.first(chunk, is_last), piece, others(piece, some)))
-        self.add(calls, (buffer, *written, *self.kernels.beside), size_bytes)
+        self.add(calls, (buffer, *self.kernels.operands, *written, *self.kernels.beside), size_bytes)
         last = row.extent - (chunks[-1] - 1) * part
         self.merge_all(chunks, (part, last), written)
 
@@ -65,21 +68,26 @@ class Tree:
         for first, count, size in ((0, full, part), (full, 1, rest)):
             if size and count:
                 loops = [self.kept(loop) for loop in nest.kept]
-                loops += [self.chunked(x.extent, x.strides[SRC], n) for x, n in zip(outer, strides, strict=True)]
-                loops.append(self.chunked(count, part * row.strides[SRC], 1))
-                start = nest.starts[SRC] + first * part * row.strides[SRC]
+                loops += [self.chunked(x.extent, read(x.strides), n) for x, n in zip(outer, strides, strict=True)]
+                steps = [part * step for step in read(row.strides)]
+                loops.append(self.chunked(count, steps, 1))
+                start = [at + first * step for at, step in zip(read(nest.starts), steps, strict=True)]
                 starts = self.chunked(1, start, first).strides
                 yield Box(starts, tuple(loop for loop in loops if loop.extent > 1), padding=False), size
 
     def kept(self, loop: Loop) -> Loop:
-        """A loop over src, the results, and what is beside them."""
+        """A loop over src, operands, the results, and what is beside them."""
         arguments = len(self.kernels.results) + len(self.kernels.beside)
-        return Loop(loop.extent, (loop.strides[SRC], *[loop.strides[DST]] * arguments))
+        return Loop(loop.extent, (*read(loop.strides), *[loop.strides[DST]] * arguments))
 
-    def chunked(self, extent: int, src: int, chunks: int) -> Loop:
-        """A loop that goes so many chunks further in the results."""
+    def chunked(self, extent: int, steps: Sequence[int], chunks: int) -> Loop:
+        """A loop that goes so many chunks further in the results, by these steps in src and operands."""
         results, beside = len(self.kernels.results), len(self.kernels.beside)
-        return Loop(extent, (src, *[chunks * self.elements] * results, *[0] * beside))
+        return Loop(extent, (*steps, *[chunks * self.elements] * results, *[0] * beside))
+
+    def read(self, loop: Loop) -> tuple[int, ...]:
+        """The steps in src and operands of a loop of a box."""
+        return loop.strides[: 1 + len(self.kernels.operands)]
 
     def merge_all(self, chunks: list[int], counts: tuple[int, int], read: tuple[str, ...]) -> None:
         """Chunks of results, dim by dim, the innermost first, whose chunks have counts[0] elements, the last one
@@ -140,6 +148,11 @@ class Tree:
         sizes = (first_bytes, *[F32_BYTES] * (len(buffers) - 1))
         costs = {spec: self.kernels.cost(spec, self.tuning) for spec in dict.fromkeys(spec for spec, *_ in calls)}
         self.assembly.add(phases_of(calls, costs, views(buffers), self.assembly.tuning.phases, sizes))
+
+
+def read(strides: Sequence[int]) -> tuple[int, ...]:
+    """Those of src and operands: of all tensors of a nest but dst."""
+    return (strides[SRC], *strides[DST + 1 :])
 
 
 def others(box: Box, loop: Loop) -> tuple[Loop, ...]:

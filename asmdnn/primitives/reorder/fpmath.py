@@ -115,10 +115,10 @@ def check(rounding: RoundedFactors, desc: Any, engine: Engine) -> None:
     if types.src != rounding.src:
         raise Refused(f"isa {engine.isa} multiplies {rounding.src} as f32")
     if rounding.src == f32:
-        check_few_rows(rounding, desc, engine)
+        check_few_rows(desc, engine)
 
 
-def check_few_rows(rounding: RoundedFactors, desc: Any, engine: Engine) -> None:
+def check_few_rows(desc: Any, engine: Engine) -> None:
     """Raise Refused unless few rows meet weights that are packed once and lie beyond L2."""
     if not desc.weights.is_any:
         raise Refused("weights are rounded where their format is any, else every call would read all of them")

@@ -21,10 +21,12 @@ def adjoint(taps: ResampleTaps, size: int) -> ResampleTaps:
     first, last = np.where(has_any, first, 0), np.where(has_any, last, 0)
     count = int((last - first).max(initial=0)) + 1
     if count == 1 and not (weights[np.arange(size), first] == 1).all():
-        count = min(2, results)  # a single tap has no weight
-    start = np.minimum(first, results - count)
-    indices = start[:, None] + np.arange(count)
-    return ResampleTaps(indices.astype(np.int64), np.take_along_axis(weights, indices, axis=1))
+        count = 2  # a single tap has no weight
+    start = np.minimum(first, max(0, results - count))
+    indices = np.minimum(start[:, None] + np.arange(count), results - 1)
+    shares = np.take_along_axis(weights, indices, axis=1)
+    shares[:, results:] = 0  # of the only result, whose second tap is the first one again
+    return ResampleTaps(indices.astype(np.int64), shares)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

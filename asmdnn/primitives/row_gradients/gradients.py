@@ -7,7 +7,7 @@ from asmdnn.generators.functions.postops import ExpressionOp
 from asmdnn.generators.functions.row_programs import (
     factor_program,
     norm_programs,
-    normalized_gradient,
+    row_sums_program,
     scaled_program,
     softmax_programs,
 )
@@ -20,17 +20,17 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import implementation, plan_of
+from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, schedule
-from asmdnn.primitives.reduction import reduction
-from asmdnn.primitives.reduction.description import ReductionForward
+from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
 from asmdnn.primitives.row_gradients.schedule import RowRequest, check_attr, row_plan
 from asmdnn.primitives.shapes.formats import like, row_major
 from asmdnn.primitives.shapes.nests import as_row_of, without_last
 from asmdnn.types import f32
 
-PRODUCTS, FACTORS = "gradients times normalized", "factors"  # scratch
+FACTORS = "factors"  # scratch
 IMAGES = ("src", "diff_src", "diff_dst")
 
 
@@ -103,40 +103,26 @@ def with_sums(
 ) -> dict[str, MemoryDesc]:
     """Add the gradients of scale and shift, sums over rows; their tensors.  Raises Refused."""
     wanted = {name: getattr(desc, name) for name in ("diff_scale", "diff_shift") if getattr(desc, name) is not None}
-    src = tensors["src"]
-    if wanted and 0 in src.dims:
+    src, others = tensors["src"], {}
+    if not wanted:
+        return {}
+    if 0 in src.dims:
         raise Refused(f"src has no elements, of which there is no sum for {', '.join(wanted)}")
-    for name, tensor in wanted.items():
-        wanted[name] = result = MemoryDesc(tensor.dims, f32, "a") if tensor.is_any else tensor
-        summed, buffer = tensors["diff_dst"], "diff_dst"
-        if name == "diff_scale":
-            summed, buffer = MemoryDesc(src.dims, f32, LETTERS[: src.ndims]), PRODUCTS
-            assembly.add_plan(products(desc, tensors, summed, engine), {"dst": View(PRODUCTS)})
-            assembly.scratch[PRODUCTS] = summed.size_bytes
-        row = as_row_of(result, src.ndims)
-        if row is None:
-            raise Refused(f"{name} is blocked, it must be a vector")
-        row = MemoryDesc((*[1] * (src.ndims - 1), *result.dims), f32, strides=row.strides, offset0=row.offset0)
-        sums = plan_of((reduction.plans,), ReductionForward("sum", summed, row), engine)
-        assembly.add_plan(sums, {"src": View(buffer), "dst": View(name)})
-    return wanted
-
-
-def products(desc: LayerNormBackward, tensors: Mapping[str, MemoryDesc], dst: MemoryDesc, engine: Engine) -> Plan:
-    """diff_dst times normalized src, into dst."""
-    found = {"diff_dst": tensors["diff_dst"]}
     for name in ("mean", FACTORS):
-        if name in tensors:
+        if name in tensors and "diff_scale" in wanted:
             wide = without_last(tensors[name])
             if wide is None:
                 raise Refused(f"{name} is blocked, it must be plain")
-            found[name] = wide
-    program = normalized_gradient(not desc.rms)
-    request = Request(
-        "products",
-        ("src", tensors["src"]),
-        ("dst", dst),
-        found,
-        lambda operands: ExpressionOp(program, tuple(operands[name] for name in found)),
-    )
-    return schedule(request, NO_ATTR, engine)
+            others[name] = wide
+    wanted = {name: MemoryDesc(t.dims, f32, "a") if t.is_any else t for name, t in wanted.items()}
+    dense = MemoryDesc((*[1] * (src.ndims - 1), src.dims[-1]), f32, LETTERS[: src.ndims])
+    plain = MemoryDesc(dense.dims[-1:], f32, "a")
+    buffers = {name: name if tensor == plain else f"dense {name}" for name, tensor in wanted.items()}
+    read = {name: tensors[name] for name in (("src", "diff_dst") if others else ("diff_dst",))}
+    program = row_sums_program(len(others), "diff_shift" in wanted)
+    add_sums(assembly, Summed("layernormback", program, read, others, dst=dense, results=tuple(buffers.values())))
+    for name, buffer in buffers.items():
+        if buffer != name:
+            assembly.scratch[buffer] = plain.size_bytes
+            add_reorder(assembly, Reordering(buffer, plain, name, wanted[name]))
+    return wanted

@@ -14,6 +14,8 @@ FIELDS = {"strides": (1, 1), "dilations": (0, 0), "padding_l": (0, 0), "padding_
 
 def sizes_of(name: str, value: Sequence[int], count: int, least: int) -> tuple[int, ...]:
     """`count` integers of at least `least`, one for each axis, or InvalidArguments naming the field."""
+    if type(value) is tuple and len(value) == count and all(type(n) is int and least <= n <= MAX_SIZE for n in value):
+        return value
     try:
         numbers = tuple(index(n) for n in items(value) if not isinstance(n, bool))  # numpy's integers too
     except Exception:  # whatever the caller's object does when it is iterated over

@@ -43,14 +43,13 @@ def sums_of(spec: TapRows, src: Elements, r: int, power: int) -> Doubles:
 def gradient_case(spec: LrnGradientSpec, random: np.random.Generator, integers: bool) -> Case:
     """Within a rounding for each term, in the size of all."""
     memory, size = {name: elements(random, integers) for name in spec.frame}, 0.0
-    memory["base"] = Elements(np.float64((np.abs(memory["base"].values) + 1).astype(np.float32)))
     for r in range(spec.rows):
         at = r * spec.dst_row_bytes
         memory["src"].load(r * spec.src_row_bytes, spec.elements)
-        x, dy, base = (memory[name].load(at, spec.elements) for name in ("x", "dy", "base"))
+        x, q = (memory[name].load(at, spec.elements) for name in ("x", "dst"))
         total = sums_of(spec, memory["src"], r, 1)
-        memory["dst"].store(at, dy * base**-spec.beta - spec.factor * x * total)
-        size = max(size, np.abs(dy).max() + spec.factor * np.abs(x).max() * len(spec.taps) * LARGEST)
+        memory["dst"].store(at, q - spec.factor * x * total)
+        size = max(size, np.abs(q).max() + spec.factor * np.abs(x).max() * len(spec.taps) * LARGEST)
     bound = UNIT_ROUNDOFF * (ROUNDINGS + len(spec.taps)) * size
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
 

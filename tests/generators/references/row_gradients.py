@@ -4,6 +4,7 @@ import numpy as np
 
 from asmdnn.generators.functions.row_gradient import RowGradientSpec
 from asmdnn.generators.functions.row_programs import softmax_programs
+from asmdnn.generators.functions.row_sums import RowSumsSpec
 from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import operand
 from tests.support.arena import Doubles, buffer_of, elements
@@ -48,4 +49,38 @@ def of_norm(x: Doubles, others: list[Doubles], centred: bool) -> tuple[Doubles, 
     return values, float((np.abs(factor) * sizes).max())
 
 
-REFERENCES = {RowGradientSpec: Reference(row_case, rounds=True)}
+def sums_case(spec: RowSumsSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Within a rounding for each element, in the size of the terms."""
+    memory = {name: elements(random, integers) for name in spec.frame}
+    src = np.array([memory["src"].load(r * spec.src_row_bytes, spec.elements) for r in range(spec.rows)])
+    n = spec.elements
+    others = [np.array([operand(o, r, 0, n, n, memory) for r in range(spec.rows)]) for o in spec.operands]
+    stored, terms = terms_of(spec, src, *others)
+    if spec.place:
+        for r, row in enumerate(stored):
+            memory["dst"].store(r * spec.place.row_bytes, row)
+    tolerances = {"dst": UNIT_ROUNDOFF * np.abs(stored).max()} if spec.place else {}
+    axis = 1 if spec.along == "rows" else 0
+    for i, values in enumerate(terms):
+        total, step = values.sum(axis), spec.result_row_bytes
+        for at, found in [(r * step, [x]) for r, x in enumerate(total)] if axis else [(0, total)]:
+            memory[f"sum{i}"].store(at, np.asarray(found))
+        size = np.abs(values).sum(axis).max()
+        tolerances[f"sum{i}"] = UNIT_ROUNDOFF * (ROUNDINGS + src.shape[axis]) * size
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, tolerances)
+
+
+def terms_of(spec: RowSumsSpec, x: Doubles, dy: Doubles, *more: Doubles) -> tuple[Doubles, list[Doubles]]:
+    """What is stored, if anything is, and what is summed."""
+    if spec.what == "merged":
+        return x, [x, dy]
+    if spec.what == "preluback":
+        return np.where(x > 0, dy, more[0] * dy), [np.where(x > 0, 0, x * dy)]
+    if spec.what == "batchnormback":
+        return x, [dy, dy * (x - more[0])]
+    *mean, factor = more
+    products = dy * ((x - mean[0] if mean else x) * factor)
+    return x, [products, dy][: len(spec.program.results)]
+
+
+REFERENCES = {RowGradientSpec: Reference(row_case, rounds=True), RowSumsSpec: Reference(sums_case, rounds=True)}

@@ -1,0 +1,191 @@
+"""Sums of what a program makes of several tensors, some at a time: what gradients of norms and of slopes are made of.
+
+    rows:  result[i][r] = sum over all e of program(src[r, e], operands)[i]
+    lanes: result[i][e] = sum over all r of program(src[r, e], operands)[i]
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src         | f32[rows, elements]   | rows src_row_bytes apart, elements dense |
+| 1, 2 ..     | f32                   | operands: rows row_bytes apart, elements dense, or an element a row |
+| then        | f32[rows, elements]   | if there is a place: the program's first result, which is not summed |
+| after these | f32[rows or elements] | sums: of rows result_row_bytes apart; those of lanes dense |
+
+Each tensor is read once, whatever the number of results.  Their order depends on the spec alone.
+"""
+
+from collections.abc import Sequence
+
+from asmdnn.generators.checksum import checksum
+from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.functions.code import apply_to_each
+from asmdnn.generators.functions.pointers import RowPointers
+from asmdnn.generators.functions.postops import Operand
+from asmdnn.generators.functions.program import Program
+from asmdnn.generators.functions.row_code import OTHER_REGISTERS, SRC, Computation, steps_of
+from asmdnn.generators.functions.rows import Vectors, Walk, rows_touched
+from asmdnn.generators.functions.values import Source
+from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.vector import Broadcast, Vector
+from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
+
+LEAST_AT_ONCE, MOST_AT_ONCE, MANY_REGISTERS = 2, 4, 24  # vectors, of which programs of several inputs hold the values
+
+
+@dataclass(frozen=True, slots=True)
+class RowSumsSpec:
+    """Everything that the bytes of such a kernel depend on.
+
+    along: "rows" or "lanes", see above.  what: a word for its name.  program: of src and the operands, a result for
+    what is stored, if there is a `place`, and one for each sum.
+    """
+
+    isa: str
+    what: str
+    along: str
+    rows: int
+    elements: int
+    src_row_bytes: int
+    result_row_bytes: int
+    operands: tuple[Operand, ...]
+    program: Program
+    place: Operand | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.what}_sums_f32_{self.along}{self.rows}x{self.elements}_{checksum(self)}__{self.isa}"
+
+    @property
+    def moving(self) -> tuple[Operand, ...]:
+        """What lies in rows beside src: operands, and the place."""
+        return (*self.operands, self.place) if self.place else self.operands
+
+    @property
+    def sums(self) -> range:
+        """The numbers of their arguments."""
+        first = 1 + len(self.moving)
+        return range(first, first + len(self.program.results) - bool(self.place))
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        operands = (f"operand{operand.argument}" for operand in self.operands)
+        return ("src", *operands, *["dst"] * bool(self.place), *(f"sum{i}" for i in range(len(self.sums))))
+
+    def footprint(self) -> Footprint:
+        read: list[Range] = [*rows_touched(SRC, self.rows, self.src_row_bytes, self.elements)]
+        for operand in self.operands:
+            elements = 1 if operand.element else self.elements
+            read += rows_touched(operand.argument, self.rows, operand.row_bytes, elements)
+        size = (self.rows, self.result_row_bytes, 1) if self.along == "rows" else (1, 0, self.elements)
+        written = [found for result in self.sums for found in rows_touched(result, *size)]
+        if self.place:
+            written += rows_touched(self.place.argument, self.rows, self.place.row_bytes, self.elements)
+        return Footprint(tuple(dict.fromkeys(read)), tuple(written))
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 frame[])."""
+        code = SumsCode(self, vector_of(self.isa, asm))
+        if self.along == "rows":
+            code.rows()
+        else:
+            code.all_lanes()
+        asm.ret()
+
+
+Totals = Sequence[Sequence[Register]]
+
+
+class SumsCode(Computation):
+    """Rows one after the other; or some vectors at a time down all rows, of few vectors several rows at once."""
+
+    def __init__(self, spec: RowSumsSpec, v: Vector) -> None:
+        super().__init__(v)
+        self.spec, self.walk, self.left = spec, Walk(v, spec.elements), v.asm.gp.take("rows left")
+        self.moving = {SRC: spec.src_row_bytes, **steps_of(spec.moving)}
+        self.at_once = MOST_AT_ONCE if v.registers.available >= MANY_REGISTERS else LEAST_AT_ONCE
+
+    def rows(self) -> None:
+        spec, asm = self.spec, self.v.asm
+        steps = self.moving | dict.fromkeys(spec.sums, spec.result_row_bytes)
+        pointers = RowPointers(asm, steps, spec.rows, OTHER_REGISTERS)
+        asm.MOV(self.left, spec.rows)
+        with asm.loop(self.left, "rows"):
+            pointers.forget()
+            totals = self.zeros(min(self.at_once, len(self.walk.parts)))
+            self.walk.each(self.at_once, "vectors", lambda vectors: self.add(vectors, pointers, totals))
+            for result, of_sum in zip(spec.sums, totals, strict=True):
+                self.combined(of_sum[0], of_sum, self.v.add)
+                asm.VMOVSS(mem(pointers.register(result), size=4), of_sum[0].xmm)
+            self.free(totals)
+            pointers.next_row()
+
+    def all_lanes(self) -> None:
+        self.walk.each(self.at_once, "lanes", self.lanes)
+
+    def lanes(self, vectors: Vectors) -> None:
+        spec, asm, v = self.spec, self.v.asm, self.v
+        together = min(self.at_once // vectors.count, spec.rows)
+        totals = self.zeros(together * vectors.count)
+        groups, rest = divmod(spec.rows, together)
+        moved = {argument: together * step for argument, step in self.moving.items()}
+        pointers = RowPointers(asm, moved, groups + (rest > 0), OTHER_REGISTERS)
+        asm.MOV(self.left, groups)
+        with asm.loop(self.left, "rows"):
+            pointers.forget()
+            self.add(vectors, pointers, totals, together)
+            pointers.next_row()
+        if rest:
+            pointers.forget()
+            self.add(vectors, pointers, totals, rest)
+        pointers.release()
+        pointers = RowPointers(asm, dict.fromkeys(spec.sums, 0), 1, OTHER_REGISTERS)
+        for result, of_sum in zip(spec.sums, totals, strict=True):
+            for j, total in enumerate(of_sum[: vectors.count]):
+                for more in of_sum[j + vectors.count :: vectors.count]:
+                    v.add(total, total, more)
+                vectors.store_last(pointers.register(result), j, total)
+        pointers.release()
+        self.free(totals)
+
+    def zeros(self, count: int) -> Totals:
+        totals = self.v.registers.take("sums", len(self.spec.sums), count)
+        for total in (register for of_sum in totals for register in of_sum):
+            self.v.zero(total)
+        return list(totals)
+
+    def free(self, totals: Totals) -> None:
+        self.v.registers.free(*(total for of_sum in totals for total in of_sum))
+
+    def add(self, vectors: Vectors, pointers: RowPointers, totals: Totals, rows: int = 1) -> None:
+        """Store and add what the program makes of these vectors of some rows; lanes beyond a row add nothing."""
+        v, spec = self.v, self.spec
+        read = [(SRC, False), *((operand.argument, operand.element) for operand in spec.operands)]
+        inputs = [self.of_rows(argument, element, vectors, pointers, rows) for argument, element in read]
+        registers = v.registers.take("values", v.registers.available)
+        found = apply_to_each(spec.program, v, inputs, registers, self.slots)
+        for values, of_sum in zip(found[bool(spec.place) :], totals, strict=True):
+            for part, value, total in zip([*vectors.parts] * rows, values, of_sum, strict=False):
+                if part is not v and spec.along == "rows":
+                    part.clear_rest(value)
+                v.add(total, total, value)
+        if spec.place:
+            for i, value in enumerate(found[0]):
+                r, j = divmod(i, vectors.count)
+                place = pointers.register(spec.place.argument)
+                vectors.store_last(place, j, value, r * spec.place.row_bytes)
+        v.registers.free(*registers)
+
+    def of_rows(
+        self, argument: int, element: bool, vectors: Vectors, pointers: RowPointers, rows: int
+    ) -> list[Source]:
+        """An argument's vectors of some rows; what does not move is the same in all of them."""
+        step = self.moving[argument]
+
+        def pointer() -> Register:
+            return pointers.register(argument)
+
+        if not step:
+            return vectors.sources(pointer, element) * rows
+        found = [source for r in range(rows) for source in vectors.sources(pointer, element, r * step)]
+        return [Source(x.locate, x.lanes or Broadcast(self.v)) for x in found] if rows > 1 else found

@@ -1,0 +1,99 @@
+"""Sums for gradients: trees of kernels that read every tensor once, whatever the number of sums."""
+
+from collections.abc import Mapping, Sequence
+
+from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.functions.postops import Operand
+from asmdnn.generators.functions.program import Program
+from asmdnn.generators.functions.row_programs import same_program
+from asmdnn.generators.functions.row_sums import RowSumsSpec
+from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.refusal import Refused
+from asmdnn.planning.tuning import ReductionTuning
+from asmdnn.primitives.reduction.source import Chunk, ReductionSource, TreeKernels, source_of
+from asmdnn.primitives.reduction.tree import Tree
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder
+from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.records import dataclass, replace
+from asmdnn.types import F32_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class GradientSums(TreeKernels):
+    """A program's results, of src and operands; stores: the first one goes where the last operand lies."""
+
+    isa: str
+    what: str
+    program: Program
+    results: tuple[str, ...]
+    operands: tuple[str, ...]
+    stores: bool = False
+    beside: tuple[str, ...] = ()
+
+    def first(self, chunk: Chunk, is_last: bool) -> KernelSpec:
+        steps = enumerate(chunk.operands, 1)
+        operands = [Operand(i, F32_BYTES * row, 0, along == 0) for i, (row, along) in steps]
+        place = operands.pop() if self.stores else None
+        return replace(self.spec(chunk, operands, self.program), place=place)
+
+    def merge(self, chunk: Chunk, counts: tuple[int, int], is_last: bool) -> KernelSpec:
+        count = len(self.results)
+        operands = [Operand(i, chunk.src_row_bytes, 0, False) for i in range(1, count)]
+        return replace(self.spec(chunk, operands, same_program(count)), what="merged")
+
+    def spec(self, chunk: Chunk, operands: Sequence[Operand], program: Program) -> RowSumsSpec:
+        rows = (chunk.rows, chunk.elements, chunk.src_row_bytes, chunk.dst_row_bytes)
+        return RowSumsSpec(self.isa, self.what, chunk.along, *rows, tuple(operands), program)
+
+    def cost(self, spec: KernelSpec, tuning: ReductionTuning) -> int:
+        """Expected cycles of a call: of steps, two a cycle, and of loads."""
+        assert isinstance(spec, RowSumsSpec)
+        vectors = -(-spec.elements // lanes_of(spec.isa))
+        each = 1 + len(spec.operands) + len(spec.program.steps) // 2
+        return tuning.call_cycles + spec.rows * (tuning.row_cycles + vectors * each)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Summed:
+    """What is summed: a program of `images`, tensors of the same dims, and `others`, which broadcast to them; over the
+    dims that `dst`, a dense tensor, has as 1.  results: the buffers of the sums.  stored: a tensor of the images' dims
+    that the program's first result is stored to."""
+
+    what: str
+    program: Program
+    images: Mapping[str, MemoryDesc]
+    others: Mapping[str, MemoryDesc]
+    dst: MemoryDesc
+    results: tuple[str, ...]
+    stored: tuple[str, MemoryDesc] | None = None
+
+    @property
+    def operands(self) -> dict[str, MemoryDesc]:
+        """What kernels read and store beside the images."""
+        return {**self.others, **dict([self.stored] if self.stored else [])}
+
+    def source(self, images: Mapping[str, MemoryDesc]) -> ReductionSource | None:
+        """How kernels read the images in these formats; None if they do not."""
+        src, *more = images.values()
+        reduced = [axis for axis, n in enumerate(self.dst.dims) if n == 1]
+        return source_of(src, self.dst, reduced, [*more, *self.operands.values()])
+
+
+def add_sums(assembly: Assembly, summed: Summed) -> None:
+    """Add the phases; images in formats that kernels do not read together are copied before.  Raises Refused."""
+    images, source = summed.images, summed.source(summed.images)
+    if source is None:
+        src = next(iter(images.values()))
+        images = {f"plain {name}": row_major(src.dims, src) for name in summed.images}
+        for (name, desc), (copy, plain) in zip(summed.images.items(), images.items(), strict=True):
+            assembly.scratch[copy] = plain.size_bytes
+            add_reorder(assembly, Reordering(name, desc, copy, plain))
+        source = summed.source(images)
+        if source is None:
+            raise Refused("what is summed beside src does not lie as it does")
+    buffer, *more = images
+    how = (summed.program, summed.results, (*more, *summed.operands), summed.stored is not None)
+    kernels = GradientSums(f32_level(assembly.isa), summed.what, *how)
+    Tree(assembly, kernels, summed.dst.nelems()).grow(source, buffer)
