@@ -12,7 +12,7 @@ from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import UNROLL, MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, RESULTS
 from asmdnn.generators.dot.outer import CHUNK, OuterSpec
-from asmdnn.generators.dot.pack import PackSpec
+from asmdnn.generators.dot.pack import PackSpec, most_summed
 from asmdnn.generators.dot.skinny import SkinnySpec, vectors_at_once
 from asmdnn.generators.dot.start_vector import StartVectorSpec
 from asmdnn.generators.functions.chain import operands_of
@@ -135,11 +135,11 @@ def outers(isa: str, types: Types) -> Iterator[OuterSpec]:
 
 
 def packs(isa: str, types: Types) -> Iterator[PackSpec]:
-    """Columns around vectors, panels, and what is interleaved at a time; every cut of a group."""
+    """Columns around vectors, panels, and what is interleaved at a time; every cut of a group; sums of columns."""
     lanes, size = lanes_of(isa), types.weights.size_bytes
     for number, columns in enumerate((1, lanes - 1, lanes, 2 * lanes + 1, 6 * lanes, 8 * lanes, 9 * lanes - 2)):
         depth = 1 + number % (2 * types.group)
-        yield PackSpec(
+        spec = PackSpec(
             isa,
             depth,
             columns,
@@ -149,6 +149,9 @@ def packs(isa: str, types: Types) -> Iterator[PackSpec]:
             prefetch_rows=number % 3,
             types=types,
         )
+        yield spec
+        if columns <= most_summed(isa, types):
+            yield replace(spec, depth=depth + types.group, sums=True)
 
 
 def starts(isa: str) -> Iterator[StartVectorSpec]:

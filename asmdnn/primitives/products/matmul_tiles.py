@@ -31,6 +31,8 @@ from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.records import replace
 from asmdnn.types import f32, s8, s32
 
+FEW_ROWS = 2  # of s8 and plain weights are multiplied as words, for which nothing is added up
+
 
 def plan(
     desc: MatMul, attr: Attr, engine: Engine, multipliers: Iterable[bool] = (True, False)
@@ -75,8 +77,9 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types, tiled: bool) 
     target, assembly = target_of(engine, Epilogue(post_ops), types, tiled), Assembly(engine.tuning, engine.isa)
     if types.sums == s32:
         has_sums = has_zero_point or isinstance(desc.weights, SummedDesc)
-        are_single = prod(desc.dst.dims[:-1]) <= prod(desc.weights.dims[:-2])
-        if are_single and not has_sums and not tiled:  # sums would read all weights once more
+        few = 1 if tiles.takes(desc.weights) else FEW_ROWS
+        are_few = prod(desc.dst.dims[:-1]) <= few * prod(desc.weights.dims[:-2])
+        if are_few and not has_sums and not tiled:  # sums would read all weights once more
             target = replace(target, isa=unshifted_level(types, engine.isa))
         shift = 0 if tiled else dot_class(types, target.isa).shift
         level = dot_level(types, target.isa)

@@ -149,8 +149,10 @@ def dots(spec: DotsSpec, memory: Memory) -> None:
 
 
 def pack_case(spec: PackSpec, random: np.random.Generator, integers: bool) -> Case:
-    """weights[p, k, c] = prefetched[k, p * panel + c], and 0 after the columns of the last vector."""
+    """weights[p, k, c] = prefetched[k, p * panel + c], and 0 after the columns of the last vector; bias[c] = -shift *
+    sum over k of prefetched[k, c]."""
     memory = {name: elements(random, integers, spec.types.weights) for name in spec.frame}
+    memory["bias"] = elements(random, True, s32)
     lanes, group = LANES[spec.isa], spec.types.group
     for step in range(-(-spec.depth // group)):
         rows = np.zeros((group, spec.vectors * lanes))
@@ -160,6 +162,9 @@ def pack_case(spec: PackSpec, random: np.random.Generator, integers: bool) -> Ca
             panel, within = divmod(j, spec.panel_vectors)
             at = panel * spec.panel_bytes + GROUP_BYTES * lanes * (step * spec.panel_vectors + within)
             memory["weights"].store(at, vector)
+    if spec.sums:
+        rows = [memory["prefetched"].load(k * spec.row_bytes, spec.columns) for k in range(spec.depth)]
+        memory["bias"].store(0, -dot_class(spec.types, spec.isa).shift * np.sum(rows, 0))
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"weights": 0.0})
 
 
