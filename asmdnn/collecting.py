@@ -2,11 +2,11 @@
 
 import gc
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
 
-_lock = Lock()
+_lock = threading.Lock()
 _waiting = 0  # calls that are inside, on all threads
 
 
@@ -34,7 +34,7 @@ def _in_child() -> None:
     global _lock, _waiting
     if _waiting:
         gc.enable()
-    _lock, _waiting = Lock(), 0
+    _lock, _waiting = threading.Lock(), 0
 
 
 os.register_at_fork(after_in_child=_in_child)

@@ -18,6 +18,7 @@ PACKAGE = ROOT / "asmdnn"
 MAY_IMPORT = {
     "errors": set(),
     "exact": set(),
+    "collecting": set(),
     "records": set(),
     "files": {"environment"},
     "forking": set(),
@@ -142,7 +143,7 @@ ONLY_FOR = {  # of a package that may be imported, the modules that may import i
     ("asm", "generators"): {"asmdnn.asm.proof", "asmdnn.asm.files"},  # for the contract
 }
 BUILT_ON = {"emulator": "iced_x86"}  # who imports such a unit does it where it is used
-EVERYWHERE = {"errors", "exact", "files", "forking", "notebook", "records"}
+EVERYWHERE = {"collecting", "errors", "exact", "files", "forking", "notebook", "records"}
 # Generators see no arrays, no files, no machine.
 PURE = {
     "bisect",

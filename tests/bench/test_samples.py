@@ -40,7 +40,7 @@ TABLE: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
     "binary": ({"alg": ("add", "mul", "sub", "div", "max", "lt"), "stag": ("abx:abx", "axb:axb", "axb:abx"),
                 "inplace": ("false", "false", "true"), "attr-scales": ("", "src:common:0.5+src1:common:2")},
                ("2x19x5:2x19x5", "2x19x3x5:1x19x1x1", "3x8x5:3x1x5", "7x33:1x1")),
-    "bnorm": ({"tag": TAGS, "flags": ("", "GC", "CHR", "GCHA", "R", "C"), "inplace": ("false", "true")}, IMAGES),
+    "bnorm": ({"tag": TAGS, "flags": ("", "GC", "CHR", "GCHA", "R", "C", "CH"), "inplace": ("false", "true")}, IMAGES),
     "concat": ({"axis": ("0", "1", "-1"), "stag": ("abx:abx", "axb:abx"), "dtag": ("any", "axb"), "sdt": ("f32", "u8"),
                 "attr-scales": ("", "msrc0:common:2+msrc1:common:0.5")}, ("2x19x5:2x19x5", "3x8x4x4:3x8x4x4")),
     "conv": ({"alg": ("direct", "auto", "wino")} | LAYERS, CONVS),

@@ -8,7 +8,6 @@ import pytest
 
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.training.updates import NUMBERS
 from tests.network.architectures import ARCHITECTURES
 from tests.network.nets import engine
 
@@ -28,7 +27,7 @@ def by_definitions(step: Any, feeds: dict[str, Any]) -> tuple[list[float], dict[
     constants, losses = {name: wide(array) for name, array in body.constants.items()}, []
     for number in range(1, STEPS + 1):
         known = {**constants, **{name: wide(x) for name, x in feeds.items()}, **states}
-        known[NUMBERS] = wide(step._numbers(number))
+        known |= {name: wide(array) for name, array in step._numbers(number).items()}
         for node in body.nodes:
             inputs = [known[x] if x else None for x in node.inputs]
             known |= dict(zip(node.outputs, results_of(node, inputs), strict=False))

@@ -91,7 +91,8 @@ def test_a_plan_widened(isa: str, arguments: int) -> None:
     pd = proven(case, isa)
     data = make_data(case, integers=True)
     memories = memories_of(pd, data)
-    wide = replace(pd.plan.phases[0], arguments=(NOTHING,) * arguments)
+    first = pd.plan.phases[0]
+    wide = replace(first, arguments=(NOTHING,) * max(arguments, len(first.arguments)))
     plan = replace(pd.plan, phases=of_one_width([*pd.plan.phases, wide])[:-1])
     call = ExecutablePlan(plan, threads=2).prepare()
     call.bind([memories[name].address for name in plan.tensors], keep=memories)

@@ -122,7 +122,7 @@ def test_unimplemented_lists_every_implementation(planned_isa: str, what: str) -
     with pytest.raises(dnn.Unimplemented, match=reason) as error:
         dnn.primitive_desc(make(), engine=dnn.Engine(isa=planned_isa))
     for name in ("direct", "reorder+direct", "product", "pack+direct", "pack+reorder+direct"):
-        assert re.search(rf" {re.escape(name)}:{planned_isa}[:,] ", str(error.value))
+        assert re.search(rf" {re.escape(name)}[:,]", str(error.value))
     answers = dnn.implementations(make(), engine=dnn.Engine(isa=planned_isa))
     assert len(answers) >= 5 and {type(answer) for answer in answers} == {dnn.Refusal}
 

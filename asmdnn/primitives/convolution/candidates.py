@@ -15,7 +15,7 @@ from asmdnn.primitives.convolution.pairs.plan import every_height
 from asmdnn.primitives.convolution.winograd import cut as cuts
 from asmdnn.primitives.convolution.winograd.choice import forms_of, usable
 from asmdnn.primitives.convolution.winograd.plan import level_of, prepared, with_cut
-from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.types import Algorithm
 
 Candidate = tuple[str, Plan]  # what is special about it
@@ -25,7 +25,7 @@ def candidates(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator
     """Direct convolution by panels of every width, if their format is open; every cut of Winograd's, if that may be; of
     a pair every height of strips."""
     if is_pair(attr):
-        yield from every_height(desc, attr, engine.at_level(dot_level(F32, engine.isa)))
+        yield from every_height(desc, attr, at_level(engine, dot_level(F32, engine.isa)))
         return
     if desc.algorithm != Algorithm.convolution_winograd:
         yield from of_direct(desc, attr, engine, direct.planned)

@@ -36,7 +36,7 @@ from asmdnn.primitives.convolution.row_refusals import check_types
 from asmdnn.primitives.convolution.taps import NEAR_BYTES
 from asmdnn.primitives.convolution.tiles import Tiles, all_tiles
 from asmdnn.primitives.convolution.tiling import ImageModel, choose_tiling, strip_heights
-from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.records import replace
 
@@ -71,7 +71,7 @@ def planned_as(
     """The same of a convolution or a deconvolution; `parts` are the direct convolutions that it is compared with."""
     level_of_rows(types_of(desc), engine)  # types that no kernel multiplies are refused by name
     check_f32(desc.tensors())
-    engine = engine.at_level(dot_level(F32, engine.isa))
+    engine = at_level(engine, dot_level(F32, engine.isa))
     lanes = lanes_of(engine.isa)
     weights = weights_desc(desc.weights, lanes)
     check_weights(desc, weights)
@@ -150,7 +150,7 @@ def expected_cycles(g: ConvGeometry, tiles: Tiles, engine: Engine) -> float:
 def direct_cycles(parts: Sequence[ConvGeometry], engine: Engine) -> float:
     """Expected cycles of an image by direct convolutions, with a vector of output channels, if ports count."""
     cost = engine.tuning.convolution.narrow_cost
-    narrow = cost * vector_cycles(parts, engine.at_level(NARROWEST)) if cost < 1 else inf
+    narrow = cost * vector_cycles(parts, at_level(engine, NARROWEST)) if cost < 1 else inf
     return min(vector_cycles(parts, engine), narrow)
 
 

@@ -39,7 +39,7 @@ from asmdnn.primitives.convolution.row_refusals import (
     layout_of,
 )
 from asmdnn.primitives.convolution.starts import zero_points_of
-from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
 from asmdnn.records import replace
 from asmdnn.types import s32
@@ -67,7 +67,7 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     check_pairs(desc, attr, level_of_rows(types_of(desc), engine))
     check_whole(desc, level_of_rows(types_of(desc), engine))
     if fills_ymm(desc, engine):  # in the blocks of the level, as layers around it have them
-        image, engine = f"aBx{lanes_of(engine.isa)}b", engine.at_level(NARROWEST)
+        image, engine = f"aBx{lanes_of(engine.isa)}b", at_level(engine, NARROWEST)
         either = {"src": desc.src, "dst": desc.dst}
         desc = desc.with_formats({n: MemoryDesc(d.dims, d.dtype, image) for n, d in either.items() if d.is_any})
     return planned_parts(desc, attr, engine, lambda desc, src, dst: [make_geometry(desc, src, dst)])

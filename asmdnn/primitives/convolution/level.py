@@ -11,7 +11,7 @@ from asmdnn.primitives.convolution.description import ConvolutionDesc, Desc
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.multiplied import types_of
 from asmdnn.primitives.convolution.tiling import ImageModel, Tiling
-from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.records import dataclass
 
 
@@ -42,7 +42,7 @@ def fastest(desc: Desc, engine: Engine, fit: Callable[[Desc, Engine], Fit[Desc]]
     if not may_be_narrow(desc, engine):
         return fit(desc, engine)
     try:
-        narrow = fit(with_wide_src(desc, lanes_of(engine.isa)), engine.at_level(NARROWEST))
+        narrow = fit(with_wide_src(desc, lanes_of(engine.isa)), at_level(engine, NARROWEST))
     except Refused:
         return fit(desc, engine)
     try:
@@ -64,7 +64,7 @@ def may_be_narrow(desc: ConvolutionDesc, engine: Engine) -> bool:
 
 def of_rows(desc: ConvolutionDesc, engine: Engine) -> Engine:
     """The engine with the level of the vectors that cost less, for rows, which take one after the other."""
-    return engine.at_level(NARROWEST) if may_be_narrow(desc, engine) else engine
+    return at_level(engine, NARROWEST) if may_be_narrow(desc, engine) else engine
 
 
 def with_wide_src(desc: Desc, lanes: int) -> Desc:

@@ -9,7 +9,7 @@ from asmdnn.isa.dot import Types, dot_level, multiplied
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution.description import ConvolutionDesc
-from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.types import DataType, f32, s8, s32, u8
 
 
@@ -28,7 +28,7 @@ def level_of(types: Types, engine: Engine) -> Engine:
     """The engine with the ISA level that multiplies these types.  Raises Refused if none of its levels does."""
     try:
         multiplied(types.src, types.weights, engine.isa)  # the same reason as from implementations that widen
-        return engine.at_level(dot_level(types, engine.isa))
+        return at_level(engine, dot_level(types, engine.isa))
     except Unimplemented as reason:
         raise Refused(str(reason)) from None
 
@@ -38,7 +38,7 @@ def level_of_rows(types: Types, engine: Engine) -> Engine:
     if the level does not multiply them.  Raises Refused if none of its levels has these types."""
     try:
         found = multiplied(types.src, types.weights, engine.isa)
-        return engine.at_level(dot_level(found, engine.isa))
+        return at_level(engine, dot_level(found, engine.isa))
     except Unimplemented as reason:
         raise Refused(str(reason)) from None
 

@@ -36,7 +36,7 @@ from asmdnn.primitives.convolution_backward.weights_units import (
     offsets_of_rows,
     segments,
 )
-from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.primitives.products.matrices import dense_matrix
 from asmdnn.primitives.products.partial import PARTIAL, sum_of_rows
 from asmdnn.primitives.products.plan import multiply
@@ -54,7 +54,7 @@ def plans(desc: BackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | 
     p, names = convolution_of(desc)
     if p.groups == 1 or not p.groups == p.src.dims[1] == p.dst.dims[1]:
         return
-    engine = engine.at_level(dot_level(F32, engine.isa))
+    engine = at_level(engine, dot_level(F32, engine.isa))
     try:
         check(desc, attr)
         yield with_bias(desc, renamed(planned(p, engine), names), engine)

@@ -27,7 +27,7 @@ from asmdnn.primitives.convolution_backward.data import AdjointConvolution, exch
 from asmdnn.primitives.convolution_backward.description import BackwardWeights, ConvolutionBackwardWeights
 from asmdnn.primitives.convolution_backward.weights_tiles import TAPS, Tables, job_of, phases_of
 from asmdnn.primitives.convolution_backward.weights_units import GradientPanels
-from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.primitives.core.implementation import implementation, plan_of
 from asmdnn.primitives.products.matrices import dense_matrix
 from asmdnn.primitives.products.partial import PARTIAL, sum_of_rows
@@ -47,7 +47,7 @@ WIDE, BLOCKS = "gradients of wide groups", "wide groups in rows"  # scratch
 def plan(desc: BackwardWeights, attr: Attr, engine: Engine) -> Plan:
     """Plan `desc`.  Raises Refused."""
     check(desc, attr)
-    engine = engine.at_level(dot_level(F32, engine.isa))
+    engine = at_level(engine, dot_level(F32, engine.isa))
     p, names = convolution_of(desc)
     return with_bias(desc, renamed(of_formats(p, engine), names), engine)
 

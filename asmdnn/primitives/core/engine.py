@@ -64,10 +64,6 @@ class Engine:
         if self.any_batch:
             object.__setattr__(self, "tuning", in_one_order(self.tuning))
 
-    def at_level(self, isa: IsaName) -> "Engine":
-        """The same with another ISA level."""
-        return self if isa == self.isa else replace(self, isa=isa)
-
     @property
     def any_batch(self) -> bool:
         """Whether bits of a row or image are to be those that it has alone."""
@@ -139,3 +135,8 @@ class Stream:
 
     def __exit__(self, *exc: Any) -> None:
         self.wait()
+
+
+def at_level(engine: Engine, isa: IsaName) -> Engine:
+    """The same with another ISA level."""
+    return engine if isa == engine.isa else replace(engine, isa=isa)

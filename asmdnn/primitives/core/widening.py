@@ -14,7 +14,7 @@ from asmdnn.isa.tiles import tile_level
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.primitives.core.implementation import Answer, Planner, try_all
 from asmdnn.types import DataType, IsaName, f32
 
@@ -35,7 +35,7 @@ def fast_pairs(dtypes: Iterable[DataType], engine: Engine) -> Types | None:
 def level_that_rounds(dtypes: Iterable[DataType], engine: Engine) -> Engine:
     """The engine with the level of f32's kernels, or, for tensors of which some are bf16, the one that rounds to it."""
     rounds = BF16.src in {*dtypes} and bool(levels_of(BF16, engine.isa))
-    return engine.at_level(dot_level(BF16 if rounds else F32, engine.isa))
+    return at_level(engine, dot_level(BF16 if rounds else F32, engine.isa))
 
 
 def level_of_tiles(types: Types, engine: Engine) -> IsaName | None:
@@ -48,7 +48,7 @@ def below_pairs(engine: Engine) -> Engine:
     """The same engine with the best level that widens bf16."""
     features = isa_of(engine.isa).features
     levels = [level for level in LEVELS if level.features <= features and not levels_of(BF16, level.name)]
-    return engine.at_level(max(levels, key=lambda level: level.rank).name)
+    return at_level(engine, max(levels, key=lambda level: level.rank).name)
 
 
 def with_widening(*planners: Planner[Any], channels: int = -1, packs_blocks: bool = False) -> tuple[Planner[Any], ...]:

@@ -6,10 +6,10 @@ from asmdnn.isa.dot import F32, dot_level
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.candidates import Candidate, of_direct
 from asmdnn.primitives.convolution.description import DeconvolutionForward
-from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.primitives.deconvolution import direct
 
 
 def candidates(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Iterator[Candidate]:
     """Parts of dst by panels of every width, if the format of weights is open."""
-    yield from of_direct(desc, attr, engine.at_level(dot_level(F32, engine.isa)), direct.planned)
+    yield from of_direct(desc, attr, at_level(engine, dot_level(F32, engine.isa)), direct.planned)

@@ -207,8 +207,8 @@ OF_ONE = (
 def check_each(p: Product, target: Target) -> None:
     check_batch(p, target)
     strategy = first_strategy(p.first_matrix, target, OF_ONE)
-    if strategy.add is add_tiles:
-        raise Refused("tiles read the weights in place")
+    if strategy.add in (add_tiles, add_outer):
+        raise Refused("tiles and outer products of all matrices read the weights in place")
     if "pack" in strategy.name:
         check_packed(p, target)
 

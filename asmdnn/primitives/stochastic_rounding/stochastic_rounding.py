@@ -32,8 +32,8 @@ class StochasticRounding:
 
     src and dst: any formats of the same dims; src f32, dst bf16, or f32 whose numbers are those of bf16.  Argument
     beside them: seed, s32[1], read by every call.  The random number of an element depends on the seed and on its
-    index in row-major order, plus `first`, a multiple of 4 from 0 to 2^32: results are the same for any layout, level
-    and number of threads.  Source: Gupta and others (2015).  Raises InvalidArguments.
+    index in row-major order, so results are the same for any layout, level and number of threads.  first: the index of
+    the first element, a multiple of 4 from 0 to 2^32.  Source: Gupta and others (2015).  Raises InvalidArguments.
     """
 
     src: MemoryDesc

@@ -19,7 +19,7 @@ from asmdnn.primitives.convolution.pairs.parts import ROWS, Parts
 from asmdnn.primitives.convolution.pairs.phases import tensors_of
 from asmdnn.primitives.convolution.pairs.strips import NAME, planned_strips
 from asmdnn.primitives.convolution.pointwise import check_pointwise
-from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.primitives.core.implementation import Answer, Planner, first_plan
 from asmdnn.primitives.core.registry import kind_of
 from asmdnn.records import dataclass, replace
@@ -63,7 +63,7 @@ def plan_strips(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Answer 
 def takes_strips(desc: ConvolutionForward, attr: Attr, engine: Engine) -> bool:
     """Whether a pair is expected to be faster by strips than in phases; neither is planned for that."""
     try:
-        if not may_gain(pair_of(desc, attr), engine.at_level(dot_level(F32, engine.isa))):
+        if not may_gain(pair_of(desc, attr), at_level(engine, dot_level(F32, engine.isa))):
             return False
         return prepared(desc, attr, engine).height() > 0
     except Refused:
@@ -97,7 +97,7 @@ class PreparedPair:
 
 def prepared(desc: ConvolutionForward, attr: Attr, engine: Engine) -> PreparedPair:
     """Raises Refused."""
-    caller, engine = engine, engine.at_level(dot_level(F32, engine.isa))
+    caller, engine = engine, at_level(engine, dot_level(F32, engine.isa))
     pair, lanes = pair_of(desc, attr), lanes_of(engine.isa)
     check_pointwise(pair.first)
     if len(desc.kernel) != 2:
