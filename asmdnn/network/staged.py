@@ -75,7 +75,15 @@ class Stages:
 
     def planned(self, model: Model, shapes: Any, precision: Precision, cut: Sequence[DecidedByData]) -> NetworkPlan:
         shared = self.shared[tuple(one.outputs for one in cut)]
-        return plan(model, shapes, self.constants, self.engine, self.fallback, precision, shared)
+        return plan(
+            model,
+            shapes,
+            self.constants,
+            engine=self.engine,
+            fallback=self.fallback,
+            precision=precision,
+            shared=shared,
+        )
 
     def with_rest(self, parts: SplitBody, first: NetworkPlan, found: Sequence[DecidedByData]) -> NetworkPlan:
         """The plan of the first part, as one of the whole model."""
