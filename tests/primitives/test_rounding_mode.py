@@ -54,8 +54,9 @@ def run(pd: dnn.PrimitiveDesc, seed: int = 0, dst: Any = None) -> dnn.Memory:
     }
     memories["dst"] = dnn.Memory(pd.dst_desc) if dst is None else dnn.Memory.from_numpy(dst, pd.dst_desc)
     if "rounding_seed" in pd.plan.tensors:
-        memories["rounding_seed"] = dnn.Memory.from_array(np.int32([seed]))
-    dnn.Primitive(pd).execute(**memories)
+        memories["rounding_seed"] = dnn.Memory.from_array(np.array([seed], np.int32))
+    execute: Any = dnn.Primitive(pd).execute
+    execute(**memories)
     return memories["dst"]
 
 
