@@ -27,6 +27,7 @@ from asmdnn.network.operators.table import operator_of
 from asmdnn.network.prepared import PreparedBody, prepared
 from asmdnn.network.quantised.blocks import with_blocked_products
 from asmdnn.network.remembered import LARGEST_RESULT_BYTES, Remembered
+from asmdnn.network.splitting import DecidedByData
 from asmdnn.network.static import StaticGraph, needed
 from asmdnn.records import replace
 
@@ -120,7 +121,10 @@ class Folding:
         self.values |= self.body.constants
         self.kept_integers.update(self.body.kept_integers)
         for node in self.body.nodes:
-            self.node(self.with_known_names(node))
+            try:
+                self.node(self.with_known_names(node))
+            except DecidedByData as error:
+                raise DecidedByData(str(error), node.outputs, error.value) from None
 
     def with_known_names(self, node: Node) -> Node:
         inputs = tuple(map(self.known, node.inputs))
@@ -195,9 +199,10 @@ class Folding:
             return
         for i in operator.needs:
             if i < len(inputs) and inputs[i] is not None and inputs[i].data is None:  # type: ignore[union-attr]
-                raise Unimplemented(
+                raise DecidedByData(
                     f"{node} has dims that depend on the data of {shown(node.inputs[i])}: "
-                    f"pass it in constants=, if it is an input"
+                    "pass it in constants=, if it is an input, or load the model with fallback='numpy'",
+                    value=node.inputs[i],
                 )
         types = operator.types(node, *inputs)
         check_room(node, types)

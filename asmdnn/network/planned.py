@@ -36,7 +36,8 @@ MIXING: Final = ("DynamicQuantizeLinear", "DynamicQuantizeLSTM")
 @dataclass(frozen=True, eq=False)
 class NetworkPlan:
     """model: as it was given; graph: what is left of it for these dims; segments: in the order in which they run;
-    refused: why nodes are computed in numpy, by the label of their group; precision: what the caller allowed."""
+    refused: why nodes are computed in numpy, by the label of their group; precision: what the caller allowed; later:
+    nodes that wait for data, and why."""
 
     engine: Engine
     model: Model
@@ -45,6 +46,7 @@ class NetworkPlan:
     refused: Mapping[str, str]
     runnable: Runnable
     precision: Precision = IN_F32
+    later: tuple[tuple[tuple[Node, ...], str], ...] = ()
 
     @property
     def kept_bytes(self) -> int:
@@ -55,7 +57,7 @@ class NetworkPlan:
         """How often each operator is native, and in numpy."""
         pieces = [segment.segment if isinstance(segment, CompiledSegment) else segment for segment in self.segments]
         groups = [group for piece in pieces for group in piece.groups]
-        return uses_of([(group.nodes, self.refused.get(group.label, "")) for group in groups])
+        return uses_of([*((group.nodes, self.refused.get(group.label, "")) for group in groups), *self.later])
 
     def check(self) -> None:
         """Prove all native segments.  Raises PlanError."""
@@ -64,7 +66,8 @@ class NetworkPlan:
                 segment.check()
 
     def explain(self) -> str:
-        text = explanation(self.graph, self.segments, self.refused)
+        waiting = [f"  later  {nodes[0]}: {reason}" for nodes, reason in self.later]
+        text = "\n".join([explanation(self.graph, self.segments, self.refused), *waiting])
         kept = ", ".join(self.precision.keep_f32)
         return f"{text}\n  f32 stay {kept}" if kept else text
 

@@ -45,7 +45,7 @@ def check(found: Counter[str]) -> None:
     """Enough of them run, or are refused, that either could go wrong."""
     assert found[RAN] > found.total() / 8
     assert found["InvalidArguments"] > found.total() / 4
-    assert found["Unimplemented"] > found.total() / 50
+    assert found["Unimplemented"] > found.total() / 60
 
 
 @pytest.mark.isa("avx2")

@@ -167,6 +167,7 @@ ATTRIBUTES: Mapping[str, Attributes] = {
     "MeanVarianceNormalization": {"axes": INTS},
     "Mod": {"fmod": INT},
     "NegativeLogLikelihoodLoss": LOSS, "SoftmaxCrossEntropyLoss": LOSS,
+    "NonMaxSuppression": {"center_point_box": INT},
     "Pad": {"mode": one_of("constant", "reflect", "edge", "wrap"), "pads": INTS, "value": FLOAT},
     "Range": {"stash_type": INT},
     "Reshape": {"allowzero": INT},
@@ -187,6 +188,7 @@ ATTRIBUTES: Mapping[str, Attributes] = {
     "TopK": {**AXIS, "k": INT, "largest": INT, "sorted": INT},
     "Transpose": {"perm": INTS},
     "Trilu": {"upper": INT},
+    "Unique": {**AXIS, "sorted": INT},
     "Upsample": {"mode": one_of("nearest", "linear", "cubic"), "scales": FLOATS},
 }  # fmt: skip
 NONE: Attributes = {}

@@ -38,6 +38,7 @@ x>x 13:x?>x | ReduceSum Squeeze
 x>x 18:x?>x | ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSumSquare
 x>x 8:x>x? | MaxPool
 x>x? 12:x??>x? | Dropout
+x>x??? | Unique
 x>xxx | DynamicQuantizeLinear
 x?>x | Trilu
 xx>x | Add And BitShift BitwiseAnd BitwiseOr BitwiseXor CastLike CenterCropPad Compress CumProd CumSum Div Equal
@@ -48,6 +49,7 @@ xx?>x | Conv ConvTranspose DequantizeLinear NegativeLogLikelihoodLoss QuantizeLi
 xx?>x? | SoftmaxCrossEntropyLoss
 xx?>x?? | LayerNormalization
 xx??>x | ConvInteger MatMulInteger
+xx???>x | NonMaxSuppression
 xxx>x | GroupNormalization InstanceNormalization OneHot Range Scatter ScatterElements ScatterND Where
 xxx>x 11:xx?>x | Gemm
 xxx?>x | RotaryEmbedding
