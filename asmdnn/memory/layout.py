@@ -78,7 +78,7 @@ def check_reach(dims: tuple[int, ...], dtype: DataType, place: Placement, offset
     """Raise InvalidArguments for a tensor that is too large."""
     most = MAX_BYTES // dtype.size_bytes - offset0
     if place.extent > most or any(stride > most for stride in place.strides):
-        reach_bytes = (max(place.extent, *place.strides) + offset0) * dtype.size_bytes
+        reach_bytes = (max(place.extent, max(place.strides, default=0)) + offset0) * dtype.size_bytes
         raise InvalidArguments(f"dims {dims} of {dtype} reach {reach_bytes} bytes: the largest tensor has 2**46")
 
 

@@ -37,7 +37,7 @@ class Decided(NamedTuple):
     outcome: bool
 
 
-class Trace:
+class NumberTrace:
     """numbers: as they are now; steps: Computed and Decided, and what others add, in order; spoiled: why the trace is
     of no use, or ""."""
 
@@ -46,20 +46,20 @@ class Trace:
         self.steps: list[Any] = []
         self.spoiled, self.is_closed = "", False
         self._constants: dict[tuple[type, str], int] = {}
-        self._computed: dict[tuple[Function, int, int], Traced] = {}
+        self._computed: dict[tuple[Function, int, int], TracedNumber] = {}
         self._decided: dict[tuple[Function, int, int], bool] = {}
 
-    def leaf(self, value: int) -> "Traced":
+    def leaf(self, value: int) -> "TracedNumber":
         """A number that comes from outside."""
         self.numbers.append(value)
-        return Traced(self, len(self.numbers) - 1, value)
+        return TracedNumber(self, len(self.numbers) - 1, value)
 
     def spoil(self, why: str) -> None:
         self.spoiled = self.spoiled or why
 
     def number_of(self, value: Any) -> int:
         """Where a traced or a plain number is among `numbers`; -1 of what is neither."""
-        if type(value) is Traced:
+        if type(value) is TracedNumber:
             return value.index if value.trace is self and not self.is_closed else -1
         if isinstance(value, np.integer | np.floating | np.bool_):
             value = value.item()
@@ -103,12 +103,12 @@ class Trace:
         return found
 
 
-class Traced:
+class TracedNumber:
     """A number of a trace; value: what it is now."""
 
     __slots__ = ("index", "trace", "value")
 
-    def __init__(self, trace: Trace, index: int, value: Any) -> None:
+    def __init__(self, trace: NumberTrace, index: int, value: Any) -> None:
         self.trace, self.index, self.value = trace, index, value
 
     def __hash__(self) -> int:
@@ -161,12 +161,12 @@ def _deciding(function: Function) -> Callable[..., Any]:
 
 for _name in ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow"):
     _plain, _reflected = _computing(getattr(operator, _name))
-    setattr(Traced, f"__{_name}__", _plain)
-    setattr(Traced, f"__r{_name}__", _reflected)
+    setattr(TracedNumber, f"__{_name}__", _plain)
+    setattr(TracedNumber, f"__r{_name}__", _reflected)
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(Traced, f"__{_name}__", _deciding(getattr(operator, _name)))
+    setattr(TracedNumber, f"__{_name}__", _deciding(getattr(operator, _name)))
 
 
 def is_integer(value: object) -> bool:
     """Whether it is a Python integer, or stands for some."""
-    return type(value) is int or type(value) is Traced
+    return type(value) is int or type(value) is TracedNumber

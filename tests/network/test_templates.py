@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.memory.traced import Decided, Trace, Traced
+from asmdnn.memory.traced import Decided, NumberTrace, TracedNumber
 from asmdnn.network import asking
 from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.template import store
@@ -124,7 +124,7 @@ def weights(random: np.random.Generator, *dims: int) -> np.ndarray[Any, Any]:
 
 
 def test_what_is_computed_of_a_traced_number_is_written_down() -> None:
-    trace = Trace()
+    trace = NumberTrace()
     n = trace.leaf(10)
     assert [int_of(x) for x in (n + 1, 1 + n, 7 - n, n * n, -(-n // 4), n % 3, -n, abs(3 - n))] == [
         11, 11, -3, 100, 3, 1, -10, 7
@@ -137,14 +137,14 @@ def test_what_is_computed_of_a_traced_number_is_written_down() -> None:
 
 @pytest.mark.parametrize("question", [int, float, range, hex, operator.index, lambda n: [0] * n, lambda n: n.real])
 def test_a_traced_number_does_not_become_a_plain_one(question: Any) -> None:
-    trace = Trace()
+    trace = NumberTrace()
     with pytest.raises((TypeError, AttributeError)):
         question(trace.leaf(10))
     assert trace.spoiled
 
 
 def test_a_division_that_is_none_spoils_the_trace() -> None:
-    trace = Trace()
+    trace = NumberTrace()
     with pytest.raises(ZeroDivisionError):
         1 // trace.leaf(0)
     assert trace.spoiled
@@ -160,9 +160,9 @@ def test_lowering_asks_for_primitives_in_one_way() -> None:
 
 
 def int_of(traced: Any) -> int:
-    assert isinstance(traced, Traced)
+    assert isinstance(traced, TracedNumber)
     return int(traced.value)
 
 
-def decided(trace: Trace) -> list[Decided]:
+def decided(trace: NumberTrace) -> list[Decided]:
     return [step for step in trace.steps if isinstance(step, Decided)]

@@ -3,7 +3,7 @@
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
-from asmdnn.network.lowering.spans import Span
+from asmdnn.network.lowering.spans import AxisSpan
 from asmdnn.network.lowering.views import cut
 from asmdnn.network.operators.moves import pad_widths
 from asmdnn.network.place import Place
@@ -25,7 +25,7 @@ def lower_pad(steps: Steps, group: Group) -> None:
         raise Refused(f"mode {mode} has no kernel, {', '.join(MODES)} have")
     widths = pad_widths(node, len(dims), data[pads], data[axes])
     firsts = [max(0, -a) for a, _ in widths]
-    kept = [Span(first, n - max(0, -b) - first) for n, first, (_, b) in zip(dims, firsts, widths, strict=True)]
+    kept = [AxisSpan(first, n - max(0, -b) - first) for n, first, (_, b) in zip(dims, firsts, widths, strict=True)]
     if any(each.size <= 0 for each in kept):
         raise Refused("nothing of its operand is left")
     source = steps.plain(x)

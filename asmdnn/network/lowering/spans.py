@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Span(NamedTuple):
+class AxisSpan(NamedTuple):
     """`size` elements from index `first` on, `step` apart."""
 
     first: int
@@ -16,15 +16,15 @@ class Span(NamedTuple):
         return (self.size - 1) * self.step + 1
 
 
-def whole(size: int) -> Span:
+def whole(size: int) -> AxisSpan:
     """All of an axis."""
-    return Span(0, size)
+    return AxisSpan(0, size)
 
 
-def chosen(size: int, part: slice) -> Span:
+def chosen(size: int, part: slice) -> AxisSpan:
     """Those that a slice chooses of an axis, which begins and ends inside of it, or with it where it does not say."""
     step = 1 if part.step is None else part.step
     start = part.start if part.start is not None else 0 if step > 0 else size - 1
     stop = part.stop if part.stop is not None else size if step > 0 else -1
     length, pace = (stop - start, step) if step > 0 else (start - stop, -step)
-    return Span(start, max(0, -(-length // pace)), step)
+    return AxisSpan(start, max(0, -(-length // pace)), step)

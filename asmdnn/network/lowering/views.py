@@ -13,7 +13,7 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
 from asmdnn.network.lowering.indices import constant_indices, indices_of
 from asmdnn.network.lowering.lowering import ImageFormats, Lowering
-from asmdnn.network.lowering.spans import Span, chosen, whole
+from asmdnn.network.lowering.spans import AxisSpan, chosen, whole
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.moves import permutation, slices, split_sizes
 from asmdnn.network.operators.own import OWN
@@ -88,7 +88,7 @@ def lower_split(steps: Steps, group: Group) -> None:
     sizes = split_sizes(node, dims[axis], steps.value(node.inputs[1]).data if len(node.inputs) > 1 else None)
     starts = accumulate(sizes, initial=0)
     for name, start, size in zip(node.outputs, starts, sizes, strict=False):
-        parts = [whole(n) if i != axis else Span(start, size) for i, n in enumerate(dims)]
+        parts = [whole(n) if i != axis else AxisSpan(start, size) for i, n in enumerate(dims)]
         alias(steps, x, name, lambda desc, parts=parts: cut(desc, parts))  # type: ignore[misc]
 
 
@@ -107,7 +107,7 @@ def lower_gather(steps: Steps, group: Group) -> None:
     alias(steps, x, group.result, lambda desc: cut(desc, parts).reshape(steps.shape(group.result) or (1,)))
 
 
-def spaced(indices: Array, limit: int) -> Span | None:
+def spaced(indices: Array, limit: int) -> AxisSpan | None:
     """The elements that indices choose, if these rise by equal steps."""
     wide = indices.astype(np.int64)
     found = np.where(wide < 0, wide + limit, wide).ravel()
@@ -116,7 +116,7 @@ def spaced(indices: Array, limit: int) -> Span | None:
     step = int(found[1] - found[0]) if len(found) > 1 else 1
     if step < 1 or (np.diff(found) != step).any():
         return None
-    return Span(int(found[0]), len(found), step)
+    return AxisSpan(int(found[0]), len(found), step)
 
 
 def gather(steps: Steps, group: Group, axis: int) -> None:
@@ -173,7 +173,7 @@ def alias(steps: Steps, source: str, result: str, view: Callable[[MemoryDesc], M
                 raise
 
 
-def cut(desc: MemoryDesc, parts: Sequence[Span]) -> MemoryDesc:
+def cut(desc: MemoryDesc, parts: Sequence[AxisSpan]) -> MemoryDesc:
     """Some of the elements along each axis.  Raises InvalidArguments where blocks do not allow it, Refused for none."""
     if desc.dims == () or not parts:
         return desc

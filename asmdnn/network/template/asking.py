@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from asmdnn.errors import AsmdnnError, Unimplemented
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.traced import Traced
+from asmdnn.memory.traced import TracedNumber
 from asmdnn.network.asking import Asking
-from asmdnn.network.template.parts import Constant, Part, Parts
+from asmdnn.network.template.parts import Constant, Part, ValueParts
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.description import Description
@@ -45,7 +45,7 @@ class Answered(NamedTuple):
 class AskingTraced(Asking):
     """Asks for the numbers that the trace has now."""
 
-    def __init__(self, engine: Engine, parts: Parts) -> None:
+    def __init__(self, engine: Engine, parts: ValueParts) -> None:
         super().__init__(engine)
         self.parts, self.trace = parts, parts.trace
         self.planned_already: dict[tuple[Part, Part], Any] = {}
@@ -91,7 +91,7 @@ class TracedPlan:
     """What may be seen of a plan: its tensors, the names of those that it writes, its cycles."""
 
     def __init__(
-        self, asking: AskingTraced, slot: int, desc: Description, attr: Attr, plan: Plan, cycles: Traced
+        self, asking: AskingTraced, slot: int, desc: Description, attr: Attr, plan: Plan, cycles: TracedNumber
     ) -> None:
         self._asking, self._slot, self._plan, self.cycles = asking, slot, plan, cycles
         self.tensors = TracedTensors(asking, slot, {**requested(desc), **attr.tensors()}, plan)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from asmdnn.memory.traced import Trace, Traced
+from asmdnn.memory.traced import NumberTrace, TracedNumber
 from asmdnn.network.graph import Array
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.template.parts import Parts
+from asmdnn.network.template.parts import ValueParts
 from asmdnn.records import dataclass
 
 MOST_ELEMENTS = 16  # of a constant of integers, such as dims, that may differ between shapes
@@ -62,26 +62,28 @@ class GraphNumbers:
         return is_fixed and np.array_equal(numbers[self.traced_at], numbers[self.same_as])
 
 
-def traced(graph: StaticGraph, other: StaticGraph, trace: Trace, parts: Parts) -> tuple[StaticGraph, GraphNumbers]:
+def traced(
+    graph: StaticGraph, other: StaticGraph, trace: NumberTrace, parts: ValueParts
+) -> tuple[StaticGraph, GraphNumbers]:
     """The graph with traced numbers where another one, which is alike, has others; those that change alike are one."""
-    own, leaves, found = numbers_of(graph), dict[tuple[int, int], Traced](), list[int | Traced]()
+    own, leaves, found = numbers_of(graph), dict[tuple[int, int], TracedNumber](), list[int | TracedNumber]()
     for mine, its in zip(own, numbers_of(other), strict=True):
         if mine != its and (mine, its) not in leaves:
             leaves[mine, its] = trace.leaf(mine)
         found.append(mine if mine == its else leaves[mine, its])
     firsts = dict[int, int]()
     for at, number in enumerate(found):
-        if isinstance(number, Traced):
+        if isinstance(number, TracedNumber):
             firsts.setdefault(number.index, at)
-    same = np.array([firsts[number.index] if isinstance(number, Traced) else -1 for number in found], np.int64)
+    same = np.array([firsts[number.index] if isinstance(number, TracedNumber) else -1 for number in found], np.int64)
     values, slots, left = dict(graph.values), list[tuple[str, int, int]](), iter(found)
     for name, value in graph.values.items():
         shape = tuple([next(left) for _ in value.shape])
         elements = (
             [next(left) for _ in range(value.data.size)] if value.data is not None and is_short(value.data) else ()
         )
-        data = with_elements(value.data, elements) if any(isinstance(n, Traced) for n in elements) else value.data
-        if data is not value.data or any(isinstance(n, Traced) for n in shape):
+        data = with_elements(value.data, elements) if any(isinstance(n, TracedNumber) for n in elements) else value.data
+        if data is not value.data or any(isinstance(n, TracedNumber) for n in shape):
             values[name] = Value(shape, value.dtype, data)  # type: ignore[arg-type]
             whole, inside = parts.slot(value), parts.slot(value.data)
             parts.stand_for(values[name], whole)

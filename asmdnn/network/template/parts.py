@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from asmdnn.memory.traced import Trace, Traced
+from asmdnn.memory.traced import NumberTrace, TracedNumber
 from asmdnn.primitives.attributes.user_post_op import PostOp, traced_before
 
 Make = Callable[[Sequence[Any]], Any]  # of the values of its parts
@@ -60,10 +60,10 @@ def value_of(part: Part, numbers: Sequence[Any], made: Sequence[Any]) -> Any:
     return numbers[part.at] if isinstance(part, Number) else made[part.at]
 
 
-class Parts:
+class ValueParts:
     """The parts of values of a trace; made: the values of slots as they are now."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: NumberTrace) -> None:
         self.trace = trace
         self.made: list[Any] = []
         self._known: dict[int, tuple[Any, Part]] = {}  # by id, with what keeps it
@@ -83,7 +83,7 @@ class Parts:
 
     def part(self, value: Any) -> Part:
         """Of any value.  Spoils the trace for one that hides numbers."""
-        if type(value) is Traced:
+        if type(value) is TracedNumber:
             return Number(self.trace.number_of(value))
         if isinstance(value, ATOMS):
             return Constant(value)

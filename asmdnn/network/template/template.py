@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import AsmdnnError, Unimplemented
-from asmdnn.memory.traced import Computed, Decided, Trace
+from asmdnn.memory.traced import Computed, Decided, NumberTrace
 from asmdnn.network.asking import Asking
 from asmdnn.network.graph import Array
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.template.asking import Answered, Asked, AskingTraced, Seen
 from asmdnn.network.template.graphs import GraphNumbers, is_alike, numbers_of, traced
-from asmdnn.network.template.parts import Made, Part, Parts, value_of
+from asmdnn.network.template.parts import Made, Part, ValueParts, value_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
 
@@ -49,8 +49,8 @@ def template_of(graph: StaticGraph, other: StaticGraph, engine: Engine, lower: L
     """The template of two graphs that are alike; None where lowering asks more of a number than a trace can answer.
 
     Raises what lowering raises."""
-    trace = Trace()
-    parts = Parts(trace)
+    trace = NumberTrace()
+    parts = ValueParts(trace)
     seen, numbers = traced(graph, other, trace, parts)
     asking = AskingTraced(engine, parts)
     parts.stand_for(asking, parts.part(Asking(engine)))
