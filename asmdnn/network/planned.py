@@ -9,6 +9,7 @@ import numpy as np
 from asmdnn.collecting import without_collections
 from asmdnn.errors import InvalidArguments, Unimplemented, resembling, shown
 from asmdnn.memory.allocation import within_memory
+from asmdnn.network.asking import Asking
 from asmdnn.network.compiled import CompiledSegment, compiled, runner_of
 from asmdnn.network.float_types import with_f32_inside
 from asmdnn.network.folding import specialise
@@ -28,6 +29,7 @@ from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
 
+Lowered = tuple[StaticGraph, list[NativeSegment], dict[str, str]]
 MIXING: Final = ("DynamicQuantizeLinear", "DynamicQuantizeLSTM")
 
 
@@ -90,13 +92,21 @@ def plan(
     shared = shared or SharedByShapes()
     graph = specialise(model, mapping("shapes", shapes), mapping("constants", constants), shared.remembered)
     hidden = {name for state in model.states for name in state.hidden}
-    graph = fused(with_f32_inside(graph, precision.io, hidden), shared.remembered)
+    graph = with_f32_inside(graph, precision.io, hidden)
     check_kept(model, precision)
     if engine.any_batch:
         check_any_batch(model.body)
-    for state in model.states:
-        write_of(graph, state)
-    found, refused = segments_of(graph, engine, fallback, precision)
+
+    def lower(graph: StaticGraph, asking: Asking) -> Lowered:
+        graph = fused(graph, shared.remembered)
+        for state in model.states:
+            write_of(graph, state)
+        found, refused = segments_of(graph, engine, fallback, precision, asking)
+        if refused:
+            asking.only_here("reasons are texts, which may have numbers")
+        return graph, found, refused
+
+    graph, found, refused = shared.templates.lowered(graph, engine, lower)
     pool = shared.pool
     segments = tuple(compiled(graph, segment, engine, pool) if segment.is_native else segment for segment in found)
     how = runnable(model, graph, segments, engine)
