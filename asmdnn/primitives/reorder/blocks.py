@@ -19,6 +19,7 @@ from asmdnn.generators.move.convert_pixels import (
     ConvertInterleaveSpec,
 )
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
+from asmdnn.generators.move.interleave import InterleaveSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import UNITS, TransposeSpec, across_of
 from asmdnn.isa.dense import QUARTER_BYTES
@@ -27,38 +28,20 @@ from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET, lines_that_stay
 from asmdnn.isa.vectors import NARROWEST, f32_level, f32_widths, vector_bytes
 from asmdnn.planning.loops import Box, Loop, cut_in_few_sizes, cut_loop
 from asmdnn.planning.move_tuning import MoveTuning
+from asmdnn.primitives.reorder.shape import SINGLE, Shape
 from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
 SCALE, SCALE_BYTES = 2, f32.size_bytes  # the tensor of scales
 WORD_BYTES = 4
 WIDE_COLUMNS = 16  # of a row that is converted with wide vectors: fewer would not fill one
-SINGLE = Loop(1, (0, 0, 0))
 BYTES = Conversion("u8", "u8")  # each stays what it is, on its way through f32
 
 Copy = TypeVar("Copy", RowsSpec, TransposeSpec)
-Counted = TypeVar("Counted", RowsSpec, TransposeSpec, ConvertTransposeSpec)
+Counted = TypeVar("Counted", RowsSpec, TransposeSpec, ConvertTransposeSpec, InterleaveSpec)
 Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec
-ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | ConvertNarrowSpec | Pixels
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The kernel's part of a box: the loops along its rows and columns, and the dense block inside an element."""
-
-    transposes: bool
-    rows: Loop
-    columns: Loop
-    inner: Loop = SINGLE
-    zeros: int = 0  # rows of zeros after
-    groups: Loop = SINGLE  # of columns, which go on in src from the end of a row, but not in dst
-
-    @property
-    def elements(self) -> int:
-        return self.rows.extent * self.columns.extent * self.inner.extent * self.groups.extent
-
-    def has(self, loop: Loop) -> bool:
-        return any(loop is own for own in (self.rows, self.columns, self.inner, self.groups))
+Copies = RowsSpec | TransposeSpec | InterleaveSpec
+ReorderSpec = Copies | ConvertSpec | ConvertTransposeSpec | ConvertNarrowSpec | Pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +73,8 @@ class Blocks:
                 groups = self.groups([x for x in others if x is not rows], columns) if not zeros else SINGLE
                 transpose = Shape(True, rows, columns, inner, zeros, groups)
                 if self.is_near(transpose):
-                    return transpose
+                    mixed = transpose.interleaved(others, dst) if self.conversion.is_copy else None
+                    return mixed or transpose
         if inner is SINGLE and not box.padding:
             # Nothing is dense on both sides: what is nearest to it makes the columns.
             near = [x for x in others if 2 * max(x.src, x.dst) <= MAX_OFFSET]
@@ -124,6 +108,9 @@ class Blocks:
             most = tuning.record_bytes if shape.rows.dst <= row_bytes and not self.streams else tuning.strided_bytes
             return {"columns": columns, "rows": max(2, most // max(row_bytes, min(LINE_BYTES, shape.rows.dst)))}
         unit = max(src, dst) * shape.inner.extent
+        if shape.interleaves:
+            columns = shape.whole_columns(dst)
+            return {"columns": columns, "steps": max(1, tuning.record_bytes // (shape.rows.extent * columns * unit))}
         across = across_of(unit, tuning.least_across) if self.conversion.is_copy else tuning.convert_rows
         along = whole_vectors(max(across, tuning.record_bytes // (min(across, shape.columns.extent) * unit)))
         if shape.columns.extent <= across:
@@ -179,6 +166,8 @@ class Blocks:
     def kernel(self, box: Box, shape: Shape) -> ReorderSpec:
         """The kernel for a box that `cut` made."""
         (src, dst), (rows, columns) = self.sizes, (shape.rows, shape.columns)
+        if shape.interleaves:
+            return self.interleaving(shape)
         pixels = self.pixels(shape)
         if shape.transposes and self.conversion.is_copy and not pixels:
             unit = dst * shape.inner.extent
@@ -215,6 +204,21 @@ class Blocks:
         wide = replace(converted, isa=narrowing_level(conversion.dst, self.isa))
         fits = columns.extent >= WIDE_COLUMNS and not (streaming and row_bytes % vector_bytes(wide.isa))
         return wide if fits and (columns.src, columns.dst) == (src, dst) else converted
+
+    def interleaving(self, shape: Shape) -> InterleaveSpec:
+        rows, columns, unit = shape.rows, shape.columns, self.sizes[1] * shape.inner.extent
+        spec = InterleaveSpec(
+            isa=NARROWEST,
+            unit_bytes=unit,
+            rows=rows.extent,
+            columns=columns.extent,
+            src_row_bytes=rows.src,
+            steps=shape.steps.extent,
+            src_step_bytes=shape.steps.src,
+            dst_step_bytes=shape.steps.dst,
+        )
+        fitting = [x for x in self.levels(spec) if spec.row_bytes % x.vector_bytes == 0]
+        return min(fitting, key=self.cost)
 
     def most_zeros(self, shape: Shape) -> int:
         """How many rows of zeros a transpose can write after its own."""

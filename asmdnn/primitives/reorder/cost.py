@@ -14,7 +14,8 @@ from typing import NamedTuple
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.loops import Box
-from asmdnn.primitives.reorder.blocks import Blocks, Shape
+from asmdnn.primitives.reorder.blocks import Blocks
+from asmdnn.primitives.reorder.shape import Shape
 from asmdnn.records import dataclass
 
 
@@ -62,7 +63,8 @@ class Cost:
         else:
             read = DenseRuns(columns.extent * within_a_line(columns.src) or src, rows.extent, rows.src)
             written = DenseRuns(columns.extent * within_a_line(columns.dst) or dst, rows.extent, rows.dst)
-        return [side.joined() for side in ([written] if box.padding else [read, written])]
+        sides = (side.joined() for side in ([written] if box.padding else [read, written]))
+        return [side._replace(number=side.number * shape.steps.extent) for side in sides]
 
     def conflict(self, side: DenseRuns) -> bool:
         is_split = side.size_bytes <= LINE_BYTES and side.step >= self.blocks.tuning.conflict_bytes
