@@ -12,10 +12,8 @@ from asmdnn.generators.move.convert_block import ConvertBlock
 from asmdnn.generators.move.convert_narrow import ConvertNarrowSpec
 from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
-from asmdnn.generators.move.interleave import ROWS, InterleaveSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import UNITS, TransposeSpec
-from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.elements import size_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
@@ -72,26 +70,6 @@ def grouped(isa: str) -> Iterator[TransposeSpec]:
         yield TransposeSpec(isa, unit, rows, columns, unit * columns, groups * width, group=group, group_bytes=width)
         steps = (unit * (columns + 1), width + 2 * unit)
         yield TransposeSpec(isa, unit, rows, columns, *steps, group=group, group_bytes=group * steps[1] + unit)
-
-
-def interleave_specs(isa: str) -> Iterator[InterleaveSpec]:
-    """Two and four rows of all units that quarters hold; a vector and several; steps apart, and along a row."""
-    vector = 4 * lanes_of(isa)
-    for rows, unit in product(ROWS, (1, 2, 4, 8)):
-        for vectors, steps in ((1, 3), (3, 1)) if rows * unit <= QUARTER_BYTES else ():
-            row = vectors * vector
-            # Along rows that are far apart, and down rows.
-            for apart, src_step, dst_step in ((3 * row + 5, row, rows * row), (row + 7, rows * (row + 7), 4 * row + 9)):
-                yield InterleaveSpec(
-                    isa=isa,
-                    unit_bytes=unit,
-                    rows=rows,
-                    columns=row // unit,
-                    src_row_bytes=apart,
-                    steps=steps,
-                    src_step_bytes=src_step,
-                    dst_step_bytes=dst_step,
-                )
 
 
 def wide_copy_specs() -> Iterator[RowsSpec]:
@@ -296,10 +274,8 @@ def blocks(conversion: Conversion, scales: tuple[int, int]) -> Iterator[ConvertS
 FAMILIES = {
     f"copy-{REORDER_ISA}": copy_specs,
     f"transpose-{REORDER_ISA}": transpose_specs,
-    f"interleave-{REORDER_ISA}": partial(interleave_specs, REORDER_ISA),
     f"copy-{WIDE_ISA}": wide_copy_specs,
     f"transpose-{WIDE_ISA}": wide_transpose_specs,
-    f"interleave-{WIDE_ISA}": partial(interleave_specs, WIDE_ISA),
     f"convert-{REORDER_ISA}": conversion_specs,
     f"convert-{WIDE_ISA}": wide_conversion_specs,
     f"convert-transpose-{WIDE_ISA}": wide_convert_transpose_specs,

@@ -28,7 +28,7 @@ from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET, lines_that_stay
 from asmdnn.isa.vectors import NARROWEST, f32_level, f32_widths, vector_bytes
 from asmdnn.planning.loops import Box, Loop, cut_in_few_sizes, cut_loop
 from asmdnn.planning.move_tuning import MoveTuning
-from asmdnn.primitives.reorder.shape import SINGLE, Shape
+from asmdnn.primitives.reorder.shape import NO_ZEROS, SINGLE, Shape, Zeros
 from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
@@ -60,20 +60,20 @@ class Blocks:
     def in_bytes(self, box: Box) -> Box:
         return box.in_bytes((*self.sizes, SCALE_BYTES)[: len(box.starts)])
 
-    def shape(self, box: Box, zeros: int = 0) -> Shape:
-        """The roles of the loops; zeros: how many steps of padding follow the rows, which then belong to this box."""
+    def shape(self, box: Box, zeros: Zeros = NO_ZEROS) -> Shape:
+        """The roles of the loops; zeros: of padding that follows, which then belongs to this box."""
         src, dst = self.sizes
         inner = next((x for x in box.loops if x.dst == dst and (box.padding or x.src == src)), SINGLE)
         others = [x for x in box.loops if x is not inner]
         if not box.padding and (inner is SINGLE or (self.conversion.is_copy and inner.extent * dst in UNITS)):
             columns = next((x for x in others if x.src == inner.extent * src), SINGLE)
-            single = Loop(1, (0, inner.extent * dst)) if zeros else SINGLE  # one row, and zeros after it
+            single = Loop(1, (0, inner.extent * dst)) if zeros.rows else SINGLE  # one row, and zeros after it
             rows = next((x for x in others if x.dst == inner.extent * dst), single)
-            if rows is not SINGLE and columns is not SINGLE and rows is not columns:
-                groups = self.groups([x for x in others if x is not rows], columns) if not zeros else SINGLE
+            if rows is not SINGLE and rows is not columns:
+                groups = self.groups([x for x in others if x is not rows], columns) if not zeros.rows else SINGLE
                 transpose = Shape(True, rows, columns, inner, zeros, groups)
-                if self.is_near(transpose):
-                    mixed = transpose.interleaved(others, dst) if self.conversion.is_copy else None
+                mixed = transpose.interleaved(others, dst) if self.conversion.is_copy else None
+                if self.is_near(transpose) and (mixed or columns is not SINGLE):
                     return mixed or transpose
         if inner is SINGLE and not box.padding:
             # Nothing is dense on both sides: what is nearest to it makes the columns.
@@ -109,8 +109,8 @@ class Blocks:
             return {"columns": columns, "rows": max(2, most // max(row_bytes, min(LINE_BYTES, shape.rows.dst)))}
         unit = max(src, dst) * shape.inner.extent
         if shape.interleaves:
-            columns = shape.whole_columns(dst)
-            return {"columns": columns, "steps": max(1, tuning.record_bytes // (shape.rows.extent * columns * unit))}
+            columns = min(shape.most_columns(dst), shape.columns.extent)
+            return {"columns": columns, "steps": max(1, tuning.record_bytes // (shape.columns.dst * columns))}
         across = across_of(unit, tuning.least_across) if self.conversion.is_copy else tuning.convert_rows
         along = whole_vectors(max(across, tuning.record_bytes // (min(across, shape.columns.extent) * unit)))
         if shape.columns.extent <= across:
@@ -125,7 +125,7 @@ class Blocks:
     def is_whole(self, shape: Shape, unit: int) -> bool:
         """Whether a transpose writes whole rows of dst: short ones that follow one another.  Copies that stay in the
         caches are faster by lines, and so is what reads more rows than L1 holds lines of."""
-        tuning, row = self.tuning, (shape.rows.extent + shape.zeros) * unit
+        tuning, row = self.tuning, (shape.rows.extent + shape.zeros.rows) * unit
         by_lines = self.conversion.is_copy and unit >= WORD_BYTES and not self.streams
         most = tuning.near_row_bytes if by_lines else tuning.most_row_bytes
         return row == shape.columns.dst and row <= most and not self.conflict(shape.rows.extent, shape.rows.src)
@@ -146,7 +146,7 @@ class Blocks:
         """Whether so many lines, `step` bytes apart, are more than the sets of L1 hold that they fall into."""
         return lines > lines_that_stay(step, self.tuning.set_lines)
 
-    def cut(self, box: Box, zeros: int) -> Iterator[tuple[Box, Shape]]:
+    def cut(self, box: Box, zeros: Zeros) -> Iterator[tuple[Box, Shape]]:
         """The same box with loops inside a kernel no longer than they may be, remainders in boxes of their own."""
         shape = self.shape(box, zeros)
         limits = self.limits(shape)
@@ -172,7 +172,7 @@ class Blocks:
         if shape.transposes and self.conversion.is_copy and not pixels:
             unit = dst * shape.inner.extent
             extents = (rows.extent, columns.extent * shape.groups.extent)
-            spec = TransposeSpec(NARROWEST, unit, *extents, rows.src, columns.dst, zero_rows=shape.zeros)
+            spec = TransposeSpec(NARROWEST, unit, *extents, rows.src, columns.dst, zero_rows=shape.zeros.rows)
             if shape.groups.extent > 1:
                 spec = replace(spec, group=columns.extent, group_bytes=shape.groups.dst)
             # Lines of dst wait half written meanwhile: 1.5x slower with 512 channels, where they conflict, too.
@@ -190,7 +190,7 @@ class Blocks:
             return pixels(NARROWEST, conversion, rows.extent, columns.extent, *steps)
         if shape.transposes and element_of(self.conversion.dst).packs_lanes and not self.conversion.sum:
             return ConvertNarrowSpec(
-                f32_level(self.isa), self.conversion, rows.extent, columns.extent, *steps, zero_rows=shape.zeros
+                f32_level(self.isa), self.conversion, rows.extent, columns.extent, *steps, zero_rows=shape.zeros.rows
             )
         if shape.transposes:
             return self.fewest(ConvertTransposeSpec(NARROWEST, self.conversion, rows.extent, columns.extent, *steps))
@@ -216,9 +216,10 @@ class Blocks:
             steps=shape.steps.extent,
             src_step_bytes=shape.steps.src,
             dst_step_bytes=shape.steps.dst,
+            zero_rows=shape.zeros.rows,
+            zero_columns=shape.zeros.columns,
         )
-        fitting = [x for x in self.levels(spec) if spec.row_bytes % x.vector_bytes == 0]
-        return min(fitting, key=self.cost)
+        return self.fewest(spec)
 
     def most_zeros(self, shape: Shape) -> int:
         """How many rows of zeros a transpose can write after its own."""
@@ -234,7 +235,7 @@ class Blocks:
     def pixels(self, shape: Shape) -> type[Pixels] | None:
         """The kernel of a transpose from or to bytes of pixels of few channels, None if it is another one."""
         (src, dst), rows, columns = self.sizes, shape.rows, shape.columns
-        if not shape.transposes or self.conversion.sum or shape.zeros or shape.inner is not SINGLE:
+        if not shape.transposes or self.conversion.sum or shape.zeros.rows or shape.inner is not SINGLE:
             return None
         if dst == 1 and FEWEST_PLANES <= rows.extent <= MOST_PLANES and columns.dst == rows.extent:
             return ConvertInterleaveSpec

@@ -59,7 +59,8 @@ class Cost:
         (src, dst), rows, columns = self.blocks.sizes, shape.rows, shape.columns
         if shape.transposes:
             read = DenseRuns(columns.extent * columns.src, rows.extent, rows.src)
-            written = DenseRuns((rows.extent + shape.zeros) * rows.dst, columns.extent, columns.dst)
+            high, wide = rows.extent + shape.zeros.rows, columns.extent + shape.zeros.columns
+            written = DenseRuns(high * rows.dst, wide, columns.dst)
         else:
             read = DenseRuns(columns.extent * within_a_line(columns.src) or src, rows.extent, rows.src)
             written = DenseRuns(columns.extent * within_a_line(columns.dst) or dst, rows.extent, rows.dst)

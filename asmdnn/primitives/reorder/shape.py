@@ -2,18 +2,26 @@
 
 from collections.abc import Iterable
 from math import prod
-from typing import Final
+from typing import Final, NamedTuple
 
 from asmdnn.generators.move.interleave import ROWS
 from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.lines import MAX_OFFSET
-from asmdnn.isa.vectors import NARROWEST, vector_bytes
 from asmdnn.planning.loops import Loop
 from asmdnn.records import dataclass, replace
 
 SINGLE: Final = Loop(1, (0, 0, 0))
-LEAST_BYTES: Final = vector_bytes(NARROWEST)  # of rows that are interleaved, which fill vectors
-MOST_BYTES: Final = 256  # of such a row, which is unrolled
+MOST_BYTES: Final = 256  # of a row that is interleaved, which is unrolled
+
+
+class Zeros(NamedTuple):
+    """Rows and columns of zeros after those of src, which padding of dst asks for."""
+
+    rows: int = 0
+    columns: int = 0
+
+
+NO_ZEROS: Final = Zeros()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +32,7 @@ class Shape:
     rows: Loop
     columns: Loop
     inner: Loop = SINGLE
-    zeros: int = 0  # rows of zeros after
+    zeros: Zeros = NO_ZEROS
     groups: Loop = SINGLE  # of columns, which go on in src from the end of a row, but not in dst
     steps: Loop = SINGLE  # of a few rows that are interleaved,
     interleaves: bool = False  # by unpacks alone
@@ -42,16 +50,15 @@ class Shape:
 
     def interleaved(self, others: Iterable[Loop], unit_bytes: int) -> "Shape | None":
         """The same with the loop of `others` in it that goes on in dst, if this is a few rows that are interleaved."""
-        rows, columns, width = self.rows, self.columns, unit_bytes * self.inner.extent
-        if self.zeros or self.groups is not SINGLE or rows.extent not in ROWS:
-            return None
-        if columns.dst != rows.extent * width or columns.dst > QUARTER_BYTES or columns.extent * width < LEAST_BYTES:
+        width, rows = unit_bytes * self.inner.extent, self.rows.extent + self.zeros.rows
+        if self.columns is SINGLE and self.zeros.columns:
+            return replace(self, columns=Loop(1, (width, rows * width))).interleaved(others, unit_bytes)
+        touch = self.columns.dst == rows * width <= QUARTER_BYTES
+        if self.groups is not SINGLE or rows not in ROWS or not touch:
             return None
         near = [x for x in others if not self.has(x) and max(x.src, x.dst) <= MAX_OFFSET]
         return replace(self, steps=min(near, key=lambda x: x.dst, default=SINGLE), interleaves=True)
 
-    def whole_columns(self, unit_bytes: int) -> int:
-        """As many of those that are interleaved as fill vectors, and one kernel unrolls."""
-        width = unit_bytes * self.inner.extent
-        fitting = self.columns.extent * width // LEAST_BYTES * LEAST_BYTES
-        return min(MOST_BYTES, fitting) // width
+    def most_columns(self, unit_bytes: int) -> int:
+        """Of those that are interleaved, which one kernel unrolls."""
+        return MOST_BYTES // (unit_bytes * self.inner.extent)

@@ -48,10 +48,13 @@ def transpose_case(spec: TransposeSpec, random: np.random.Generator, _: bool) ->
 
 def interleave_case(spec: InterleaveSpec, random: np.random.Generator, _: bool) -> Case:
     memory = {name: some("b8", random) for name in spec.frame}
-    s, r, c = (index.ravel() for index in np.indices((spec.steps, spec.rows, spec.columns)))
-    places = s * spec.src_step_bytes + r * spec.src_row_bytes + c * spec.unit_bytes
-    units = memory["src"].gather(places, spec.unit_bytes)
-    memory["dst"].scatter(s * spec.dst_step_bytes + (c * spec.rows + r) * spec.unit_bytes, units)
+    (rows, zero_rows), (columns, zero_columns) = spec.sides
+    high, wide, unit = rows + zero_rows, columns + zero_columns, spec.unit_bytes
+    for s in range(spec.steps):
+        memory["dst"].store(s * spec.dst_step_bytes, np.zeros(high * wide * unit, np.uint8))
+    s, r, c = (index.ravel() for index in np.indices((spec.steps, rows, columns)))
+    units = memory["src"].gather(s * spec.src_step_bytes + r * spec.src_row_bytes + c * unit, unit)
+    memory["dst"].scatter(s * spec.dst_step_bytes + (c * high + r) * unit, units)
     return case(spec, memory)
 
 
