@@ -123,3 +123,21 @@ def test_shuffles_of_240_channels_are_wide(tag: str, dtype: dnn.DataType) -> Non
     desc = dnn.MemoryDesc((1, 240, 28, 28), dtype, tag)
     plan = dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, 80), engine=WIDE).plan
     assert all(spec.name.endswith("__avx512_core") for spec in plan.specs)
+
+
+BLOCKED = [("nhwc", "nChw8c"), ("nChw8c", "nhwc"), ("nChw8c", "nChw16c"), ("nChw16c", "nChw8c")]
+
+
+@pytest.mark.parametrize(("src", "dst"), [("f32", "bf16"), ("s8", "f32"), ("bf16", "s8"), ("s8", "u8")])
+@pytest.mark.parametrize("tags", BLOCKED, ids=str)
+def test_rows_of_eight_are_joined(src: str, dst: str, tags: tuple[str, str]) -> None:
+    """Two rows of 8 channels make a vector of 16, whichever side they touch on; and a call has all pixels."""
+    types = {dtype.name: dtype for dtype in TYPES}
+    descs = [dnn.MemoryDesc((2, 32, 8, 8), types[kind], tag) for kind, tag in zip((src, dst), tags, strict=True)]
+    engine = dnn.Engine(isa="avx512_core_bf16", threads=1, machine="zen4")
+    plan = dnn.primitive_desc(dnn.Reorder(*descs), engine=engine).plan
+    plan.check()
+    (spec,) = plan.specs
+    assert isinstance(spec, ConvertSpec)
+    assert spec.joins
+    assert sum(len(phase.records) for phase in plan.phases) == 8
