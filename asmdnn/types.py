@@ -47,6 +47,7 @@ u4 = DataType("u4", 1, "|u1", "uint4", in_a_byte=2)
 F32_BYTES = f32.size_bytes
 HALF_FLOATS = (bf16, f16)  # kept in two bytes, computed with as f32
 FLOATS = (f32, *HALF_FLOATS)  # of tensors that kernels widen as they load and round as they store
+FLOATS8 = (f8_e5m2, f8_e4m3)
 FLOAT_NAMES = tuple(t.name for t in FLOATS)
 DATA_TYPES = {t.name: t for t in (f32, bf16, f16, s32, s8, u8, f8_e5m2, f8_e4m3)}  # that kernels compute with
 PACKED_TYPES = {t.name: t for t in (s4, u4)}  # of weights, which share bytes

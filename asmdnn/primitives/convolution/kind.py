@@ -10,6 +10,7 @@ from asmdnn.primitives.convolution import (
     reordered,
 )
 from asmdnn.primitives.convolution.candidates import candidates
+from asmdnn.primitives.convolution.dequantized import of_numbers
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward
 from asmdnn.primitives.convolution.pairs import plan as pairs
 from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
@@ -17,6 +18,7 @@ from asmdnn.primitives.convolution.winograd import plan as winograd
 from asmdnn.primitives.core.any_batch import of_products
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.core.widening import with_widening
+from asmdnn.primitives.reorder.float8 import with_float8
 from asmdnn.primitives.reorder.fpmath import with_roundings
 
 
@@ -48,7 +50,7 @@ SINGLE = with_widening(
     ),
     channels=1,
 )
-PLANNERS = pairs.planners_of(SINGLE)
+PLANNERS = (*with_float8(*pairs.planners_of(SINGLE)), of_numbers(*map(with_scales, DIRECT)))
 KINDS = (
     Kind(
         ConvolutionForward,
