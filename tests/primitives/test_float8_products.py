@@ -14,6 +14,7 @@ FORMATS = {
     dnn.f8_e5m2: ml_dtypes.float8_e5m2, dnn.f8_e4m3: ml_dtypes.float8_e4m3fn, dnn.bf16: ml_dtypes.bfloat16,
     dnn.f32: np.float32,
 }  # fmt: skip
+NO_ATTR = dnn.Attr()
 E5M2, E4M3 = dnn.f8_e5m2, dnn.f8_e4m3
 
 
@@ -27,7 +28,7 @@ def drawn(name: str, desc: dnn.MemoryDesc) -> Any:
     return np.float32(random.integers(-6, 7, desc.dims)) / 4
 
 
-def call(desc: Any, isa: str, attr: dnn.Attr = dnn.Attr()) -> tuple[dnn.PrimitiveDesc, Any, dict[str, Any]]:
+def call(desc: Any, isa: str, attr: dnn.Attr = NO_ATTR) -> tuple[dnn.PrimitiveDesc, Any, dict[str, Any]]:
     """Its dst in f32, and the arguments."""
     pd = dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa, threads=1, machine="zen4"))  # type: ignore[arg-type]
     pd.plan.check()

@@ -1,14 +1,14 @@
 """Products and convolutions of floats of 8 bits: bf16 holds them all, so src and weights become that, exactly.
 
 Weights that are `any` are packed as bf16, once; others are widened in every call, and so is src, to f32 where pairs
-of bf16 are not multiplied, or slowly.  dst, and a bias, of 8 bits are f32 inside: the sum is rounded once, by a phase after.
+of bf16 are not multiplied, or slowly.  dst, and a bias, of 8 bits are f32 inside: the sum is rounded once, by a phase
+after.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
 from asmdnn.isa.dot import BF16
-from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal
