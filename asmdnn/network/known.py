@@ -8,6 +8,7 @@ from asmdnn.network.bodies import BODIES
 from asmdnn.network.decompositions.table import foreign
 from asmdnn.network.graph import Body, Node
 from asmdnn.network.operators.table import operator_of
+from asmdnn.network.sequences import SEQUENCES
 from asmdnn.records import dataclass
 
 COUNTS = ("nodes", "native", "numpy", "unknown")
@@ -38,8 +39,8 @@ def name_of(node: Node) -> str:
 
 
 def is_known(node: Node) -> bool:
-    has_body = node.op in BODIES and not node.domain
-    return has_body or operator_of(node) is not None or foreign(node) is not None
+    is_folded = (node.op in BODIES or node.op in SEQUENCES) and not node.domain
+    return is_folded or operator_of(node) is not None or foreign(node) is not None
 
 
 def nodes_of(body: Body) -> Iterator[Node]:

@@ -5,6 +5,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.files import content_of
 from asmdnn.memory.allocation import within_memory
@@ -75,7 +77,7 @@ class FileReader:
         if graph.get("sparse_initializers"):
             raise Malformed(f"graph {name!r} has sparse initializers, make them dense")
         constants = {tensor.get("name", ""): self.array(tensor) for tensor in graph.get("initializers", ())}
-        declared = {info.get("name", ""): self.type(info) for info in graph.get("inputs", ())}
+        declared = {info.get("name", ""): self.type(info, is_branch) for info in graph.get("inputs", ())}
         inputs = {key: found for key, found in declared.items() if key not in constants}
         if NOTHING in declared or NOTHING in constants:
             raise Malformed(f"graph {name!r} has an input or an initializer without a name")
@@ -139,8 +141,11 @@ class FileReader:
         array.setflags(write=False)
         return array
 
-    def type(self, info: Message) -> TensorType:
+    def type(self, info: Message, is_inside: bool = False) -> TensorType:
+        """Of an input; is_inside: of a body, which takes what it is given, lists too."""
         name, message = f"input {info.get('name', '')!r}", info.get("type", {})
+        if is_inside and "tensor" not in message:
+            return TensorType(np.dtype(np.float32), None)
         if "tensor" not in message:
             raise Malformed(f"{name} is {', '.join(message) or 'of no type'}, only tensors can be passed")
         tensor = message["tensor"]
