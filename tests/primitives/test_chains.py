@@ -143,7 +143,7 @@ def of_few_bits() -> tuple[tuple[Description, dnn.Attr], ...]:
         (dnn.MatMul(*octets), dnn.Attr()),
         (dnn.MatMul(t(3, 64, dtype=dnn.u8), bytes_of, dst), dnn.Attr(scales={"src": 2})),
         (dnn.ConvolutionForward(image, filters, image), dnn.Attr()),
-        (dnn.ConvolutionForward(*(dnn.MemoryDesc(x.dims, dnn.bf16) for x in (image, filters, image))), dnn.Attr()),
+        (dnn.ConvolutionForward(*(t(*x.dims, dtype=dnn.bf16, tag="any") for x in (image, filters, image))), dnn.Attr()),
         (dnn.Reorder(weights, t(64, 32, dtype=dnn.bf16)), dnn.Attr(rounding_mode={"dst": "stochastic"})),
     )
 
