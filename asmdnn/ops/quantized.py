@@ -22,7 +22,7 @@ from asmdnn.records import dataclass, field
 from asmdnn.types import DATA_TYPES, FLOATS8, HALF_FLOATS, AccumulationMode, DataType, FpMathMode, f32, s32
 
 OF_FLOATS = (name for t in (*HALF_FLOATS, *FLOATS8) for name in (t.name, t.extension or np.dtype(t.numpy).name))
-TYPED = frozenset((*OF_FLOATS, "int8", "uint8", "s8", "u8", "s4", "u4"))  # numpy's names and ours
+TYPED = frozenset((*OF_FLOATS, "int8", "uint8", "s8", "u8", "s4", "u4", "f4_e2m1", "nf4"))  # numpy's names and ours
 Modes = tuple[FpMathMode, AccumulationMode]
 STRICT: Modes = ("strict", "strict")
 NOTHING: Mapping[str, Any] = MappingProxyType({})

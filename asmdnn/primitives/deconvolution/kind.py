@@ -9,8 +9,7 @@ from asmdnn.primitives.core.widening import with_widening
 from asmdnn.primitives.deconvolution import direct, few_outputs, grouped
 from asmdnn.primitives.deconvolution.candidates import candidates
 from asmdnn.primitives.deconvolution.parts import parts_of
-from asmdnn.primitives.reorder.float8 import with_float8
-from asmdnn.primitives.reorder.fpmath import with_roundings
+from asmdnn.primitives.reorder.fpmath import with_float8, with_roundings
 
 
 def words(desc: DeconvolutionForward) -> Words:

@@ -11,8 +11,7 @@ from asmdnn.primitives.inner_product.inner_product import (
     InnerProductForward,
 )
 from asmdnn.primitives.products.candidates import candidates_of
-from asmdnn.primitives.reorder.float8 import with_float8
-from asmdnn.primitives.reorder.fpmath import with_roundings
+from asmdnn.primitives.reorder.fpmath import with_float8, with_roundings
 
 
 def forward_words(desc: InnerProductForward) -> Words:

@@ -15,8 +15,7 @@ from asmdnn.primitives.products import gemm, matmul_tiles
 from asmdnn.primitives.products.candidates import candidates_of
 from asmdnn.primitives.products.gemm import Gemm
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.primitives.reorder.float8 import with_float8
-from asmdnn.primitives.reorder.fpmath import with_roundings
+from asmdnn.primitives.reorder.fpmath import with_float8, with_roundings
 
 BETAS = {"zero": "0", "one": "1", "any": "any"}
 

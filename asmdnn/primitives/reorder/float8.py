@@ -25,23 +25,17 @@ NAME = "f8"
 FACTORS = ("src", "weights")
 
 
-def with_float8(*planners: Planner[Any]) -> tuple[Planner[Any], ...]:
-    """The planners, and in front of them one that asks them for wider tensors where some are of 8 bits."""
-
-    def wider(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
-        small = {name: tensor for name, tensor in desc.tensors().items() if tensor.dtype in FLOATS8}
-        if not small:
-            return
-        wide_src = BF16.src if fast_pairs((BF16.src,), engine) else f32
-        wanted = {name: widened(name, tensor, wide_src) for name, tensor in small.items()}
-        for answer in try_all(planners, desc.with_formats(wanted), attr.strict, engine):
-            name = f"{NAME}+{answer.implementation}"
-            if isinstance(answer, Refusal):
-                yield Refusal(name, answer.reason)
-            else:
-                yield replace(as_passed(answer, small, attr, engine), implementation=name)
-
-    return wider, *planners
+def answers(planners: tuple[Planner[Any], ...], desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
+    """What planners make of wider tensors."""
+    small = {name: tensor for name, tensor in desc.tensors().items() if tensor.dtype in FLOATS8}
+    wide_src = BF16.src if fast_pairs((BF16.src,), engine) else f32
+    wanted = {name: widened(name, tensor, wide_src) for name, tensor in small.items()}
+    for answer in try_all(planners, desc.with_formats(wanted), attr.strict, engine):
+        name = f"{NAME}+{answer.implementation}"
+        if isinstance(answer, Refusal):
+            yield Refusal(name, answer.reason)
+        else:
+            yield replace(as_passed(answer, small, attr, engine), implementation=name)
 
 
 def widened(name: str, tensor: MemoryDesc, wide_src: DataType) -> MemoryDesc:
