@@ -15,7 +15,7 @@ COUNTS = ("nodes", "native", "numpy", "unknown")
 MOST_NAMED = 6  # operators that an error names; a message has 500 characters
 WAYS = {  # by the domain of operators that are not known: the nearest way
     "com.microsoft.nchwc": "it is made for one CPU: optimise the model with ORT_ENABLE_EXTENDED, or not at all",
-    "ai.onnx.ml": "classical models are not read: export the network alone",
+    "ai.onnx.ml": "export what comes before it alone, or with other operators",
 }
 
 

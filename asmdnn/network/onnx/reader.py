@@ -54,7 +54,9 @@ class FileReader:
             if "graph" not in message:
                 raise Malformed("it has no graph")
             self.opsets = {entry.get("domain", ""): entry.get("version", 0) for entry in message.get("opsets", ())}
-            self.opset = max((self.opsets.get(domain, 0) for domain in DOMAINS), default=0)
+            self.opset = max(self.opsets.get(domain, 0) for domain in DOMAINS)
+            if self.opsets and not {*DOMAINS} & self.opsets.keys():
+                self.opset = OPSETS[0]  # of a file without nodes of ONNX's own
             self.check_opsets(message)
             body = self.body(message["graph"])
         except Malformed as error:
