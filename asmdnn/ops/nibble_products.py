@@ -115,6 +115,7 @@ def quantized(b: Array, dtype: FewBits, group: int) -> tuple[AnyArray, Array, An
     return numbers.reshape(k, n).astype(np.int16), scales, points
 
 
+@within_memory
 def nearest(x: AnyArray, numbers: AnyArray) -> AnyArray:
     """The codes of the numbers of a table that are nearest; of two as near the even code."""
     order = np.argsort(numbers, kind="stable")
