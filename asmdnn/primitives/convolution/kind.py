@@ -13,6 +13,7 @@ from asmdnn.primitives.convolution.candidates import candidates
 from asmdnn.primitives.convolution.dequantized import of_numbers
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward
 from asmdnn.primitives.convolution.pairs import plan as pairs
+from asmdnn.primitives.convolution.reciprocals import with_reciprocals
 from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
 from asmdnn.primitives.convolution.winograd import plan as winograd
 from asmdnn.primitives.core.any_batch import of_products
@@ -49,7 +50,7 @@ SINGLE = with_widening(
     ),
     channels=1,
 )
-PLANNERS = (*with_float8(*pairs.planners_of(SINGLE)), of_numbers(*map(with_scales, DIRECT)))
+PLANNERS = (*with_float8(*with_reciprocals(*pairs.planners_of(SINGLE))), of_numbers(*map(with_scales, DIRECT)))
 KINDS = (
     Kind(
         ConvolutionForward,
