@@ -1,4 +1,4 @@
-"""What gradients of `--bnorm`, `--gnorm` and `--lnorm` share: of src, scale, shift, by statistics of src or given ones."""
+"""What gradients of `--bnorm`, `--gnorm` and `--lnorm` share: of src, scale and shift, by statistics given or of src."""
 
 from typing import TYPE_CHECKING, Any
 
