@@ -1,4 +1,4 @@
-"""What gradients of `--bnorm`, `--gnorm` and `--lnorm` share: of src, scale and shift, by statistics given or of src."""
+"""What gradients of `--bnorm`, `--gnorm` and `--lnorm` share: of src, scale and shift, whatever statistics are of."""
 
 from typing import TYPE_CHECKING, Any
 
