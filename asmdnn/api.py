@@ -48,7 +48,7 @@ from asmdnn.primitives.attributes.functions import (
 )
 from asmdnn.primitives.attributes.post_ops import Binary, Eltwise, PReLU, Sum
 from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.primitives.channel_gradients.description import BatchNormBackward, PReLUBackward
+from asmdnn.primitives.channel_gradients.description import BatchNormBackward, GroupNormBackward, PReLUBackward
 from asmdnn.primitives.concat.concat import Concat
 from asmdnn.primitives.concat.pad import Pad
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
@@ -151,6 +151,7 @@ __all__ = [
     "GRUForward",
     "Gather",
     "Graph",
+    "GroupNormBackward",
     "GroupNormForward",
     "InnerProductBackwardData",
     "InnerProductBackwardWeights",
