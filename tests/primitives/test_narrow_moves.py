@@ -141,3 +141,12 @@ def test_rows_of_eight_are_joined(src: str, dst: str, tags: tuple[str, str]) -> 
     assert isinstance(spec, ConvertSpec)
     assert spec.joins
     assert sum(len(phase.records) for phase in plan.phases) == 8
+
+
+def test_long_rows_that_are_cut_stay_in_one_piece() -> None:
+    """Though just two pieces of 8 KiB fit a record: they touch, and others would lie far apart."""
+    descs = [dnn.MemoryDesc((16, 64, 56, 56), dtype, "nchw") for dtype in (dnn.f32, dnn.bf16)]
+    plan = dnn.primitive_desc(dnn.Reorder(*descs), engine=WIDE).plan
+    (spec,) = plan.specs
+    assert isinstance(spec, ConvertSpec)
+    assert (spec.src_steps[0], spec.dst_steps[0]) == (4 * spec.columns, 2 * spec.columns)

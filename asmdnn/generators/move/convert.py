@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 from asmdnn.generators.move.conversion import PACKED, Argument, Converter
 from asmdnn.generators.move.convert_block import ConvertBlock
-from asmdnn.generators.move.pieces import EIGHT_BYTES, JoinedRows, StridedPlace
+from asmdnn.generators.move.pieces import EIGHT_BYTES, HalfRows, StridedPlace
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Label
 from asmdnn.isa.element import SPARE, Element
@@ -157,7 +157,7 @@ class ConvertSpec(ConvertBlock):
         size, row = self.conversion.sizes[argument], self.steps(argument)[0]
         if row == self.columns * size:
             return StridedPlace(pointers[argument], r * row, size)
-        return JoinedRows(pointers[argument], r * row, 0, width=self.columns, row_bytes=row)
+        return HalfRows(pointers[argument], r * row, 0, width=self.columns, row_bytes=row)
 
     def row(
         self,

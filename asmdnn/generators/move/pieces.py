@@ -29,14 +29,14 @@ class StridedPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinedRows(StridedPlace):
+class HalfRows(StridedPlace):
     """Short rows of `width` dense elements one after another, `row_bytes` apart; step is 0, so that nobody takes them
     for dense."""
 
     width: int = 0
     row_bytes: int = 0
 
-    def from_element(self, number: int) -> "JoinedRows":
+    def from_element(self, number: int) -> "HalfRows":
         return replace(self, offset=self.offset + number // self.width * self.row_bytes)
 
     def rows(self, count: int) -> Iterator[tuple[int, Pointer]]:
@@ -45,7 +45,7 @@ class JoinedRows(StridedPlace):
             yield r, self.at(r * self.row_bytes, 1)
 
 
-def load_joined(dense: Dense, x: Register, place: JoinedRows, count: int, size: int) -> None:
+def load_joined(dense: Dense, x: Register, place: HalfRows, count: int, size: int) -> None:
     """Whole rows of 8, 16 or 32 bytes."""
     for r, source in place.rows(count):
         if place.width * size == EIGHT_BYTES and r:
@@ -58,7 +58,7 @@ def load_joined(dense: Dense, x: Register, place: JoinedRows, count: int, size: 
             dense.load_run(x, source, place.width * size)
 
 
-def store_joined(dense: Dense, place: JoinedRows, x: Register, count: int, size: int) -> None:
+def store_joined(dense: Dense, place: HalfRows, x: Register, count: int, size: int) -> None:
     """The same."""
     row, part = place.width * size, x
     for r, target in place.rows(count):
@@ -75,7 +75,7 @@ def store_joined(dense: Dense, place: JoinedRows, x: Register, count: int, size:
 def load_elements(dense: Dense, x: Register, place: StridedPlace, count: int, size: int) -> None:
     """`count` elements of `size` bytes into the low end of a vector; what is after them is undefined.  The spare
     register of `dense` is overwritten."""
-    if isinstance(place, JoinedRows):
+    if isinstance(place, HalfRows):
         load_joined(dense, x, place, count, size)
         return
     if place.step == size:
@@ -100,7 +100,7 @@ def load_part(asm: Assembler, x: Register, place: StridedPlace, count: int, size
 
 def store_elements(dense: Dense, place: StridedPlace, x: Register, count: int, size: int) -> None:
     """The first `count` elements of a vector; the spare register of `dense` is overwritten."""
-    if isinstance(place, JoinedRows):
+    if isinstance(place, HalfRows):
         store_joined(dense, place, x, count, size)
         return
     if place.step == size:
