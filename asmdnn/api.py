@@ -100,6 +100,7 @@ from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.primitives.stochastic_rounding.stochastic_rounding import StochasticRounding
 from asmdnn.primitives.sum.sum import SumForward
 from asmdnn.primitives.topk.description import TopKForward
+from asmdnn.primitives.tree_ensemble.description import TreeEnsemble
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f8_e4m3, f8_e5m2, f16, f32, s4, s8, s32, u4, u8
 
@@ -183,6 +184,7 @@ __all__ = [
     "TopKForward",
     "TorchNetwork",
     "TrainingStep",
+    "TreeEnsemble",
     "Unimplemented",
     "VanillaRNNBackward",
     "VanillaRNNForward",
