@@ -64,7 +64,7 @@ class Stages:
         check_kept(self.model, self.precision)
         while found[-1].outputs in nodes:
             parts = split_at(self.model.body, found)
-            before = replace(self.model, body=parts.first)
+            before = replace(self.model, body=parts.first, borders={})
             try:
                 first = self.planned(before, shapes, within(self.precision, before), found)
                 return self.with_rest(parts, first, found)
@@ -103,6 +103,7 @@ class Stages:
             outputs={name: outputs[name] for name in body.outputs},
             results={name: results[name] for name in body.outputs},
             parts=(*before.parts, PartOfData(parts, before, constants, rest)),
+            borders=self.model.borders,
         )
         later = [((node,), "data decide its dims") for node in parts.cuts]
         way = "by definition" if rest.is_light else "planned"
@@ -177,7 +178,7 @@ class RestOfModel:
         missing = tuple(name for name in self.parts.late_outputs if name not in known)
         if missing and self.is_light:
             body = self.body(missing, known, {*known})
-            graph = specialise(replace(self.model, body=body), {}, {})
+            graph = specialise(replace(self.model, body=body, borders={}), {}, {})
             outputs |= {name: data_of(graph, name) for name in missing}
         elif missing:
             net = self.network(missing, known, fixed)
@@ -191,7 +192,7 @@ class RestOfModel:
         found = self._networks.get(key)
         if found is None:
             body = self.body(outputs, known, fixed | chosen)
-            model = replace(self.model, body=body)
+            model = replace(self.model, body=body, borders={})
             found = self.make(model, within(self.precision, model))
             if len(self._networks) >= MOST_CHOICES:
                 self._networks.clear()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from operator import and_, or_, xor
 from typing import Final
 
-from asmdnn.proof.values import JUNK, NUMBER, AbstractValue, add, below, join, multiply, number, subtract
+from asmdnn.proof.values import JUNK, NUMBER, AbstractValue, add, join, multiply, number, subtract
 
 SMALLEST_PAGE: Final = 4096
 
@@ -15,10 +15,7 @@ def _bitwise(operation: Callable[[int, int], int]) -> Function:
     def compute(values: Sequence[AbstractValue]) -> AbstractValue:
         a, b = (NUMBER if v.base is not None and v.base.kind == "below" else v for v in values[:2])
         if a.base is None and b.base is None:
-            if a.offset is not None and b.offset is not None:
-                return number(operation(a.offset, b.offset))
-            most = b.offset if a.offset is None else a.offset
-            return below(most + 1) if operation is and_ and most is not None and most >= 0 else NUMBER
+            return NUMBER if a.offset is None or b.offset is None else number(operation(a.offset, b.offset))
         if operation is and_:
             if a == b:
                 return a  # TEST of a register with itself

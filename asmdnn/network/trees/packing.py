@@ -16,7 +16,7 @@ PAIR_UNITS = 4
 VALUE = CHILD_BYTES // UNIT_BYTES  # units from a node's code to its value
 
 
-class Tables(NamedTuple):
+class TreeTables(NamedTuple):
     """Tensors of a TreeEnsemble, and what it says of them beside."""
 
     nodes: Array  # s32[2 units]
@@ -26,7 +26,7 @@ class Tables(NamedTuple):
     mirrored: bool
 
 
-def packed(forest: Forest, features: int, columns: int, aggregate: str = "sum") -> Tables:
+def packed(forest: Forest, features: int, columns: int, aggregate: str = "sum") -> TreeTables:
     """Raises InvalidArguments for a forest that is none, or too large."""
     check(forest, features, columns)
     single = forest.values.shape[1] == 1
@@ -38,7 +38,7 @@ def packed(forest: Forest, features: int, columns: int, aggregate: str = "sum") 
         fill_order(row, nodes, roots[own], np.maximum(forest.depths[own], 1))
     values = None if single else values_of(forest, aggregate)
     mirrored = bool((forest.features >= features).any())
-    return Tables(nodes.view(np.int32), order, values, trees, mirrored)
+    return TreeTables(nodes.view(np.int32), order, values, trees, mirrored)
 
 
 def check(forest: Forest, features: int, columns: int) -> None:
