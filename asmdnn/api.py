@@ -48,7 +48,7 @@ from asmdnn.primitives.attributes.functions import (
 )
 from asmdnn.primitives.attributes.post_ops import Binary, Eltwise, PReLU, Sum
 from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.primitives.channel_gradients.description import BatchNormBackward, PReLUBackward
+from asmdnn.primitives.channel_gradients.description import BatchNormBackward, GroupNormBackward, PReLUBackward
 from asmdnn.primitives.concat.concat import Concat
 from asmdnn.primitives.concat.pad import Pad
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
@@ -102,7 +102,23 @@ from asmdnn.primitives.sum.sum import SumForward
 from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.primitives.tree_ensemble.description import TreeEnsemble
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
-from asmdnn.types import Algorithm, DataType, PropKind, bf16, f8_e4m3, f8_e5m2, f16, f32, s4, s8, s32, u4, u8
+from asmdnn.types import (
+    Algorithm,
+    DataType,
+    PropKind,
+    bf16,
+    f4_e2m1,
+    f8_e4m3,
+    f8_e5m2,
+    f16,
+    f32,
+    nf4,
+    s4,
+    s8,
+    s32,
+    u4,
+    u8,
+)
 
 __all__ = [
     "AdaptivePooling",
@@ -136,6 +152,7 @@ __all__ = [
     "GRUForward",
     "Gather",
     "Graph",
+    "GroupNormBackward",
     "GroupNormForward",
     "InnerProductBackwardData",
     "InnerProductBackwardWeights",
@@ -196,6 +213,7 @@ __all__ = [
     "cos",
     "exp",
     "export_c",
+    "f4_e2m1",
     "f8_e4m3",
     "f8_e5m2",
     "f16",
@@ -217,6 +235,7 @@ __all__ = [
     "memory_report",
     "minimum",
     "mod",
+    "nf4",
     "ops",
     "optim",
     "power",
