@@ -1,14 +1,14 @@
 """What lowering asks of primitives: their plans, and whether they would do something."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import PrimitiveDesc, primitive_desc
 from asmdnn.primitives.core.engine import Engine
 
-Answer = TypeVar("Answer")
+Question = Callable[[Any, Attr, Engine], bool]
 
 
 class Asking:
@@ -24,6 +24,6 @@ class Asking:
     def only_here(self, why: str) -> None:
         """What is made holds for no other shape."""
 
-    def whether(self, question: Callable[[Any, Attr, Engine], bool], desc: Description, attr: Attr) -> bool:
+    def whether(self, question: Question, desc: Description, attr: Attr) -> bool:
         """What a question about a description is answered with."""
         return question(desc, attr, self.engine)

@@ -67,6 +67,7 @@ class ValueParts:
         self.trace = trace
         self.made: list[Any] = []
         self._known: dict[int, tuple[Any, Part]] = {}  # by id, with what keeps it
+        self._values: dict[Any, Part] = {}  # of what is equal where its parts are
 
     def slot(self, value: Any) -> Slot:
         """One whose value is set by other steps."""
@@ -107,12 +108,33 @@ class ValueParts:
         parts = [self.part(one) for one in values]
         if all(type(part) is Constant for part in parts):
             return Constant(value)
+        key = (type(value), *map(told_apart, parts)) if is_value(type(value)) else None
+        if key is not None and (known := self._values.get(key)):
+            return known
         kept = tuple(part.value if isinstance(part, Constant) else None for part in parts)
         others = tuple((i, part) for i, part in enumerate(parts) if not isinstance(part, Constant))
         step = Made(make, kept, others, len(self.made))
         self.made.append(step.of(self.trace.numbers, self.made))
         self.trace.steps.append(step)
+        if key is not None:
+            self._values[key] = Slot(step.slot)
         return Slot(step.slot)
+
+
+def is_value(kind: type) -> bool:
+    """Whether instances are what their parts are, and never change."""
+    if issubclass(kind, tuple):
+        return True
+    parameters = getattr(kind, "__dataclass_params__", None)
+    return parameters is not None and parameters.frozen and kind.__eq__ is not object.__eq__
+
+
+def told_apart(part: Part) -> object:
+    """A part as a key, with its kind; constants are the objects that they are, but for plain ones."""
+    if not isinstance(part, Constant):
+        return type(part), part.at
+    value = part.value
+    return (type(value), value) if isinstance(value, int | str) else id(value)
 
 
 def taken_apart(value: Any) -> tuple[Sequence[Any], Make] | None:
