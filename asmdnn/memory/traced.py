@@ -10,10 +10,11 @@ found to be equal, code compares instead.
 """
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
 Function = Callable[[Any, Any], Any]
 PLAIN: Final = (int, float, bool)
@@ -165,6 +166,12 @@ for _name in ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow"):
     setattr(TracedNumber, f"__r{_name}__", _reflected)
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(TracedNumber, f"__{_name}__", _deciding(getattr(operator, _name)))
+
+
+def integers(values: Sequence[Any]) -> npt.NDArray[Any]:
+    """int64[values], or an array of objects where some stand for several: numpy computes with it as they do."""
+    traced = any(type(value) is TracedNumber for value in values)
+    return np.array(values, object if traced else np.int64)
 
 
 def is_integer(value: object) -> bool:

@@ -1,7 +1,7 @@
 """What lowering asks of primitives: their plans, and whether they would do something."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.description import Description
@@ -13,6 +13,8 @@ Question = Callable[[Any, Attr, Engine], bool]
 
 class Asking:
     """For an engine.  All that networks learn of primitives while they are lowered goes through here."""
+
+    is_traced: ClassVar[bool] = False  # whether dims stand for several
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

@@ -45,6 +45,8 @@ class Answered(NamedTuple):
 class AskingTraced(Asking):
     """Asks for the numbers that the trace has now."""
 
+    is_traced = True
+
     def __init__(self, engine: Engine, parts: ValueParts) -> None:
         super().__init__(engine)
         self.parts, self.trace = parts, parts.trace

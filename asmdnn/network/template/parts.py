@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from asmdnn.memory.traced import NumberTrace, TracedNumber
+from asmdnn.network.operators.definition import Value
 from asmdnn.primitives.attributes.user_post_op import PostOp, traced_before
 
 Make = Callable[[Sequence[Any]], Any]  # of the values of its parts
@@ -147,6 +148,8 @@ def taken_apart(value: Any) -> tuple[Sequence[Any], Make] | None:
         return value.ravel().tolist(), lambda values: np.array(values, np.int64).reshape(shape)
     if kind is tuple or kind is list or isinstance(value, set | frozenset):
         return [*value], kind
+    if isinstance(value, Value):
+        return value, with_data
     if isinstance(value, tuple):  # a named one
         return value, kind._make
     if isinstance(value, Mapping):
@@ -160,6 +163,12 @@ def taken_apart(value: Any) -> tuple[Sequence[Any], Make] | None:
     names = [*fields_of(kind), *getattr(value, "__dict__", ())]
     held = [(name, getattr(value, name)) for name in names if hasattr(value, name)]
     return [one for _, one in held], filling(kind, tuple(name for name, _ in held))
+
+
+def with_data(values: Sequence[Any]) -> Value:
+    """A value, its data in its type."""
+    shape, dtype, data = values
+    return Value(shape, dtype, data if data is None else np.asarray(data, dtype))
 
 
 def fields_of(kind: type) -> list[str]:
