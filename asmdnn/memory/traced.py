@@ -5,8 +5,8 @@ of the trace, each comparison a decision, with its outcome.  For other dims the 
 numbers, if all decisions come out alike: so the numbers are computed again, and the function need not run.
 
 Nothing goes unseen: what would turn a traced number into a plain one (an array, a range, a text for int()) spoils the
-trace, whoever catches the error.  Its hash is that of the expression, which serves caches: where equal keys must be
-found to be equal, code compares instead.
+trace, whoever catches the error.  Its hash is that of the expression, which serves caches, and so are its words, which
+serve names: where equal keys must be found to be equal, code compares instead.
 """
 
 import operator
@@ -128,10 +128,11 @@ class TracedNumber:
         return -self if self.trace.decide(operator.lt, self, 0) else self
 
     def __repr__(self) -> str:
-        return str(self.value)
+        """Other numbers have other words: where words are names, what has one name is one."""
+        return f"#{self.index}"
 
-    def __format__(self, spec: str) -> str:
-        return format(self.value, spec)
+    def __format__(self, _: str) -> str:
+        return repr(self)
 
     def __index__(self, *_: Any) -> int:
         self.refuse("a plain number")

@@ -78,6 +78,8 @@ def check_is_harmless(node: Node, body: Body) -> None:
 
 def selected(folding: BodyFolding, node: Node, condition: str, both: tuple[str, ...], name: str) -> str:
     """The first of two values where a condition holds, which has one element.  Raises Unimplemented."""
+    if not folding.values.keys() >= {*both}:
+        raise DecidedByData(f"{node} makes lists, as data choose: fallback='numpy' takes them", value=condition)
     (a, b), known = (folding.values[x] for x in both), folding.values[condition]
     if a.shape != b.shape or a.dtype != b.dtype:
         words = " and ".join(f"{x.dtype.name}{list(x.shape)}" for x in (a, b))

@@ -12,10 +12,10 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.network.bodies import BODIES
 from asmdnn.network.bounds import FoldingBounds, check_room
+from asmdnn.network.declaring import Shapes, check_names, constant_of, dims_of, shape_of
 from asmdnn.network.decompositions.halves import in_type_of, in_types
 from asmdnn.network.decompositions.table import decomposed, decomposed_foreign, foreign
 from asmdnn.network.element_types import ELEMENTS
-from asmdnn.network.given import Shapes, check_names, constant_of, dims_of, shape_of
 from asmdnn.network.graph import NOTHING, Array, Body, Model, Node
 from asmdnn.network.known import sentence_of_unknown
 from asmdnn.network.operators.checks import check_node, check_outputs
@@ -26,6 +26,7 @@ from asmdnn.network.operators.table import operator_of
 from asmdnn.network.prepared import PreparedBody, prepared
 from asmdnn.network.quantised.blocks import with_blocked_products
 from asmdnn.network.remembered import LARGEST_RESULT_BYTES, Remembered
+from asmdnn.network.sequences import SEQUENCES, taken
 from asmdnn.network.splitting import DecidedByData
 from asmdnn.network.static import StaticGraph, needed
 from asmdnn.network.traced_constants import SEE_DIMS, is_traced, of_traced, seen_dims
@@ -59,6 +60,11 @@ def specialise(
     with np.errstate(all="ignore"):  # whatever constants are
         folding.add_all()
     outputs = {name: folding.known(name) for name in body.outputs}
+    for name, known in outputs.items():
+        if known in folding.sequences:
+            raise Unimplemented(
+                f"output {name} is a list, only tensors leave a network: join it, or take elements of it"
+            )
     nodes = needed(folding.nodes, outputs.values())
     inputs = tuple(name for name in body.inputs if name not in constants)
     used = {*inputs, *outputs.values(), *(x for node in nodes for x in (*node.inputs, *node.outputs))} - {NOTHING}
@@ -72,6 +78,7 @@ class Folding:
         self.body, self.remembered = body, remembered or Remembered()
         self.bounds = FoldingBounds(body.constant_bytes)
         self.values: dict[str, Value] = {}
+        self.sequences: dict[str, tuple[str, ...]] = {}
         self.nodes: list[Node] = []
         self.renamed: dict[str, str] = {}
         self.branches = self.inlined_nodes = 0
@@ -103,9 +110,17 @@ class Folding:
             check_node(node)
             self.take(BODIES[node.op](self, node))
             return
+        if node.op in SEQUENCES and not node.domain:
+            check_node(node)
+            self.take(taken(self, without_empty_end(node)))
+            return
+        if node.op in RENAMED and node.inputs[:1] and node.inputs[0] in self.sequences:
+            self.rename(node.outputs[0], node.inputs[0])
+            return
         operator, other = operator_of(node), foreign(node)
         if other is not None:
             node = without_empty_end(node)
+            self.check_tensors(node)
             self.take(in_type_of(self, node, decomposed_foreign(self, node, other)))
             return
         if operator is None:
@@ -115,11 +130,19 @@ class Folding:
         if node.op in RENAMED or self.is_cast_to_itself(node):
             self.pass_on(node)
             return
+        self.check_tensors(node)
         inputs = [self.values[name] if name != NOTHING else None for name in node.inputs]
         try:
             self.compute(node, operator, inputs)
         except Exception as error:
             raise_own(error, node, inputs)
+
+    def check_tensors(self, node: Node) -> None:
+        """Raise InvalidArguments for lists."""
+        if self.sequences:
+            for name in node.inputs:
+                if name in self.sequences:
+                    raise InvalidArguments(f"{node} reads {shown(name)}, which is a list: {node.op} takes tensors")
 
     def take(self, results: Mapping[str, str]) -> None:
         """Values under other names, too."""
@@ -240,7 +263,7 @@ class Folding:
         """Whoever reads `name` from now on reads `known`."""
         if name == NOTHING:
             return
-        if known not in self.values:
+        if known not in self.values and known not in self.sequences:
             raise InvalidArguments(f"{shown(known)} is read before it is made")
         self.renamed[name] = known
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.network.asking import Asking
+from asmdnn.network.declaring import check_names, shape_of
 from asmdnn.network.float_types import with_f32_inside
 from asmdnn.network.folding import specialise
-from asmdnn.network.given import check_names, shape_of
 from asmdnn.network.graph import NOTHING, Array, Model
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.segments import NativeSegment, fused, segments_of

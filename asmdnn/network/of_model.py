@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from asmdnn.network.declaring import shape_of
 from asmdnn.network.dims import Shapes, open_dims
-from asmdnn.network.given import shape_of
 from asmdnn.network.graph import Model
 from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork

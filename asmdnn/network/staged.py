@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from asmdnn.network.declaring import constant_of
 from asmdnn.network.folding import specialise
-from asmdnn.network.given import constant_of
 from asmdnn.network.graph import NOTHING, Array, Body, Model, TensorType
 from asmdnn.network.known import nodes_of
 from asmdnn.network.narrowing import check_kept, names_of
