@@ -5,7 +5,6 @@ not depend on who runs it, so results are bitwise equal for every thread count.
 """
 
 from collections.abc import Mapping
-from functools import cached_property
 from itertools import accumulate
 from types import MappingProxyType
 
@@ -14,7 +13,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.splitting import split
-from asmdnn.records import dataclass
+from asmdnn.records import dataclass, once
 
 ALIGNMENT_BYTES = 64  # of scratch
 OBJECTS_BYTES = 2_000  # Python objects of a plan, and of each phase, about, beside the schedule
@@ -45,7 +44,7 @@ class Plan:
         for array in self.constants.values():
             array.setflags(write=False)
 
-    @cached_property
+    @once
     def specs(self) -> tuple[KernelSpec, ...]:
         """The kernels of all phases, each once."""
         return self._numbered[0]
@@ -54,7 +53,7 @@ class Plan:
         """The numbers in `specs` of the kernels of one of its phases."""
         return self._numbered[1][id(phase.kernels)]
 
-    @cached_property
+    @once
     def _numbered(self) -> tuple[tuple[KernelSpec, ...], Mapping[int, tuple[int, ...]]]:
         """`specs`, and the numbers of each table of kernels that phases share, by its id: hashes take their time."""
         known, tables = dict[KernelSpec, int](), dict[int, tuple[int, ...]]()
@@ -63,12 +62,12 @@ class Plan:
                 tables[id(phase.kernels)] = tuple([known.setdefault(spec, len(known)) for spec in phase.kernels])
         return tuple(known), tables
 
-    @cached_property
+    @once
     def cycles(self) -> int:
         """The expected cost of one call on one thread."""
         return sum(phase.total_cycles for phase in self.phases)
 
-    @cached_property
+    @once
     def shared_cycles(self) -> int:
         """Of what threads share, all phases but those that one runs alone."""
         return sum(phase.total_cycles for phase in self.phases if not phase.alone)
