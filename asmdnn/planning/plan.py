@@ -4,7 +4,7 @@ A barrier stands before each phase, unless it continues the one before or is ind
 not depend on who runs it, so results are bitwise equal for every thread count.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from types import MappingProxyType
 
@@ -96,13 +96,12 @@ class Plan:
     @property
     def nbytes(self) -> int:
         """Bytes of the schedule: records, their costs, and constants."""
-        arrays = [array for phase in self.phases for array in (phase.records, phase.cycles)]
-        return sum({id(array): array.nbytes for array in (*arrays, *self.constants.values())}.values())
+        return bytes_of([self])
 
     @property
     def kept_bytes(self) -> int:
         """What goes with the plan: its schedule, and about what Python keeps of its objects."""
-        return self.nbytes + OBJECTS_BYTES * (1 + len(self.phases))
+        return kept_bytes_of([self])
 
     def parts(self, threads: int) -> int:
         """In how many parts so many threads share the work."""
@@ -130,3 +129,15 @@ class Plan:
             from asmdnn.planning.check import check_plan
 
         check_plan(self)
+
+
+def bytes_of(plans: Sequence[Plan]) -> int:
+    """Of the schedules of several plans, whose arrays may be the same ones."""
+    arrays = [array for plan in plans for phase in plan.phases for array in (phase.records, phase.cycles)]
+    arrays += [array for plan in plans for array in plan.constants.values()]
+    return sum({id(array): array.nbytes for array in arrays}.values())
+
+
+def kept_bytes_of(plans: Sequence[Plan]) -> int:
+    """What goes with several plans."""
+    return bytes_of(plans) + OBJECTS_BYTES * sum(1 + len(plan.phases) for plan in plans)
