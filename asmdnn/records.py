@@ -17,31 +17,14 @@ from inspect import signature
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import MemberDescriptorType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+Found = TypeVar("Found")
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
     from dataclasses import replace as replace
-    from functools import cached_property
-
-    once = cached_property
 else:
-
-    class once:
-        """A property that is found once: `functools.cached_property` without its lock, which a fork can leave held.
-        Threads that ask at the same time may each find it."""
-
-        def __init__(self, find):
-            self.find, self.__doc__ = find, find.__doc__
-
-        def __set_name__(self, owner, name):
-            self.name = name
-
-        def __get__(self, instance, owner=None):
-            if instance is None:
-                return self
-            found = instance.__dict__[self.name] = self.find(instance)
-            return found
 
     def dataclass(cls=None, /, **options):
         """The decorator, with the standard's options init, repr, eq, order, frozen, slots and kw_only."""
@@ -53,6 +36,24 @@ else:
         if not changes.keys() <= names.keys():
             return dataclasses.replace(value, **changes)  # which says what is wrong
         return type(value)(**dict(zip(names, values_of(value), strict=True), **changes))
+
+
+class once(Generic[Found]):
+    """A property that is found once, without the lock of the standard's, which a fork can leave held.  Threads that ask
+    at the same time may each find it."""
+
+    def __init__(self, find: Callable[[Any], Found]) -> None:
+        self.find, self.__doc__ = find, find.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Found:
+        if instance is None:
+            return self  # type: ignore[return-value]
+        found: Found = self.find(instance)
+        instance.__dict__[self.name] = found
+        return found
 
 
 def altered(value: Any, **fields: Any) -> Any:
