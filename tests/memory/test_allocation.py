@@ -32,6 +32,7 @@ METHODS = {"astype", "copy", "flatten"}
 SMALL = {  # of a size that no caller chooses, or inside what is called by `allocated`
     "asmdnn/ops/masking.py": "a number",
     "asmdnn/memory/winograd.py": "a matrix of 8 rows; Memory.from_numpy calls _stored",
+    "asmdnn/memory/traced.py": "as many numbers as a tensor has dims",
     "asmdnn/memory/desc.py": "in a lambda that `allocated` calls",
 }
 

@@ -19,6 +19,7 @@ e^y = 2^t, t = y log2(e).  VREDUCEPS leaves f = t - floor t, a polynomial gives 
 
 from collections.abc import Callable, Sequence
 
+from asmdnn.exact import exact
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import compose, names_of_operands, operands_of, words_of
@@ -42,6 +43,7 @@ AT_ONCE = 4  # vectors
 INFINITY = float("inf")
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class SoftmaxPartsSpec:
     """Everything that the bytes of such a kernel depend on."""

@@ -19,6 +19,7 @@ from asmdnn.records import dataclass
 ARGUMENTS = ("src", "codes")
 SRC, CODES = range(2)
 LANES = 8
+WORD_BYTES = 4  # of a code, a leaf, and what a row has
 UNORDERED = 3  # of VCMPPS
 SIGN, ONES = b"\x00\x00\x00\x80", b"\xff\xff\xff\xff"
 
@@ -51,8 +52,8 @@ class TreeCodesSpec:
 
     def footprint(self) -> Footprint:
         starts = [row * self.src_row_bytes for row in range(self.rows)]
-        reads = tuple(Range(SRC, at, at + 4 * self.features) for at in starts)
-        return Footprint(reads, (Range(CODES, 0, 4 * self.words * self.rows),))
+        reads = tuple(Range(SRC, at, at + WORD_BYTES * self.features) for at in starts)
+        return Footprint(reads, (Range(CODES, 0, WORD_BYTES * self.words * self.rows),))
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[])."""
@@ -92,27 +93,27 @@ class CodesCode:
         halves = done * (1 + spec.mirrored)
         pads = (spec.words - halves) // LANES
         if spec.mirrored:
-            asm.ADD(self.codes, 4 * done)
+            asm.ADD(self.codes, WORD_BYTES * done)
         if pads:
             asm.MOV(self.left, pads)
             with asm.loop(self.left, "zeros"):
-                asm.VMOVUPS(mem(self.codes, size=4 * LANES), self.zeros)
-                asm.ADD(self.codes, 4 * LANES)
-        asm.ADD(self.src, spec.src_row_bytes - 4 * done)
+                asm.VMOVUPS(mem(self.codes, size=WORD_BYTES * LANES), self.zeros)
+                asm.ADD(self.codes, WORD_BYTES * LANES)
+        asm.ADD(self.src, spec.src_row_bytes - WORD_BYTES * done)
 
     def piece(self, lanes: Lanes) -> None:
         """A vector of features, whose codes and, further on, those of -x are stored."""
         asm, x, turned = self.asm, self.x, self.turned
-        lanes.load(x, mem(self.src, size=4 * LANES))
+        lanes.load(x, mem(self.src, size=WORD_BYTES * LANES))
         asm.VPSRAD(turned, x, 31)
         asm.VPOR(turned, turned, self.sign)
         asm.VCMPPS(self.unknown, x, x, UNORDERED)
         asm.VPXOR(x, x, turned)
         asm.VPOR(turned, x, self.unknown)
-        asm.VMOVUPS(mem(self.codes, size=4 * LANES), turned)
+        asm.VMOVUPS(mem(self.codes, size=WORD_BYTES * LANES), turned)
         if self.spec.mirrored:
             asm.VPXOR(x, x, self.ones)
             asm.VPOR(x, x, self.unknown)
-            asm.VMOVUPS(mem(self.codes, 4 * features_of(self.spec.features), size=4 * LANES), x)
-        asm.ADD(self.src, 4 * LANES)
-        asm.ADD(self.codes, 4 * LANES)
+            asm.VMOVUPS(mem(self.codes, WORD_BYTES * features_of(self.spec.features), size=WORD_BYTES * LANES), x)
+        asm.ADD(self.src, WORD_BYTES * LANES)
+        asm.ADD(self.codes, WORD_BYTES * LANES)

@@ -20,6 +20,7 @@ which is a power of two, and steps are at most 8191.
 """
 
 from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.trees.codes import WORD_BYTES
 from asmdnn.isa.assembler import Assembler, Pointer, Register, low32, mem
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
@@ -72,15 +73,15 @@ class TreeWalkSpec:
 
     def footprint(self) -> Footprint:
         reads = [
-            Range(CODES, 0, 4 * self.words * self.rows),
+            Range(CODES, 0, WORD_BYTES * self.words * self.rows),
             Range(NODES, 0, UNIT_BYTES * self.units),
-            Range(ORDER, 0, 4 * self.trees),
-            Range(BASE, 0, 4 * self.columns),
+            Range(ORDER, 0, WORD_BYTES * self.trees),
+            Range(BASE, 0, WORD_BYTES * self.columns),
         ]
         if not self.in_nodes:
-            reads.append(Range(VALUES, 0, 4 * COLUMNS * self.leaves))
+            reads.append(Range(VALUES, 0, WORD_BYTES * COLUMNS * self.leaves))
         starts = [row * self.dst_row_bytes for row in range(self.rows)]
-        return Footprint(tuple(reads), tuple(Range(DST, at, at + 4 * self.columns) for at in starts))
+        return Footprint(tuple(reads), tuple(Range(DST, at, at + WORD_BYTES * self.columns) for at in starts))
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[])."""
@@ -152,7 +153,7 @@ class WalkCode:
             if walk and self.by_rows:
                 asm.MOV(place, self.places[0])
                 continue
-            asm.MOV(low32(place), mem(self.order, 4 * walk, index=self.word, scale=4, size=4))
+            asm.MOV(low32(place), mem(self.order, WORD_BYTES * walk, index=self.word, scale=4, size=4))
             asm.AND(place, self.most_place)
         asm.MOV(low32(self.steps), self.field(0, STEPS_BYTES[spec.along]))
         asm.AND(self.steps, MOST_STEPS)
@@ -168,9 +169,9 @@ class WalkCode:
 
     def step(self, walk: int) -> None:
         asm, spec, place, word = self.asm, self.spec, self.places[walk], self.word
-        row = 4 * spec.words * walk if self.by_rows else 0
+        row = WORD_BYTES * spec.words * walk if self.by_rows else 0
         asm.MOV(low32(word), self.field(walk, 4))
-        asm.AND(word, 4 * spec.words - 4)
+        asm.AND(word, WORD_BYTES * (spec.words - 1))
         asm.MOV(low32(word), mem(self.codes, row, index=word, size=4))
         asm.CMP(self.field(walk, 0), low32(word))
         asm.MOV(low32(place), self.field(walk, CHILD_BYTES))
@@ -189,8 +190,8 @@ class WalkCode:
                 getattr(asm, f"V{join}SS")(x.xmm, x.xmm, self.field(walk, CHILD_BYTES + 4))
                 continue
             asm.MOV(low32(self.word), self.field(walk, CHILD_BYTES + 4))
-            asm.AND(self.word, 4 * COLUMNS * (spec.leaves - 1))
-            getattr(asm, f"V{join}PS")(x, x, mem(self.steps, 0, index=self.word, size=4 * COLUMNS))
+            asm.AND(self.word, WORD_BYTES * COLUMNS * (spec.leaves - 1))
+            getattr(asm, f"V{join}PS")(x, x, mem(self.steps, 0, index=self.word, size=WORD_BYTES * COLUMNS))
 
     def finish(self) -> None:
         asm, spec = self.asm, self.spec
@@ -206,4 +207,4 @@ class WalkCode:
             if spec.in_nodes:
                 asm.VMOVSS(at.sized(4), x.xmm)
             else:
-                self.part.store(at.sized(4 * COLUMNS), x)
+                self.part.store(at.sized(WORD_BYTES * COLUMNS), x)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from asmdnn.generators.trees.codes import ARGUMENTS as CODES_ARGUMENTS
-from asmdnn.generators.trees.codes import TreeCodesSpec
+from asmdnn.generators.trees.codes import WORD_BYTES, TreeCodesSpec
 from asmdnn.generators.trees.walk import ARGUMENTS, COLUMNS, WALKS, TreeWalkSpec
 from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import NARROWEST
@@ -37,7 +37,7 @@ def inside_of(desc: TreeEnsemble, attr: Attr, engine: Engine) -> Inside:
         raise Refused("a tensor has 2 GiB or more")
     assembly, tuning = Assembly(engine.tuning, engine.isa), engine.tuning.trees
     if desc.src.dims[0]:
-        room = assembly.room(CODES, 4 * desc.words * desc.src.dims[0])
+        room = assembly.room(CODES, WORD_BYTES * desc.words * desc.src.dims[0])
         assembly.add([codes_phase(desc, room, tuning), walks_phase(desc, tensors, room, tuning)])
     whole = assembly.plan(f"{NAME}:{NARROWEST}", tensors, ("dst",))
     return Inside(whole, passed, engine.tuning, engine.isa)
@@ -52,9 +52,12 @@ def codes_phase(desc: TreeEnsemble, room: str, tuning: TreeTuning) -> Phase:
     starts = np.arange(0, rows, tuning.codes_rows)
     sizes, kernel = np.unique(np.minimum(tuning.codes_rows, rows - starts), return_inverse=True)
     specs = tuple(
-        TreeCodesSpec(NARROWEST, int(size), features, desc.words, desc.mirrored, 4 * features) for size in sizes
+        TreeCodesSpec(NARROWEST, int(size), features, desc.words, desc.mirrored, WORD_BYTES * features)
+        for size in sizes
     )
-    records = records_of(CODES_ARGUMENTS, {"src": 4 * features * starts, "codes": 4 * desc.words * starts}, kernel)
+    records = records_of(
+        CODES_ARGUMENTS, {"src": WORD_BYTES * features * starts, "codes": WORD_BYTES * desc.words * starts}, kernel
+    )
     cycles = tuning.call_cycles + sizes[kernel] * desc.words // tuning.codes_per_cycle
     return Phase(specs, views(("src", room)), records, cycles.astype(np.int32))
 
@@ -71,10 +74,10 @@ def walks_phase(desc: TreeEnsemble, tensors: Mapping[str, MemoryDesc], room: str
             if spec not in specs:
                 specs.append(spec)
             places: dict[str, Int64 | int] = {
-                room: 4 * desc.words * rows,
+                room: WORD_BYTES * desc.words * rows,
                 "order": of_order,
-                "base": 4 * column,
-                "dst": 4 * (desc.columns * rows + column),
+                "base": WORD_BYTES * column,
+                "dst": WORD_BYTES * (desc.columns * rows + column),
             }
             if desc.values is not None:
                 places["values"] = of_values
@@ -98,10 +101,10 @@ def blocks(desc: TreeEnsemble) -> Iterator[tuple[int, int, tuple[int, int]]]:
     """(column, how many at once, the offsets of their list of trees and of their values)."""
     if desc.values is None:
         for column in range(desc.columns):
-            yield column, 1, (4 * desc.order.dims[1] * column, 0)
+            yield column, 1, (WORD_BYTES * desc.order.dims[1] * column, 0)
         return
     for block, column in enumerate(range(0, desc.columns, COLUMNS)):
-        yield column, min(COLUMNS, desc.columns - column), (0, 4 * COLUMNS * desc.values.dims[1] * block)
+        yield column, min(COLUMNS, desc.columns - column), (0, WORD_BYTES * COLUMNS * desc.values.dims[1] * block)
 
 
 def spec_of(desc: TreeEnsemble, along: str, columns: int, dst: MemoryDesc) -> TreeWalkSpec:
@@ -115,5 +118,5 @@ def spec_of(desc: TreeEnsemble, along: str, columns: int, dst: MemoryDesc) -> Tr
         units=desc.units,
         trees=list_of(desc.trees),
         leaves=1 if desc.values is None else desc.values.dims[1],
-        dst_row_bytes=4 * dst.dims[1],
+        dst_row_bytes=WORD_BYTES * dst.dims[1],
     )
