@@ -39,7 +39,7 @@ class NormGradientWork(GradientWork):
         named = [f"diff_{name}" for name in parameters if settings.dir == "BWD_DW"]
         read = {"src": src, "diff_dst": dst, **dict.fromkeys(STATISTICS[self.rms :], statistics)}
         read |= {"scale": vector} if "scale" in parameters else {}
-        self.takes({**read, "diff_src": src, **dict.fromkeys(named, vector)})
+        self.descs = {**read, "diff_src": src, **dict.fromkeys(named, vector)}
         self.results = ("diff_src", *named)
         self.more = dict.fromkeys((name for name in self.asked_for(parameters) if name not in self.descs), vector)
         if settings.inplace:
