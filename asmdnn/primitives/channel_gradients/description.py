@@ -65,8 +65,8 @@ class GroupNormBackward:
     """As BatchNormBackward, for every image and group of channels: `groups` of them, each of c / groups channels.
 
     Means are over the group's channels and pixels, of g = diff_dst * scale; sums for diff_scale and diff_shift over
-    images and pixels.  mean, variance: (n, groups).  groups = c is instance normalization.  Raises InvalidArguments,
-    also for groups that do not divide the channels.
+    images and pixels.  mean, variance: (n, groups); scale, diff_scale, diff_shift: (c,), or None.  groups = c is
+    instance normalization.  Raises InvalidArguments, also for groups that do not divide the channels.
     """
 
     src: MemoryDesc
