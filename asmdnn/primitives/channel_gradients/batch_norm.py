@@ -108,7 +108,7 @@ class BatchSteps(GradientSteps):
         if has_sums or not given:
             self.add_sums()
         elif self.added:
-            self.apply(masked_program(False), {**self.gradient, **self.mask}, *self.stored())
+            self.store()
         if "scale" in wide:
             read = {"scale": wide["scale"], FACTORS: row}
             self.apply(product_program(), read, SCALED, self.scratch(SCALED, row))
@@ -122,22 +122,31 @@ class BatchSteps(GradientSteps):
         read = {"src": self.src, **self.gradient, **self.mask, **of_channels}
         self.apply(batch_norm_program(elements, bool(self.mask)), read, "diff_src", diff_src)
 
-    def stored(self) -> tuple[str, MemoryDesc]:
-        """Where masked gradients go, which are read from there after this step."""
+    def store(self) -> None:
+        """Masked gradients, which are read from there after this step."""
         (stored,) = self.added.items()
+        self.apply(masked_program(False), {**self.gradient, **self.mask}, *stored)
         self.gradient, self.mask = self.added, {}
-        return stored
+
+    def summed(self, stored: tuple[str, MemoryDesc] | None) -> Summed:
+        """What is summed, of masked gradients that are stored meanwhile."""
+        read, mean = {"src": self.src, **self.gradient, **self.mask}, {"mean": self.wide["mean"]}
+        program = centred_sums(bool(self.mask), stored is not None)
+        results = (GRADIENTS, PRODUCTS)
+        return Summed("batchnormback", program, read, mean, dst=self.row, results=results, stored=stored)
 
     def add_sums(self) -> None:
         """The sums of gradients and of products with centred src, into scratch; the results that are made of them."""
-        row, wide, read = self.row, self.wide, {"src": self.src, **self.gradient, **self.mask}
-        for name in (GRADIENTS, PRODUCTS):
+        row, wide, sums = self.row, self.wide, (GRADIENTS, PRODUCTS)
+        for name in sums:
             self.scratch(name, row)
-        program = centred_sums(bool(self.mask), bool(self.added))
-        stored = self.stored() if self.added else None
-        others, sums = {"mean": wide["mean"]}, (GRADIENTS, PRODUCTS)
-        summed = Summed("batchnormback", program, read, others, dst=row, results=sums, stored=stored)
+        summed = self.summed(next(iter(self.added.items()), None))
+        if self.added and summed.source(summed.images) is None:  # copies are summed, and nothing is stored beside
+            self.store()
+            summed = self.summed(None)
         add_sums(self.assembly, summed)
+        if self.added:
+            self.gradient, self.mask = self.added, {}
         if "diff_scale" in wide:
             self.apply(product_program(), {PRODUCTS: row, FACTORS: row}, "diff_scale", wide["diff_scale"])
         if "diff_shift" in wide:

@@ -117,12 +117,11 @@ def check_norm(desc: ChannelNormBackward) -> None:
 def check_fusion(desc: BatchNormBackward) -> None:
     """Raise InvalidArguments for a fusion and its tensors that do not fit."""
     check_alg("BatchNormBackward.fuse", desc.fuse, FUSIONS)
-    for name, needed, owner in (
-        ("workspace", desc.fuse != NONE, "of a fused relu"), ("diff_src_1", desc.fuse == NORM_ADD_RELU, NORM_ADD_RELU)
-    ):  # fmt: skip
+    adds = desc.fuse == NORM_ADD_RELU
+    for name, needed, owner in (("workspace", desc.fuse != NONE, "a fused relu"), ("diff_src_1", adds, NORM_ADD_RELU)):
         tensor = getattr(desc, name)
         if (tensor is not None) != needed:
-            raise InvalidArguments(f"{name} is {owner}: give both or none of them, not fuse {desc.fuse}")
+            raise InvalidArguments(f"{name} is of {owner}: give both or none of them, not fuse {desc.fuse}")
         if tensor is not None:
             check_tensor(name, tensor, desc.src.dims)
     if desc.workspace is not None and desc.workspace.dtype != u8:
