@@ -73,8 +73,8 @@ def typed(isa: str) -> Iterator[RowGradientSpec | RowSumsSpec]:
         narrow, wide, bytewise = (size * (elements + GAP) for size in (2, 4, 1))
         extents = (along, rows, elements)
         for kinds, steps in ((("bf16", "bf16", "f32"), (narrow, narrow, wide)), (("f16",) * 3, (narrow,) * 3)):
-            dy = (Operand(2, steps[2], 0, False),)
-            yield RowGradientSpec(isa, "softmaxback", *extents, *steps[:2], dy, *softmax_programs(False), kinds)
+            beside = (Operand(2, steps[2], 0, False),)
+            yield RowGradientSpec(isa, "softmaxback", *extents, *steps[:2], beside, *softmax_programs(False), kinds)
         dy, mask = Operand(1, narrow, 0, False), Operand(2, bytewise, 0, False)
         mean, place = Operand(3, 4 * is_row, 0, is_row), Operand(4, narrow, 0, False)
         shape, types = (*extents, wide, 4 * is_row), ("f32", "bf16", "u8", "f32", "bf16")

@@ -66,8 +66,7 @@ def fused(case: Any, fuse: Any) -> Any:
     scale = arrays["scale"].reshape(across) if "scale" in arrays else 1.0
     found = {"diff_src": factor * scale * (g - means[0] - h * means[1]), "diff_src_1": g}
     found |= {"diff_scale": (g * h).sum(axes), "diff_shift": g.sum(axes)}
-    of_bytes = dnn.MemoryDesc(dy.shape, dnn.u8, strides=desc.diff_dst.strides, inner_blocks=desc.diff_dst.inner_blocks)
-    of_mask = dnn.MemoryDesc(dy.shape, dnn.u8, "any") if desc.diff_dst.is_any else of_bytes
+    of_mask = dnn.MemoryDesc(dy.shape, dnn.u8, "any")
     added = {"diff_src_1": desc.diff_dst} if fuse == "norm_add_relu" else {}
     names = {*wanted, *added}
     desc = replace(desc, fuse=fuse, workspace=of_mask, **added)
@@ -187,7 +186,7 @@ def test_what_is_not_implemented() -> None:
     with pytest.raises(dnn.Unimplemented, match="a gradient has no post-ops, scales or zero points"):
         dnn.primitive_desc(desc, dnn.Attr([dnn.Eltwise("relu")]))
     bytewise, none = (dnn.MemoryDesc((n, 8, 3), kind, "abc") for n, kind in ((2, dnn.s8), (0, dnn.f32)))
-    with pytest.raises(dnn.Unimplemented, match="src is s8, only f32, bf16, f16 is implemented"):
+    with pytest.raises(dnn.Unimplemented, match="src is s8, only .* is implemented"):
         dnn.primitive_desc(dnn.BatchNormBackward(bytewise, X, X, C, C))
     narrow = dnn.MemoryDesc((8,), dnn.bf16, "a")
     with pytest.raises(dnn.Unimplemented, match="mean is bf16, only f32 is implemented"):

@@ -28,8 +28,8 @@ class BatchNormBackward:
     with h = (src - mean) / sqrt(variance + epsilon).  use_global_stats: the statistics were given, so that diff_src =
     diff_dst * scale / sqrt(variance + epsilon).  src, diff_dst and diff_src have the same dims, in any formats, `any`
     too, of f32, bf16 or f16; mean, variance, scale, diff_scale, diff_shift: (c,), the last three or None.
-    fuse: "norm_relu" or "norm_add_relu", as in the forward pass, which has left the `workspace`: where that is 0,
-    diff_dst counts as 0.  diff_src_1, of "norm_add_relu", is what it counts as: the gradient of the tensor that was
+    fuse: "norm_relu" or "norm_add_relu", as in the forward pass.  workspace: what that has left; where it is 0,
+    diff_dst counts as 0.  diff_src_1: of "norm_add_relu", what diff_dst counts as, the gradient of the tensor that was
     added.  Raises InvalidArguments.
     """
 
@@ -131,7 +131,7 @@ def check_fusion(desc: BatchNormBackward) -> None:
 def said(what: str, desc: ChannelNormBackward) -> str:
     more = [name for name in ("scale", "diff_scale", "diff_shift") if getattr(desc, name) is not None]
     more += ["given statistics"] * desc.use_global_stats
-    more += [desc.fuse] * (isinstance(desc, BatchNormBackward) and desc.fuse != NONE)
+    more += [desc.fuse] if isinstance(desc, BatchNormBackward) and desc.fuse != NONE else []
     with_more = f" with {', '.join(more)}" if more else ""
     return f"{what} backward of {desc.src}, {desc.diff_dst} to {desc.diff_src}{with_more}"
 

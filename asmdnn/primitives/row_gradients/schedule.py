@@ -124,7 +124,7 @@ def spec_of(
     """The kernel of `rows` with the elements of `row`."""
     operands = tuple(operands_along(tensors, row, rows).values())
     dtypes = [tensor.dtype for tensor in tensors.values()]
-    steps = [dtypes[at].size_bytes * rows.strides[at] for at in (SRC, DST)]
+    steps = dtypes[SRC].size_bytes * rows.strides[SRC], dtypes[DST].size_bytes * rows.strides[DST]
     types = () if {*dtypes} == {f32} else tuple(dtype.name for dtype in dtypes)
     extents = (rows.extent, row.extent)
     return RowGradientSpec(isa, request.what, along, *extents, *steps, operands[DST + 1 :], *request.programs, types)
