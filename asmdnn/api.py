@@ -101,7 +101,23 @@ from asmdnn.primitives.stochastic_rounding.stochastic_rounding import Stochastic
 from asmdnn.primitives.sum.sum import SumForward
 from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
-from asmdnn.types import Algorithm, DataType, PropKind, bf16, f8_e4m3, f8_e5m2, f16, f32, s4, s8, s32, u4, u8
+from asmdnn.types import (
+    Algorithm,
+    DataType,
+    PropKind,
+    bf16,
+    f4_e2m1,
+    f8_e4m3,
+    f8_e5m2,
+    f16,
+    f32,
+    nf4,
+    s4,
+    s8,
+    s32,
+    u4,
+    u8,
+)
 
 __all__ = [
     "AdaptivePooling",
@@ -195,6 +211,7 @@ __all__ = [
     "cos",
     "exp",
     "export_c",
+    "f4_e2m1",
     "f8_e4m3",
     "f8_e5m2",
     "f16",
@@ -216,6 +233,7 @@ __all__ = [
     "memory_report",
     "minimum",
     "mod",
+    "nf4",
     "ops",
     "optim",
     "power",
