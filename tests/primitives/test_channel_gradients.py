@@ -186,7 +186,7 @@ def test_what_is_not_implemented() -> None:
     with pytest.raises(dnn.Unimplemented, match="a gradient has no post-ops, scales or zero points"):
         dnn.primitive_desc(desc, dnn.Attr([dnn.Eltwise("relu")]))
     bytewise, none = (dnn.MemoryDesc((n, 8, 3), kind, "abc") for n, kind in ((2, dnn.s8), (0, dnn.f32)))
-    with pytest.raises(dnn.Unimplemented, match="src is s8, only .* is implemented"):
+    with pytest.raises(dnn.Unimplemented, match="src is s8, only f32"):
         dnn.primitive_desc(dnn.BatchNormBackward(bytewise, X, X, C, C))
     narrow = dnn.MemoryDesc((8,), dnn.bf16, "a")
     with pytest.raises(dnn.Unimplemented, match="mean is bf16, only f32 is implemented"):
