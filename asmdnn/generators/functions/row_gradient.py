@@ -28,7 +28,8 @@ from asmdnn.generators.functions.rows import Vectors, Walk, rows_touched, words_
 from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Assembler, Pointer, Register
-from asmdnn.isa.elements import element_of
+from asmdnn.isa.element import Element
+from asmdnn.isa.elements import element_of, storing_element
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
@@ -71,6 +72,11 @@ class RowGradientSpec:
 
     def size_of(self, argument: int) -> int:
         return element_of(self.type_of(argument)).size_bytes
+
+    @property
+    def stored(self) -> Element:
+        """What dst is of."""
+        return storing_element(self.type_of(DST), self.isa)
 
     @property
     def unit(self) -> int:
@@ -152,11 +158,9 @@ class AlongRows(Rows):
         self.v.registers.free(*dict.fromkeys(value for values in found for value in values))
 
     def results(self, vectors: Vectors) -> None:
-        sums, kind = [self.scalar(place, vectors) for place in self.places], self.spec.type_of(DST)
-        values = self.apply(self.spec.of_types(self.spec.result, kind), [*self.inputs(vectors), *sums])
-        for j, value in enumerate(values):
-            vectors.store_last(self.dst, j, value, kind=kind)
-        self.v.registers.free(*values)
+        sums, element = [self.scalar(place, vectors) for place in self.places], self.spec.stored
+        values = self.apply(self.spec.of_types(self.spec.result, element.stored_as), [*self.inputs(vectors), *sums])
+        self.store(element, values, vectors.places(self.dst, element.name))
 
 
 Body = Callable[[Vectors, RowPointers], None]
@@ -218,11 +222,10 @@ class DownLanes(Computation):
         return [src, *map(of, self.spec.operands)]
 
     def results(self, vectors: Vectors, pointers: RowPointers) -> None:
-        sums, kind = [self.kept(places, vectors) for places in self.places], self.spec.type_of(DST)
-        values = self.apply(self.spec.of_types(self.spec.result, kind), [*self.inputs(vectors, pointers), *sums])
-        for j, value in enumerate(values):
-            vectors.store_last(pointers.register(DST), j, value, kind=kind)
-        self.v.registers.free(*values)
+        sums, element = [self.kept(places, vectors) for places in self.places], self.spec.stored
+        program = self.spec.of_types(self.spec.result, element.stored_as)
+        values = self.apply(program, [*self.inputs(vectors, pointers), *sums])
+        self.store(element, values, vectors.places(pointers.register(DST), element.name))
 
     def kept(self, places: Sequence[Pointer], vectors: Vectors) -> list[Source]:
         return [Source(lambda place=place: place, self.v) for place in places[: vectors.count]]  # type: ignore[misc]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from asmdnn.generators.functions.row_gradient import RowGradientSpec
 from asmdnn.generators.functions.row_programs import RowPrograms
+from asmdnn.isa.elements import narrowing_level
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -59,7 +60,7 @@ def row_plan(request: RowRequest, engine: Engine) -> Plan:
         if len(found) < len(wide):
             continue
         try:
-            calls = calls_of(request, found, isa, engine)
+            calls = calls_of(request, found, narrowing_level(tensors["diff_src"].dtype.name, engine.isa), engine)
         except Refused as reason:
             last = reason
             continue
