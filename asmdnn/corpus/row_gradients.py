@@ -74,15 +74,17 @@ def typed(isa: str) -> Iterator[RowGradientSpec | RowSumsSpec]:
         extents = (along, rows, elements)
         for kinds, steps in ((("bf16", "bf16", "f32"), (narrow, narrow, wide)), (("f16",) * 3, (narrow,) * 3)):
             beside = (Operand(2, steps[2], 0, False),)
-            yield RowGradientSpec(isa, "softmaxback", *extents, *steps[:2], beside, *softmax_programs(False), kinds)
+            fields = (*extents, *steps[:2], beside, *softmax_programs(False))
+            yield RowGradientSpec(isa, "softmaxback", *fields, types=kinds)
         dy, mask = Operand(1, narrow, 0, False), Operand(2, bytewise, 0, False)
         mean, place = Operand(3, 4 * is_row, 0, is_row), Operand(4, narrow, 0, False)
         shape, types = (*extents, wide, 4 * is_row), ("f32", "bf16", "u8", "f32", "bf16")
-        yield RowSumsSpec(isa, "maskedback", *shape, (dy, mask, mean), centred_sums(True, True), place, types)
+        found = (dy, mask, mean)
+        yield RowSumsSpec(isa, "maskedback", *shape, found, centred_sums(True, True), place=place, types=types)
     shape = ("lanes", 4, lanes + 1, 2 * lanes + 2, 0)
     slopes = (Operand(1, 2 * lanes + 2, 0, False), Operand(2, 0, 0, True))
     place = Operand(3, 2 * lanes + 2, 0, False)
-    yield RowSumsSpec(isa, "preluback", *shape, slopes, prelu_program((0, 1)), place, ("bf16",) * 4)
+    yield RowSumsSpec(isa, "preluback", *shape, slopes, prelu_program((0, 1)), place=place, types=("bf16",) * 4)
 
 
 FAMILIES = of_levels("row-gradients", softmaxes=softmaxes, norms=norms, sums=sums, typed=typed)
