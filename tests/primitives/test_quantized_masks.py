@@ -145,6 +145,26 @@ def test_scales_along_k_come_before_sums(isa: str, dst: dnn.DataType, number: in
     np.testing.assert_allclose(found, finished(sums, given, attr, dst), rtol=2**-20, atol=1)
 
 
+@ISAS
+@pytest.mark.parametrize("src", [dnn.f32, dnn.bf16], ids=str)
+def test_floats_times_integers_of_any_masks(isa: str, src: dnn.DataType) -> None:
+    """In batches, and with a scale and a zero point for each element."""
+    attr = dnn.Attr(scales={"weights": 6}, zero_points={"weights": 4})
+    desc = dnn.MatMul(t(2, M, K, dtype=src), t(1, K, N, dtype=dnn.u8, tag="acb"), t(2, M, N))
+    pd = dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa, threads=1))  # type: ignore[arg-type]
+    assert pd.implementation.startswith("floats+")
+    pd.plan.check()
+    given = {name: drawn(name, desc) for name, desc in pd.plan.tensors.items() if name != "dst"}
+    memories = {}
+    for name, numbers in given.items():
+        kind, stored = pd.plan.tensors[name], numbers.astype(np.float32)
+        bits = stored.view(np.uint32) >> 16 if kind.dtype == dnn.bf16 else numbers
+        memories[name] = dnn.Memory.from_numpy(bits.astype(kind.dtype.numpy), kind)
+    dst, execute = dnn.Memory(pd.dst_desc), dnn.Primitive(pd).execute
+    execute(**memories, dst=dst)
+    np.testing.assert_array_equal(dst.numpy(), given["src"] @ meant("weights", given, attr))
+
+
 def without_dst(masks: dict[str, int]) -> dict[str, int]:
     return {name: mask for name, mask in masks.items() if name != "dst"}
 
@@ -220,3 +240,15 @@ def test_arrays() -> None:
     for name, size, most in (("a", 7, 32), ("out", 3, 4)):
         with pytest.raises(dnn.InvalidArguments, match=f"zero_points.*{size} elements, it must have 1, or {most}"):
             dnn.ops.matmul(a, b.T.astype(np.int8), zero_points={name: [1] * size})
+
+
+@ISAS
+def test_transposed_convolutions(isa: str) -> None:
+    attr = dnn.Attr(zero_points={"src": 2, "weights": 0})
+    src, dst = t(2, 8, 4, 4, dtype=dnn.u8, tag="acdb"), t(2, 19, 4, 4, tag="acdb")
+    desc = dnn.DeconvolutionForward(src, t(19, 8, 1, 1, dtype=dnn.u8, tag="abcd"), dst)
+    pd = dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa, threads=1))  # type: ignore[arg-type]
+    assert pd.implementation.startswith("floats+")
+    found, given = call(pd)
+    wanted = np.einsum("nchw,oc->nohw", meant("src", given, attr), meant("weights", given, attr)[:, :, 0, 0])
+    np.testing.assert_array_equal(found, wanted)
