@@ -8,9 +8,6 @@ from asmdnn.bench.driver import Array, Data, PeerSide, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import FORWARD, NUMBERS, TensorWork
 from asmdnn.bench.values import joined
-from asmdnn.errors import Unimplemented
-from asmdnn.memory import MemoryDesc
-from asmdnn.types import f32, s32
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
@@ -26,13 +23,6 @@ class GradientWork(TensorWork):
     results: tuple[str, ...] = ("diff_src",)
     primitive = ""
     forward_tensors: tuple[str, ...] = ()
-
-    def takes(self, descs: Mapping[str, MemoryDesc]) -> None:
-        """Set the tensors.  Raises Unimplemented for types."""
-        for name, desc in descs.items():
-            if desc.dtype not in (f32, s32 if name == "indices" else f32):
-                raise Unimplemented(f"a gradient with {name} of {desc.dtype} is not built yet, only f32")
-        self.descs = descs
 
     def gradients(self, found: Mapping[str, tuple[Array, Array]]) -> Answer:
         """Of results by name, with their errors, all in a row."""

@@ -39,7 +39,7 @@ class NormGradientWork(GradientWork):
         named = [f"diff_{name}" for name in parameters if settings.dir == "BWD_DW"]
         read = {"src": src, "diff_dst": dst, **dict.fromkeys(STATISTICS[self.rms :], statistics)}
         read |= {"scale": vector} if "scale" in parameters else {}
-        self.takes({**read, "diff_src": src, **dict.fromkeys(named, vector)})
+        self.descs = {**read, "diff_src": src, **dict.fromkeys(named, vector)}
         self.results = ("diff_src", *named)
         self.more = dict.fromkeys((name for name in self.asked_for(parameters) if name not in self.descs), vector)
         if settings.inplace:
@@ -59,6 +59,10 @@ class NormGradientWork(GradientWork):
         """What the description takes beside its tensors of src's dims."""
         return {name: desc for name, desc in self.descs.items() if name not in ("src", "diff_dst", "diff_src")}
 
+    def passed(self, data: TensorData) -> Array:
+        """The gradient of the normalized values."""
+        return self.real(data, "diff_dst")
+
     def shaped(self, x: Array) -> Array:
         """A tensor of src's dims, with those that `axes` and `summed` count."""
         return x
@@ -75,7 +79,7 @@ class NormGradientWork(GradientWork):
         return arrays
 
     def answer(self, data: TensorData) -> Answer:
-        x, d = (self.shaped(self.real(data, name)) for name in ("src", "diff_dst"))
+        x, d = (self.shaped(values) for values in (self.real(data, "src"), self.passed(data)))
         of_rows = tuple(1 if axis in self.axes else n for axis, n in enumerate(x.shape))
         of_vector = tuple(1 if axis in self.summed else n for axis, n in enumerate(x.shape))
         variance = self.real(data, "variance").reshape(of_rows)
@@ -84,6 +88,8 @@ class NormGradientWork(GradientWork):
         axes = () if self.given else self.axes
         dx, (terms, error) = normalization_gradient(x, d, (mean, variance), as_f32(self.epsilon), scale, axes)
         found = {"diff_src": dx}
+        if "diff_src_1" in self.results:
+            found["diff_src_1"] = d, np.zeros_like(d)
         for name, values, size in (("diff_scale", terms, error), ("diff_shift", d, np.zeros_like(d))):
             if name in self.results:
                 count = values.size // self.descs[name].nelems()

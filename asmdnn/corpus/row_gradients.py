@@ -65,4 +65,26 @@ def sums(isa: str) -> Iterator[RowSumsSpec]:
     yield RowSumsSpec(isa, "merged", *shape, of_row[:1], same_program(2))
 
 
-FAMILIES = of_levels("row-gradients", softmaxes=softmaxes, norms=norms, sums=sums)
+def typed(isa: str) -> Iterator[RowGradientSpec | RowSumsSpec]:
+    """Elements of 2 bytes, of both sizes, and a mask of bytes; rows and lanes with tails."""
+    lanes = LANES[isa]
+    for along in ("rows", "lanes"):
+        rows, elements, is_row = 3, 3 * lanes + 2, along == "rows"
+        narrow, wide, bytewise = (size * (elements + GAP) for size in (2, 4, 1))
+        extents = (along, rows, elements)
+        for kinds, steps in ((("bf16", "bf16", "f32"), (narrow, narrow, wide)), (("f16",) * 3, (narrow,) * 3)):
+            beside = (Operand(2, steps[2], 0, False),)
+            fields = (*extents, *steps[:2], beside, *softmax_programs(False))
+            yield RowGradientSpec(isa, "softmaxback", *fields, types=kinds)
+        dy, mask = Operand(1, narrow, 0, False), Operand(2, bytewise, 0, False)
+        mean, place = Operand(3, 4 * is_row, 0, is_row), Operand(4, narrow, 0, False)
+        shape, types = (*extents, wide, 4 * is_row), ("f32", "bf16", "u8", "f32", "bf16")
+        found = (dy, mask, mean)
+        yield RowSumsSpec(isa, "maskedback", *shape, found, centred_sums(True, True), place=place, types=types)
+    shape = ("lanes", 4, lanes + 1, 2 * lanes + 2, 0)
+    slopes = (Operand(1, 2 * lanes + 2, 0, False), Operand(2, 0, 0, True))
+    place = Operand(3, 2 * lanes + 2, 0, False)
+    yield RowSumsSpec(isa, "preluback", *shape, slopes, prelu_program((0, 1)), place=place, types=("bf16",) * 4)
+
+
+FAMILIES = of_levels("row-gradients", softmaxes=softmaxes, norms=norms, sums=sums, typed=typed)

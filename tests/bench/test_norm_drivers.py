@@ -4,6 +4,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.channel_norms import NormProblem, parse
+from asmdnn.bench.judge import judge
+from asmdnn.bench.own import Own
 from asmdnn.cli.main import main
 from tests.bench.test_drivers import read
 
@@ -33,6 +35,12 @@ PROBLEMS = [
     "--prelu --dir=BWD_DW --stag=abx,axb,aBx8b --inplace=false,true 2x19x3x5:1x19x1x1 2x16x5:2x16x5",
     "--pool --dir=BWD_D --tag=abx,axb,aBx8b --alg=max,avg_np,avg_p mb2ic16_ih12kh3sh2ph1 ic19iw14kw3sw2pw1",
     "--bnorm --dir=BWD_D,BWD_DW --flags=,CH,GC,GCH --tag=abx,axb --inplace=true,false mb2ic19ih4eps1e-3",
+    "--bnorm --dir=BWD_D,BWD_DW --dt=f32,bf16 --flags=R,A,CHR,GCA --tag=abx,aBx8b mb2ic19ih4",
+    "--bnorm --dir=BWD_DW --dt=bf16,f16 --flags=CH,GCH --tag=abx,axb,aBx8b mb2ic19ih4",
+    "--gnorm --dir=BWD_D,BWD_DW --dt=f32,bf16 --flags=,CH,GCH --tag=abx,axb,aBx8b g2mb2ic18ih4",
+    "--lnorm --dir=BWD_DW --dt=bf16,f16,bf16:f32 --flags=CH,GCH,CM --tag=abc,acb 2x5x19",
+    "--softmax --dir=BWD_D --sdt=bf16,f16 --ddt=bf16,f32 --stag=abx,axb --axis=1,-1 --alg=SOFTMAX,LOGSOFTMAX 2x19x3x5",
+    "--prelu --dir=BWD_DW --sdt=bf16:bf16,f16:f16 --stag=abx,axb 2x19x3x5:1x19x1x1 2x16x5:2x16x5 2x16x5:1x1x1",
     "--lnorm --dir=BWD_D,BWD_DW --flags=,CH,GC,GCH,CM --tag=abx,axb,abc:bac 2x5x19 --inplace=true 2x5x19",
     "--cumsum --tag=abx,axb,aBx8b --axis=1,-1 --exclusive=true,false --reverse=true,false 2x16x3x5",
     "--topk --alg=max,min --k=1,3 --values=true,false --stag=abx,axb,aBx8b --axis=1,-1 2x16x3x5",
@@ -49,6 +57,30 @@ def test_problems_pass(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "failed:0" in capsys.readouterr().out
     for case in read(words):
         assert read(str(case)) == [case]
+
+
+NARROW = [
+    "--bnorm --dir=BWD_DW --dt=bf16 --flags=CHA --tag=axb mb2ic19ih4",
+    "--gnorm --dir=BWD_DW --dt=bf16 --flags=CH g2mb3ic18ih9",
+    "--lnorm --dir=BWD_DW --dt=f16 --flags=CH 9x5x19",
+    "--softmax --dir=BWD_D --sdt=bf16 --ddt=bf16 --axis=1 2x19x3x5",
+    "--prelu --dir=BWD_DW --sdt=bf16:bf16 9x19x3x5:1x19x1x1",
+]
+
+
+@pytest.mark.parametrize("words", NARROW)
+def test_narrow_gradients(isa: str, words: str) -> None:
+    """Proved, within the tolerance on every level, and equal for all numbers of threads."""
+    (case,) = read(words)
+    work = case.driver.work(case)
+    (desc, attr), data = work.describe(), work.data(False)
+    found = []
+    for threads in (1, 2, 3, 7):
+        engine = dnn.Engine(isa=isa, threads=threads)
+        dnn.primitive_desc(desc, attr, engine).plan.check()
+        found.append(Own(desc, attr, engine).compute(data))
+    assert not judge(found[0], work.answer(data), False).reason
+    assert len({x.tobytes() for x in found}) == 1
 
 
 def test_keys_of_attention_are_columns() -> None:

@@ -11,6 +11,7 @@ from asmdnn.bench.case import prepare
 from asmdnn.bench.options import Reader
 
 SEED, COUNT = 30, 20_000
+TYPES = ("f32", "bf16", "f16")
 TAGS = ("abx", "axb", "aBx8b", "aBx16b")
 Words = Callable[["Dice"], str]
 
@@ -51,12 +52,20 @@ def pool(dice: Dice) -> str:
 
 
 def bnorm(dice: Dice) -> str:
-    how = f"--dir={dice.of('BWD_D', 'BWD_DW')} --flags={dice.of('', 'C', 'H', 'CH', 'G', 'GC', 'GCH')}"
-    return f"--bnorm {how} --inplace={dice.of('true', 'false')} --tag={dice.of(*TAGS)} {dice.image()}"
+    how = f"--dir={dice.of('BWD_D', 'BWD_DW')} --dt={dice.of(*TYPES)} --tag={dice.of(*TAGS)}"
+    flags = dice.of("", "C", "H", "CH", "G", "GC", "GCH", "CR", "GA", "CHA")
+    return f"--bnorm {how} --flags={flags} --inplace={dice.of('true', 'false')} {dice.image()}"
+
+
+def gnorm(dice: Dice) -> str:
+    how = f"--dir={dice.of('BWD_D', 'BWD_DW')} --dt={dice.of(*TYPES)} --flags={dice.of('', 'C', 'H', 'CH', 'GCH')}"
+    groups, each = dice.up_to(6), dice.up_to(5)
+    return f"--gnorm {how} --tag={dice.of(*TAGS)} g{groups}mb{dice.up_to(3)}ic{groups * each}ih{dice.up_to(9)}"
 
 
 def lnorm(dice: Dice) -> str:
-    how = f"--dir={dice.of('BWD_D', 'BWD_DW')} --flags={dice.of('', 'C', 'CH', 'G', 'GCH', 'M', 'CM')}"
+    how = f"--dir={dice.of('BWD_D', 'BWD_DW')} --dt={dice.of(*TYPES)}"
+    how += f" --flags={dice.of('', 'C', 'CH', 'G', 'GCH', 'M', 'CM')}"
     tags = f"--tag={dice.of('abc', 'acb', 'bac', 'abc:bac')} --stat_tag={dice.of('ab', 'ba')}"
     return f"--lnorm {how} {tags} {dice.dims(2)}x{dice.up_to(70)}"
 
@@ -111,7 +120,7 @@ def ip(dice: Dice) -> str:
 
 
 KINDS: tuple[Words, ...] = (
-    pool, bnorm, lnorm, softmax, prelu, lrn, resampling, eltwise, shuffle, convolution, ip,
+    pool, bnorm, gnorm, lnorm, softmax, prelu, lrn, resampling, eltwise, shuffle, convolution, ip,
 )  # fmt: skip
 
 

@@ -18,7 +18,8 @@ def bits(array: Storage) -> npt.NDArray[np.uint32]:
 
 def poison(memory: dnn.Memory) -> None:
     """Fill all of the storage: elements, padding, gaps."""
-    bits(memory.array)[:] = POISON
+    stored = memory.array.view(np.uint8)
+    stored[:] = np.resize(POISON.reshape(1).view(np.uint8), stored.size)  # of any number of bytes
 
 
 def write(memory: dnn.Memory, values: Storage) -> None:

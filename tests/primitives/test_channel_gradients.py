@@ -46,6 +46,33 @@ def test_batch_norm(isa: str, dims: tuple[int, ...], tag: str) -> None:
         assert pd.implementation == f"batch_norm:{isa}"
 
 
+@pytest.mark.parametrize("fuse", ["norm_relu", "norm_add_relu"])
+@pytest.mark.parametrize(("dims", "tag"), SHAPES, ids=str)
+def test_fused(isa: str, dims: tuple[int, ...], tag: str, fuse: Any) -> None:
+    """As that of what the mask leaves of diff_dst, which is the gradient of what was added."""
+    for scaled, given, sums in ((True, False, True), (True, True, False)):
+        check(*fused(batch_norm(dims, tag, scaled, given, sums), fuse), isa, ROUND * 1024)
+
+
+def fused(case: Any, fuse: Any) -> Any:
+    """The same case, of a gradient with zeros where a mask has them, and of one with noise there and the mask."""
+    desc, arrays, wanted = case
+    dy = arrays["diff_dst"]
+    mask = np.random.default_rng(4).integers(0, 2, dy.shape).astype(np.uint8)
+    axes, across = (0, *range(2, dy.ndim)), (1, -1, *[1] * (dy.ndim - 2))
+    factor = (1 / np.sqrt(arrays["variance"].astype(float) + desc.epsilon)).reshape(across)
+    h, g = (arrays["src"].astype(float) - arrays["mean"].reshape(across)) * factor, dy.astype(float) * mask
+    means = [0.0, 0.0] if desc.use_global_stats else [x.mean(axes, keepdims=True) for x in (g, g * h)]
+    scale = arrays["scale"].reshape(across) if "scale" in arrays else 1.0
+    found = {"diff_src": factor * scale * (g - means[0] - h * means[1]), "diff_src_1": g}
+    found |= {"diff_scale": (g * h).sum(axes), "diff_shift": g.sum(axes)}
+    of_mask = dnn.MemoryDesc(dy.shape, dnn.u8, "any")
+    added = {"diff_src_1": desc.diff_dst} if fuse == "norm_add_relu" else {}
+    names = {*wanted, *added}
+    desc = replace(desc, fuse=fuse, workspace=of_mask, **added)
+    return desc, {**arrays, "workspace": mask}, {name: found[name] for name in found if name in names}
+
+
 def group_norm(dims: tuple[int, ...], groups: int, tag: str, scaled: bool = True, given: bool = False) -> Any:
     """As batch_norm, whose sums are asked for where it is `scaled`."""
     x, dy, scale = real(1, *dims), real(2, *dims), real(3, dims[1])
@@ -115,6 +142,8 @@ def test_prelu(isa: str, tag: str, of_weights: tuple[int, ...]) -> None:
 
 def test_guard_pages(isa: str) -> None:
     check_guarded(*batch_norm((3, 19, 4, 5), "acdb"), isa, ROUND * 1024)
+    for fuse in ("norm_relu", "norm_add_relu"):
+        check_guarded(*fused(batch_norm((3, 19, 4, 5), "acdb"), fuse), isa, ROUND * 1024)
     check_guarded(*group_norm((3, 12, 4, 5), 4, "acdb"), isa, ROUND * 1024)
     check_guarded(*prelu("acdb", (1, 19, 1, 1)), isa, ROUND * 1024)
 
@@ -136,6 +165,10 @@ X, C, N = (dnn.MemoryDesc(dims, dnn.f32, "any") for dims in ((2, 8, 3), (8,), (2
         (lambda: dnn.BatchNormBackward(X, C, X, C, C), "diff_dst has dims .8,., they must be"),
         (lambda: dnn.BatchNormBackward(C, C, C, C, C), "src has 1 dims, images and channels are needed"),
         (lambda: dnn.BatchNormBackward(X, X, X, C, C, -1.0), "epsilon must not be negative"),
+        (lambda: dnn.BatchNormBackward(X, X, X, C, C, fuse="relu"), "BatchNormBackward.fuse"),
+        (lambda: dnn.BatchNormBackward(X, X, X, C, C, fuse="norm_relu"), "workspace is of a fused relu: give both"),
+        (lambda: dnn.BatchNormBackward(X, X, X, C, C, diff_src_1=X), "diff_src_1 is of norm_add_relu: give both"),
+        (lambda: dnn.BatchNormBackward(X, X, X, C, C, fuse="norm_relu", workspace=X), "workspace is f32, a mask is u8"),
         (lambda: dnn.GroupNormBackward(X, X, X, 3, C, C), "groups is 3, it must divide the 8 channels of src"),
         (lambda: dnn.GroupNormBackward(X, X, X, True, C, C), "groups must be a whole number from 1 on, not True"),
         (lambda: dnn.GroupNormBackward(X, X, X, 4, C, C), "mean has dims .8,., they must be .2, 4."),
@@ -152,9 +185,12 @@ def test_what_is_not_implemented() -> None:
     desc = dnn.BatchNormBackward(X, X, X, C, C)
     with pytest.raises(dnn.Unimplemented, match="a gradient has no post-ops, scales or zero points"):
         dnn.primitive_desc(desc, dnn.Attr([dnn.Eltwise("relu")]))
-    half, none = dnn.MemoryDesc((2, 8, 3), dnn.bf16, "abc"), dnn.MemoryDesc((0, 8, 3), dnn.f32, "abc")
-    with pytest.raises(dnn.Unimplemented, match="only f32 is implemented"):
-        dnn.primitive_desc(dnn.BatchNormBackward(half, half, half, C, C))
+    bytewise, none = (dnn.MemoryDesc((n, 8, 3), kind, "abc") for n, kind in ((2, dnn.s8), (0, dnn.f32)))
+    with pytest.raises(dnn.Unimplemented, match="src is s8, only f32"):
+        dnn.primitive_desc(dnn.BatchNormBackward(bytewise, X, X, C, C))
+    narrow = dnn.MemoryDesc((8,), dnn.bf16, "a")
+    with pytest.raises(dnn.Unimplemented, match="mean is bf16, only f32 is implemented"):
+        dnn.primitive_desc(dnn.BatchNormBackward(X, X, X, narrow, C))
     with pytest.raises(dnn.Unimplemented, match="src has no elements"):
         dnn.primitive_desc(dnn.BatchNormBackward(none, none, none, C, C, diff_shift=C))
     of_groups = dnn.MemoryDesc((0, 4), dnn.f32, "ab")

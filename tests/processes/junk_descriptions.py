@@ -124,6 +124,7 @@ def row_gradients() -> dict[str, Call]:
             lambda: {
                 "src": x, "diff_dst": x, "diff_src": x, **dict.fromkeys(("mean", "variance"), columns), "epsilon": 1e-5,
                 **dict.fromkeys(("scale", "diff_scale", "diff_shift"), columns), "use_global_stats": False,
+                "fuse": "norm_add_relu", "workspace": desc(4, 6, dtype=dnn.u8), "diff_src_1": x,
             },
         ),
         "GroupNormBackward": (

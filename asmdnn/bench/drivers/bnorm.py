@@ -2,10 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import asmdnn as dnn
 from asmdnn.bench.channel_norms import ChannelNormWork, NormProblem, parse
 from asmdnn.bench.dims import completed, desc_of
-from asmdnn.bench.driver import Case, Driver
+from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData
 from asmdnn.bench.norm_gradients import NormGradientWork
 from asmdnn.bench.norms import GRADIENTS, NormSettings, norm_options
 from asmdnn.bench.tensor_work import PROP_KINDS, TensorWork
@@ -20,21 +22,26 @@ BnormCase = Case[NormSettings, NormProblem]
 FUSED: dict[str, Fusion] = {"R": "norm_relu", "A": "norm_add_relu"}
 
 
+def fusion_of(flags: str) -> Fusion:
+    fused = [FUSED[flag] for flag in flags if flag in FUSED]
+    if len(fused) > 1:
+        raise InvalidArguments("flags R and A: A alone adds a tensor and has relu after it")
+    return fused[0] if fused else "none"
+
+
 class BnormWork(ChannelNormWork):
     function = "batch_normalization_forward"
 
     def __init__(self, case: BnormCase) -> None:
         super().__init__(case)
-        settings, fused = self.settings, [FUSED[flag] for flag in self.settings.flags if flag in FUSED]
-        if len(fused) > 1:
-            raise InvalidArguments("flags R and A: A alone adds a tensor and has relu after it")
-        self.has_relu = bool(fused)
+        settings, fused = self.settings, fusion_of(self.settings.flags)
+        self.has_relu = fused != "none"
         self.descs = {**self.descs, **({"src_1": self.tensor} if "A" in settings.flags else {})}
         self.internal = ("workspace",) * (self.has_relu and self.is_training)
         mask = dnn.MemoryDesc(self.tensor.dims, dnn.u8, "any") if self.internal else None
         self.desc = dnn.BatchNormForward(
             PROP_KINDS[settings.dir], self.tensor, self.tensor, self.problem.epsilon, **self.optional,
-            use_global_stats=self.given, fuse=fused[0] if fused else "none", workspace=mask,
+            use_global_stats=self.given, fuse=fused, workspace=mask,
         )  # fmt: skip
 
     def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
@@ -49,13 +56,34 @@ class BnormGradientWork(NormGradientWork):
     def __init__(self, case: BnormCase) -> None:
         self.settings, p = case.settings, case.problem
         settings, self.epsilon = self.settings, p.epsilon
-        if fused := {*settings.flags} & {*FUSED}:
-            raise Unimplemented(f"--dir={settings.dir} with flag {fused.pop()} is not built")
+        fused = fusion_of(settings.flags)
         tensor, vector = desc_of(p.dims, settings.dt, settings.tag), desc_of(p.dims[1:2], "f32", "abx")
         self.axes = self.summed = (0, *range(2, len(p.dims)))
         self.take(tensor, tensor, vector, vector)
-        how: dict[str, Any] = {**self.optional, "use_global_stats": self.given}
+        if fused != "none":
+            mask = dnn.MemoryDesc(tensor.dims, dnn.u8, strides=tensor.strides, inner_blocks=tensor.inner_blocks)
+            added = {"diff_src_1": tensor} if fused == "norm_add_relu" else {}
+            self.descs = {**self.descs, "workspace": mask, **added}
+            self.results = ("diff_src", *added, *self.results[1:])
+        how: dict[str, Any] = {**self.optional, "use_global_stats": self.given, "fuse": fused}
         self.desc = dnn.BatchNormBackward(tensor, tensor, tensor, epsilon=p.epsilon, **how)
+
+    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
+        """Of a mask 0 and 1."""
+        arrays = super().sources(random, exact)
+        if "workspace" in self.descs:
+            arrays["workspace"] = random.integers(0, 2, self.descs["workspace"].dims, np.uint8)
+        return arrays
+
+    def passed(self, data: TensorData) -> Array:
+        """diff_dst where the mask is 1."""
+        found = super().passed(data)
+        return found * data.arrays["workspace"] if "workspace" in self.descs else found
+
+    def peer(self, isa: str, threads: int) -> PeerSide:
+        if "workspace" in self.descs:
+            raise Unimplemented("onednn: the mask of a fused relu, which only its own forward pass can leave")
+        return super().peer(isa, threads)
 
     def asked_for(self, parameters: list[str]) -> list[str]:
         return [f"diff_{name}" for name in parameters]

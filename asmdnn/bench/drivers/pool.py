@@ -130,7 +130,7 @@ class PoolGradientWork(GradientWork):
         src, dst = (desc_of(dims, settings.dt, settings.tag) for dims in (self.problem.src_dims, self.problem.dst_dims))
         self.alg, self.is_max = settings.alg, settings.alg == "max"
         indices = desc_of(dst.dims, "s32", settings.tag) if self.is_max else None
-        self.takes({"diff_dst": dst, "diff_src": src} | ({"indices": indices} if indices else {}))
+        self.descs = {"diff_dst": dst, "diff_src": src} | ({"indices": indices} if indices else {})
         self.attr, self.forward_tensors = settings.attr(src.dims), ("src", "dst") if self.is_max else ()
         self.sizes, self.window = windows_of(self.problem)
         self.desc = dnn.PoolingBackward(ALGORITHMS[self.alg], src, dst, *self.sizes, indices)

@@ -63,7 +63,7 @@ class PreluGradientWork(GradientWork):
 
     def __init__(self, case: PreluCase) -> None:
         settings, (tensor, slopes) = case.settings, _descs(case)
-        self.takes({"src": tensor, "weights": slopes, "diff_dst": tensor, "diff_src": tensor, "diff_weights": slopes})
+        self.descs = {"src": tensor, "weights": slopes, "diff_dst": tensor, "diff_src": tensor, "diff_weights": slopes}
         self.in_place = {"diff_src": "diff_dst"} if settings.inplace else {}
         self.attr = settings.attr(tensor.dims)
         self.desc = dnn.PReLUBackward(*self.descs.values())

@@ -77,7 +77,7 @@ class GradientOfResampling(GradientWork):
     def __init__(self, case: ResamplingCase) -> None:
         settings, problem = case.settings, case.problem
         ends = {"diff_dst": (problem.outer, settings.ddt), "diff_src": (problem.inner, settings.sdt)}
-        self.takes({k: desc_of((problem.mb, problem.ic, *n), dt, settings.tag) for k, (n, dt) in ends.items()})
+        self.descs = {k: desc_of((problem.mb, problem.ic, *n), dt, settings.tag) for k, (n, dt) in ends.items()}
         self.attr = settings.attr(self.descs["diff_src"].dims)
         alg = cast(ResamplingAlgorithm, settings.alg)
         self.desc = self.resampling = dnn.ResamplingBackward(alg, self.descs["diff_src"], self.descs["diff_dst"])

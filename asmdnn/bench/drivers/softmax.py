@@ -87,7 +87,7 @@ class SoftmaxGradientWork(GradientWork):
             raise Unimplemented("--attr-scales of a gradient is not built")
         diff_src = desc_of(dims, settings.sdt, settings.stag)
         dst = desc_of(dims, settings.ddt, settings.stag if settings.dtag == "any" else settings.dtag)
-        self.takes({"dst": dst, "diff_dst": dst, "diff_src": diff_src})
+        self.descs = {"dst": dst, "diff_dst": dst, "diff_src": diff_src}
         self.attr = settings.attr(dims)
         if settings.inplace:
             self.replaces("diff_dst", "diff_src")

@@ -107,10 +107,10 @@ class Rows(Computation):
         """So many rows from where the pointers are."""
         raise NotImplementedError
 
-    def operand(self, operand: Operand | None, vectors: Vectors, row: int = 0) -> list[Source]:
+    def operand(self, operand: Operand | None, vectors: Vectors, row: int = 0, kind: str = "f32") -> list[Source]:
         assert operand is not None, "sums of what dst held are refused"
-        argument = operand.argument
-        return vectors.sources(lambda: self.operands.register(argument), operand.element, row * operand.row_bytes)
+        argument, away = operand.argument, row * operand.row_bytes
+        return vectors.sources(lambda: self.operands.register(argument), operand.element, away, kind)
 
     def of_rows(self, operand: Operand | None, vectors: Vectors, rows: int) -> list[Source]:
         """An operand's vectors of all rows; an element of a row is one of each vector, since rows differ in it."""

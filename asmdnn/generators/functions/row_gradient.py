@@ -5,9 +5,11 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32[rows, elements] | rows src_row_bytes apart, elements dense |
-| dst     | f32[rows, elements] | rows dst_row_bytes apart, elements dense; may be src or an operand laid out alike |
-| 2, 3 .. | f32                 | operands: rows row_bytes apart, elements dense, or an element a row |
+| src     | kind[rows, elements] | rows src_row_bytes apart, elements dense |
+| dst     | kind[rows, elements] | rows dst_row_bytes apart, elements dense; may be src or an operand laid out alike |
+| 2, 3 .. | kind                 | operands: rows row_bytes apart, elements dense, or an element a row |
+
+kind is f32, or what `types` says of each argument; elements become f32 as they are loaded, and are rounded once.
 
 A row, or some vectors down the rows, is walked twice; the second walk finds it in a cache.  Sums are in an order that
 depends on the spec alone.
@@ -22,9 +24,12 @@ from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.postops import Operand
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.row_code import DST, OTHER_REGISTERS, SRC, Computation, Rows, steps_of
-from asmdnn.generators.functions.rows import Vectors, Walk, rows_touched
+from asmdnn.generators.functions.rows import Vectors, Walk, rows_touched, words_of_types
+from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Assembler, Pointer, Register
+from asmdnn.isa.element import Element
+from asmdnn.isa.elements import element_of, storing_element
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
@@ -37,7 +42,7 @@ class RowGradientSpec:
     """Everything that the bytes of such a kernel depend on.
 
     along: "rows" or "lanes", see above.  what: a word for its name.  sums, result: of src, the operands, and for the
-    result the sums.
+    result the sums.  types: of all arguments, if not all are f32.
     """
 
     isa: str
@@ -50,23 +55,46 @@ class RowGradientSpec:
     operands: tuple[Operand, ...]
     sums: Program
     result: Program
+    types: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        return f"{self.what}_f32_{self.along}{self.rows}x{self.elements}_{checksum(self)}__{self.isa}"
+        types = words_of_types(self.types or ("f32",))
+        return f"{self.what}_{types}_{self.along}{self.rows}x{self.elements}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
         return ("src", "dst", *(f"operand{operand.argument}" for operand in self.operands))
 
+    def type_of(self, argument: int) -> str:
+        return self.types[argument] if self.types else "f32"
+
+    def size_of(self, argument: int) -> int:
+        return element_of(self.type_of(argument)).size_bytes
+
+    @property
+    def stored(self) -> Element:
+        """What dst is of."""
+        return storing_element(self.type_of(DST), self.isa)
+
+    @property
+    def unit(self) -> int:
+        """Bytes of the smallest elements."""
+        return min(self.size_of(argument) for argument in range(2 + len(self.operands)))
+
+    def of_types(self, program: Program, result: str) -> Program:
+        """A program of lanes as they are loaded, whose results are of that type."""
+        read = (SRC, *(operand.argument for operand in self.operands))
+        return of_lanes(program, tuple(map(self.type_of, read)), (result,) * len(program.results))
+
     def footprint(self) -> Footprint:
-        src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements)
-        dst = rows_touched(DST, self.rows, self.dst_row_bytes, self.elements)
+        src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements, self.size_of(SRC))
+        dst = rows_touched(DST, self.rows, self.dst_row_bytes, self.elements, self.size_of(DST))
         read: list[Range] = [*src]
         for operand in self.operands:
-            elements = 1 if operand.element else self.elements
-            read += rows_touched(operand.argument, self.rows, operand.row_bytes, elements)
+            argument, elements = operand.argument, 1 if operand.element else self.elements
+            read += rows_touched(argument, self.rows, operand.row_bytes, elements, self.size_of(argument))
         return Footprint(tuple(dict.fromkeys(read)), dst)
 
     def generate(self, asm: Assembler) -> None:
@@ -97,7 +125,7 @@ class AlongRows(Rows):
 
     def __init__(self, spec: RowGradientSpec, v: Vector) -> None:
         super().__init__(v, spec.rows, 1, (spec.src_row_bytes, spec.dst_row_bytes), steps_of(spec.operands))
-        self.spec, self.walk = spec, Walk(v, spec.elements)
+        self.spec, self.walk = spec, Walk(v, spec.elements, spec.unit)
         self.places = [v.asm.stack(4) for _ in spec.sums.results]
 
     def some(self, rows: int) -> None:
@@ -116,11 +144,12 @@ class AlongRows(Rows):
         self.walk.each(AT_ONCE, "results", self.results)
 
     def inputs(self, vectors: Vectors) -> list[list[Source]]:
-        operands = [self.operand(operand, vectors) for operand in self.spec.operands]
-        return [vectors.sources(lambda: self.src), *operands]
+        kinds = self.spec.type_of
+        operands = [self.operand(operand, vectors, kind=kinds(operand.argument)) for operand in self.spec.operands]
+        return [vectors.sources(lambda: self.src, kind=kinds(SRC)), *operands]
 
     def add(self, vectors: Vectors, totals: Sequence[Sequence[Register]]) -> None:
-        found = several(self, self.spec.sums, self.inputs(vectors))
+        found = several(self, self.spec.of_types(self.spec.sums, "f32"), self.inputs(vectors))
         for values, of_sum in zip(found, totals, strict=True):
             for part, value, total in zip(vectors.parts, values, of_sum, strict=False):
                 if part is not self.v:
@@ -129,11 +158,9 @@ class AlongRows(Rows):
         self.v.registers.free(*dict.fromkeys(value for values in found for value in values))
 
     def results(self, vectors: Vectors) -> None:
-        sums = [self.scalar(place, vectors) for place in self.places]
-        values = self.apply(self.spec.result, [*self.inputs(vectors), *sums])
-        for j, value in enumerate(values):
-            vectors.store_last(self.dst, j, value)
-        self.v.registers.free(*values)
+        sums, element = [self.scalar(place, vectors) for place in self.places], self.spec.stored
+        values = self.apply(self.spec.of_types(self.spec.result, element.stored_as), [*self.inputs(vectors), *sums])
+        self.store(element, values, vectors.places(self.dst, element.name))
 
 
 Body = Callable[[Vectors, RowPointers], None]
@@ -144,7 +171,7 @@ class DownLanes(Computation):
 
     def __init__(self, spec: RowGradientSpec, v: Vector) -> None:
         super().__init__(v)
-        self.spec, self.walk, self.left = spec, Walk(v, spec.elements), v.asm.gp.take("rows left")
+        self.spec, self.walk, self.left = spec, Walk(v, spec.elements, spec.unit), v.asm.gp.take("rows left")
         self.places = [[v.asm.stack(v.bytes) for _ in range(AT_ONCE)] for _ in spec.sums.results]
 
     def emit(self) -> None:
@@ -159,7 +186,7 @@ class DownLanes(Computation):
                 v.zero(total)
 
         def add(vectors: Vectors, pointers: RowPointers) -> None:
-            found = several(self, self.spec.sums, self.inputs(vectors, pointers))
+            found = several(self, self.spec.of_types(self.spec.sums, "f32"), self.inputs(vectors, pointers))
             for values, of_sum in zip(found, totals, strict=True):
                 for value, total in zip(values, of_sum, strict=True):
                     v.add(total, total, value)
@@ -188,16 +215,17 @@ class DownLanes(Computation):
 
     def inputs(self, vectors: Vectors, pointers: RowPointers) -> list[list[Source]]:
         def of(operand: Operand) -> list[Source]:
-            return vectors.sources(lambda: pointers.register(operand.argument), operand.element)
+            kind = self.spec.type_of(operand.argument)
+            return vectors.sources(lambda: pointers.register(operand.argument), operand.element, kind=kind)
 
-        return [vectors.sources(lambda: pointers.register(SRC)), *map(of, self.spec.operands)]
+        src = vectors.sources(lambda: pointers.register(SRC), kind=self.spec.type_of(SRC))
+        return [src, *map(of, self.spec.operands)]
 
     def results(self, vectors: Vectors, pointers: RowPointers) -> None:
-        sums = [self.kept(places, vectors) for places in self.places]
-        values = self.apply(self.spec.result, [*self.inputs(vectors, pointers), *sums])
-        for j, value in enumerate(values):
-            vectors.store_last(pointers.register(DST), j, value)
-        self.v.registers.free(*values)
+        sums, element = [self.kept(places, vectors) for places in self.places], self.spec.stored
+        program = self.spec.of_types(self.spec.result, element.stored_as)
+        values = self.apply(program, [*self.inputs(vectors, pointers), *sums])
+        self.store(element, values, vectors.places(pointers.register(DST), element.name))
 
     def kept(self, places: Sequence[Pointer], vectors: Vectors) -> list[Source]:
         return [Source(lambda place=place: place, self.v) for place in places[: vectors.count]]  # type: ignore[misc]

@@ -93,11 +93,13 @@ def scaled_program(scaled: bool) -> Program:
 
 
 @lru_cache
-def centred_sums() -> Program:
-    """What is summed of x, dy, mean: dy, and dy * (x - mean)."""
-    build = Builder(3)
-    x, dy, mean = build.inputs
-    return build.finish(dy, dy * (x - mean))
+def centred_sums(masked: bool = False, stores: bool = False) -> Program:
+    """What is summed of x, dy, and the mean: dy, and dy * (x - mean).  masked: of x, dy, mask, mean, with dy where the
+    mask is not 0.  stores: what dy is then comes before the sums."""
+    build = Builder(3 + masked)
+    x, dy, *mask, mean = build.inputs
+    dy = build.where(mask[0] > 0.0, dy, 0.0) if mask else dy
+    return build.finish(*[dy] * stores, dy, dy * (x - mean))
 
 
 @lru_cache

@@ -5,12 +5,13 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src         | f32[rows, elements]   | rows src_row_bytes apart, elements dense |
-| 1, 2 ..     | f32                   | operands: rows row_bytes apart, elements dense, or an element a row |
-| then        | f32[rows, elements]   | if there is a place: the program's first result, which is not summed |
+| src         | kind[rows, elements]  | rows src_row_bytes apart, elements dense |
+| 1, 2 ..     | kind                  | operands: rows row_bytes apart, elements dense, or an element a row |
+| then        | kind[rows, elements]  | if there is a place: the program's first result, which is not summed |
 | after these | f32[rows or elements] | sums: of rows result_row_bytes apart; those of lanes dense |
 
-Each tensor is read once, whatever the number of results.  Their order depends on the spec alone.
+kind is f32, or what `types` says of each argument.  Each tensor is read once, whatever the number of results.  Their
+order depends on the spec alone.
 """
 
 from collections.abc import Sequence
@@ -22,9 +23,11 @@ from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.postops import Operand
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.row_code import OTHER_REGISTERS, SRC, Computation, steps_of
-from asmdnn.generators.functions.rows import Vectors, Walk, rows_touched
+from asmdnn.generators.functions.rows import Vectors, Walk, rows_touched, words_of_types
+from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Broadcast, Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
@@ -37,7 +40,7 @@ class RowSumsSpec:
     """Everything that the bytes of such a kernel depend on.
 
     along: "rows" or "lanes", see above.  what: a word for its name.  program: of src and the operands, a result for
-    what is stored, if there is a `place`, and one for each sum.
+    what is stored, if there is a `place`, and one for each sum.  types: of src, operands and place, if not all are f32.
     """
 
     isa: str
@@ -50,15 +53,36 @@ class RowSumsSpec:
     operands: tuple[Operand, ...]
     program: Program
     place: Operand | None = None
+    types: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        return f"{self.what}_sums_f32_{self.along}{self.rows}x{self.elements}_{checksum(self)}__{self.isa}"
+        types = words_of_types(self.types or ("f32",))
+        return f"{self.what}_sums_{types}_{self.along}{self.rows}x{self.elements}_{checksum(self)}__{self.isa}"
 
     @property
     def moving(self) -> tuple[Operand, ...]:
         """What lies in rows beside src: operands, and the place."""
         return (*self.operands, self.place) if self.place else self.operands
+
+    def type_of(self, argument: int) -> str:
+        return self.types[argument] if self.types else "f32"
+
+    def size_of(self, argument: int) -> int:
+        return element_of(self.type_of(argument)).size_bytes
+
+    @property
+    def unit(self) -> int:
+        """Bytes of the smallest elements."""
+        return min(self.size_of(argument) for argument in range(1 + len(self.moving)))
+
+    @property
+    def of_types(self) -> Program:
+        """The program of lanes as they are loaded and stored."""
+        read = (SRC, *(operand.argument for operand in self.operands))
+        stored = (self.type_of(self.place.argument),) if self.place else ()
+        results = (*stored, *["f32"] * len(self.sums))
+        return of_lanes(self.program, tuple(map(self.type_of, read)), results)
 
     @property
     def sums(self) -> range:
@@ -73,14 +97,15 @@ class RowSumsSpec:
         return ("src", *operands, *["dst"] * bool(self.place), *(f"sum{i}" for i in range(len(self.sums))))
 
     def footprint(self) -> Footprint:
-        read: list[Range] = [*rows_touched(SRC, self.rows, self.src_row_bytes, self.elements)]
+        read: list[Range] = [*rows_touched(SRC, self.rows, self.src_row_bytes, self.elements, self.size_of(SRC))]
         for operand in self.operands:
-            elements = 1 if operand.element else self.elements
-            read += rows_touched(operand.argument, self.rows, operand.row_bytes, elements)
+            argument, elements = operand.argument, 1 if operand.element else self.elements
+            read += rows_touched(argument, self.rows, operand.row_bytes, elements, self.size_of(argument))
         size = (self.rows, self.result_row_bytes, 1) if self.along == "rows" else (1, 0, self.elements)
         written = [found for result in self.sums for found in rows_touched(result, *size)]
         if self.place:
-            written += rows_touched(self.place.argument, self.rows, self.place.row_bytes, self.elements)
+            argument, step = self.place.argument, self.place.row_bytes
+            written += rows_touched(argument, self.rows, step, self.elements, self.size_of(argument))
         return Footprint(tuple(dict.fromkeys(read)), tuple(written))
 
     def generate(self, asm: Assembler) -> None:
@@ -101,7 +126,7 @@ class SumsCode(Computation):
 
     def __init__(self, spec: RowSumsSpec, v: Vector) -> None:
         super().__init__(v)
-        self.spec, self.walk, self.left = spec, Walk(v, spec.elements), v.asm.gp.take("rows left")
+        self.spec, self.walk, self.left = spec, Walk(v, spec.elements, spec.unit), v.asm.gp.take("rows left")
         self.moving = {SRC: spec.src_row_bytes, **steps_of(spec.moving)}
         self.at_once = MOST_AT_ONCE if v.registers.available >= MANY_REGISTERS else LEAST_AT_ONCE
 
@@ -163,7 +188,7 @@ class SumsCode(Computation):
         read = [(SRC, False), *((operand.argument, operand.element) for operand in spec.operands)]
         inputs = [self.of_rows(argument, element, vectors, pointers, rows) for argument, element in read]
         registers = v.registers.take("values", v.registers.available)
-        found = apply_to_each(spec.program, v, inputs, registers, self.slots)
+        found = apply_to_each(spec.of_types, v, inputs, registers, self.slots)
         for values, of_sum in zip(found[bool(spec.place) :], totals, strict=True):
             for part, value, total in zip([*vectors.parts] * rows, values, of_sum, strict=False):
                 if part is not v and spec.along == "rows":
@@ -172,18 +197,18 @@ class SumsCode(Computation):
         if spec.place:
             for i, value in enumerate(found[0]):
                 r, j = divmod(i, vectors.count)
-                place = pointers.register(spec.place.argument)
-                vectors.store_last(place, j, value, r * spec.place.row_bytes)
+                place, kind = pointers.register(spec.place.argument), spec.type_of(spec.place.argument)
+                vectors.store_last(place, j, value, r * spec.place.row_bytes, kind)
         v.registers.free(*registers)
 
     def of_rows(self, argument: int, element: bool, vectors: Vectors, pointers: RowPointers, rows: int) -> list[Source]:
         """An argument's vectors of some rows; what does not move is the same in all of them."""
-        step = self.moving[argument]
+        step, kind = self.moving[argument], self.spec.type_of(argument)
 
         def pointer() -> Register:
             return pointers.register(argument)
 
         if not step:
-            return vectors.sources(pointer, element) * rows
-        found = [source for r in range(rows) for source in vectors.sources(pointer, element, r * step)]
+            return vectors.sources(pointer, element, kind=kind) * rows
+        found = [source for r in range(rows) for source in vectors.sources(pointer, element, r * step, kind)]
         return [Source(x.locate, x.lanes or Broadcast(self.v)) for x in found] if rows > 1 else found

@@ -54,10 +54,10 @@ class Vectors:
     def sources(
         self, pointer: Callable[[], Register], element: bool = False, further_bytes: int = 0, kind: str = "f32"
     ) -> list[Source]:
-        """Of every vector, of elements of that type, or of the one f32 that counts for all of the row."""
-        if element:
-            return [Source(lambda: mem(pointer(), further_bytes, size=4), None)] * self.count
+        """Of every vector, of elements of that type, or of the one that counts for all of the row."""
         of = element_of(kind)
+        if element:
+            return [Source(lambda: mem(pointer(), further_bytes, size=of.size_bytes), of.repeated(self.v))] * self.count
         return [
             Source(
                 lambda j=j: self.at(pointer(), j, further_bytes, of.size_bytes),  # type: ignore[misc]

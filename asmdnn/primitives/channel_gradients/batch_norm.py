@@ -23,6 +23,7 @@ from asmdnn.primitives.channel_gradients.steps import (
     SLOPES,
     GradientSteps,
     Tensors,
+    check_vectors,
     product_program,
     replaceable,
     row_of_channels,
@@ -32,8 +33,9 @@ from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.row_gradients.schedule import check_attr
-from asmdnn.primitives.shapes.formats import like
+from asmdnn.primitives.shapes.formats import like, of_type
 from asmdnn.primitives.shapes.nests import as_row_of
+from asmdnn.types import FLOAT_NAMES, u8
 
 
 @lru_cache
@@ -45,11 +47,20 @@ def slope_program(elements: int) -> Program:
 
 
 @lru_cache
-def batch_norm_program(elements: int) -> Program:
-    """diff_src of x, dy, mean, the factor with the scale, the slope, and the sum of dy."""
-    build = Builder(6)
-    x, dy, mean, factor, slope, total = build.inputs
+def batch_norm_program(elements: int, masked: bool) -> Program:
+    """diff_src of x, dy, the mask if there is one, mean, the factor with the scale, the slope, and the sum of dy."""
+    build = Builder(6 + masked)
+    x, dy, *mask, mean, factor, slope, total = build.inputs
+    dy = build.where(mask[0] > 0.0, dy, 0.0) if mask else dy
     return build.finish((dy - total * (1.0 / elements) - (x - mean) * slope) * factor)
+
+
+@lru_cache
+def masked_program(scaled: bool) -> Program:
+    """dy where the mask is not 0, times the factor if it is `scaled`."""
+    build = Builder(2 + scaled)
+    dy, mask, *factor = build.inputs
+    return build.finish(build.where(mask > 0.0, dy * factor[0] if factor else dy, 0.0))
 
 
 @implementation("batch_norm", f32_level)
@@ -58,36 +69,88 @@ def plan_batch_norm(desc: BatchNormBackward, attr: Attr, engine: Engine) -> Plan
     check_attr(attr)
     src = like(desc.diff_dst, desc.src)
     images = {"src": src, "diff_dst": like(src, desc.diff_dst), "diff_src": like(src, desc.diff_src)}
+    mask = {"workspace": like(of_type(images["diff_dst"], u8), desc.workspace)} if desc.workspace else {}
+    added = {"diff_src_1": like(images["diff_dst"], desc.diff_src_1)} if desc.diff_src_1 else {}
     names = ("mean", "variance", "scale", "diff_scale", "diff_shift")
     vectors = {name: vector_of(name, tensor) for name in names if (tensor := getattr(desc, name)) is not None}
-    tensors = {**images, **vectors}
-    check_tensors(tensors, "diff_src")
+    for name in ("diff_src", *added):
+        check_tensors({**images, **added}, name, FLOAT_NAMES)
+    check_vectors(vectors)
+    tensors = {**images, **mask, **added, **vectors}
     name = f"batch_norm:{f32_level(engine.isa)}"
-    results = ("diff_src", *(name for name in ("diff_scale", "diff_shift") if name in vectors))
+    results = ("diff_src", *added, *(name for name in ("diff_scale", "diff_shift") if name in vectors))
     if 0 in src.dims:
-        if len(results) > 1:
+        if len(results) > 1 + len(added):
             raise Refused("src has no elements, of which there are no sums for diff_scale and diff_shift")
         return Assembly(engine.tuning, engine.isa).plan(name, tensors, results)
     wide = {name: as_channels(tensor, src.ndims) for name, tensor in vectors.items()}
-    steps, row = GradientSteps(engine), row_of_channels(src)
-    factors = steps.scratch(FACTORS, row)
-    steps.apply(factor_program(desc.epsilon), {"variance": wide["variance"]}, FACTORS, row)
-    if not desc.use_global_stats or len(results) > 1:
-        add_sums_of(images, wide, steps)
-    read: dict[str, MemoryDesc] = {"diff_dst": images["diff_dst"]}
-    if not desc.use_global_stats:
-        steps.apply(slope_program(src.nelems() // src.dims[1]), {PRODUCTS: row, FACTORS: factors}, SLOPES, row)
-        steps.scratch(SLOPES, row)
-        read = {"src": src, **read, "mean": wide["mean"]}
-    if "scale" in wide:
-        steps.apply(product_program(), {"scale": wide["scale"], FACTORS: factors}, SCALED, steps.scratch(SCALED, row))
-    read[SCALED if "scale" in wide else FACTORS] = factors
-    if desc.use_global_stats:
-        program = product_program()
-    else:
-        program, read = batch_norm_program(src.nelems() // src.dims[1]), {**read, SLOPES: row, GRADIENTS: row}
-    steps.apply(program, read, "diff_src", images["diff_src"])
+    steps = BatchSteps(engine, src, {"diff_dst": images["diff_dst"]}, mask, added, wide)
+    steps.add(images["diff_src"], desc, has_sums=len(results) > 1 + len(added))
     return steps.assembly.plan(name, tensors, results, replaceable(images))
+
+
+class BatchSteps(GradientSteps):
+    """The steps.  gradient: diff_dst, until it is masked and stored as `added`; mask: the workspace, while diff_dst is
+    not masked; wide: vectors of channels as they broadcast to src."""
+
+    def __init__(
+        self, engine: Engine, src: MemoryDesc, gradient: Tensors, mask: Tensors, added: Tensors, wide: Tensors
+    ) -> None:
+        super().__init__(engine)
+        self.src, self.gradient, self.mask, self.added, self.wide = src, gradient, mask, added, wide
+        self.row = row_of_channels(src)
+
+    def add(self, diff_src: MemoryDesc, desc: BatchNormBackward, has_sums: bool) -> None:
+        """All of them."""
+        row, wide, given = self.row, self.wide, desc.use_global_stats
+        elements = self.src.nelems() // self.src.dims[1]
+        self.apply(factor_program(desc.epsilon), {"variance": wide["variance"]}, FACTORS, self.scratch(FACTORS, row))
+        if has_sums or not given:
+            self.add_sums()
+        elif self.added:
+            self.store()
+        if "scale" in wide:
+            read = {"scale": wide["scale"], FACTORS: row}
+            self.apply(product_program(), read, SCALED, self.scratch(SCALED, row))
+        factor = {SCALED if "scale" in wide else FACTORS: row}
+        if given:
+            program = masked_program(True) if self.mask else product_program()
+            self.apply(program, {**self.gradient, **self.mask, **factor}, "diff_src", diff_src)
+            return
+        self.apply(slope_program(elements), {PRODUCTS: row, FACTORS: row}, SLOPES, self.scratch(SLOPES, row))
+        of_channels = {"mean": wide["mean"], **factor, SLOPES: row, GRADIENTS: row}
+        read = {"src": self.src, **self.gradient, **self.mask, **of_channels}
+        self.apply(batch_norm_program(elements, bool(self.mask)), read, "diff_src", diff_src)
+
+    def store(self) -> None:
+        """Masked gradients, which are read from there after this step."""
+        (stored,) = self.added.items()
+        self.apply(masked_program(False), {**self.gradient, **self.mask}, *stored)
+        self.gradient, self.mask = self.added, {}
+
+    def summed(self, stored: tuple[str, MemoryDesc] | None) -> Summed:
+        """What is summed, of masked gradients that are stored meanwhile."""
+        read, mean = {"src": self.src, **self.gradient, **self.mask}, {"mean": self.wide["mean"]}
+        program = centred_sums(bool(self.mask), stored is not None)
+        results = (GRADIENTS, PRODUCTS)
+        return Summed("batchnormback", program, read, mean, dst=self.row, results=results, stored=stored)
+
+    def add_sums(self) -> None:
+        """The sums of gradients and of products with centred src, into scratch; the results that are made of them."""
+        row, wide, sums = self.row, self.wide, (GRADIENTS, PRODUCTS)
+        for name in sums:
+            self.scratch(name, row)
+        summed = self.summed(next(iter(self.added.items()), None))
+        if self.added and summed.source(summed.images) is None:  # copies are summed, and nothing is stored beside
+            self.store()
+            summed = self.summed(None)
+        add_sums(self.assembly, summed)
+        if self.added:
+            self.gradient, self.mask = self.added, {}
+        if "diff_scale" in wide:
+            self.apply(product_program(), {PRODUCTS: row, FACTORS: row}, "diff_scale", wide["diff_scale"])
+        if "diff_shift" in wide:
+            self.apply(same_program(1), {GRADIENTS: row}, "diff_shift", wide["diff_shift"])
 
 
 def vector_of(name: str, tensor: MemoryDesc) -> MemoryDesc:
@@ -101,19 +164,3 @@ def as_channels(tensor: MemoryDesc, ndims: int) -> MemoryDesc:
     wide = as_row_of(tensor, ndims, 1)
     assert wide is not None, "vectors are plain"
     return wide
-
-
-def add_sums_of(images: Tensors, wide: Tensors, steps: GradientSteps) -> None:
-    """The sums of gradients and of products with centred src, into scratch; the results that are made of them."""
-    src = images["src"]
-    row = row_of_channels(src)
-    for name in (GRADIENTS, PRODUCTS):
-        steps.scratch(name, row)
-    read = {name: images[name] for name in ("src", "diff_dst")}
-    others, sums = {"mean": wide["mean"]}, (GRADIENTS, PRODUCTS)
-    summed = Summed("batchnormback", centred_sums(), read, others, dst=row, results=sums)
-    add_sums(steps.assembly, summed)
-    if "diff_scale" in wide:
-        steps.apply(product_program(), {PRODUCTS: row, FACTORS: row}, "diff_scale", wide["diff_scale"])
-    if "diff_shift" in wide:
-        steps.apply(same_program(1), {GRADIENTS: row}, "diff_shift", wide["diff_shift"])

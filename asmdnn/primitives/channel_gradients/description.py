@@ -3,11 +3,18 @@
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.attributes.numbers import check_flag
+from asmdnn.primitives.attributes.numbers import check_alg, check_flag
 from asmdnn.primitives.normalization.affine import checked_epsilon
-from asmdnn.primitives.normalization.channel_description import checked_groups
+from asmdnn.primitives.normalization.channel_description import (
+    FUSIONS,
+    NONE,
+    NORM_ADD_RELU,
+    Fusion,
+    checked_groups,
+)
 from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass
+from asmdnn.types import u8
 
 
 @exact
@@ -20,7 +27,10 @@ class BatchNormBackward:
 
     with h = (src - mean) / sqrt(variance + epsilon).  use_global_stats: the statistics were given, so that diff_src =
     diff_dst * scale / sqrt(variance + epsilon).  src, diff_dst and diff_src have the same dims, in any formats, `any`
-    too; mean, variance, scale, diff_scale, diff_shift: (c,), the last three or None.  Raises InvalidArguments.
+    too, of f32, bf16 or f16; mean, variance, scale, diff_scale, diff_shift: (c,), the last three or None.
+    fuse: "norm_relu" or "norm_add_relu", as in the forward pass.  workspace: what that has left; where it is 0,
+    diff_dst counts as 0.  diff_src_1: of "norm_add_relu", what diff_dst counts as, the gradient of the tensor that was
+    added.  Raises InvalidArguments.
     """
 
     src: MemoryDesc
@@ -33,9 +43,13 @@ class BatchNormBackward:
     diff_scale: MemoryDesc | None = None
     diff_shift: MemoryDesc | None = None
     use_global_stats: bool = False
+    fuse: Fusion = "none"
+    workspace: MemoryDesc | None = None
+    diff_src_1: MemoryDesc | None = None
 
     def __post_init__(self) -> None:
         check_norm(self)
+        check_fusion(self)
 
     @property
     def statistics_dims(self) -> tuple[int, ...]:
@@ -100,9 +114,24 @@ def check_norm(desc: ChannelNormBackward) -> None:
             check_tensor(name, getattr(desc, name), desc.src.dims[1:2])
 
 
+def check_fusion(desc: BatchNormBackward) -> None:
+    """Raise InvalidArguments for a fusion and its tensors that do not fit."""
+    check_alg("BatchNormBackward.fuse", desc.fuse, FUSIONS)
+    adds = desc.fuse == NORM_ADD_RELU
+    for name, needed, owner in (("workspace", desc.fuse != NONE, "a fused relu"), ("diff_src_1", adds, NORM_ADD_RELU)):
+        tensor = getattr(desc, name)
+        if (tensor is not None) != needed:
+            raise InvalidArguments(f"{name} is of {owner}: give both or none of them, not fuse {desc.fuse}")
+        if tensor is not None:
+            check_tensor(name, tensor, desc.src.dims)
+    if desc.workspace is not None and desc.workspace.dtype != u8:
+        raise InvalidArguments(f"workspace is {desc.workspace.dtype}, a mask is u8")
+
+
 def said(what: str, desc: ChannelNormBackward) -> str:
     more = [name for name in ("scale", "diff_scale", "diff_shift") if getattr(desc, name) is not None]
     more += ["given statistics"] * desc.use_global_stats
+    more += [desc.fuse] if isinstance(desc, BatchNormBackward) and desc.fuse != NONE else []
     with_more = f" with {', '.join(more)}" if more else ""
     return f"{what} backward of {desc.src}, {desc.diff_dst} to {desc.diff_src}{with_more}"
 

@@ -29,6 +29,7 @@ from asmdnn.primitives.channel_gradients.steps import (
     SLOPES,
     GradientSteps,
     Tensors,
+    check_vectors,
     product_program,
     replaceable,
     row_of_channels,
@@ -40,7 +41,7 @@ from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.row_gradients.schedule import check_attr
 from asmdnn.primitives.shapes.formats import like, row_major
-from asmdnn.types import f32
+from asmdnn.types import FLOAT_NAMES, f32
 
 MEANS, OFFSETS = "means of channels", "offsets"  # scratch, of images and channels
 OF_GROUPS = ("sums of gradients of groups", "sums of products of groups")
@@ -98,10 +99,9 @@ def plan_group_norm(desc: GroupNormBackward, attr: Attr, engine: Engine) -> Plan
     passed = {name: like(src, getattr(desc, name)) for name in IMAGES}
     vectors = {name: tensor for name in VECTORS if (tensor := getattr(desc, name)) is not None}
     passed |= {name: row_major(tensor.dims, tensor) if tensor.is_any else tensor for name, tensor in vectors.items()}
-    check_tensors(passed, "diff_src")
+    check_tensors({name: passed[name] for name in IMAGES}, "diff_src", FLOAT_NAMES)
+    check_vectors({name: passed[name] for name in vectors})
     results = ("diff_src", *(name for name in SUMS if name in vectors))
-    for name in results[1:]:
-        check_tensors(passed, name)
     implementation = f"group_norm:{f32_level(engine.isa)}"
     if 0 in src.dims:
         if len(results) > 1:

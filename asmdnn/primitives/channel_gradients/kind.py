@@ -11,6 +11,7 @@ from asmdnn.primitives.channel_gradients.description import (
 from asmdnn.primitives.channel_gradients.group_norm import plan_group_norm
 from asmdnn.primitives.channel_gradients.prelu import plan_prelu
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
+from asmdnn.primitives.normalization.channel_description import NONE
 
 
 def norm_words(desc: ChannelNormBackward) -> Words:
@@ -19,6 +20,7 @@ def norm_words(desc: ChannelNormBackward) -> Words:
     kind = "backward" if desc.diff_scale or desc.diff_shift else "backward_data"
     if isinstance(desc, GroupNormBackward):
         return Words("group_normalization", f"{auxiliary} groups:{desc.groups}", dims_word(desc.src), kind)
+    auxiliary += f" fuse:{desc.fuse}" * (desc.fuse != NONE)
     return Words("batch_normalization", auxiliary, dims_word(desc.src), kind)
 
 

@@ -16,9 +16,9 @@ from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.row_gradients.schedule import check_attr
-from asmdnn.primitives.shapes.formats import dense_like, like, row_major
+from asmdnn.primitives.shapes.formats import dense_like, like, of_type, row_major
 from asmdnn.records import replace
-from asmdnn.types import f32
+from asmdnn.types import FLOAT_NAMES, f32
 
 
 @implementation("prelu", f32_level)
@@ -30,8 +30,8 @@ def plan_prelu(desc: PReLUBackward, attr: Attr, engine: Engine) -> Plan:
     dense = partial(dense_like, src)
     weights = {n: dense(t) if t.is_any else t for n in ("weights", "diff_weights") if (t := getattr(desc, n))}
     tensors = {**images, **weights}
-    check_tensors(tensors, "diff_src")
-    check_tensors(tensors, "diff_weights")
+    for name in ("diff_src", "diff_weights"):
+        check_tensors(tensors, name, FLOAT_NAMES)
     if not prod(src.dims):
         raise Refused("src has no elements, of which there are no sums for diff_weights")
     steps, result = GradientSteps(engine), tensors["diff_weights"]
@@ -42,7 +42,7 @@ def plan_prelu(desc: PReLUBackward, attr: Attr, engine: Engine) -> Plan:
     if is_one_pass:
         add_weights(steps, both, result)
     elif result.dims != src.dims:
-        plain = row_major(result.dims, result)
+        plain = of_type(row_major(result.dims, result), f32)
         add_weights(steps, replace(both, program=prelu_program((1,)), others={}, stored=None, dst=plain), result)
     else:
         steps.apply(prelu_program((1,)), read, "diff_weights", result)

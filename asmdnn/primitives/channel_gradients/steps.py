@@ -12,7 +12,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.primitives.attributes.attr import NO_ATTR
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.elementwise.schedule import Request, schedule
+from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
 from asmdnn.types import f32
 
 FACTORS, SCALED, SLOPES = "factors", "scaled factors", "slopes"  # scratch, of channels
@@ -45,6 +45,12 @@ def product_program() -> Program:
     build = Builder(2)
     x, factor = build.inputs
     return build.finish(x * factor)
+
+
+def check_vectors(vectors: Tensors) -> None:
+    """Raise Refused for vectors that are not f32, or results among them whose elements overlap."""
+    for name, tensor in vectors.items():
+        check_tensors({name: tensor}, name)
 
 
 def replaceable(images: Tensors) -> tuple[str, ...]:

@@ -17,26 +17,37 @@ from asmdnn.primitives.reduction.tree import Tree
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.records import dataclass, replace
-from asmdnn.types import F32_BYTES
+from asmdnn.types import DataType, f32
 
 
 @dataclass(frozen=True, slots=True)
 class GradientSums(TreeKernels):
-    """A program's results, of src and operands; stores: the first one goes where the last operand lies."""
+    """A program's results, of src and operands; stores: the first one goes where the last operand lies.  dtypes: of src
+    and operands."""
 
     isa: str
     what: str
     program: Program
     results: tuple[str, ...]
     operands: tuple[str, ...]
+    dtypes: tuple[DataType, ...] = ()
     stores: bool = False
     beside: tuple[str, ...] = ()
 
+    @property
+    def src_bytes(self) -> int:
+        return self.dtypes[0].size_bytes
+
+    @property
+    def operand_bytes(self) -> tuple[int, ...]:
+        return tuple(dtype.size_bytes for dtype in self.dtypes[1:])
+
     def first(self, chunk: Chunk, is_last: bool) -> KernelSpec:
-        steps = enumerate(chunk.operands, 1)
-        operands = [Operand(i, F32_BYTES * row, 0, along == 0) for i, (row, along) in steps]
+        steps = enumerate(zip(self.operand_bytes, chunk.operands, strict=True), 1)
+        operands = [Operand(i, size * row, 0, along == 0) for i, (size, (row, along)) in steps]
         place = operands.pop() if self.stores else None
-        return replace(self.spec(chunk, operands, self.program), place=place)
+        types = () if {*self.dtypes} == {f32} else tuple(dtype.name for dtype in self.dtypes)
+        return replace(self.spec(chunk, operands, self.program), place=place, types=types)
 
     def merge(self, chunk: Chunk, counts: tuple[int, int], is_last: bool) -> KernelSpec:
         count = len(self.results)
@@ -86,7 +97,7 @@ def add_sums(assembly: Assembly, summed: Summed) -> None:
     images, source = summed.images, summed.source(summed.images)
     if source is None:
         src = next(iter(images.values()))
-        images = {f"plain {name}": row_major(src.dims, src) for name in summed.images}
+        images = {f"plain {name}": row_major(src.dims, desc) for name, desc in summed.images.items()}
         for (name, desc), (copy, plain) in zip(summed.images.items(), images.items(), strict=True):
             assembly.scratch[copy] = plain.size_bytes
             add_reorder(assembly, Reordering(name, desc, copy, plain))
@@ -94,6 +105,7 @@ def add_sums(assembly: Assembly, summed: Summed) -> None:
         if source is None:
             raise Refused("what is summed beside src does not lie as it does")
     buffer, *more = images
-    how = (summed.program, summed.results, (*more, *summed.operands), summed.stored is not None)
+    dtypes = tuple(desc.dtype for desc in (*images.values(), *summed.operands.values()))
+    how = (summed.program, summed.results, (*more, *summed.operands), dtypes, summed.stored is not None)
     kernels = GradientSums(f32_level(assembly.isa), summed.what, *how)
     Tree(assembly, kernels, summed.dst.nelems()).grow(source, buffer)

@@ -28,6 +28,11 @@ class TreeKernels(ABC):
         """Of an element of src."""
         return f32.size_bytes
 
+    @property
+    def operand_bytes(self) -> tuple[int, ...]:
+        """Of an element of each operand."""
+        return (f32.size_bytes,) * len(self.operands)
+
     @abstractmethod
     def first(self, chunk: "Chunk", is_last: bool) -> KernelSpec:
         """Of chunks of src."""

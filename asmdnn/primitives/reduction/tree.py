@@ -56,7 +56,8 @@ class Tree:
                     steps = tuple(zip(down, here[1:], strict=True))
                     chunk = Chunk("lanes", size, some.extent, size_bytes * row.strides[SRC], 0, steps)
                 calls.append((self.kernels.first(chunk, is_last), piece, others(piece, some)))
-        self.add(calls, (buffer, *self.kernels.operands, *written, *self.kernels.beside), size_bytes)
+        sizes = (size_bytes, *self.kernels.operand_bytes)
+        self.add(calls, (buffer, *self.kernels.operands, *written, *self.kernels.beside), sizes)
         last = row.extent - (chunks[-1] - 1) * part
         self.merge_all(chunks, (part, last), written)
 
@@ -143,9 +144,9 @@ class Tree:
         self.assembly.scratch |= dict.fromkeys(names, F32_BYTES * chunks * self.elements)
         return names, False
 
-    def add(self, calls: Calls[KernelSpec], buffers: tuple[str, ...], first_bytes: int = F32_BYTES) -> None:
-        """A phase; first_bytes: of an element of the first buffer."""
-        sizes = (first_bytes, *[F32_BYTES] * (len(buffers) - 1))
+    def add(self, calls: Calls[KernelSpec], buffers: tuple[str, ...], first: tuple[int, ...] = ()) -> None:
+        """A phase; first: bytes of an element of the first buffers, which others have of f32."""
+        sizes = (*first, *[F32_BYTES] * (len(buffers) - len(first)))
         costs = {spec: self.kernels.cost(spec, self.tuning) for spec in dict.fromkeys(spec for spec, *_ in calls)}
         self.assembly.add(phases_of(calls, costs, views(buffers), self.assembly.tuning.phases, sizes))
 

@@ -21,7 +21,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
-from asmdnn.primitives.elementwise.schedule import Request, schedule
+from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
@@ -53,6 +53,8 @@ def plan_layer_norm(desc: LayerNormBackward, attr: Attr, engine: Engine) -> Plan
     diff_dst, diff_src = like(src, desc.diff_dst), like(src, desc.diff_src)
     extra = {name: tensor for name in ("mean", "variance", "scale") if (tensor := getattr(desc, name)) is not None}
     extra = {name: row_major(tensor.dims, tensor) if tensor.is_any else tensor for name, tensor in extra.items()}
+    for name in {"mean", "variance"} & extra.keys():
+        check_tensors({name: extra[name]}, name)
     given = {"src": src, "diff_src": diff_src, "diff_dst": diff_dst, **extra}
     passed = {FACTORS if name == "variance" else name: tensor for name, tensor in given.items()}
     plan = of_given(passed, engine) if desc.use_global_stats else of_rows(desc.rms, passed, engine)

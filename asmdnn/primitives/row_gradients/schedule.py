@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from asmdnn.generators.functions.row_gradient import RowGradientSpec
 from asmdnn.generators.functions.row_programs import RowPrograms
+from asmdnn.isa.elements import narrowing_level
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -15,9 +16,10 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, phases_of
 from asmdnn.primitives.reorder.copies import between_reorders
-from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.primitives.shapes.formats import of_type, row_major
 from asmdnn.primitives.shapes.nests import Calls, Nest, lanes_in, read_nest, row_calls, row_in, with_last
 from asmdnn.records import dataclass
+from asmdnn.types import FLOAT_NAMES, f32
 
 SRC, DST = range(2)
 View = Callable[[MemoryDesc], MemoryDesc | None]  # of a tensor as one of diff_src's rank; None if it cannot be
@@ -47,7 +49,7 @@ def check_attr(attr: Attr) -> None:
 def row_plan(request: RowRequest, engine: Engine) -> Plan:
     """The plan, between reorders of what kernels cannot read.  Raises Refused."""
     isa, passed = f32_level(engine.isa), request.passed
-    check_tensors(passed, "diff_src")
+    check_tensors(passed, "diff_src", FLOAT_NAMES)
     name = f"rows:{isa}"
     if 0 in passed["diff_src"].dims:
         return Assembly(engine.tuning, engine.isa).plan(name, passed, ("diff_src",))
@@ -58,12 +60,13 @@ def row_plan(request: RowRequest, engine: Engine) -> Plan:
         if len(found) < len(wide):
             continue
         try:
-            calls = calls_of(request, found, isa, engine)
+            calls = calls_of(request, found, narrowing_level(tensors["diff_src"].dtype.name, engine.isa), engine)
         except Refused as reason:
             last = reason
             continue
         costs = {spec: cost(spec) for spec, *_ in calls}
-        phases = phases_of(calls, costs, views(tuple(tensors)), engine.tuning.phases)
+        sizes = [tensor.dtype.size_bytes for tensor in tensors.values()]
+        phases = phases_of(calls, costs, views(tuple(tensors)), engine.tuning.phases, sizes)
         in_place = tuple(name for name, tensor in tensors.items() if tensor == tensors["diff_src"])
         plan = Plan(name, phases, tensors, {}, {}, ("diff_src",), tuple(n for n in in_place if n != "diff_src"))
         return between_reorders(plan, passed, engine.tuning, isa=isa)
@@ -79,7 +82,8 @@ def formats(request: RowRequest) -> Iterator[Mapping[str, MemoryDesc]]:
     passed = request.passed
     yield passed
     model = with_last(passed["diff_src"], (request.axis,))
-    yield {name: row_major(t.dims, t) if name in request.views else model for name, t in passed.items()}
+    plain = {name: row_major(t.dims, t) for name, t in passed.items() if name in request.views}
+    yield {name: plain.get(name) or of_type(model, t.dtype) for name, t in passed.items()}
 
 
 def calls_of(
@@ -120,10 +124,11 @@ def spec_of(
 ) -> RowGradientSpec:
     """The kernel of `rows` with the elements of `row`."""
     operands = tuple(operands_along(tensors, row, rows).values())
-    size = tensors["diff_src"].dtype.size_bytes
-    steps = (size * rows.strides[SRC], size * rows.strides[DST])
+    dtypes = [tensor.dtype for tensor in tensors.values()]
+    steps = dtypes[SRC].size_bytes * rows.strides[SRC], dtypes[DST].size_bytes * rows.strides[DST]
+    types = () if {*dtypes} == {f32} else tuple(dtype.name for dtype in dtypes)
     extents = (rows.extent, row.extent)
-    return RowGradientSpec(isa, request.what, along, *extents, *steps, operands[DST + 1 :], *request.programs)
+    return RowGradientSpec(isa, request.what, along, *extents, *steps, operands[DST + 1 :], *request.programs, types)
 
 
 def cost(spec: RowGradientSpec) -> int:

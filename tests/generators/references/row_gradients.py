@@ -5,16 +5,24 @@ import numpy as np
 from asmdnn.generators.functions.row_gradient import RowGradientSpec
 from asmdnn.generators.functions.row_programs import softmax_programs
 from asmdnn.generators.functions.row_sums import RowSumsSpec
+from asmdnn.types import DATA_TYPES
 from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
-from tests.generators.reference import operand
+from tests.generators.reference import Memory, operand
 from tests.support.arena import Doubles, buffer_of, elements
 
+ROUNDOFF = {"f32": 2.0**-24, "bf16": 2.0**-8, "f16": 2.0**-11}  # of what is stored
 ROUNDINGS = 64  # of a term, beside those of the sum
+
+
+def memory_of(spec: RowGradientSpec | RowSumsSpec, random: np.random.Generator, integers: bool) -> Memory:
+    """Of the types of the arguments; sums are f32."""
+    kinds = dict(zip(spec.frame, spec.types, strict=False))
+    return {name: elements(random, integers, DATA_TYPES[kinds.get(name, "f32")]) for name in spec.frame}
 
 
 def row_case(spec: RowGradientSpec, random: np.random.Generator, integers: bool) -> Case:
     """Within a rounding for each element, in the size of the terms."""
-    memory = {name: elements(random, integers) for name in spec.frame}
+    memory = memory_of(spec, random, integers)
     src = np.array([memory["src"].load(r * spec.src_row_bytes, spec.elements) for r in range(spec.rows)])
     n = spec.elements
     others = [np.array([operand(o, r, 0, n, n, memory) for r in range(spec.rows)]) for o in spec.operands]
@@ -25,7 +33,7 @@ def row_case(spec: RowGradientSpec, random: np.random.Generator, integers: bool)
         values, size = of_norm(src, others, spec.what == "layernormback")
     for r, row in enumerate(values):
         memory["dst"].store(r * spec.dst_row_bytes, row)
-    bound = UNIT_ROUNDOFF * (ROUNDINGS + src.shape[axis]) * size
+    bound = UNIT_ROUNDOFF * (ROUNDINGS + src.shape[axis]) * size + ROUNDOFF[spec.type_of(1)] * np.abs(values).max()
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
 
 
@@ -51,7 +59,7 @@ def of_norm(x: Doubles, others: list[Doubles], centred: bool) -> tuple[Doubles, 
 
 def sums_case(spec: RowSumsSpec, random: np.random.Generator, integers: bool) -> Case:
     """Within a rounding for each element, in the size of the terms."""
-    memory = {name: elements(random, integers) for name in spec.frame}
+    memory = memory_of(spec, random, integers)
     src = np.array([memory["src"].load(r * spec.src_row_bytes, spec.elements) for r in range(spec.rows)])
     n = spec.elements
     others = [np.array([operand(o, r, 0, n, n, memory) for r in range(spec.rows)]) for o in spec.operands]
@@ -59,7 +67,9 @@ def sums_case(spec: RowSumsSpec, random: np.random.Generator, integers: bool) ->
     if spec.place:
         for r, row in enumerate(stored):
             memory["dst"].store(r * spec.place.row_bytes, row)
-    tolerances = {"dst": UNIT_ROUNDOFF * np.abs(stored).max()} if spec.place else {}
+    tolerances = (
+        {"dst": ROUNDOFF[spec.type_of(spec.place.argument)] * np.abs(stored).max()} if spec.place else {}
+    )  # fmt: skip
     axis = 1 if spec.along == "rows" else 0
     for i, values in enumerate(terms):
         total, step = values.sum(axis), spec.result_row_bytes
@@ -74,6 +84,9 @@ def terms_of(spec: RowSumsSpec, x: Doubles, dy: Doubles, *more: Doubles) -> tupl
     """What is stored, if anything is, and what is summed."""
     if spec.what == "merged":
         return x, [x, dy]
+    if spec.what == "maskedback":
+        passed = np.where(more[0] > 0, dy, 0)
+        return passed, [passed, passed * (x - more[1])]
     if spec.what == "preluback":
         return np.where(x > 0, dy, more[0] * dy), [np.where(x > 0, 0, x * dy)]
     if spec.what == "batchnormback":
