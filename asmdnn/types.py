@@ -50,6 +50,7 @@ F32_BYTES = f32.size_bytes
 HALF_FLOATS = (bf16, f16)  # kept in two bytes, computed with as f32
 FLOATS = (f32, *HALF_FLOATS)  # of tensors that kernels widen as they load and round as they store
 FLOATS8 = (f8_e5m2, f8_e4m3)
+INTEGERS8 = (u8, s8)
 FLOAT_NAMES = tuple(t.name for t in FLOATS)
 DATA_TYPES = {t.name: t for t in (f32, bf16, f16, s32, s8, u8, f8_e5m2, f8_e4m3)}  # that kernels compute with
 CODED_FLOATS = (f4_e2m1, nf4)  # whose 4 bits are the number of a float in a table

@@ -34,8 +34,6 @@ def _multiply_low_halves(a: Array, b: Array, out: Array) -> None:
     np.multiply(a & np.uint64(0xFFFFFFFF), b & np.uint64(0xFFFFFFFF), out)
 
 
-_FLOAT: dict[str, Lanewise] = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply, "DIV": np.divide,
-                               "MAX": _maximum, "MIN": _minimum}  # fmt: skip
 def _scale(a: Array, b: Array, out: Array) -> None:
     """a 2^floor b."""
     powers = np.clip(np.floor(np.where(np.isfinite(b), b, 0)), -2000, 2000).astype(np.int32)
@@ -44,6 +42,8 @@ def _scale(a: Array, b: Array, out: Array) -> None:
     out[:] = np.where(np.isnan(b), a + b, np.where(np.isinf(b), infinite, np.ldexp(scaled, powers - powers // 2)))
 
 
+_FLOAT: dict[str, Lanewise] = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply, "DIV": np.divide,
+                               "MAX": _maximum, "MIN": _minimum}  # fmt: skip
 _LOGIC: dict[str, Lanewise] = {"AND": np.bitwise_and, "OR": np.bitwise_or, "XOR": np.bitwise_xor, "ANDN": _and_not}
 _INTEGER: dict[str, tuple[type, Lanewise]] = {
     "VPADDB": (np.uint8, np.add), "VPADDW": (np.uint16, np.add), "VPADDD": (np.uint32, np.add),

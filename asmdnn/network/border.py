@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
-from asmdnn.network.graph import NOTHING, Body, Model, Node
+from asmdnn.network.element_types import STRING
+from asmdnn.network.graph import ML, NOTHING, Body, Model, Node
 from asmdnn.network.words import Border
 from asmdnn.records import replace
 
-ML = "ai.onnx.ml"
-STRING = 8  # ONNX's number of the type
 MOVES = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice"}
 Words = tuple[str, ...]
 

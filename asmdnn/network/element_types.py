@@ -24,7 +24,8 @@ PACKED_BITS = {
     25: 2,
     26: 2,
 }  # of elements; a file has several in a byte, the low one first
-UNREAD = {8: "string", 14: "complex64", 15: "complex128"}
+STRING = 8  # ONNX's number of texts
+UNREAD = {STRING: "string", 14: "complex64", 15: "complex128"}
 
 
 def element_type(code: int, what: str) -> np.dtype[Any]:

@@ -27,7 +27,7 @@ from asmdnn.network.prepared import PreparedBody, prepared
 from asmdnn.network.quantised.blocks import with_blocked_products
 from asmdnn.network.remembered import LARGEST_RESULT_BYTES, Remembered
 from asmdnn.network.sequences import SEQUENCES, taken
-from asmdnn.network.splitting import DecidedByData
+from asmdnn.network.splitting import DecidedByData, decided_by_data
 from asmdnn.network.static import StaticGraph, needed
 from asmdnn.network.traced_constants import SEE_DIMS, is_traced, of_traced, seen_dims
 from asmdnn.records import replace
@@ -183,11 +183,7 @@ class Folding:
             return
         for i in operator.needs:
             if i < len(inputs) and inputs[i] is not None and inputs[i].data is None:  # type: ignore[union-attr]
-                raise DecidedByData(
-                    f"{node} has dims that depend on the data of {shown(node.inputs[i])}: "
-                    "pass it in constants=, if it is an input, or load the model with fallback='numpy'",
-                    value=node.inputs[i],
-                )
+                raise decided_by_data(node, node.inputs[i])
         types = operator.types(node, *inputs)
         check_room(node, types)
         check_outputs(node, len(types))

@@ -16,6 +16,7 @@ from asmdnn.records import dataclass, field
 Attribute = Any  # int, float, str, Array, Body, or a tuple of one of these
 LARGEST_DIM = 2**63 - 1
 NOTHING = ""  # in the place of an input that is left out
+ML = "ai.onnx.ml"  # the domain of classical models
 
 
 @dataclass(frozen=True, slots=True)

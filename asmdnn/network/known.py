@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from asmdnn.errors import shown
 from asmdnn.network.bodies import BODIES
 from asmdnn.network.decompositions.table import foreign
-from asmdnn.network.graph import Body, Node
+from asmdnn.network.graph import ML, Body, Node
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.sequences import SEQUENCES
 from asmdnn.records import dataclass
@@ -15,7 +15,7 @@ COUNTS = ("nodes", "native", "numpy", "unknown")
 MOST_NAMED = 6  # operators that an error names; a message has 500 characters
 WAYS = {  # by the domain of operators that are not known: the nearest way
     "com.microsoft.nchwc": "it is made for one CPU: optimise the model with ORT_ENABLE_EXTENDED, or not at all",
-    "ai.onnx.ml": "export what comes before it alone, or with other operators",
+    ML: "export what comes before it alone, or with other operators",
 }
 
 

@@ -9,7 +9,7 @@ from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.network.bodies import OPSET, BodyFolding, number_of
 from asmdnn.network.graph import NOTHING, Body, Node
 from asmdnn.network.operators.definition import ints, normal
-from asmdnn.network.splitting import DecidedByData
+from asmdnn.network.splitting import decided_by_data
 
 MOST_ELEMENTS = 4096
 Names = tuple[str, ...]
@@ -54,7 +54,7 @@ def parted(folding: SequenceFolding, node: Node) -> Names:
     axis = normal(node.get("axis", 0), len(shape))
     known = folding.values[by].data if by != NOTHING else np.array(1)
     if known is None:
-        raise decided(node, by)
+        raise decided_by_data(node, by)
     sizes = ints(known)
     if not known.shape:
         (step,) = sizes
@@ -136,19 +136,11 @@ def place_of(folding: SequenceFolding, node: Node, name: str, default: int, coun
     """A place in so many elements, which may be counted from the end; most: the last one, if that is behind them."""
     data = None if name == NOTHING else folding.values[name].data
     if name != NOTHING and data is None:
-        raise decided(node, name)
+        raise decided_by_data(node, name)
     place = default if data is None else number_of(node, name, data)
     if not -count <= place <= (count - 1 if most is None else most):
         raise InvalidArguments(f"{node} takes place {place} of a list of {count} elements")
     return place + count if place < 0 else place
-
-
-def decided(node: Node, name: str) -> DecidedByData:
-    return DecidedByData(
-        f"{node} goes by the data of {shown(name)}: pass it in constants=, if it is an input, or load the model with "
-        "fallback='numpy'",
-        value=name,
-    )
 
 
 def add(folding: SequenceFolding, node: Node, op: str, inputs: Names, outputs: Names, **attributes: int) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
-from asmdnn.errors import Unimplemented
+from asmdnn.errors import Unimplemented, shown
 from asmdnn.network.graph import NOTHING, Body, Node, captured
 from asmdnn.records import dataclass, replace
 
@@ -15,6 +15,15 @@ class DecidedByData(Unimplemented):
     def __init__(self, message: str = "", outputs: tuple[str, ...] = (), value: str = NOTHING) -> None:
         super().__init__(message)
         self.outputs, self.value = outputs, value
+
+
+def decided_by_data(node: Node, name: str) -> DecidedByData:
+    """What a node raises that must know the data of this value before dims are known."""
+    return DecidedByData(
+        f"{node} has dims that depend on the data of {shown(name)}: pass it in constants=, if it is an input, or load "
+        "the model with fallback='numpy'",
+        value=name,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +40,9 @@ class SplitBody:
 
 
 def split(body: Body, at: Collection[tuple[str, ...]], evaluated: Collection[tuple[str, ...]]) -> SplitBody:
-    """Cut at the nodes with these outputs.  evaluated: those with a definition; the others begin the rest."""
+    """Cut at the nodes with these outputs.  evaluated: those that are computed between the parts; the
+    others begin the rest.
+    """
     late, first, cuts, rest = set[str](), list[Node](), list[Node](), list[Node]()
     for node in body.nodes:
         waits = not late.isdisjoint(reads_of_node(node))

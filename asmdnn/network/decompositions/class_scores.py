@@ -15,6 +15,12 @@ TRANSFORM: Attributes = {"post_transform": one_of(*TRANSFORMS)}
 LABELS: Attributes = {"classlabels_ints": INTS, "classlabels_int64s": INTS, "classlabels_strings": TEXTS}
 
 
+def transform_of(node: Node, columns: int) -> str:
+    """Of one column nothing but PROBIT, as onnxruntime does."""
+    name: str = node.get("post_transform", "NONE")
+    return name if columns > 1 or name == "PROBIT" else "NONE"
+
+
 def transformed(w: Decomposer, name: str, x: str) -> str:
     """Scores (rows, classes) after a function of TRANSFORMS."""
     if name == "SOFTMAX":

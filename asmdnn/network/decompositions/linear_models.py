@@ -10,6 +10,7 @@ from asmdnn.network.decompositions.class_scores import (
     best,
     labelled,
     labels_of,
+    transform_of,
     transformed,
 )  # fmt: skip
 from asmdnn.network.decompositions.foreign import ForeignOperator
@@ -34,8 +35,8 @@ def regressor(w: Decomposer, node: Node, x: str) -> tuple[str, ...]:
     count = node.get("targets", 1)
     if not 1 <= count <= 1 << 16:
         raise InvalidArguments(f"{node} has targets {count}: it must be from 1 to 65536")
-    y, name = products(w, node, rows_of(w, node, x), count), node.get("post_transform", "NONE")
-    return (transformed(w, name, y) if count > 1 or name == "PROBIT" else y,)
+    y = products(w, node, rows_of(w, node, x), count)
+    return (transformed(w, transform_of(node, count), y),)
 
 
 def classifier(w: Decomposer, node: Node, x: str) -> tuple[str, ...]:

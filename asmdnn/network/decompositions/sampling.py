@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.network.decompositions.foreign import ForeignOperator
 from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
@@ -24,7 +24,7 @@ from asmdnn.network.operators.attributes import FLOAT, INT, INTS, Attributes, on
 from asmdnn.network.operators.definition import bounded, ints
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.splitting import DecidedByData
+from asmdnn.network.splitting import decided_by_data
 
 INT32 = 6  # ONNX's number of the type of places
 CUBIC = -0.75  # Keys' coefficient, as torch has it
@@ -167,11 +167,7 @@ def affine_grid(w: Decomposer, node: Node, theta: str, size: str) -> tuple[str, 
     """theta (n, k, k + 1) times the places of the result, from -1 to 1, and 1."""
     known = w.data(size)
     if known is None:
-        raise DecidedByData(
-            f"{node} has dims that depend on the data of {shown(size)}: pass it in constants=, or load the model with "
-            "fallback='numpy'",
-            value=size,
-        )
+        raise decided_by_data(node, size)
     n, _, *dims = bounded(ints(known))
     axes = []
     for d in reversed(dims):

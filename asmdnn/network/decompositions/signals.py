@@ -8,7 +8,7 @@ products; lengths beyond LONGEST would make it too large.
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.network.arrays import Array
 from asmdnn.network.decompositions.foreign import ForeignOperator
 from asmdnn.network.decompositions.words import FLOAT, Decomposer
@@ -16,7 +16,7 @@ from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.attributes import AXIS, INT, Attributes
 from asmdnn.network.operators.definition import bounded, normal, number
-from asmdnn.network.splitting import DecidedByData
+from asmdnn.network.splitting import decided_by_data
 
 LONGEST = 4096
 AXIS_AS_INPUT = 20  # the operator set since which the axis of a DFT is one
@@ -31,11 +31,7 @@ def constant_number(w: Decomposer, node: Node, name: str, default: float | None 
         return default
     data = w.data(name)
     if data is None:
-        raise DecidedByData(
-            f"{node} has dims that depend on the data of {shown(name)}: pass it in constants=, or load the model with "
-            "fallback='numpy'",
-            value=name,
-        )
+        raise decided_by_data(node, name)
     return float(number(data))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.network.decompositions.foreign import ForeignOperator
 from asmdnn.network.decompositions.heads import by_heads, by_rows
 from asmdnn.network.decompositions.words import Decomposer
@@ -17,7 +17,7 @@ from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.attributes import FLOAT, INT, INTS, Attributes, needed, one_of
 from asmdnn.network.operators.definition import Shape, bounded, ints, normal
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.splitting import DecidedByData
+from asmdnn.network.splitting import decided_by_data
 
 MOST_STEPS = 256  # of a recurrence that is unrolled, some ten nodes each
 Names = tuple[str, ...]
@@ -115,11 +115,7 @@ def col2im(w: Decomposer, node: Node, x: str, image: str, block: str) -> Names:
 def constant_ints(w: Decomposer, node: Node, name: str) -> Shape:
     data = w.data(name)
     if data is None:
-        raise DecidedByData(
-            f"{node} has dims that depend on the data of {shown(name)}: pass it in constants=, or load the model with "
-            "fallback='numpy'",
-            value=name,
-        )
+        raise decided_by_data(node, name)
     return bounded(ints(data))
 
 

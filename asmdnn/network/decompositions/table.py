@@ -6,7 +6,7 @@ from importlib import import_module
 
 from asmdnn.network.decompositions.foreign import DOMAIN, ForeignOperator, check, results_of
 from asmdnn.network.decompositions.words import Decomposer, Sentences, are_kernels, are_known, is_f32
-from asmdnn.network.graph import NOTHING, Node
+from asmdnn.network.graph import ML, NOTHING, Node
 from asmdnn.network.operators.evaluation import own_errors
 
 MODULES = ("casts", "attention", "norms", "products", "losses", "rows", "indexing", "dynamic", "recurrent", "choices")
@@ -21,7 +21,6 @@ OF_EVERY_TYPE = {"CastLike", "Where"}
 EVERYWHERE = {"SimplifiedLayerNormalization"}  # which onnxruntime writes without its domain
 OF_ONNX = ("QLinearConv", "QLinearMatMul")  # which onnxruntime shares
 PREVIEW = "ai.onnx.preview"
-ML = "ai.onnx.ml"
 Decompose = Callable[..., tuple[str, ...] | None]  # (words, node, *inputs): the results; None to leave a node as it is
 
 

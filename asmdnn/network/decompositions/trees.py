@@ -14,6 +14,7 @@ from asmdnn.network.decompositions.class_scores import (
     best,
     labelled,
     labels_of,
+    transform_of,
     transformed,
 )  # fmt: skip
 from asmdnn.network.decompositions.foreign import ForeignOperator
@@ -77,12 +78,6 @@ def ensemble(w: Decomposer, node: Node, x: str) -> tuple[str, ...]:
         raise InvalidArguments(f"{node} has {numbers}: these are from 1, 0 to 3, and 0 to 4")
     y = sums(w, rows_of(w, node, x), indexed_trees(node), np.zeros(columns), AGGREGATES[how])
     return (transformed(w, TRANSFORMS[after], y),)
-
-
-def transform_of(node: Node, columns: int) -> str:
-    """Of one column nothing but PROBIT, as onnxruntime does."""
-    name: str = node.get("post_transform", "NONE")
-    return name if columns > 1 or name == "PROBIT" else "NONE"
 
 
 def classifier(w: Decomposer, node: Node, x: str) -> tuple[str, ...]:

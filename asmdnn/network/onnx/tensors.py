@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.files import regular_file
-from asmdnn.network.element_types import EXTENSIONS, PACKED_BITS, element_type
+from asmdnn.network.element_types import EXTENSIONS, PACKED_BITS, STRING, element_type
 from asmdnn.network.onnx.messages import Message
 from asmdnn.network.onnx.wire import Malformed
 
@@ -17,7 +17,6 @@ Array = npt.NDArray[Any]
 
 EXTERNAL = 1  # data_location
 HALF = 10  # ONNX's number of f16
-STRING = 8  # of texts
 MOST_DIMS = 12
 MOST_ELEMENTS = 1 << 40  # no product of dims beyond this is even computed with
 TYPED = {1: "float_data", 7: "int64_data", 11: "double_data", 12: "uint64_data", 13: "uint64_data"}

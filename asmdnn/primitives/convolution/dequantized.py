@@ -20,11 +20,10 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Planner, try_all
 from asmdnn.primitives.products.quantities import add_numbers, room_of
 from asmdnn.primitives.shapes.formats import row_major
-from asmdnn.types import f32, s8, s32, u8
+from asmdnn.types import INTEGERS8, f32, s8, s32
 
 NAME = "floats"
 FACTORS = ("src", "weights")
-BYTES = (u8, s8)
 CHANNELS = 2  # of src: the bit of their dim in a mask
 
 
@@ -32,7 +31,7 @@ def of_numbers(*planners: Planner[Any]) -> Planner[Any]:
     """What these planners make of the numbers that quantised src and weights stand for."""
 
     def floats(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
-        if any(getattr(desc, name).dtype not in BYTES for name in FACTORS):
+        if any(getattr(desc, name).dtype not in INTEGERS8 for name in FACTORS):
             return
         try:
             check(desc, attr)

@@ -10,7 +10,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution.description import ConvolutionDesc
 from asmdnn.primitives.core.engine import Engine, at_level
-from asmdnn.types import DataType, f32, s8, s32, u8
+from asmdnn.types import INTEGERS8, DataType, f32, s32
 
 
 def types_of(desc: ConvolutionDesc) -> Types:
@@ -21,7 +21,7 @@ def types_of(desc: ConvolutionDesc) -> Types:
 @cache  # planning asks many times
 def summed(src: DataType, weights: DataType) -> Types:
     """Products of bytes are summed as s32, all others as f32."""
-    return Types(src, weights, s32 if src in (u8, s8) else f32)
+    return Types(src, weights, s32 if src in INTEGERS8 else f32)
 
 
 def level_of(types: Types, engine: Engine) -> Engine:

@@ -21,9 +21,8 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.post_ops import MAX_POST_OPS, Binary
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Planner, try_all
-from asmdnn.types import F32_BYTES, f32, s8, u8
+from asmdnn.types import F32_BYTES, INTEGERS8, f32
 
-BYTES = (u8, s8)
 LEAST_ELEMENTS = 1 << 16  # of dst
 SCALES, FACTORS, RESULT = "dst_scales", "factors of dst", "scales"
 
@@ -33,7 +32,7 @@ def with_reciprocals(*planners: Planner[Any]) -> tuple[Planner[Any], ...]:
 
     def multiplied(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
         masks, ndims = dict(attr.scales), desc.dst.ndims
-        of_bytes = desc.src.dtype in BYTES and desc.dst.dtype in BYTES and desc.dst.nelems() >= LEAST_ELEMENTS
+        of_bytes = desc.src.dtype in INTEGERS8 and desc.dst.dtype in INTEGERS8 and desc.dst.nelems() >= LEAST_ELEMENTS
         if "dst" not in masks or not of_bytes or masks["dst"] >> ndims or len(attr.post_ops) == MAX_POST_OPS:
             return
         mask = masks.pop("dst")

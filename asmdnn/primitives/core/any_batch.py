@@ -8,9 +8,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.description import Description, every_tensor
 from asmdnn.primitives.core.engine import BATCH, Engine
 from asmdnn.records import replace
-from asmdnn.types import FLOATS, f32, s8, u8
-
-BYTES = (u8, s8)
+from asmdnn.types import FLOATS, INTEGERS8, f32
 
 
 def refused(desc: object, attr: Attr) -> str:
@@ -29,7 +27,7 @@ def of_products(desc: Description, attr: Attr) -> str:
     src, weights = types["src"].dtype, types["weights"].dtype
     if attr.groups:
         return "deterministic='batch' takes no scales or zero points of groups: leave it out with groups="
-    if (src == weights and src in FLOATS) or (src in BYTES and weights in BYTES):
+    if (src == weights and src in FLOATS) or (src in INTEGERS8 and weights in INTEGERS8):
         return ""
     return f"src is {src}, weights {weights}: deterministic='batch' takes factors of one type, or bytes"
 

@@ -23,16 +23,15 @@ from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.quantities import add_numbers, room_of
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.records import replace
-from asmdnn.types import FLOATS, s8, u8
+from asmdnn.types import FLOATS, INTEGERS8
 
 FACTORS = ("src", "weights")
-BYTES = (u8, s8)
 KINDS = {"integers": S32, "floats": F32}
 
 
 def plans(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Answer]:
     """One of each of KINDS, or why there is none; nothing of other types."""
-    if desc.src.dtype not in (*BYTES, *FLOATS) or desc.weights.dtype not in BYTES:
+    if desc.src.dtype not in (*INTEGERS8, *FLOATS) or desc.weights.dtype not in INTEGERS8:
         return
     isa = f32_level(engine.isa)
     for name, types in KINDS.items():

@@ -23,7 +23,7 @@ from asmdnn.primitives.reorder.plan import reordered
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.records import replace
-from asmdnn.types import FLOATS, f32, s8, s32, u8
+from asmdnn.types import FLOATS, INTEGERS8, f32, s32
 
 ROWS = 1  # the mask of a scale for each
 FLOAT_SRC, FLOAT_DST = "src as floats", "dst as floats"
@@ -59,7 +59,7 @@ def plan(desc: MatMul, attr: Attr, engine: Engine) -> Plan:
 def check(desc: MatMul, attr: Attr) -> None:
     """Raise Refused for what tiles of integers multiply, or nothing does."""
     masks, points = dict(attr.scales), dict(attr.zero_points)
-    if desc.src.dtype not in (u8, s8):
+    if desc.src.dtype not in INTEGERS8:
         raise Refused(f"src is {desc.src.dtype}, bytes become floats")
     if "weights" not in points and "weights" not in dict(attr.groups):
         raise Refused("weights have neither zero points nor groups, which tiles of integers lack")

@@ -58,7 +58,6 @@ class QuantizedMatMul:
             raise InvalidArguments(f"zero_point is {shown(self.zero_point)}, it must be whole, from 0 to {most}")
         if self.offsets is not None and self.zero_point:
             raise InvalidArguments(f"zero_point is {self.zero_point:g}, but offsets are given: leave one of them out")
-
         if not isinstance(self.table, str) or self.table not in ("", *TABLES):
             raise InvalidArguments(not_one_of("table", self.table, ("", *TABLES)))
         if self.table and (self.bits > NIBBLE_BITS or self.zero_point or self.offsets is not None):
