@@ -12,7 +12,7 @@ from asmdnn.errors import InvalidArguments, Unimplemented
 from tests.network.classical import STUMP, attributes_of, model_of, node_of
 from tests.network.nets import engine
 
-onnx = pytest.importorskip("onnx")
+onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
 pytestmark = pytest.mark.isa("avx2")
 X = np.random.default_rng(5).standard_normal((11, 2)).astype(np.float32)
 WORDS = ["no", "yes", "é"]
@@ -47,7 +47,7 @@ def loaded(data: bytes) -> dnn.Network:
 
 
 def theirs(data: bytes) -> list[Any]:
-    ort = pytest.importorskip("onnxruntime")
+    ort = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
     return list(ort.InferenceSession(data).run(None, {"x": X}))
 
 

@@ -12,7 +12,7 @@ from tests.network import classical
 from tests.network.classical import LEAF, MODES, STUMP, TreeNode, attributes_of, ensemble, model_of, node_of
 from tests.network.nets import engine
 
-pytest.importorskip("onnx")
+pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
 pytestmark = pytest.mark.isa("avx2")
 SEEDS, ALL_SEEDS = range(24), range(24, 1000)
 X = np.random.default_rng(3).standard_normal((37, 4)).astype(np.float32)
@@ -26,7 +26,7 @@ def ours(data: bytes, x: Any) -> list[Any]:
 
 def theirs(data: bytes, x: Any) -> list[Any]:
     """Of onnxruntime."""
-    ort = pytest.importorskip("onnxruntime")
+    ort = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
     options = ort.SessionOptions()
     options.log_severity_level = 4
     return list(ort.InferenceSession(data, options).run(None, {"x": x}))
