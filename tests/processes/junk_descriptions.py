@@ -6,7 +6,7 @@ from tests.processes.junk import Arguments, Call, desc
 
 def descriptions() -> dict[str, Call]:
     """What describes primitives."""
-    return {**sums_of_products(), **row_gradients(), **moves(), **maps()}
+    return {**sums_of_products(), **row_gradients(), **norm_gradients(), **moves(), **maps()}
 
 
 def sums_of_products() -> dict[str, Call]:
@@ -82,7 +82,7 @@ def weights_gradient_of(conv: Arguments) -> Arguments:
 
 def row_gradients() -> dict[str, Call]:
     """Gradients of windows, and those that need sums over a row."""
-    x, rows, columns = desc(4, 6), desc(4), desc(6)
+    x = desc(4, 6)
     return {
         "ResamplingBackward": (
             dnn.ResamplingBackward,
@@ -119,6 +119,13 @@ def row_gradients() -> dict[str, Call]:
                 "indices": desc(1, 2, 3, 3, dtype=dnn.s32),
             },
         ),
+    }  # fmt: skip
+
+
+def norm_gradients() -> dict[str, Call]:
+    """Gradients of what has statistics, or weights, by channels or along rows."""
+    x, rows, columns = desc(4, 6), desc(4), desc(6)
+    return {
         "BatchNormBackward": (
             dnn.BatchNormBackward,
             lambda: {

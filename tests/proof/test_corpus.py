@@ -9,6 +9,7 @@ from asmdnn.corpus.families import corpus
 from asmdnn.generators.contract import Spec
 from asmdnn.generators.functions.topk import TopKSpec
 from asmdnn.generators.move.convert import ConvertSpec
+from asmdnn.isa.elements import native_element
 from asmdnn.isa.levels import ANY_CPU
 from asmdnn.proof.contracts import contract_of, kernel_of
 from asmdnn.proof.kernel import Kernel
@@ -20,12 +21,18 @@ def check(specs: Sequence[Spec]) -> None:
     """With the bounds of every access: none is left to its argument alone.
 
     But for the k best along rows: a row with a NaN is gone through twice, and where the two ways meet the proof knows
-    the moved pointers by their arguments alone.  Conversions of several rows at once are so, too, where they turn them.
+    the moved pointers by their arguments alone.  So it is where VCVTNE2PS2BF16 converts: vectors with a subnormal
+    number are rounded elsewhere, and come back.
     """
     for spec in specs:
         unbounded = prove(Kernel(spec.name, contract_of(spec), code_of(spec)))
-        by_arguments = isinstance(spec, ConvertSpec) or (isinstance(spec, TopKSpec) and spec.along == "rows")
-        assert unbounded == 0 or by_arguments, spec.name
+        assert unbounded == 0 or has_two_ways(spec), spec.name
+
+
+def has_two_ways(spec: Spec) -> bool:
+    if isinstance(spec, ConvertSpec):
+        return native_element(spec.conversion.dst, spec.isa).narrows_pairs
+    return isinstance(spec, TopKSpec) and spec.along == "rows"
 
 
 def test_much_of_the_corpus_is_proved() -> None:
