@@ -5,7 +5,7 @@ from functools import partial
 from struct import pack
 from types import MappingProxyType
 
-from asmdnn.isa.assembler import Label, Pointer, Register, low32, mem
+from asmdnn.isa.assembler import Label, Pointer, Register, low32
 from asmdnn.isa.vector import Combine, TailLanes, Vector, ordered, spread_in_four
 
 
@@ -111,7 +111,7 @@ class Avx512(Vector):
             super().outer_product(acc, row, column, spare)
             return
         for i, element in enumerate(column):
-            copies = mem(element.form.base, element.displacement, size=4, broadcast=self.lanes)
+            copies = element.sized(4).broadcast_to(self.lanes)
             self.fma(acc[i][0], row[0], copies)
 
 

@@ -24,6 +24,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import without_barrier
 from asmdnn.planning.steps import StepRecords, group_of, step_of
+from asmdnn.primitives.attention.counted import KernelNumbers, counted_product
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
@@ -120,6 +121,7 @@ class AttentionPlan:
         self.block = self.rows_of_block()
         self.last_begin = (self.rows - 1) // self.block * self.block
         self.assembly = Assembly(engine.tuning, engine.isa)
+        self.numbers = KernelNumbers()
 
     def rows_of_block(self) -> int:
         room = self.engine.l2_bytes // self.tuning.scores_share // (F32_BYTES * self.score_row * self.score_buffers)
@@ -137,6 +139,7 @@ class AttentionPlan:
         for i, (blocks, count) in enumerate(self.blocks()):
             phase = self.phase(blocks, count, packed)
             self.assembly.add(without_barrier([phase]) if i else [phase])
+        self.assembly.constants |= self.numbers.constants()
         return self.assembly.plan(name, self.tensors, ("dst",))
 
     def blocks(self) -> list[tuple[RowBlock, int]]:
@@ -220,7 +223,7 @@ class AttentionPlan:
 
     def product(self, plan: Plan, places: Mapping[str, str]) -> Sequence[StepRecords]:
         """The steps of a product; `places` says what its buffers are."""
-        return [step_of(plan, places)]
+        return [counted_product(step_of(plan, places), self.numbers, fills_vectors=places["dst"] == SCORES)]
 
     def starts(self, block: RowBlock) -> dict[str, int]:
         """Where the block's rows begin in a head, in bytes."""

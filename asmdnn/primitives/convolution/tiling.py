@@ -120,8 +120,8 @@ def choose_depths(g: ConvGeometry, row_bytes: int, l2_bytes: int, tuning: Tuning
 def prefetch_lines(row_bytes: int, tiles: int, tuning: PhaseTuning) -> int:
     """Cache lines of the next panel that every tap prefetches, so that `tiles` tiles bring all of it; 0 if many.
 
-    A part of the lines that a tap has, or all.  Some more than needed cost nothing, twice as many 2.6% where all weights come from L3 (1024 to 2048 channels at 7x7, Emerald
-    Rapids).
+    A part of the lines that a tap has, or all.  Some more than needed cost nothing, twice as many 2.6% where all
+    weights come from L3 (1024 to 2048 channels at 7x7, Emerald Rapids).
     Measured on Zen 3, f32 512 channels at 7x7, 3x3: 72 GFLOP/s without, 104 with (the first tile of a panel reads it
     from L3 otherwise).  With 64 tiles and more the first is a small share, and the instructions cost 1%.
     """
