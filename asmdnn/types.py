@@ -97,6 +97,7 @@ PoolingAlgorithm = Literal["max", "avg_include_padding", "avg_exclude_padding"]
 ScratchpadMode = Literal["library", "user"]
 FpMathMode = Literal["strict", "bf16", "f16", "tf32", "bf16x3", "any"]
 AccumulationMode = Literal["strict", "relaxed", "any", "f32", "s32", "f16"]
+RoundingMode = Literal["environment", "stochastic"]
 RNNActivation = Literal["relu", "tanh", "logistic"]
 RNNDirection = Literal[
     "unidirectional_left2right", "unidirectional_right2left", "bidirectional_concat", "bidirectional_sum"

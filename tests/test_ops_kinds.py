@@ -145,6 +145,7 @@ CALLS: dict[str, tuple[tuple[np.ndarray, ...], Callable[..., Any]]] = {
     "softmax": ((PLANE,), ops.softmax),
     "softmax_gradient": ((PLANE, PLANE), ops.softmax_gradient),
     "split": ((PLANE,), lambda x: ops.split(x, 2)),
+    "stochastic_rounding": ((PLANE,), lambda x: ops.stochastic_rounding(x, dnn.s8, seed=3)),
     "topk": ((PLANE,), lambda x: ops.topk(x, 2)),
     "weighted_sum": ((PLANE, PLANE), lambda a, b: ops.weighted_sum([a, b], [2.0, 0.5])),
 }  # fmt: skip

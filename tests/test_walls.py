@@ -166,7 +166,7 @@ NAMES_BF16 = {
     "api.py", "types.py", "memory/winograd.py",
     "isa/dot.py", "isa/dot_base.py", "isa/elements.py",
     "primitives/core/widening.py", "primitives/reorder/fpmath.py",
-    "primitives/stochastic_rounding/stochastic_rounding.py", "network/element_types.py", "aten/translation.py",
+    "generators/functions/stochastic_grid.py", "network/element_types.py", "aten/translation.py",
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from asmdnn.network.bodies import BODIES
 from asmdnn.network.onnx.reader import OPSETS
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
+from asmdnn.network.sequences import SEQUENCES
 
 REQUIRED, PLACE, OPTIONAL, MORE, ANY = "xo?*~"
 LINE = 118
@@ -52,7 +53,7 @@ def versions(op: str) -> str:
 def table() -> str:
     """A line for each signature, after a colon the operators that have it; long lines go on after an indent."""
     ops = defaultdict[str, list[str]](list)
-    for op in sorted({*operators(), *BODIES} - {MAP}):
+    for op in sorted({*operators(), *BODIES, *SEQUENCES} - {MAP}):
         ops[versions(op)].append(op)
     lines = list[str]()
     for text, names in sorted(ops.items()):

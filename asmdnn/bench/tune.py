@@ -20,7 +20,7 @@ from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.core import tuned
 from asmdnn.primitives.core.implementation import plan_digest, plan_key
-from asmdnn.primitives.core.registry import kind_of
+from asmdnn.primitives.core.registry import kind_of, planners_of
 from asmdnn.primitives.core.tuned import Choice
 from asmdnn.records import dataclass, field, replace
 from asmdnn.runtime.other_work import OtherWork
@@ -92,7 +92,7 @@ def key_of(case: AnyCase) -> str:
     try:
         desc, attr, _ = described(case)
         engine = engine_of(case)
-        return plan_key(kind_of(desc).planners, desc, attr, engine.isa, engine.machine)
+        return plan_key(planners_of(kind_of(desc), attr), desc, attr, engine.isa, engine.machine)
     except AsmdnnError:
         return str(case)
 

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 from asmdnn.corpus.conv import LANES, of_levels
+from asmdnn.generators.functions.stochastic_grid import STEPS
 from asmdnn.generators.functions.stochastic_rounding import StochasticRoundingSpec
+from asmdnn.types import f32
 
 
 def counts(isa: str) -> Iterator[StochasticRoundingSpec]:
@@ -12,4 +14,12 @@ def counts(isa: str) -> Iterator[StochasticRoundingSpec]:
         yield StochasticRoundingSpec(isa, count)
 
 
-FAMILIES = of_levels("stochastic rounding", counts=counts)
+def types(isa: str) -> Iterator[StochasticRoundingSpec]:
+    """A rest, and a loop with one, of every type that is stored as it is."""
+    lanes = LANES[isa]
+    for dst in (each for each in STEPS if each != f32):
+        for count in (lanes - 1, 4 * lanes + lanes // 2 + 1):
+            yield StochasticRoundingSpec(isa, count, dst)
+
+
+FAMILIES = of_levels("stochastic rounding", counts=counts, types=types)

@@ -12,7 +12,7 @@ SHORTEST_VECTORS = 64  # half a rounding for each sum of 4 vectors of 8
 
 def softmax(x: Array, axes: int | tuple[int, ...] = -1, log: bool = False) -> Array:
     """e^x / sum e^x over axes, or its logarithm; NaN where all of x is -infinity."""
-    differences = x - x.max(axes, keepdims=True)
+    differences = x - x.max(axes, keepdims=True, initial=-np.inf)
     powers = np.exp(differences)
     total = powers.sum(axes, keepdims=True)
     return np.asarray(differences - np.log(total) if log else powers / total)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.sequences import items
 from asmdnn.memory.tags import MAX_INNER_BLOCKS, parse_tag
+from asmdnn.memory.traced import is_integer
 from asmdnn.types import DataType
 
 MAX_NATURAL = 2**63 - 1
@@ -52,7 +53,11 @@ def place_by_strides(dims: tuple[int, ...], strides: Sequence[int], blocks: Bloc
     if len(strides) != len(dims):
         raise InvalidArguments(f"strides {strides} has {len(strides)} entries: dims {dims} needs {len(dims)}")
     if not blocks:  # by far the most frequent, so it has a short way
-        live = strides if min(dims) > 1 else tuple(s if n > 1 else 0 for n, s in zip(dims, strides, strict=True))
+        live = (
+            strides
+            if 0 not in dims and 1 not in dims
+            else tuple(s if n > 1 else 0 for n, s in zip(dims, strides, strict=True))
+        )
         return Placement(strides, live, (), dims, 1 + sum((n - 1) * s for n, s in zip(dims, live, strict=True) if n))
     sizes = [1] * len(dims)
     for dim, size in blocks:
@@ -71,8 +76,9 @@ def place_anywhere(dims: tuple[int, ...]) -> Placement:
 
 def check_reach(dims: tuple[int, ...], dtype: DataType, place: Placement, offset0: int) -> None:
     """Raise InvalidArguments for a tensor that is too large."""
-    reach_bytes = (max(place.extent, max(place.strides, default=0)) + offset0) * dtype.size_bytes
-    if reach_bytes > MAX_BYTES:
+    most = MAX_BYTES // dtype.size_bytes - offset0
+    if place.extent > most or any(stride > most for stride in place.strides):
+        reach_bytes = (max(place.extent, max(place.strides, default=0)) + offset0) * dtype.size_bytes
         raise InvalidArguments(f"dims {dims} of {dtype} reach {reach_bytes} bytes: the largest tensor has 2**46")
 
 
@@ -83,7 +89,7 @@ def naturals(name: str, values: Sequence[int]) -> tuple[int, ...]:
     except Exception:  # whatever the caller's object does when it is iterated over
         raise InvalidArguments(f"{name} {shown(values)} must be a sequence of integers") from None
     for value in given:
-        if type(value) is not int:
+        if not is_integer(value):
             return naturals(name, tuple(_integer(name, given, value) for value in given))
         if value < 0:
             raise InvalidArguments(f"{name} {shown(given)} has {shown(value)}: must be 0 or more")
@@ -93,6 +99,8 @@ def naturals(name: str, values: Sequence[int]) -> tuple[int, ...]:
 
 
 def _integer(name: str, given: tuple[object, ...], value: object) -> int:
+    if is_integer(value):
+        return value  # type: ignore[return-value]
     if not isinstance(value, (bool, np.bool_)):
         try:
             return int(as_index(value))  # type: ignore[arg-type]

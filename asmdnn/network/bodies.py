@@ -16,6 +16,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.network.graph import NOTHING, Array, Body, Node
 from asmdnn.network.operators.definition import Value
+from asmdnn.network.splitting import DecidedByData
 
 OPSET = 13  # whose Unsqueeze and Concat stack what rounds hand out
 SCANS_BY_AXES = 9  # the operator set since which a Scan has no batches
@@ -68,18 +69,24 @@ def check_is_harmless(node: Node, body: Body) -> None:
     """Raise Unimplemented for what may be an error in a branch, or a round, that is not wanted."""
     for inner in body.nodes:
         if inner.op in BY_INDICES or inner.op in BODIES:
-            raise Unimplemented(
+            raise DecidedByData(
                 f"{node} chooses by the data of {shown(node.inputs[0])}, and {inner} may be wrong in what is not "
-                "chosen: pass what decides it in constants="
+                "chosen: pass what decides it in constants=, or load the model with fallback='numpy'",
+                value=node.inputs[0] if node.op == "If" else NOTHING,
             )
 
 
 def selected(folding: BodyFolding, node: Node, condition: str, both: tuple[str, ...], name: str) -> str:
     """The first of two values where a condition holds, which has one element.  Raises Unimplemented."""
+    if not folding.values.keys() >= {*both}:
+        raise DecidedByData(f"{node} makes lists, as data choose: fallback='numpy' takes them", value=condition)
     (a, b), known = (folding.values[x] for x in both), folding.values[condition]
     if a.shape != b.shape or a.dtype != b.dtype:
         words = " and ".join(f"{x.dtype.name}{list(x.shape)}" for x in (a, b))
-        raise Unimplemented(f"{node} makes {words} of {shown(name)}, as data choose: only equal dims are known")
+        raise DecidedByData(
+            f"{node} makes {words} of {shown(name)}, as data choose: fallback='numpy' takes unequal dims",
+            value=condition,
+        )
     if prod(known.shape) != 1:
         raise InvalidArguments(f"{node} is decided by {shown(condition)}, which must be one number")
     if both[0] == both[1]:
@@ -131,12 +138,15 @@ def by_data(folding: BodyFolding, node: Node, goes_on: str, carried: list[str], 
     """All rounds that there may be, of which those after the last one change nothing."""
     body = node.get("body")
     if len(node.outputs) != len(carried):
-        raise Unimplemented(
+        raise DecidedByData(
             f"{node} has as many rounds as the data of {shown(goes_on)} says: only loops that constants count "
-            "hand out rows"
+            "hand out rows, others with fallback='numpy'"
         )
     if rounds.stop - rounds.start > MOST_ROUNDS:
-        raise Unimplemented(f"{node} ends when its data say so: give it at most {MOST_ROUNDS} rounds, a constant M")
+        raise DecidedByData(
+            f"{node} ends when its data say so: give it at most {MOST_ROUNDS} rounds, a constant M, or load the model "
+            "with fallback='numpy'"
+        )
     check_is_harmless(node, body)
     for i in rounds:
         number = folding.constant(f"round {i} of {node.outputs[0]}", np.array(i, np.int64))
@@ -159,8 +169,10 @@ def known(folding: BodyFolding, node: Node, name: str, default: int) -> int:
         return default
     data = folding.values[name].data
     if data is None:
-        raise Unimplemented(
-            f"{node} has as many rounds as the data of {shown(name)} says: only loops that constants count are unrolled"
+        raise DecidedByData(
+            f"{node} has as many rounds as the data of {shown(name)} says: only loops that constants count are "
+            "unrolled, others with fallback='numpy'",
+            value=name,
         )
     return number_of(node, name, data)
 

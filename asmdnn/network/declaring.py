@@ -1,4 +1,4 @@
-"""What callers declare of a graph's inputs."""
+"""What callers declare of a graph's inputs, and what they give: dims, and data of those that are constants."""
 
 from operator import index
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.memory.sequences import items
-from asmdnn.network.graph import LARGEST_DIM, TensorType
+from asmdnn.network.graph import LARGEST_DIM, Array, TensorType
 
 NUMPY_TYPES = (
     "float32", "float64", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
@@ -28,3 +28,36 @@ def declared(name: str, shape: Any, dtype: Any) -> TensorType:
     if not all(0 <= n <= LARGEST_DIM for n in dims if isinstance(n, int)):
         raise InvalidArguments(f"input {shown(name)} has dims {shown(dims)}, they must be from 0 to 2**63 - 1")
     return TensorType(found, dims)
+
+
+def shape_of(name: str, declared: TensorType, given: Any) -> tuple[int, ...]:
+    """The dims of an input.  Raises InvalidArguments."""
+    known = declared.shape
+    if given is None:
+        if known is None or any(not isinstance(n, int) for n in known):
+            raise InvalidArguments(f"input {name} is {declared}: say its dims, as in shapes={{{name!r}: (1, ...)}}")
+        return tuple(n for n in known if isinstance(n, int))
+    try:
+        dims = tuple(int(n) for n in items(given))
+    except Exception:  # whatever the caller's object does
+        raise InvalidArguments(f"shapes[{name!r}] must be integers, not {shown(given)}") from None
+    fits = known is None or (
+        len(dims) == len(known) and all(not isinstance(n, int) or n == m for n, m in zip(known, dims, strict=True))
+    )
+    if not fits or not all(0 <= n <= LARGEST_DIM for n in dims):
+        raise InvalidArguments(f"shapes[{name!r}] is {shown(dims)}, which does not fit the model's {declared}")
+    return dims
+
+
+def constant_of(name: str, declared: TensorType, given: Any) -> Array:
+    """An input's data, in its type.  Raises InvalidArguments."""
+    try:
+        data = np.asarray(given)
+        fits = data.dtype.kind in "fiub" or data.dtype == declared.dtype
+    except Exception:  # whatever the caller's object does
+        fits = False
+    if not fits:
+        raise InvalidArguments(f"constants[{name!r}] must be an array or a number, not {shown(given)}")
+    shape_of(name, declared, data.shape)
+    with np.errstate(all="ignore"):  # what does not fit becomes infinite, as in a Cast
+        return data.astype(declared.dtype)

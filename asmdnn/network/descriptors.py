@@ -44,8 +44,14 @@ def is_row_major(desc: MemoryDesc) -> bool:
     plain = row_major(desc.dims, desc.dtype)
     if not desc.inner_blocks or desc.padded_dims != desc.dims or desc.offset0:
         return desc == plain
-    dims = [dim for dim, n in enumerate(desc.dims) if n > 1]
-    return all(np.array_equal(desc.dim_offsets(dim), plain.dim_offsets(dim)) for dim in dims)
+    blocked = {dim for dim, _ in desc.inner_blocks}
+    return all(
+        np.array_equal(desc.dim_offsets(dim), plain.dim_offsets(dim))
+        if dim in blocked
+        else desc.strides[dim] == plain.strides[dim]
+        for dim, n in enumerate(desc.dims)
+        if n > 1
+    )
 
 
 @lru_cache(4096)

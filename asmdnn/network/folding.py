@@ -6,18 +6,17 @@ away.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, did_you_mean, shown
-from asmdnn.memory.sequences import items
 from asmdnn.network.bodies import BODIES
 from asmdnn.network.bounds import FoldingBounds, check_room
+from asmdnn.network.declaring import constant_of, shape_of
 from asmdnn.network.decompositions.halves import in_type_of, in_types
 from asmdnn.network.decompositions.table import decomposed, decomposed_foreign, foreign
 from asmdnn.network.element_types import ELEMENTS
-from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
+from asmdnn.network.graph import NOTHING, Array, Body, Model, Node
 from asmdnn.network.known import sentence_of_unknown
 from asmdnn.network.operators.checks import check_node, check_outputs
 from asmdnn.network.operators.definition import Operator, Value
@@ -27,6 +26,8 @@ from asmdnn.network.operators.table import operator_of
 from asmdnn.network.prepared import PreparedBody, prepared
 from asmdnn.network.quantised.blocks import with_blocked_products
 from asmdnn.network.remembered import LARGEST_RESULT_BYTES, Remembered
+from asmdnn.network.sequences import SEQUENCES, taken
+from asmdnn.network.splitting import DecidedByData
 from asmdnn.network.static import StaticGraph, needed
 from asmdnn.records import replace
 
@@ -63,43 +64,15 @@ def specialise(
     with np.errstate(all="ignore"):  # whatever constants are
         folding.add_all()
     outputs = {name: folding.known(name) for name in body.outputs}
+    for name, known in outputs.items():
+        if known in folding.sequences:
+            raise Unimplemented(
+                f"output {name} is a list, only tensors leave a network: join it, or take elements of it"
+            )
     nodes = needed(folding.nodes, outputs.values())
     inputs = tuple(name for name in body.inputs if name not in constants)
     used = {*inputs, *outputs.values(), *(x for node in nodes for x in (*node.inputs, *node.outputs))} - {NOTHING}
     return StaticGraph(inputs, outputs, nodes, {name: folding.values[name] for name in folding.values if name in used})
-
-
-def shape_of(name: str, declared: TensorType, given: Any) -> tuple[int, ...]:
-    """The dims of an input.  Raises InvalidArguments."""
-    known = declared.shape
-    if given is None:
-        if known is None or any(not isinstance(n, int) for n in known):
-            raise InvalidArguments(f"input {name} is {declared}: say its dims, as in shapes={{{name!r}: (1, ...)}}")
-        return tuple(n for n in known if isinstance(n, int))
-    try:
-        dims = tuple(int(n) for n in items(given))
-    except Exception:  # whatever the caller's object does
-        raise InvalidArguments(f"shapes[{name!r}] must be integers, not {shown(given)}") from None
-    fits = known is None or (
-        len(dims) == len(known) and all(not isinstance(n, int) or n == m for n, m in zip(known, dims, strict=True))
-    )
-    if not fits or not all(0 <= n <= LARGEST_DIM for n in dims):
-        raise InvalidArguments(f"shapes[{name!r}] is {shown(dims)}, which does not fit the model's {declared}")
-    return dims
-
-
-def constant_of(name: str, declared: TensorType, given: Any) -> Array:
-    """An input's data, in its type.  Raises InvalidArguments."""
-    try:
-        data = np.asarray(given)
-        fits = data.dtype.kind in "fiub" or data.dtype == declared.dtype
-    except Exception:  # whatever the caller's object does
-        fits = False
-    if not fits:
-        raise InvalidArguments(f"constants[{name!r}] must be an array or a number, not {shown(given)}")
-    shape_of(name, declared, data.shape)
-    with np.errstate(all="ignore"):  # what does not fit becomes infinite, as in a Cast
-        return data.astype(declared.dtype)
 
 
 class Folding:
@@ -109,6 +82,7 @@ class Folding:
         self.body, self.remembered = body, remembered or Remembered()
         self.bounds = FoldingBounds(body.constant_bytes)
         self.values: dict[str, Value] = {}
+        self.sequences: dict[str, tuple[str, ...]] = {}
         self.nodes: list[Node] = []
         self.renamed: dict[str, str] = {}
         self.branches = self.inlined_nodes = 0
@@ -120,7 +94,10 @@ class Folding:
         self.values |= self.body.constants
         self.kept_integers.update(self.body.kept_integers)
         for node in self.body.nodes:
-            self.node(self.with_known_names(node))
+            try:
+                self.node(self.with_known_names(node))
+            except DecidedByData as error:
+                raise DecidedByData(str(error), node.outputs, error.value) from None
 
     def with_known_names(self, node: Node) -> Node:
         inputs = tuple(map(self.known, node.inputs))
@@ -137,9 +114,17 @@ class Folding:
             check_node(node)
             self.take(BODIES[node.op](self, node))
             return
+        if node.op in SEQUENCES and not node.domain:
+            check_node(node)
+            self.take(taken(self, without_empty_end(node)))
+            return
+        if node.op in RENAMED and node.inputs[:1] and node.inputs[0] in self.sequences:
+            self.rename(node.outputs[0], node.inputs[0])
+            return
         operator, other = operator_of(node), foreign(node)
         if other is not None:
             node = without_empty_end(node)
+            self.check_tensors(node)
             self.take(in_type_of(self, node, decomposed_foreign(self, node, other)))
             return
         if operator is None:
@@ -149,11 +134,19 @@ class Folding:
         if node.op in RENAMED or self.is_cast_to_itself(node):
             self.pass_on(node)
             return
+        self.check_tensors(node)
         inputs = [self.values[name] if name != NOTHING else None for name in node.inputs]
         try:
             self.compute(node, operator, inputs)
         except Exception as error:
             raise_own(error, node, inputs)
+
+    def check_tensors(self, node: Node) -> None:
+        """Raise InvalidArguments for lists."""
+        if self.sequences:
+            for name in node.inputs:
+                if name in self.sequences:
+                    raise InvalidArguments(f"{node} reads {shown(name)}, which is a list: {node.op} takes tensors")
 
     def take(self, results: Mapping[str, str]) -> None:
         """Values under other names, too."""
@@ -195,9 +188,10 @@ class Folding:
             return
         for i in operator.needs:
             if i < len(inputs) and inputs[i] is not None and inputs[i].data is None:  # type: ignore[union-attr]
-                raise Unimplemented(
+                raise DecidedByData(
                     f"{node} has dims that depend on the data of {shown(node.inputs[i])}: "
-                    f"pass it in constants=, if it is an input"
+                    "pass it in constants=, if it is an input, or load the model with fallback='numpy'",
+                    value=node.inputs[i],
                 )
         types = operator.types(node, *inputs)
         check_room(node, types)
@@ -271,7 +265,7 @@ class Folding:
         """Whoever reads `name` from now on reads `known`."""
         if name == NOTHING:
             return
-        if known not in self.values:
+        if known not in self.values and known not in self.sequences:
             raise InvalidArguments(f"{shown(known)} is read before it is made")
         self.renamed[name] = known
 

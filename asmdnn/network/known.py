@@ -8,13 +8,14 @@ from asmdnn.network.bodies import BODIES
 from asmdnn.network.decompositions.table import foreign
 from asmdnn.network.graph import Body, Node
 from asmdnn.network.operators.table import operator_of
+from asmdnn.network.sequences import SEQUENCES
 from asmdnn.records import dataclass
 
 COUNTS = ("nodes", "native", "numpy", "unknown")
 MOST_NAMED = 6  # operators that an error names; a message has 500 characters
 WAYS = {  # by the domain of operators that are not known: the nearest way
     "com.microsoft.nchwc": "it is made for one CPU: optimise the model with ORT_ENABLE_EXTENDED, or not at all",
-    "ai.onnx.ml": "classical models are not read: export the network alone",
+    "ai.onnx.ml": "export what comes before it alone, or with other operators",
 }
 
 
@@ -38,8 +39,8 @@ def name_of(node: Node) -> str:
 
 
 def is_known(node: Node) -> bool:
-    has_body = node.op in BODIES and not node.domain
-    return has_body or operator_of(node) is not None or foreign(node) is not None
+    is_folded = (node.op in BODIES or node.op in SEQUENCES) and not node.domain
+    return is_folded or operator_of(node) is not None or foreign(node) is not None
 
 
 def nodes_of(body: Body) -> Iterator[Node]:

@@ -33,7 +33,6 @@ from asmdnn.network.lowering.lowering import ImageFormats
 from asmdnn.network.lowering.table import lower, lowering_of
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.records import dataclass, replace
 
@@ -135,13 +134,17 @@ class FormatSearch:
         """The cheapest way to each set of formats, without those that cannot win."""
         if len(ways) == 1:
             return [*ways]
-        cheapest, names = dict[Formats, FormatPath](), self.differing([way.steps for way in ways])
+        cheapest, names = list[FormatPath](), self.differing([way.steps for way in ways])
+        known = list[Formats]()  # of these, compared and not looked up: dims may stand for others
         for way in sorted(ways, key=lambda way: way.cycles):
             formats = formats_of(way.steps, names)
-            known = cheapest.setdefault(formats, way)
-            if way.by_themselves is not None:
-                cheapest[formats] = replace(known, by_themselves=way.by_themselves)
-        best, *others = cheapest.values()
+            if formats not in known:
+                known.append(formats)
+                cheapest.append(way)
+            elif way.by_themselves is not None:
+                at = known.index(formats)
+                cheapest[at] = replace(cheapest[at], by_themselves=way.by_themselves)
+        best, *others = cheapest
         kept = [way for way in others if way.by_themselves is not None or may_win(way, best, names)]
         named = [way for way in kept[MOST_WAYS - 1 :] if way.by_themselves is not None]
         return [best, *kept[: MOST_WAYS - 1], *named]
@@ -182,12 +185,12 @@ def formats_of(steps: Steps, names: Sequence[str]) -> Formats:
 
 def may_win(way: FormatPath, best: FormatPath, names: Sequence[str]) -> bool:
     """Whether it is cheaper than the best one with reorders that make the same formats."""
-    margin, engine = 0, best.steps.engine
+    margin, asking = 0, best.steps.asking
     for name in names:
         had, wanted = ([place.desc for place in steps.places[name]] for steps in (best.steps, way.steps))
         made = [Reorder(had[0], desc) for desc in wanted if desc not in had]
         try:
-            margin += sum(primitive_desc(reorder, engine=engine).plan.cycles for reorder in made)
+            margin += sum(asking.planned(reorder).plan.cycles for reorder in made)
         except Unimplemented:  # a view that shows elements twice: nothing makes it
             return True
     return way.cycles < best.cycles + margin

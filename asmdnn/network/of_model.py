@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from asmdnn.network.declaring import shape_of
 from asmdnn.network.dims import Shapes, open_dims
-from asmdnn.network.folding import shape_of
 from asmdnn.network.graph import Model
 from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
-from asmdnn.network.planned import mapping, plan
-from asmdnn.network.shared import SharedByShapes
+from asmdnn.network.planned import mapping
+from asmdnn.network.staged import Stages
 from asmdnn.network.states import StateArrays, checked_state
 from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.primitives.core.engine import Engine
@@ -22,17 +22,17 @@ def network_of(
     hidden = [name for state in model.states for name in state.hidden]
     dims = open_dims(model.body.inputs, shapes, [*mapping("constants", constants), *hidden])
     origin = (network_of, (model, shapes, constants, engine, fallback, precision))
+
+    def rest(part: Model, allowed: Precision) -> Network:
+        return network_of(part, None, None, engine, fallback, allowed)
+
+    stages, fixed = Stages(model, constants, engine, fallback, precision, make=rest), dims.fixed
     if not dims.open_inputs:
-        planned = plan(model, shapes, constants, engine, fallback, precision)
-        return Network(lambda: engine, planned, origin=origin, states=states)
-    shared, fixed = SharedByShapes(), dims.fixed
+        return Network(lambda: engine, stages.plan(shapes), origin=origin, states=states)
 
     def at(asked: Shapes) -> Network:
-        planned = plan(
-            model, fixed | asked, constants, engine=engine, fallback=fallback, precision=precision, shared=shared
-        )
         one = (network_of, (model, fixed | asked, constants, engine, fallback, precision))
-        return Network(lambda: engine, planned, origin=one, states=states)
+        return Network(lambda: engine, stages.plan(fixed | asked), origin=one, states=states)
 
     return OpenNetwork(model, dims, engine, title=model.body.name, make=at, origin=origin, states=states)
 

@@ -9,6 +9,7 @@ import numpy as np
 from asmdnn.collecting import without_collections
 from asmdnn.errors import InvalidArguments, Unimplemented, resembling, shown
 from asmdnn.memory.allocation import within_memory
+from asmdnn.network.asking import Asking
 from asmdnn.network.compiled import CompiledSegment, compiled, runner_of
 from asmdnn.network.float_types import with_f32_inside
 from asmdnn.network.folding import specialise
@@ -28,13 +29,15 @@ from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
 
+Lowered = tuple[StaticGraph, list[NativeSegment], dict[str, str]]
 MIXING: Final = ("DynamicQuantizeLinear", "DynamicQuantizeLSTM")
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkPlan:
     """model: as it was given; graph: what is left of it for these dims; segments: in the order in which they run;
-    refused: why nodes are computed in numpy, by the label of their group; precision: what the caller allowed."""
+    refused: why nodes are computed in numpy, by the label of their group; precision: what the caller allowed; later:
+    nodes that wait for data, and why."""
 
     engine: Engine
     model: Model
@@ -43,6 +46,7 @@ class NetworkPlan:
     refused: Mapping[str, str]
     runnable: Runnable
     precision: Precision = IN_F32
+    later: tuple[tuple[tuple[Node, ...], str], ...] = ()
 
     @property
     def kept_bytes(self) -> int:
@@ -53,7 +57,7 @@ class NetworkPlan:
         """How often each operator is native, and in numpy."""
         pieces = [segment.segment if isinstance(segment, CompiledSegment) else segment for segment in self.segments]
         groups = [group for piece in pieces for group in piece.groups]
-        return uses_of([(group.nodes, self.refused.get(group.label, "")) for group in groups])
+        return uses_of([*((group.nodes, self.refused.get(group.label, "")) for group in groups), *self.later])
 
     def check(self) -> None:
         """Prove all native segments.  Raises PlanError."""
@@ -62,7 +66,8 @@ class NetworkPlan:
                 segment.check()
 
     def explain(self) -> str:
-        text = explanation(self.graph, self.segments, self.refused)
+        waiting = [f"  later  {nodes[0]}: {reason}" for nodes, reason in self.later]
+        text = "\n".join([explanation(self.graph, self.segments, self.refused), *waiting])
         kept = ", ".join(self.precision.keep_f32)
         return f"{text}\n  f32 stay {kept}" if kept else text
 
@@ -87,13 +92,21 @@ def plan(
     shared = shared or SharedByShapes()
     graph = specialise(model, mapping("shapes", shapes), mapping("constants", constants), shared.remembered)
     hidden = {name for state in model.states for name in state.hidden}
-    graph = fused(with_f32_inside(graph, precision.io, hidden), shared.remembered)
+    graph = with_f32_inside(graph, precision.io, hidden)
     check_kept(model, precision)
     if engine.any_batch:
         check_any_batch(model.body)
-    for state in model.states:
-        write_of(graph, state)
-    found, refused = segments_of(graph, engine, fallback, precision)
+
+    def lower(graph: StaticGraph, asking: Asking) -> Lowered:
+        graph = fused(graph, shared.remembered)
+        for state in model.states:
+            write_of(graph, state)
+        found, refused = segments_of(graph, engine, fallback, precision, asking)
+        if refused:
+            asking.only_here("reasons are texts, which may have numbers")
+        return graph, found, refused
+
+    graph, found, refused = shared.templates.lowered(graph, engine, lower)
     pool = shared.pool
     segments = tuple(compiled(graph, segment, engine, pool) if segment.is_native else segment for segment in found)
     how = runnable(model, graph, segments, engine)

@@ -164,8 +164,9 @@ class NativePart:
 
 @dataclass(frozen=True, eq=False)
 class Runnable:
-    """A network as it runs.  inputs, outputs: (dims, numpy type) by name; results: the value after each output, or
-    its data if that is known; states: what else it writes, in place; title: what it is, in words."""
+    """A network as it runs.  inputs, outputs: (dims, numpy type) by name, (None, None) where data decide dims; results:
+    the value after each output, or its data if that is known; states: what else it writes, in place; title: what it is,
+    in words."""
 
     title: str
     isa: str
@@ -208,7 +209,7 @@ class Runnable:
         """A new array."""
         x, (_, dtype) = self.results[name], self.outputs[name]
         array = values[x] if isinstance(x, str) else x
-        if array.dtype != dtype:  # kernels write truths as 1 and 0, integers as f32
+        if dtype is not None and array.dtype != dtype:  # kernels write truths as 1 and 0, integers as f32
             with np.errstate(all="ignore"):
                 array = array.astype(dtype)
         return array if isinstance(x, str) and x not in feeds else np.array(array)

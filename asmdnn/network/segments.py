@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from asmdnn.errors import Unimplemented
+from asmdnn.network.asking import Asking
 from asmdnn.network.descriptors import input_desc
 from asmdnn.network.fusion.affine import fold_affine
 from asmdnn.network.fusion.attention import attended
@@ -96,7 +97,11 @@ def fused(graph: StaticGraph, remembered: Remembered | None = None) -> StaticGra
 
 
 def segments_of(
-    graph: StaticGraph, engine: Engine, fallback: str | None, precision: Precision = IN_F32
+    graph: StaticGraph,
+    engine: Engine,
+    fallback: str | None,
+    precision: Precision = IN_F32,
+    asking: Asking | None = None,
 ) -> tuple[list[NativeSegment], dict[str, str]]:
     """The segments, and why nodes have no kernel, by the label of their group.
 
@@ -106,7 +111,7 @@ def segments_of(
     groups, storage = narrowed(graph, groups_of(graph), engine, precision)
     groups = paired(graph, groups, {*storage.products, *storage.values})
     whole = replace(segment(graph, True, groups, groups), storage=storage)
-    layouts = FormatSearch(Steps(subgraph(graph, whole), engine, storage), groups)
+    layouts = FormatSearch(Steps(subgraph(graph, whole), engine, storage, asking), groups)
     for group in groups:
         reason = refusal(layouts, group)
         if reason:

@@ -5,12 +5,13 @@ from types import MappingProxyType
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.asking import Asking
 from asmdnn.network.buffers import NetworkBuffers
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.place import Place
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.description import Description
-from asmdnn.primitives.core.descriptor import PrimitiveDesc, primitive_desc
+from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.records import dataclass
@@ -42,13 +43,13 @@ class NetworkStep:
 class StepList:
     """The steps so far, and the buffers that they read and write.  It knows no values but by the names of steps."""
 
-    def __init__(self, engine: Engine, memory: NetworkBuffers) -> None:
-        self.engine, self.memory = engine, memory
+    def __init__(self, engine: Engine, memory: NetworkBuffers, asking: Asking | None = None) -> None:
+        self.engine, self.memory, self.asking = engine, memory, asking or Asking(engine)
         self.steps: list[NetworkStep] = []
 
     def reorder(self, source: Place, target: Place, name: str) -> None:
         """A step that copies from one place to another."""
-        pd = primitive_desc(Reorder(source.desc, target.desc), engine=self.engine)
+        pd = self.asking.planned(Reorder(source.desc, target.desc))
         self.steps.append(NetworkStep(f"reorder {name}", pd, {"src": source.buffer, "dst": target.buffer}))
 
     def append(
@@ -83,4 +84,4 @@ class StepList:
 
     def chosen(self, desc: Description, argument: str, attr: Attr = NO_ATTR) -> MemoryDesc:
         """The format that a primitive chooses for an argument which is any."""
-        return primitive_desc(desc, attr, self.engine).plan.tensors[argument]
+        return self.asking.planned(desc, attr).plan.tensors[argument]

@@ -8,6 +8,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.asking import Asking
 from asmdnn.network.buffers import NetworkBuffers
 from asmdnn.network.descriptors import input_desc, is_row_major, layout_of, row_major, stored
 from asmdnn.network.format_choice import BY_ITSELF
@@ -24,7 +25,6 @@ from asmdnn.network.storage import AS_DECLARED, StorageTypes
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.description import Description
-from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.shapes.formats import dense_like, of_type
@@ -43,8 +43,10 @@ class Steps(StepList):
     choice: what the next step is told.
     """
 
-    def __init__(self, graph: StaticGraph, engine: Engine, storage: StorageTypes = AS_DECLARED) -> None:
-        super().__init__(engine, NetworkBuffers(graph.inputs))
+    def __init__(
+        self, graph: StaticGraph, engine: Engine, storage: StorageTypes = AS_DECLARED, asking: Asking | None = None
+    ) -> None:
+        super().__init__(engine, NetworkBuffers(graph.inputs), asking)
         self.graph, self.storage, self.choice = graph, storage, BY_ITSELF
         self.places: dict[str, list[Place]] = {}
         self.images: dict[tuple[str, DataType], Place] = {}
@@ -88,7 +90,7 @@ class Steps(StepList):
     ) -> None:
         """A primitive on these places; see `append` for results and constants.  Values that it makes lie where it
         writes them.  Raises Refused where no implementation takes it."""
-        pd = primitive_desc(desc, attr, self.engine)
+        pd = self.asking.planned(desc, attr)
         made = self.append(nodes, label, pd, places, results, constants or {})
         for name, place in zip(results.values(), made, strict=True):
             if name in self.graph.values:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from asmdnn.ops.lookup import embedding as embedding
     from asmdnn.ops.lookup import gather as gather
     from asmdnn.ops.masking import dropout as dropout
+    from asmdnn.ops.masking import stochastic_rounding as stochastic_rounding
     from asmdnn.ops.moves import concat as concat
     from asmdnn.ops.moves import expand as expand
     from asmdnn.ops.moves import pad as pad
@@ -96,7 +97,7 @@ MODULES = {
     "elementwise": ("binary", "eltwise", "select"),
     "inner_products": ("inner_product",),
     "lookup": ("embedding", "gather"),
-    "masking": ("dropout",),
+    "masking": ("dropout", "stochastic_rounding"),
     "moves": ("concat", "expand", "pad", "slice", "split"),
     "normalization": ("batch_norm", "group_norm", "layer_norm", "lrn", "lrn_gradient", "rms_norm"),
     "pool_gradients": ("avg_pool_gradient", "max_pool_gradient"),

@@ -11,6 +11,7 @@ from asmdnn.network.onnx.reader import OPSETS
 from asmdnn.network.operators import attributes as table
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
+from asmdnn.network.sequences import SEQUENCES
 from tests.network import wire
 from tests.network.nets import engine
 
@@ -67,7 +68,7 @@ KINDS = {
 
 def test_the_table_is_that_of_the_specification() -> None:
     defs = pytest.importorskip("onnx", reason="the networks extra: pip install onnx").defs
-    known = {*operators(), *BODIES} - {MAP}
+    known = {*operators(), *BODIES, *SEQUENCES} - {MAP}
     found = {op: dict[str, tuple[str, bool]]() for op in known}
     for op in known:
         for version in OPSETS:

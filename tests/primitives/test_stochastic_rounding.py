@@ -77,7 +77,10 @@ def test_special_values_stay() -> None:
     ("make", "message"),
     [
         (lambda: dnn.StochasticRounding(D, dnn.MemoryDesc((4,), dnn.f32, "a")), "dst"),
-        (lambda: dnn.StochasticRounding(D, dnn.MemoryDesc((3,), dnn.s8, "a")), "dst is s8, it must be bf16 or f32"),
+        (
+            lambda: dnn.StochasticRounding(D, dnn.MemoryDesc((3,), dnn.s32, "a")),
+            "dst is s32, it must be bf16, f32, f16, .* or u8",
+        ),
         (lambda: dnn.StochasticRounding(dnn.MemoryDesc((3,), dnn.bf16, "a"), D), "src is bf16, it must be f32"),
         (lambda: dnn.StochasticRounding(D, D, 3), r"first must be a multiple of 4 from 0 to 2\*\*32, not 3"),
         (lambda: dnn.StochasticRounding(D, D, True), "first must be a multiple of 4"),

@@ -41,6 +41,10 @@ def array_moves() -> dict[str, Call]:
             dnn.ops.dropout,
             lambda: {"x": array(4, 3), "probability": 0.5, "seed": 1, "out": array(4, 3), "engine": ENGINE},
         ),
+        "ops.stochastic_rounding": (
+            dnn.ops.stochastic_rounding,
+            lambda: {"x": array(4, 3), "seed": 1, "dtype": dnn.bf16, "engine": ENGINE},
+        ),
         "ops.gather": (
             dnn.ops.gather,
             lambda: {"x": array(4, 3), "indices": np.array([1, -1]), "axis": 0, "out": array(2, 3), "engine": ENGINE},

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.types import DataType, bf16, f8_e4m3, f8_e5m2, f16, s8, u8
 from tests.support.arena import Doubles
 
 
@@ -38,6 +39,36 @@ def rounded_to_bf16(x: Any, first: int, seed: int) -> Doubles:
         bits, chance = int(number.view(np.uint32)), word >> 16
         rounded = np.uint32((bits + chance) // 2**16 * 2**16 % 2**32).view(np.float32)
         found.append(float(rounded if np.isfinite(number) else number))
+    return np.array(found, np.float64)
+
+
+CUT_BITS = {bf16: 16, f16: 13, f8_e4m3: 20, f8_e5m2: 21, s8: 16, u8: 16}
+
+
+def neighbours(size: float, dtype: DataType) -> tuple[float, float]:
+    """The numbers of a type between which a size lies, the lower one below the other; beyond the largest, as if there
+    were more."""
+    if dtype in (s8, u8):
+        return float(np.floor(size)), float(np.floor(size)) + 1
+    mantissa = 23 - CUT_BITS[dtype]
+    least = {bf16: -126, f16: -14, f8_e4m3: -6, f8_e5m2: -14}[dtype]
+    step = 2.0 ** (max(int(np.floor(np.log2(size))) if size else least, least) - mantissa)
+    low = float(np.floor(size / step)) * step
+    return low, low + step
+
+
+def stochastic(x: Any, dtype: DataType, first: int, seed: int) -> Doubles:
+    """The neighbour that a random number chooses, as a number of the type; element by element, in f64."""
+    found = []
+    for number, word in zip(np.float32(x), words(first, len(x), seed).tolist(), strict=True):
+        if not np.isfinite(number):
+            found.append(float(number))
+            continue
+        low, high = neighbours(abs(float(number)), dtype)
+        cut = CUT_BITS[dtype]
+        share = int((abs(float(number)) - low) / (high - low) * 2**cut)
+        size = high if share + (word >> 32 - cut) >= 2**cut else low
+        found.append(float(np.copysign(size, number)))
     return np.array(found, np.float64)
 
 

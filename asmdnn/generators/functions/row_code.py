@@ -67,7 +67,6 @@ class Computation:
         """A number on the stack, for each of some vectors."""
         return [Source(lambda: place, None)] * vectors.count
 
-
     def store(self, element: Element, values: Sequence[Register], places: Places) -> None:
         """Vectors of what the element is stored as; they are given up."""
         with self.v.registers.taken("rounding", ROUNDING_REGISTERS * element.narrows_pairs) as spare:

@@ -176,9 +176,7 @@ class SumsCode(Computation):
                 vectors.store_last(place, j, value, r * spec.place.row_bytes)
         v.registers.free(*registers)
 
-    def of_rows(
-        self, argument: int, element: bool, vectors: Vectors, pointers: RowPointers, rows: int
-    ) -> list[Source]:
+    def of_rows(self, argument: int, element: bool, vectors: Vectors, pointers: RowPointers, rows: int) -> list[Source]:
         """An argument's vectors of some rows; what does not move is the same in all of them."""
         step = self.moving[argument]
 

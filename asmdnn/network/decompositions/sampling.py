@@ -24,6 +24,7 @@ from asmdnn.network.operators.attributes import FLOAT, INT, INTS, Attributes, on
 from asmdnn.network.operators.definition import bounded, ints
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.own import OWN
+from asmdnn.network.splitting import DecidedByData
 
 INT32 = 6  # ONNX's number of the type of places
 CUBIC = -0.75  # Keys' coefficient, as torch has it
@@ -166,7 +167,11 @@ def affine_grid(w: Decomposer, node: Node, theta: str, size: str) -> tuple[str, 
     """theta (n, k, k + 1) times the places of the result, from -1 to 1, and 1."""
     known = w.data(size)
     if known is None:
-        raise Unimplemented(f"{node} has dims that depend on the data of {shown(size)}: pass it in constants=")
+        raise DecidedByData(
+            f"{node} has dims that depend on the data of {shown(size)}: pass it in constants=, or load the model with "
+            "fallback='numpy'",
+            value=size,
+        )
     n, _, *dims = bounded(ints(known))
     axes = []
     for d in reversed(dims):

@@ -16,6 +16,7 @@ from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.attributes import AXIS, INT, Attributes
 from asmdnn.network.operators.definition import bounded, normal, number
+from asmdnn.network.splitting import DecidedByData
 
 LONGEST = 4096
 AXIS_AS_INPUT = 20  # the operator set since which the axis of a DFT is one
@@ -30,7 +31,11 @@ def constant_number(w: Decomposer, node: Node, name: str, default: float | None 
         return default
     data = w.data(name)
     if data is None:
-        raise Unimplemented(f"{node} has dims that depend on the data of {shown(name)}: pass it in constants=")
+        raise DecidedByData(
+            f"{node} has dims that depend on the data of {shown(name)}: pass it in constants=, or load the model with "
+            "fallback='numpy'",
+            value=name,
+        )
     return float(number(data))
 
 

@@ -17,6 +17,7 @@ from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.attributes import FLOAT, INT, INTS, Attributes, needed, one_of
 from asmdnn.network.operators.definition import Shape, bounded, ints, normal
 from asmdnn.network.operators.own import OWN
+from asmdnn.network.splitting import DecidedByData
 
 MOST_STEPS = 256  # of a recurrence that is unrolled, some ten nodes each
 Names = tuple[str, ...]
@@ -114,7 +115,11 @@ def col2im(w: Decomposer, node: Node, x: str, image: str, block: str) -> Names:
 def constant_ints(w: Decomposer, node: Node, name: str) -> Shape:
     data = w.data(name)
     if data is None:
-        raise Unimplemented(f"{node} has dims that depend on the data of {shown(name)}: pass it in constants=")
+        raise DecidedByData(
+            f"{node} has dims that depend on the data of {shown(name)}: pass it in constants=, or load the model with "
+            "fallback='numpy'",
+            value=name,
+        )
     return bounded(ints(data))
 
 

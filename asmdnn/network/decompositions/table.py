@@ -12,6 +12,7 @@ from asmdnn.network.operators.evaluation import own_errors
 MODULES = ("casts", "attention", "norms", "products", "losses", "rows", "indexing", "dynamic", "recurrent", "choices")
 FOREIGN = ("fused", "transformers", "integers", "dynamic_products", "few_bits", "integer_transformers")
 PREVIEWS = ("preview",)
+CLASSICAL = ("trees", "linear_models", "features", "labels")
 COMPOSED = ("sampling", "signals", "states")
 OF_ANY_TYPE = {  # which move elements; others are of f32 alone
     "Trilu", "CenterCropPad", "OneHot", "ReverseSequence", "GatherElements", "GatherND",
@@ -20,6 +21,7 @@ OF_EVERY_TYPE = {"CastLike", "Where"}
 EVERYWHERE = {"SimplifiedLayerNormalization"}  # which onnxruntime writes without its domain
 OF_ONNX = ("QLinearConv", "QLinearMatMul")  # which onnxruntime shares
 PREVIEW = "ai.onnx.preview"
+ML = "ai.onnx.ml"
 Decompose = Callable[..., tuple[str, ...] | None]  # (words, node, *inputs): the results; None to leave a node as it is
 
 
@@ -65,6 +67,12 @@ def preview_decompositions() -> Mapping[str, ForeignOperator]:
     return decompositions_in(PREVIEWS)
 
 
+@cache
+def classical_decompositions() -> Mapping[str, ForeignOperator]:
+    """Of classical models."""
+    return decompositions_in(CLASSICAL)
+
+
 def decompositions_in(modules: tuple[str, ...]) -> dict[str, ForeignOperator]:
     found: dict[str, ForeignOperator] = {}
     for name in modules:
@@ -78,6 +86,8 @@ def foreign(node: Node) -> ForeignOperator | None:
         return composed_decompositions().get(node.op)
     if node.domain == PREVIEW:
         return preview_decompositions().get(node.op)
+    if node.domain == ML:
+        return classical_decompositions().get(node.op)
     return foreign_decompositions().get(node.op) if node.domain in ("", DOMAIN) else None
 
 

@@ -130,6 +130,10 @@ class Decomposer:
         """Floats as f32, of which f64 stay what they are."""
         return x if self.value(x).dtype.itemsize > F32.itemsize else self.number(x)
 
+    def floats(self, x: str) -> str:
+        """Whatever numbers as f32, of which f64 stay what they are."""
+        return self.widened(x) if self.value(x).dtype.kind == "f" else self.number(x)
+
     def as_type_of(self, x: str, like: str) -> str:
         return x if self.value(x).dtype == self.value(like).dtype else self("CastLike", x, like)
 

@@ -56,5 +56,5 @@ def is_idle(graph: StaticGraph, node: Node) -> bool:
         if any(one is None and name != NOTHING for name, one in zip(node.inputs[1:], data, strict=True)):
             return False
         outputs, factors = resized(node, shape, *resize_inputs(node, tuple(data)))
-        return tuple(outputs) == shape and set(factors) <= {1.0} and coordinates_of(node) != CROP
+        return tuple(outputs) == shape and all(factor == 1.0 for factor in factors) and coordinates_of(node) != CROP
     return node.op in SAME_IF_DIMS or (node.op == "Concat" and len(node.inputs) == 1)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.network.declaring import shape_of
 from asmdnn.network.decompositions.words import Decomposer
-from asmdnn.network.folding import Folding, shape_of
+from asmdnn.network.folding import Folding
 from asmdnn.network.graph import NOTHING, Array, Body, Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.own import OWN

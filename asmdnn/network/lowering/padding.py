@@ -3,6 +3,7 @@
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
+from asmdnn.network.lowering.spans import AxisSpan
 from asmdnn.network.lowering.views import cut
 from asmdnn.network.operators.moves import pad_widths
 from asmdnn.network.place import Place
@@ -23,11 +24,12 @@ def lower_pad(steps: Steps, group: Group) -> None:
     if mode not in MODES:
         raise Refused(f"mode {mode} has no kernel, {', '.join(MODES)} have")
     widths = pad_widths(node, len(dims), data[pads], data[axes])
-    ranges = [range(max(0, -a), n - max(0, -b)) for n, (a, b) in zip(dims, widths, strict=True)]
-    if not all(map(len, ranges)):
+    firsts = [max(0, -a) for a, _ in widths]
+    kept = [AxisSpan(first, n - max(0, -b) - first) for n, first, (_, b) in zip(dims, firsts, widths, strict=True)]
+    if any(each.size <= 0 for each in kept):
         raise Refused("nothing of its operand is left")
     source = steps.plain(x)
-    source = Place(source.buffer, cut(source.desc, ranges))
+    source = Place(source.buffer, cut(source.desc, kept))
     given = data[value]
     fill = float(node.get("value", 0.0) if given is None else given.ravel()[0])
     desc = Pad(source.desc, row_major(steps.shape(group.result)), tuple(max(0, a) for a, _ in widths), mode, fill)

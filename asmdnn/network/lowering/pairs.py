@@ -27,7 +27,7 @@ def lower_pair(steps: Steps, group: Group) -> None:
     post_op = Depthwise(depthwise.weights, depthwise.bias, **window)
     at = len(before.post_ops())
     attr = Attr([*before.post_ops(), post_op, *after.post_ops()])
-    if not in_strips(desc, attr, steps.engine):
+    if not steps.asking.whether(in_strips, desc, attr):
         lower_conv(steps, replace(group, second=None))
         lower_conv(steps, second)
         return

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
-from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardData, ConvolutionBackwardWeights
-from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.reorder.reorder import Reorder
 
 Description = ConvolutionForward | DeconvolutionForward | ConvolutionBackwardData
@@ -22,8 +21,8 @@ def cheapest(steps: Steps, name: str, source: Place, desc: Description, attr: At
         return source
     if steps.choice.copies:
         return steps.place(name, liked)
-    as_it_is = primitive_desc(desc.with_formats({argument: source.desc}), attr, steps.engine).plan.cycles
-    copied = primitive_desc(desc.with_formats({argument: liked}), attr, steps.engine).plan.cycles
+    as_it_is = steps.asking.planned(desc.with_formats({argument: source.desc}), attr).plan.cycles
+    copied = steps.asking.planned(desc.with_formats({argument: liked}), attr).plan.cycles
     copied += reorder_cycles(steps, name, source, liked)
     return source if as_it_is <= copied else steps.place(name, liked)
 
@@ -44,8 +43,8 @@ def as_wanted(steps: Steps, desc: ConvolutionBackwardWeights, names: Mapping[str
     liked = {argument: steps.chosen(desc, argument) for argument in names}
     as_they_are = desc.with_formats({argument: place.desc for argument, place in sources.items()})
     more = sum(reorder_cycles(steps, name, sources[argument], liked[argument]) for argument, name in names.items())
-    plain = primitive_desc(as_they_are, NO_ATTR, steps.engine).plan.cycles
-    if plain <= primitive_desc(desc.with_formats(liked), NO_ATTR, steps.engine).plan.cycles + more:
+    plain = steps.asking.planned(as_they_are).plan.cycles
+    if plain <= steps.asking.planned(desc.with_formats(liked)).plan.cycles + more:
         return sources
     return {argument: steps.place(name, liked[argument]) for argument, name in names.items()}
 
@@ -54,4 +53,4 @@ def reorder_cycles(steps: Steps, name: str, source: Place, wanted: MemoryDesc) -
     """What a copy in a format takes; nothing if there is one."""
     if any(place.desc == wanted for place in steps.places.get(name, ())):
         return 0
-    return primitive_desc(Reorder(source.desc, wanted), engine=steps.engine).plan.cycles
+    return steps.asking.planned(Reorder(source.desc, wanted)).plan.cycles

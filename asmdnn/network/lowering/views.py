@@ -1,6 +1,7 @@
 """Operators that only change dims or strides: other descriptors of the same storage, wherever one exists."""
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
 from asmdnn.network.lowering.indices import constant_indices, indices_of
 from asmdnn.network.lowering.lowering import ImageFormats, Lowering
+from asmdnn.network.lowering.spans import AxisSpan, chosen, whole
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.moves import permutation, slices, split_sizes
 from asmdnn.network.operators.own import OWN
@@ -61,19 +63,20 @@ def lower_slice(steps: Steps, group: Group) -> None:
     found = slices(node, dims, *(steps.value(name).data if name else None for name in inputs))
     if 0 in steps.shape(group.result):
         raise Refused("its result has no elements")
-    ranges = [range(n)[part] for n, part in zip(dims, found, strict=True)]
-    backward = [axis for axis, each in enumerate(ranges) if each.step < 0]
+    parts = [chosen(n, part) for n, part in zip(dims, found, strict=True)]
+    backward = [axis for axis, each in enumerate(parts) if each.step < 0]
     if len(backward) > 1:
         raise Refused("steps below 0 along several axes have no kernel")
     if backward:
         (axis,) = backward
-        forward = [each if each.step > 0 else range(n) for each, n in zip(ranges, dims, strict=True)]
+        first, count, step = parts[axis]
+        forward = [each if each.step > 0 else whole(n) for each, n in zip(parts, dims, strict=True)]
         plain = steps.plain(x, steps.kept(x).desc.dtype)
         source = Place(plain.buffer, cut(plain.desc, forward))
-        numbers = constant_indices(steps, group.result, np.array(ranges[axis]))
+        numbers = constant_indices(steps, group.result, first + step * np.arange(count))
         gather_rows(steps, group, source, numbers, axis)
         return
-    alias(steps, x, group.result, lambda desc: cut(desc, ranges))
+    alias(steps, x, group.result, lambda desc: cut(desc, parts))
 
 
 def lower_split(steps: Steps, group: Group) -> None:
@@ -83,10 +86,10 @@ def lower_split(steps: Steps, group: Group) -> None:
     x, dims = node.inputs[0], steps.shape(node.inputs[0])
     axis = normal(node.get("axis", 0), len(dims))
     sizes = split_sizes(node, dims[axis], steps.value(node.inputs[1]).data if len(node.inputs) > 1 else None)
-    starts = np.cumsum((0, *sizes)).tolist()
+    starts = accumulate(sizes, initial=0)
     for name, start, size in zip(node.outputs, starts, sizes, strict=False):
-        ranges = [range(n) if i != axis else range(start, start + size) for i, n in enumerate(dims)]
-        alias(steps, x, name, lambda desc, ranges=ranges: cut(desc, ranges))  # type: ignore[misc]
+        parts = [whole(n) if i != axis else AxisSpan(start, size) for i, n in enumerate(dims)]
+        alias(steps, x, name, lambda desc, parts=parts: cut(desc, parts))  # type: ignore[misc]
 
 
 def lower_gather(steps: Steps, group: Group) -> None:
@@ -100,12 +103,12 @@ def lower_gather(steps: Steps, group: Group) -> None:
     if taken is None:
         gather(steps, group, axis)
         return
-    ranges = [taken if i == axis else range(n) for i, n in enumerate(dims)]
-    alias(steps, x, group.result, lambda desc: cut(desc, ranges).reshape(steps.shape(group.result) or (1,)))
+    parts = [taken if i == axis else whole(n) for i, n in enumerate(dims)]
+    alias(steps, x, group.result, lambda desc: cut(desc, parts).reshape(steps.shape(group.result) or (1,)))
 
 
-def spaced(indices: Array, limit: int) -> range | None:
-    """The range that indices are, if they are one that rises."""
+def spaced(indices: Array, limit: int) -> AxisSpan | None:
+    """The elements that indices choose, if these rise by equal steps."""
     wide = indices.astype(np.int64)
     found = np.where(wide < 0, wide + limit, wide).ravel()
     if not len(found) or not 0 <= found.min() <= found.max() < limit:
@@ -113,7 +116,7 @@ def spaced(indices: Array, limit: int) -> range | None:
     step = int(found[1] - found[0]) if len(found) > 1 else 1
     if step < 1 or (np.diff(found) != step).any():
         return None
-    return range(int(found[0]), int(found[-1]) + 1, step)
+    return AxisSpan(int(found[0]), len(found), step)
 
 
 def gather(steps: Steps, group: Group, axis: int) -> None:
@@ -170,20 +173,19 @@ def alias(steps: Steps, source: str, result: str, view: Callable[[MemoryDesc], M
                 raise
 
 
-def cut(desc: MemoryDesc, ranges: list[range]) -> MemoryDesc:
+def cut(desc: MemoryDesc, parts: Sequence[AxisSpan]) -> MemoryDesc:
     """Some of the elements along each axis.  Raises InvalidArguments where blocks do not allow it, Refused for none."""
-    if desc.dims == () or not ranges:
+    if desc.dims == () or not parts:
         return desc
-    if not all(ranges):
+    if any(each.size == 0 for each in parts):
         raise Refused("a part without elements has no kernel")
-    spans = [r[-1] - r[0] + 1 for r in ranges]
-    part = desc.submemory(tuple(spans), tuple(r[0] for r in ranges))
-    if all(r.step == 1 for r in ranges):
+    part = desc.submemory(tuple(each.reach for each in parts), tuple(each.first for each in parts))
+    if all(each.step == 1 for each in parts):
         return part
     if part.inner_blocks:
         raise InvalidArguments("blocks have no steps")
-    strides = [s * r.step for s, r in zip(part.strides, ranges, strict=True)]
-    return MemoryDesc(tuple(map(len, ranges)), desc.dtype, strides=strides, offset0=part.offset0)
+    strides = [stride * each.step for stride, each in zip(part.strides, parts, strict=True)]
+    return MemoryDesc(tuple(each.size for each in parts), desc.dtype, strides=strides, offset0=part.offset0)
 
 
 def repeated(desc: MemoryDesc, shape: tuple[int, ...]) -> MemoryDesc:

@@ -5,6 +5,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.files import content_of
 from asmdnn.memory.allocation import within_memory
@@ -52,7 +54,9 @@ class FileReader:
             if "graph" not in message:
                 raise Malformed("it has no graph")
             self.opsets = {entry.get("domain", ""): entry.get("version", 0) for entry in message.get("opsets", ())}
-            self.opset = max((self.opsets.get(domain, 0) for domain in DOMAINS), default=0)
+            self.opset = max(self.opsets.get(domain, 0) for domain in DOMAINS)
+            if self.opsets and not {*DOMAINS} & self.opsets.keys():
+                self.opset = OPSETS[0]  # of a file without nodes of ONNX's own
             self.check_opsets(message)
             body = self.body(message["graph"])
         except Malformed as error:
@@ -75,7 +79,7 @@ class FileReader:
         if graph.get("sparse_initializers"):
             raise Malformed(f"graph {name!r} has sparse initializers, make them dense")
         constants = {tensor.get("name", ""): self.array(tensor) for tensor in graph.get("initializers", ())}
-        declared = {info.get("name", ""): self.type(info) for info in graph.get("inputs", ())}
+        declared = {info.get("name", ""): self.type(info, is_branch) for info in graph.get("inputs", ())}
         inputs = {key: found for key, found in declared.items() if key not in constants}
         if NOTHING in declared or NOTHING in constants:
             raise Malformed(f"graph {name!r} has an input or an initializer without a name")
@@ -139,8 +143,11 @@ class FileReader:
         array.setflags(write=False)
         return array
 
-    def type(self, info: Message) -> TensorType:
+    def type(self, info: Message, is_inside: bool = False) -> TensorType:
+        """Of an input; is_inside: of a body, which takes what it is given, lists too."""
         name, message = f"input {info.get('name', '')!r}", info.get("type", {})
+        if is_inside and "tensor" not in message:
+            return TensorType(np.dtype(np.float32), None)
         if "tensor" not in message:
             raise Malformed(f"{name} is {', '.join(message) or 'of no type'}, only tensors can be passed")
         tensor = message["tensor"]

@@ -44,11 +44,9 @@ def covers(dims: Shape, part: Shape, axis: int) -> bool:
 
 
 def gather_nd(node: Node, x: Array, indices: Array) -> Array:
-    batch, depth = node.get("batch_dims", 0), indices.shape[-1]
-    outer = x.shape[:batch]
-    flat, where = x.reshape(-1, *x.shape[batch:]), indices.reshape(-1, *indices.shape[batch:])
-    found = [a[tuple(np.moveaxis(i, -1, 0))] for a, i in zip(flat, where, strict=True)]
-    return np.stack(found).reshape((*outer, *indices.shape[batch:-1], *x.shape[batch + depth :]))
+    batch = node.get("batch_dims", 0)
+    outer = np.indices(x.shape[:batch]).reshape(batch, *x.shape[:batch], *[1] * (indices.ndim - batch - 1))
+    return np.asarray(x[(*outer, *np.moveaxis(indices, -1, 0))])
 
 
 def nd_types(node: Node, x: Value, indices: Value) -> list[Type]:
@@ -114,10 +112,6 @@ def one_hot_types(node: Node, indices: Value, depth: Value, values: Value) -> li
     return [(bounded((*indices.shape[:axis], count, *indices.shape[axis:])), values.dtype)]
 
 
-def compress(node: Node, x: Array, condition: Array) -> Array:
-    return np.asarray(np.compress(condition.ravel(), x, node.get("axis")))
-
-
 def reverse_sequence(node: Node, x: Array, lengths: Array) -> Array:
     batch, time = node.get("batch_axis", 1), node.get("time_axis", 0)
     result = x.copy()
@@ -146,6 +140,5 @@ OPERATORS = {
     "Scatter": Operator(scatter_elements, scatter_types),
     "ScatterND": Operator(scatter_nd, scatter_nd_types),
     "OneHot": Operator(one_hot, one_hot_types, (1,)),
-    "Compress": Operator(compress, None, (1,)),
     "ReverseSequence": Operator(reverse_sequence, reversed_types),
 }

@@ -5,7 +5,7 @@ import numpy as np
 from asmdnn.definitions.moves import shuffled
 from asmdnn.definitions.softmax import attention as attended
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators import few_bits, gradients, recurrent, trained_recurrent, training
+from asmdnn.network.operators import few_bits, gradients, recurrent, trained_recurrent, training, trees
 from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
 from asmdnn.network.operators.products import conv, conv_types, matmul_types
 
@@ -59,6 +59,7 @@ OPERATORS = {
     **training.OPERATORS,
     **trained_recurrent.OPERATORS,
     **few_bits.OPERATORS,
+    **trees.OPERATORS,
     "Index": Operator(counted_from_the_start, same_as_first),
     "LookedAt": Operator(lambda node, x, integers: x, same_as_first),
     "Number": Operator(lambda node, x: x.astype(np.float32), lambda node, x: [(x.shape, np.float32)]),

@@ -54,6 +54,11 @@ def extreme(function: Callable[..., Any]) -> Operator:
     return reduction(evaluate)
 
 
+def mean(x: Array, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """Of nothing no number, without numpy's warning."""
+    return np.mean(x, axis=axis, keepdims=keepdims) if x.size else np.sum(x, axis=axis, keepdims=keepdims) * np.nan
+
+
 def floats(x: Array) -> Array:
     """Integers in double precision."""
     return x.astype(np.float64) if x.dtype.kind in "iu" else x
@@ -109,7 +114,7 @@ def top(node: Node, x: Array, count: Array | None = None) -> tuple[Array, Array]
 
 OPERATORS = {
     "ReduceSum": reduction(np.sum),
-    "ReduceMean": reduction(np.mean),
+    "ReduceMean": reduction(mean),
     "ReduceProd": reduction(np.prod),
     "ReduceMax": extreme(np.max),
     "ReduceMin": extreme(np.min),

@@ -17,10 +17,11 @@ from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.mapped import MAP
 
 TABLE = """
->x | Constant
+>x | Constant SequenceEmpty
 oox*>o~ 11:oo*>o~ | Loop
 ox*>o~ 9:x*>o~ | Scan
-x*>x | Concat Einsum Max Mean Min Sum
+x*>o~ | SequenceMap
+x*>x | Concat Einsum Max Mean Min SequenceConstruct Sum
 x,axes>x 13:xx>x | Unsqueeze
 x,ends,starts>x 10:xxx??>x | Slice
 x,k>xx 10:xx>xx | TopK
@@ -28,26 +29,29 @@ x,pads>x 11:xx?>x 18:xx??>x | Pad
 x,scales>x 9:xx>x | Upsample
 x>o~ | If
 x>o~ 13:x?>o~ | Split
-x>x | Abs Acos Acosh ArgMax ArgMin Asin Asinh Atan Atanh AveragePool BitCast BitwiseNot Cast Ceil Celu ConstantOfShape
-    Cos Cosh DepthToSpace Det Elu Erf Exp EyeLike Flatten Floor Gelu GlobalAveragePool GlobalLpPool GlobalMaxPool
-    HardSigmoid HardSwish Hardmax Identity IsInf IsNaN LRN LeakyRelu Log LogSoftmax LpNormalization LpPool
-    MeanVarianceNormalization Mish Neg NonZero Not Reciprocal Relu Round Selu Shape Shrink Sigmoid Sign Sin Sinh Size
-    Softmax Softplus Softsign SpaceToDepth Sqrt Swish Tan Tanh ThresholdedRelu Transpose
+x>x | Abs Acos Acosh ArgMax ArgMin Asin Asinh Atan Atanh AveragePool BitCast BitwiseNot Cast Ceil Celu
+    ConcatFromSequence ConstantOfShape Cos Cosh DepthToSpace Det Elu Erf Exp EyeLike Flatten Floor Gelu
+    GlobalAveragePool GlobalLpPool GlobalMaxPool HardSigmoid HardSwish Hardmax Identity IsInf IsNaN LRN LeakyRelu Log
+    LogSoftmax LpNormalization LpPool MeanVarianceNormalization Mish Neg NonZero Not Reciprocal Relu Round Selu
+    SequenceLength Shape Shrink Sigmoid Sign Sin Sinh Size Softmax Softplus Softsign SpaceToDepth Sqrt Swish Tan Tanh
+    ThresholdedRelu Transpose
 x>x 11:x??>x | Clip
 x>x 13:x?>x | ReduceSum Squeeze
 x>x 18:x?>x | ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSumSquare
 x>x 8:x>x? | MaxPool
 x>x? 12:x??>x? | Dropout
+x>x??? | Unique
 x>xxx | DynamicQuantizeLinear
-x?>x | Trilu
+x?>x | SequenceErase SplitToSequence Trilu
 xx>x | Add And BitShift BitwiseAnd BitwiseOr BitwiseXor CastLike CenterCropPad Compress CumProd CumSum Div Equal
     Expand Gather GatherElements GatherND Greater GreaterOrEqual Less LessOrEqual MatMul Mod Mul Or PRelu Pow
-    RMSNormalization Reshape ReverseSequence Sub SwiGLU Tile Xor
+    RMSNormalization Reshape ReverseSequence SequenceAt Sub SwiGLU Tile Xor
 xx>x 11:xxx?>x 13:x???>x | Resize
-xx?>x | Conv ConvTranspose DequantizeLinear NegativeLogLikelihoodLoss QuantizeLinear
+xx?>x | Conv ConvTranspose DequantizeLinear NegativeLogLikelihoodLoss QuantizeLinear SequenceInsert
 xx?>x? | SoftmaxCrossEntropyLoss
 xx?>x?? | LayerNormalization
 xx??>x | ConvInteger MatMulInteger
+xx???>x | NonMaxSuppression
 xxx>x | GroupNormalization InstanceNormalization OneHot Range Scatter ScatterElements ScatterND Where
 xxx>x 11:xx?>x | Gemm
 xxx?>x | RotaryEmbedding

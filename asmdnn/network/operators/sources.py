@@ -84,5 +84,4 @@ OPERATORS = {
         lambda node, x, like: converted(node, x, like.dtype), lambda node, x, like: [(x.shape, like.dtype)]
     ),
     "Dropout": Operator(dropped, lambda node, x, *_: [(x.shape, x.dtype), (x.shape, np.bool_)]),
-    "NonZero": Operator(lambda node, x: np.stack(np.nonzero(np.atleast_1d(x))).astype(np.int64), None, (0,)),
 }

@@ -16,6 +16,7 @@ import numpy as np
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.isa.dot import Types, dot_level, multiplied
+from asmdnn.isa.elements import narrowing_level
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -243,11 +244,12 @@ class AttentionPlan:
             before.append(BinaryOp("add", Operand(argument, moves[name], 0, element)))
         row_bytes = F32_BYTES * self.score_row, self.dtype.size_bytes * self.score_row
         some, types = self.engine.tuning.elementwise.most_rows, (f32.name, self.dtype.name)
+        isa = narrowing_level(self.dtype.name, self.engine.isa)
         specs: dict[SoftmaxSpec, int] = {}
         records, cycles = [], []
         for first in range(0, block.rows, some):
             rows = min(some, block.rows - first)
-            spec = SoftmaxSpec(self.isa, rows, block.keys, *row_bytes, tuple(before), types=types)
+            spec = SoftmaxSpec(isa, rows, block.keys, *row_bytes, tuple(before), types=types)
             offsets = [starts[name] + first * moves[name] for name in operands]
             records.append([specs.setdefault(spec, len(specs)), *(first * step for step in row_bytes), *offsets])
             cycles.append(softmax_cost(spec, self.engine.tuning.softmax))

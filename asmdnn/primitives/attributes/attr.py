@@ -11,12 +11,13 @@ from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.attributes.post_ops import AnyPostOp, Sum, check_chain, named_post_op
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.records import dataclass, replace
-from asmdnn.types import AccumulationMode, FpMathMode, ScratchpadMode
+from asmdnn.types import AccumulationMode, FpMathMode, RoundingMode, ScratchpadMode
 
 SCRATCHPAD_MODES = ("library", "user")
 DENORMALS = ("flush", "keep")
 FPMATH_MODES: Final[tuple[str, ...]] = get_args(FpMathMode)
 ACCUMULATION_MODES: Final[tuple[str, ...]] = get_args(AccumulationMode)
+ROUNDING_MODES: Final[tuple[str, ...]] = get_args(RoundingMode)
 QUANTIZED = ("src", "weights", "dst")
 NUMBERED = re.compile("src[0-9]{1,4}")  # of several sources
 
@@ -57,6 +58,26 @@ def checked_groups(
     return tuple(sorted(found.items()))
 
 
+def checked_rounding(modes: Mapping[str, str] | tuple[()], any_batch: bool) -> tuple[tuple[str, str], ...]:
+    """By result, sorted, without those that are rounded as usual.  Raises InvalidArguments."""
+    if isinstance(modes, tuple) and not modes:  # of a copy of attributes
+        return ()
+    if not isinstance(modes, Mapping):
+        raise InvalidArguments(
+            f"rounding_mode must map results to modes, such as {{'dst': 'stochastic'}}, not {shown(modes)}"
+        )
+    for name, mode in modes.items():
+        if not isinstance(name, str) or name != "dst":
+            raise InvalidArguments(f"rounding_mode has the result {shown(name)}, it must be dst")
+        check_alg(f"rounding_mode[{name!r}]", mode, ROUNDING_MODES)
+    found = tuple(sorted((name, mode) for name, mode in modes.items() if mode != "environment"))
+    if found and any_batch:
+        raise InvalidArguments(
+            "rounding_mode is stochastic, deterministic='batch': bits depend on places, leave one out"
+        )
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Attr:
     """post_ops: Sum, Eltwise, Binary, PReLU, Depthwise and PostOp values, executed in order of appending; at most 32.
@@ -82,6 +103,8 @@ class Attr:
     permission: f32 stays where it is expected to be as fast.  Weights that are `any` may become of the smaller type.
     accumulation_mode: what products are summed in: "strict", "relaxed" or "any", f32, and s32 of integers; "f32", "s32"
     or "f16" ask for that type, and are refused where sums have another one.
+    rounding_mode: {"dst": "stochastic"} rounds a result of bf16, f16, f8, s8 or u8 to one of its two neighbours at
+    random, so that its mean is what was computed.  The argument `rounding_seed`, s32[1], comes with every call.
     Raises InvalidArguments.
     """
 
@@ -94,6 +117,7 @@ class Attr:
     fpmath_mode: FpMathMode = "strict"
     accumulation_mode: AccumulationMode = "strict"
     groups: tuple[tuple[str, tuple[int, int]], ...] = ()
+    rounding_mode: tuple[tuple[str, str], ...] = ()
 
     def __init__(
         self,
@@ -106,6 +130,7 @@ class Attr:
         fpmath_mode: FpMathMode = "strict",
         accumulation_mode: AccumulationMode = "strict",
         groups: Mapping[str, tuple[int, int]] | None = None,
+        rounding_mode: Mapping[str, RoundingMode] | None = None,
     ) -> None:
         try:
             chain = items(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
@@ -136,6 +161,8 @@ class Attr:
         object.__setattr__(self, "denormals", denormals)
         given = dict(self.scales) | dict(self.zero_points)
         object.__setattr__(self, "groups", checked_groups({} if groups is None else groups, given))
+        modes = checked_rounding({} if rounding_mode is None else rounding_mode, is_batch)
+        object.__setattr__(self, "rounding_mode", modes)
         object.__setattr__(self, "fpmath_mode", check_alg("fpmath_mode", fpmath_mode, FPMATH_MODES))
         object.__setattr__(
             self, "accumulation_mode", check_alg("accumulation_mode", accumulation_mode, ACCUMULATION_MODES)
@@ -148,7 +175,7 @@ class Attr:
 
     def changed(self, **fields: Any) -> "Attr":
         """The same with other values of some fields, as `__init__` takes them.  Raises InvalidArguments."""
-        masks = {name: dict(getattr(self, name)) for name in ("scales", "zero_points", "groups")}
+        masks = {name: dict(getattr(self, name)) for name in ("scales", "zero_points", "groups", "rounding_mode")}
         return replace(self, **{**masks, **fields})
 
     @property

@@ -29,6 +29,7 @@ def attribute_words(attr: Attr) -> str:
         "attr-denormals": attr.denormals or "",
         "attr-fpmath": "" if attr.fpmath_mode == "strict" else attr.fpmath_mode,
         "attr-acc-mode": "" if attr.accumulation_mode == "strict" else attr.accumulation_mode,
+        "attr-rounding-mode": "+".join(f"{name}:{mode}" for name, mode in attr.rounding_mode),
         "attr-scales": masks(attr.scales, attr.groups, "f32"),
         "attr-zero-points": masks(attr.zero_points, attr.groups, "s32"),
         "attr-post-ops": "+".join(post_op_word(op) for op in attr.post_ops),

@@ -59,5 +59,6 @@ KINDS = (
         candidates=candidates,
         letters=ConvolutionForward.letters,
         any_batch=of_products,
+        rounds=True,
     ),
 )

@@ -17,7 +17,7 @@ from asmdnn.primitives.core.any_batch import attr_for
 from asmdnn.primitives.core.description import Description, asked, every_tensor
 from asmdnn.primitives.core.engine import BATCH, Engine, engine_or_default
 from asmdnn.primitives.core.implementation import Planner, first_plan, plans, try_all
-from asmdnn.primitives.core.registry import kind_of
+from asmdnn.primitives.core.registry import kind_of, planners_of
 from asmdnn.primitives.core.reports import introduce, report_choice, report_refusals
 from asmdnn.primitives.core.tuned import Choice
 from asmdnn.types import u8
@@ -184,7 +184,8 @@ def check_request(
     if attr.groups and "weights" not in kind.packed:
         raise InvalidArguments(f"groups are {dict(attr.groups)}, but only weights of MatMul have scales by groups")
     engine = engine_or_default(engine)
-    return kind.planners, attr_for(attr, engine), engine
+    attr = attr_for(attr, engine)
+    return planners_of(kind, attr), attr, engine
 
 
 def check_any_batch(desc: Description, attr: Attr) -> None:

@@ -53,6 +53,7 @@ class Kind:
     columns after them.  packed: those whose elements may share a byte.  guard: of a description and the
     memories of a call, before each: raises InvalidArguments for data that are refused, such as indices out of range.
     any_batch: of a description and attributes, why there are no plans for deterministic="batch", "" if there are.
+    rounds: whether dst may be rounded at random.
     letters: of a description, a tensor's name and desc, the letters of its dims where its format is printed.
     """
 
@@ -66,6 +67,7 @@ class Kind:
     letters: Letters = no_letters
     summed: tuple[str, ...] = ()
     packed: tuple[str, ...] = ()
+    rounds: bool = False
 
 
 def dims_word(desc: MemoryDesc) -> str:

@@ -21,7 +21,7 @@ from asmdnn.jit.packs import Pack
 from asmdnn.memory.sequences import items
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.primitives.core.implementation import ANY_MACHINE, plan_digest, plan_key
-from asmdnn.primitives.core.registry import kind_of
+from asmdnn.primitives.core.registry import kind_of, planners_of
 from asmdnn.runtime.kernels import kernel_cache
 from asmdnn.version import __version__
 
@@ -85,7 +85,7 @@ def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts:
             if ("kernel", key) not in blobs:
                 code = cache.fetch(spec).code
                 blobs["kernel", key] = ("kernel", key, spec.name, spec.isa, code)
-        planners, isa = kind_of(pd.desc).planners, pd.engine.isa
+        planners, isa = planners_of(kind_of(pd.desc), pd.attr), pd.engine.isa
         own, common = (plan_key(planners, pd.desc, pd.attr, isa, m) for m in (pd.engine.machine, ANY_MACHINE))
         refusals = [[refusal.implementation, refusal.reason] for refusal in pd.refusals]
         name = f"{pd.implementation}  {pd.desc}"

@@ -6,9 +6,12 @@ The planners of a folder are imported when the first of its primitives is asked 
 
 from functools import cache, lru_cache
 from importlib import import_module
+from typing import Any
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.forking import importing
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.core.implementation import Planner
 from asmdnn.primitives.core.kind import Kind
 
 FOLDERS = (
@@ -38,6 +41,7 @@ FOLDERS = (
     "attention",
     "quantized",
 )
+ROUNDING = "stochastic_rounding"
 KEPT_CLASSES = 256  # of what users pass, which may be of any class
 
 
@@ -63,6 +67,18 @@ def kind_described_by(description: type) -> Kind | None:
         if description in kinds_in(folder):
             return kinds_in(folder)[description]
     return None
+
+
+def planners_of(kind: Kind, attr: Attr) -> tuple[Planner[Any], ...]:
+    """Those that answer requests with these attributes.  Raises Unimplemented."""
+    if not attr.rounding_mode:
+        return kind.planners
+    if not kind.rounds:
+        raise Unimplemented(f"{kind.description.__name__} has no rounding_mode: use the primitive StochasticRounding")
+    with importing():
+        results = import_module(f"asmdnn.primitives.{ROUNDING}.results")
+    found: tuple[Planner[Any], ...] = results.rounding(kind.planners)
+    return found
 
 
 def kind_of(desc: object) -> Kind:

@@ -30,6 +30,7 @@ from asmdnn.types import f32
 
 NO_SUM = Sum(0.0)  # a reorder with such scales does nothing
 ANYWHERE = Operand(0, 0, 0, False)
+ROUNDING_SEED = "rounding_seed"
 CHAIN = tuple[PostOp, ...]
 Form = tuple[object, ...]  # of a post-op: its class and its numbers, wherever its tensors lie
 
@@ -65,6 +66,8 @@ def run_time_names(attr: Attr) -> Iterator[str]:
     yield from attr.tensors()
     yield from (f"{name}_scales" for name, _ in attr.scales)
     yield from (f"{name}_zero_points" for name, _ in attr.zero_points)
+    if attr.rounding_mode:
+        yield ROUNDING_SEED
 
 
 def places_of(phase: Phase) -> set[str]:

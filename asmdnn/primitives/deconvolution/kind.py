@@ -23,6 +23,6 @@ PLANNERS = with_widening(
 KINDS = (
     Kind(
         DeconvolutionForward, PLANNERS, words, candidates=candidates, letters=DeconvolutionForward.letters,
-        any_batch=of_products,
+        any_batch=of_products, rounds=True,
     ),
 )  # fmt: skip

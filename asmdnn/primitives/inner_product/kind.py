@@ -37,7 +37,7 @@ FORWARD_PLANNERS = with_widening(*with_roundings(tiles.plan_forward, weights_alo
 KINDS = (
     Kind(
         InnerProductForward, FORWARD_PLANNERS, forward_words, candidates=candidates_of(tiles.plan_forward),
-        letters=InnerProductForward.letters, summed=("weights",), any_batch=of_products,
+        letters=InnerProductForward.letters, summed=("weights",), any_batch=of_products, rounds=True,
     ),
     *(
         Kind(description, (planner,), words, candidates=candidates_of(planner), letters=description.letters)

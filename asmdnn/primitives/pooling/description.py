@@ -77,9 +77,9 @@ class PoolingForward:
         size, made, stride = self.src.dims[2 + axis], self.dst.dims[2 + axis], self.strides[axis]
         extent = (self.kernel[axis] - 1) * self.steps[axis] + 1
         room = size + self.padding_l[axis] + self.padding_r[axis] - extent
-        allowed = sorted({room // stride + 1, -(-room // stride) + 1}) if room >= 0 else []
+        allowed = (room // stride + 1, -(-room // stride) + 1) if room >= 0 else ()
         if made not in allowed:
-            wanted = " or ".join(map(str, allowed)) or "none, as the kernel exceeds the padded src"
+            wanted = " or ".join(map(str, sorted({*allowed}))) or "none, as the kernel exceeds the padded src"
             raise InvalidArguments(f"dst's {name} is {made}, src, kernel, strides and padding make it {wanted}")
         empty = next((run.output for run in self.runs(axis) if not run.window.inside), None)
         if empty is not None and (self.alg == EXCLUDE or self.indices is not None):

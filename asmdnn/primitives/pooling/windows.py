@@ -1,6 +1,6 @@
 """The windows of a pooling, axis by axis: what of each lies inside src, and runs of neighbours that are alike."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from asmdnn.records import dataclass
@@ -71,8 +71,15 @@ def axis_runs(
     low = min(outputs, -(-before // stride))
     high = max(low, min(outputs, (size - 1 - (kernel - 1) * dilation + before) // stride + 1))
     inside = [WindowRun(low, high - low, window(low), stride if high - low > 1 else 0)] if low < high else []
-    left, right = ([*map(window, range(begin, end))] for begin, end in ((0, low), (high, outputs)))
+    left, right = ([*map(window, from_to(begin, end))] for begin, end in ((0, low), (high, outputs)))
     return [*runs_of(left), *inside, *runs_of(right, high)]
+
+
+def from_to(begin: int, end: int) -> Iterator[int]:
+    """As `range`, also of numbers that stand for others (memory/traced.py)."""
+    while begin < end:
+        yield begin
+        begin += 1
 
 
 def adaptive_runs(size: int, outputs: int) -> list[WindowRun]:

@@ -41,7 +41,7 @@ MATMUL_PLANNERS = with_widening(*with_roundings(matmul_tiles.plan, weights_alone
 KINDS = (
     Kind(
         MatMul, (*MATMUL_PLANNERS, weight_only), matmul_words, candidates=candidates_of(matmul_tiles.plan),
-        letters=MatMul.letters, summed=("weights",), packed=("weights",),
+        letters=MatMul.letters, summed=("weights",), packed=("weights",), rounds=True,
         any_batch=of_products,
     ),
     Kind(Gemm, (gemm.plan,), gemm_words, candidates=candidates_of(gemm.plan)),

@@ -12,4 +12,8 @@ def words(desc: Reorder) -> Words:
 
 
 PLANNERS, BOTH = (plan.plan, winograd.plan, packed.plan), ("src", "dst")
-KINDS = (Kind(Reorder, PLANNERS, words, transformed=("dst",), summed=BOTH, packed=BOTH, any_batch=by_rows),)
+KINDS = (
+    Kind(
+        Reorder, PLANNERS, words, transformed=("dst",), summed=BOTH, packed=BOTH, any_batch=by_rows, rounds=True
+    ),
+)  # fmt: skip

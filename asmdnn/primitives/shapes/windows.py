@@ -5,6 +5,7 @@ from operator import index
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.sequences import items
+from asmdnn.memory.traced import is_integer
 
 MAX_SIZE = 2**31 - 1
 COUNTS = {1: "one integer", 2: "two integers", 3: "three integers"}
@@ -14,7 +15,7 @@ FIELDS = {"strides": (1, 1), "dilations": (0, 0), "padding_l": (0, 0), "padding_
 
 def sizes_of(name: str, value: Sequence[int], count: int, least: int) -> tuple[int, ...]:
     """`count` integers of at least `least`, one for each axis, or InvalidArguments naming the field."""
-    if type(value) is tuple and len(value) == count and all(type(n) is int and least <= n <= MAX_SIZE for n in value):
+    if type(value) is tuple and len(value) == count and all(is_integer(n) and least <= n <= MAX_SIZE for n in value):
         return value
     try:
         numbers = tuple(index(n) for n in items(value) if not isinstance(n, bool))  # numpy's integers too

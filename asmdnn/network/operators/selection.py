@@ -1,0 +1,90 @@
+"""Operators that choose by data, so that nobody knows the dims of their results before: of boxes, of elements."""
+
+from math import inf
+
+import numpy as np
+
+from asmdnn.network.graph import Array, Node
+from asmdnn.network.operators.definition import Operator, axis_of, number
+
+
+def non_zero(node: Node, x: Array) -> Array:
+    return np.stack(np.nonzero(np.atleast_1d(x))).astype(np.int64)
+
+
+def compress(node: Node, x: Array, condition: Array) -> Array:
+    return np.asarray(np.compress(condition.ravel(), x, node.get("axis")))
+
+
+def unique(node: Node, x: Array) -> tuple[Array, ...]:
+    """(different elements or slices, where each comes first, which one each is, how many there are of each)."""
+    axis = axis_of(node, x.ndim, 0) if "axis" in node.attributes else None
+    found, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    inverse = inverse.reshape(-1)  # numpy 2.0 kept the dims
+    if not node.get("sorted", 1):
+        order = np.argsort(first)
+        found, first, counts = np.take(found, order, 0 if axis is None else axis), first[order], counts[order]
+        inverse = np.argsort(order)[inverse]
+    return found, *(part.astype(np.int64) for part in (first, inverse, counts))
+
+
+def non_max_suppression(
+    node: Node,
+    boxes: Array,
+    scores: Array,
+    most: Array | None = None,
+    overlap: Array | None = None,
+    least_score: Array | None = None,
+) -> Array:
+    """s64[selected, 3] of (image, class, box): of each class the boxes that overlap none of a better score too much.
+
+    boxes: [images, boxes, 4]; scores: [images, classes, boxes]; most: of a class; overlap: the intersection over the
+    union beyond which a box is left out."""
+    if boxes.ndim != 3 or scores.ndim != 3 or boxes.shape[2] != 4 or boxes.shape[:2] != scores.shape[::2]:
+        raise ValueError("boxes must be [images, boxes, 4] and scores [images, classes, boxes]")
+    limit = 0 if most is None else int(number(most))
+    share, least = (default if x is None else number(x) for x, default in ((overlap, 0.0), (least_score, -inf)))
+    if not 0 <= share <= 1:
+        raise ValueError(f"iou_threshold is {share}, it must be from 0 to 1")
+    corners = corners_of(boxes, is_centred=bool(node.get("center_point_box", 0)))
+    found = [
+        (image, kind, box)
+        for image, classes in enumerate(scores)
+        for kind, each in enumerate(classes)
+        for box in best_boxes(corners[image], each, limit, share, least)
+    ]
+    return np.array(found, np.int64).reshape(-1, 3)
+
+
+def corners_of(boxes: Array, is_centred: bool) -> Array:
+    """[..., 4]: the lower corner, then the upper one."""
+    first, second = boxes[..., :2], boxes[..., 2:]
+    if is_centred:
+        return np.concatenate((first - second / 2, first + second / 2), -1)
+    return np.concatenate((np.minimum(first, second), np.maximum(first, second)), -1)
+
+
+def best_boxes(corners: Array, scores: Array, most: int, overlap: float, least: float) -> list[int]:
+    """Numbers of boxes, those of the best score first; of equal ones the first one wins."""
+    wanted = np.flatnonzero(scores > least)
+    left, chosen = wanted[np.argsort(-scores[wanted], kind="stable")], list[int]()
+    while len(left) and len(chosen) < most:
+        best, left = int(left[0]), left[1:]
+        chosen.append(best)
+        left = left[~(shared_area(corners[best], corners[left]) > overlap)]
+    return chosen
+
+
+def shared_area(box: Array, others: Array) -> Array:
+    """The intersection of a box and each of the others over their union; 0 where either is empty."""
+    sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
+    both, own, other = np.maximum(sides, 0).prod(1), (box[2:] - box[:2]).prod(), (others[:, 2:] - others[:, :2]).prod(1)
+    return np.where((own > 0) & (other > 0) & (both > 0), both / (own + other - both), 0)
+
+
+OPERATORS = {
+    "Compress": Operator(compress, None, (1,)),
+    "NonMaxSuppression": Operator(non_max_suppression, None, (0, 1, 2, 3, 4)),
+    "NonZero": Operator(non_zero, None, (0,)),
+    "Unique": Operator(unique, None, (0,)),
+}

@@ -1,0 +1,211 @@
+"""Networks in which data decide dims: how many boxes are found, which elements are not zero.
+
+What does not depend on that is planned as any network.  After it the nodes whose dims data decide are computed by their
+definitions, and then there are data for the rest.  A rest without products or windows is computed by definitions, too,
+so that no call waits for a plan; any other is a network with open dims of its own, planned for what it meets.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from asmdnn.network.declaring import constant_of
+from asmdnn.network.folding import specialise
+from asmdnn.network.graph import NOTHING, Array, Body, Model, TensorType
+from asmdnn.network.known import nodes_of
+from asmdnn.network.narrowing import check_kept, names_of
+from asmdnn.network.network import Network
+from asmdnn.network.operators.evaluation import results_of
+from asmdnn.network.operators.table import operator_of
+from asmdnn.network.operators.work import PRODUCTS
+from asmdnn.network.planned import NetworkPlan, mapping, plan
+from asmdnn.network.running import Runnable
+from asmdnn.network.shared import SharedByShapes
+from asmdnn.network.splitting import DecidedByData, SplitBody, split
+from asmdnn.network.static import StaticGraph
+from asmdnn.network.storage import Precision
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.records import replace
+
+MOST_CUTS: Final = 64  # of one part: each is found by planning up to it
+MOST_CHOICES: Final = 16  # networks of a rest that are kept, one for each choice that data have made
+UNKNOWN: Final = (None, None)  # dims and type of an output, before there are data
+MakeNetwork = Callable[[Model, Precision], Network]
+Outputs = tuple[str, ...]
+
+
+class Stages:
+    """Plans of a model, whole or in stages; what they share of weights.  The arguments are those of `load_onnx`; make:
+    the network of a rest, whose dims may be open."""
+
+    def __init__(
+        self,
+        model: Model,
+        constants: Any,
+        engine: Engine,
+        fallback: str | None,
+        precision: Precision,
+        make: MakeNetwork,
+    ) -> None:
+        self.model, self.constants, self.engine, self.fallback = model, constants, engine, fallback
+        self.precision, self.make = precision, make
+        self.shared = defaultdict[tuple[Outputs, ...], SharedByShapes](SharedByShapes)
+
+    def plan(self, shapes: Any) -> NetworkPlan:
+        """For inputs of these dims.  Raises as `plan`, and DecidedByData unless nodes may be computed in numpy."""
+        found = list[DecidedByData]()
+        try:
+            return self.planned(self.model, shapes, self.precision, found)
+        except DecidedByData as error:
+            if self.fallback is None or self.model.states or self.precision.io != "file":
+                raise
+            found.append(error)
+        nodes = {node.outputs for node in self.model.body.nodes}
+        check_kept(self.model, self.precision)
+        while found[-1].outputs in nodes:
+            parts = split_at(self.model.body, found)
+            before = replace(self.model, body=parts.first)
+            try:
+                first = self.planned(before, shapes, within(self.precision, before), found)
+                return self.with_rest(parts, first, found)
+            except DecidedByData as error:
+                if len(found) == MOST_CUTS or error.outputs in [one.outputs for one in found]:
+                    raise
+                found.append(error)
+        raise found[-1]
+
+    def planned(self, model: Model, shapes: Any, precision: Precision, cut: Sequence[DecidedByData]) -> NetworkPlan:
+        shared = self.shared[tuple(one.outputs for one in cut)]
+        return plan(
+            model,
+            shapes,
+            self.constants,
+            engine=self.engine,
+            fallback=self.fallback,
+            precision=precision,
+            shared=shared,
+        )
+
+    def with_rest(self, parts: SplitBody, first: NetworkPlan, found: Sequence[DecidedByData]) -> NetworkPlan:
+        """The plan of the first part, as one of the whole model."""
+        body, before = self.model.body, first.runnable
+        given = mapping("constants", self.constants)
+        constants = {name: constant_of(name, body.inputs[name], data) for name, data in given.items()}
+        evaluated = {node.outputs for node in parts.cuts}
+        choices = {one.value for one in found if one.outputs not in evaluated} - {NOTHING}
+        rest = RestOfModel(self.model, parts, choices, self.precision, self.make)
+        outputs: dict[str, Any] = {**before.outputs, **dict.fromkeys(parts.late_outputs, UNKNOWN)}
+        results = {**before.results, **{name: name for name in parts.late_outputs}}
+        late = len(parts.cuts) + len(parts.rest)
+        whole = replace(
+            before,
+            title=f"{body.name!r}: {len(body.nodes)} nodes, {late} of them where data decide dims",
+            outputs={name: outputs[name] for name in body.outputs},
+            results={name: results[name] for name in body.outputs},
+            parts=(*before.parts, PartOfData(parts, before, constants, rest)),
+        )
+        later = [((node,), "data decide its dims") for node in parts.cuts]
+        way = "by definition" if rest.is_light else "planned"
+        later += [((node,), f"{way} when data have decided its dims") for node in parts.rest]
+        return replace(first, model=self.model, runnable=whole, later=tuple(later))
+
+
+def within(precision: Precision, model: Model) -> Precision:
+    """What of it is said of the nodes of this model."""
+    known = names_of(model)
+    return replace(precision, keep_f32=tuple(name for name in precision.keep_f32 if name in known))
+
+
+def split_at(body: Body, found: Sequence[DecidedByData]) -> SplitBody:
+    nodes = {node.outputs: node for node in body.nodes}
+    cuts = {one.outputs for one in found}
+    return split(body, cuts, {outputs for outputs in cuts if operator_of(nodes[outputs]) is not None})
+
+
+def data_of(graph: StaticGraph, output: str) -> Array:
+    """Of a graph in which all is constant."""
+    data = graph.values[graph.outputs[output]].data
+    assert data is not None, "a rest without products keeps no integers"
+    return data
+
+
+class PartOfData:
+    """What waits for data, as a part of a network: the nodes whose dims they decide, then the rest."""
+
+    def __init__(self, parts: SplitBody, before: Runnable, constants: Mapping[str, Array], rest: "RestOfModel") -> None:
+        self.parts, self.before, self.constants, self.rest = parts, before, constants, rest
+
+    def prepare(self) -> None:
+        """Nothing is known before there are data."""
+
+    def run(self, values: dict[str, Array], into: Mapping[str, Array] | None = None) -> None:
+        """Raises InvalidArguments for data that a definition does not take, Unimplemented, OutOfMemory."""
+        known = {name: self.value(name, values) for name in self.parts.crossing}
+        for node in self.parts.cuts:
+            inputs = [None if x == NOTHING else self.read(x, known) for x in node.inputs]
+            known |= zip(node.outputs, results_of(node, inputs), strict=False)
+        fixed = {name for name in self.parts.crossing if name in self.constants or self.is_constant(name)}
+        values |= self.rest.run(known, fixed)
+
+    def is_constant(self, name: str) -> bool:
+        return not isinstance(self.before.results.get(name, name), str)
+
+    def value(self, name: str, values: Mapping[str, Array]) -> Array:
+        """One that was made before, as the model declares it, or that is given."""
+        if name in self.before.results:
+            return self.before.output(name, values, {})
+        return self.constants[name] if name in self.constants else values[name]
+
+    def read(self, name: str, known: Mapping[str, Array]) -> Array:
+        return known[name] if name in known else self.parts.first.constants[name]
+
+
+class RestOfModel:
+    """What follows data.  choices: values whose data decide what there is to be planned."""
+
+    def __init__(
+        self, model: Model, parts: SplitBody, choices: set[str], precision: Precision, make: MakeNetwork
+    ) -> None:
+        self.model, self.parts, self.choices, self.precision, self.make = model, parts, choices, precision, make
+        whole = Body("", {}, (), parts.rest, {})
+        self.is_light = not any(node.op in PRODUCTS or node.domain for node in nodes_of(whole))
+        self._networks: dict[tuple[bytes, ...], Network] = {}
+
+    def run(self, known: Mapping[str, Array], fixed: set[str]) -> dict[str, Array]:
+        """The outputs, of values by name; fixed: those that are the same in every call."""
+        outputs = {name: known[name] for name in self.parts.late_outputs if name in known}
+        missing = tuple(name for name in self.parts.late_outputs if name not in known)
+        if missing and self.is_light:
+            body = self.body(missing, known, {*known})
+            graph = specialise(replace(self.model, body=body), {}, {})
+            outputs |= {name: data_of(graph, name) for name in missing}
+        elif missing:
+            net = self.network(missing, known, fixed)
+            outputs |= net.run({name: known[name] for name in net.inputs})
+        return outputs
+
+    def network(self, outputs: Outputs, known: Mapping[str, Array], fixed: set[str]) -> Network:
+        """Of nodes whose choices are made."""
+        chosen = {name for name in self.choices if name in known}
+        key = tuple(known[name].tobytes() for name in sorted(chosen))
+        found = self._networks.get(key)
+        if found is None:
+            body = self.body(outputs, known, fixed | chosen)
+            model = replace(self.model, body=body)
+            found = self.make(model, within(self.precision, model))
+            if len(self._networks) >= MOST_CHOICES:
+                self._networks.clear()
+            self._networks[key] = found
+        return found
+
+    def body(self, outputs: Outputs, known: Mapping[str, Array], fixed: set[str]) -> Body:
+        """The nodes on what is known: what is fixed is a constant, the rest inputs, whose dims are open where they are
+        data's."""
+        early = self.parts.crossing
+        inputs = {
+            name: TensorType(x.dtype, x.shape if name in early else (None,) * x.ndim)
+            for name, x in known.items()
+            if name not in fixed
+        }
+        constants = {**self.model.body.constants, **{name: known[name] for name in fixed}}
+        return Body(self.model.body.name, inputs, outputs, self.parts.rest, constants)

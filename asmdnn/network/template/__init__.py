@@ -1,0 +1,1 @@
+"""What planning a model for one shape decided, as a recipe for others."""

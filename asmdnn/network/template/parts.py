@@ -1,0 +1,159 @@
+"""Values that hold traced numbers, made again of other numbers.
+
+Each value becomes a part: itself, where nothing in it is traced; a number of the trace; or what is made of other parts,
+once for all values that hold it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType, MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from asmdnn.memory.traced import NumberTrace, TracedNumber
+from asmdnn.primitives.attributes.user_post_op import PostOp, traced_before
+
+Make = Callable[[Sequence[Any]], Any]  # of the values of its parts
+ATOMS = (str, bytes, int, float, bool, complex, type(None), np.dtype, np.generic, type)
+
+
+class Constant(NamedTuple):
+    """What is the same for all shapes."""
+
+    value: Any
+
+
+class Number(NamedTuple):
+    """A number of the trace."""
+
+    at: int
+
+
+class Slot(NamedTuple):
+    """A value that is made again."""
+
+    at: int
+
+
+Part = Constant | Number | Slot
+
+
+class Made(NamedTuple):
+    """A step of a trace: a value of others.  parts: those that are no constants, and where they are in `values`."""
+
+    make: Make
+    values: tuple[Any, ...]
+    parts: tuple[tuple[int, "Number | Slot"], ...]
+    slot: int
+
+    def of(self, numbers: Sequence[Any], made: Sequence[Any]) -> Any:
+        values = [*self.values]
+        for i, part in self.parts:
+            values[i] = numbers[part.at] if type(part) is Number else made[part.at]
+        return self.make(values)
+
+
+def value_of(part: Part, numbers: Sequence[Any], made: Sequence[Any]) -> Any:
+    """What a part is with these numbers and values of slots."""
+    if isinstance(part, Constant):
+        return part.value
+    return numbers[part.at] if isinstance(part, Number) else made[part.at]
+
+
+class ValueParts:
+    """The parts of values of a trace; made: the values of slots as they are now."""
+
+    def __init__(self, trace: NumberTrace) -> None:
+        self.trace = trace
+        self.made: list[Any] = []
+        self._known: dict[int, tuple[Any, Part]] = {}  # by id, with what keeps it
+
+    def slot(self, value: Any) -> Slot:
+        """One whose value is set by other steps."""
+        self.made.append(value)
+        return Slot(len(self.made) - 1)
+
+    def stand_for(self, value: Any, part: Part) -> None:
+        """From now on this very value is that part."""
+        self._known[id(value)] = value, part
+
+    def value(self, part: Part) -> Any:
+        """What a part is now."""
+        return value_of(part, self.trace.numbers, self.made)
+
+    def part(self, value: Any) -> Part:
+        """Of any value.  Spoils the trace for one that hides numbers."""
+        if type(value) is TracedNumber:
+            return Number(self.trace.number_of(value))
+        if isinstance(value, ATOMS):
+            return Constant(value)
+        known = self._known.get(id(value))
+        if known is not None:
+            return known[1]
+        self._known[id(value)] = value, Constant(value)  # of a value that holds itself
+        found = self._found(value)
+        self._known[id(value)] = value, found
+        return found
+
+    def _found(self, value: Any) -> Part:
+        taken = taken_apart(value)
+        if taken is None:
+            if isinstance(value, FunctionType) and value.__closure__:
+                cells = [self.part(cell.cell_contents) for cell in value.__closure__]
+                if any(type(part) is not Constant for part in cells):
+                    self.trace.spoil(f"{value.__qualname__} holds numbers that stand for others")
+            return Constant(value)
+        values, make = taken
+        parts = [self.part(one) for one in values]
+        if all(type(part) is Constant for part in parts):
+            return Constant(value)
+        kept = tuple(part.value if isinstance(part, Constant) else None for part in parts)
+        others = tuple((i, part) for i, part in enumerate(parts) if not isinstance(part, Constant))
+        step = Made(make, kept, others, len(self.made))
+        self.made.append(step.of(self.trace.numbers, self.made))
+        self.trace.steps.append(step)
+        return Slot(step.slot)
+
+
+def taken_apart(value: Any) -> tuple[Sequence[Any], Make] | None:
+    """What a value holds, and how one is made of such; None of what holds nothing."""
+    kind = type(value)
+    if isinstance(value, np.ndarray):
+        if value.dtype != object:
+            return None
+        shape = value.shape
+        return value.ravel().tolist(), lambda values: np.array(values, np.int64).reshape(shape)
+    if kind is tuple or kind is list or isinstance(value, set | frozenset):
+        return [*value], kind
+    if isinstance(value, tuple):  # a named one
+        return value, kind._make
+    if isinstance(value, Mapping):
+        names, wrap = [*value], MappingProxyType if kind is MappingProxyType else dict
+        count = len(names)
+        return [*names, *value.values()], lambda values: wrap(dict(zip(values[:count], values[count:], strict=True)))
+    if kind is PostOp:
+        return (value.program, value.function, value.tensors), lambda values: traced_before(*values)
+    if isinstance(value, FunctionType):
+        return None
+    names = [*fields_of(kind), *getattr(value, "__dict__", ())]
+    held = [(name, getattr(value, name)) for name in names if hasattr(value, name)]
+    return [one for _, one in held], filling(kind, tuple(name for name, _ in held))
+
+
+def fields_of(kind: type) -> list[str]:
+    """The slots of a class and of those that it inherits from."""
+    every = (names for one in kind.__mro__ for names in [one.__dict__.get("__slots__", ())])
+    return [name for names in every for name in ((names,) if isinstance(names, str) else names) if name[:2] != "__"]
+
+
+def filling(kind: type, names: Sequence[str]) -> Make:
+    """How to make an object of a class with these fields, as it is: what it was checked for is among the decisions."""
+    new, put = object.__new__, object.__setattr__
+
+    def make(values: Sequence[Any]) -> Any:
+        made: Any = new(kind)
+        for name, value in zip(names, values, strict=True):
+            put(made, name, value)
+        return made
+
+    return make

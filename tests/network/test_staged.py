@@ -1,0 +1,260 @@
+"""Networks in which data decide dims: beside onnxruntime, for several counts, and what is said of wrong data."""
+
+import pickle
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.network.network import Network
+from asmdnn.network.running import NativePart
+from tests.network.nets import engine, random
+
+onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
+onnxruntime = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
+pytestmark = pytest.mark.isa("avx2")
+F32, S64 = 1, 7
+Declared = tuple[str, int, Sequence[int | str] | None]
+
+
+def node(op: str, inputs: str, outputs: str, **attributes: Any) -> Any:
+    return onnx.helper.make_node(op, inputs.split(), outputs.split(), **attributes)
+
+
+def model_of(
+    nodes: Sequence[Any], inputs: Sequence[Declared], outputs: Sequence[Declared], opset: int = 17, **data: Any
+) -> bytes:
+    values = [onnx.helper.make_tensor_value_info(*declared) for declared in (*inputs, *outputs)]
+    given, made = values[: len(inputs)], values[len(inputs) :]
+    constants = [onnx.numpy_helper.from_array(np.asarray(x), name) for name, x in data.items()]
+    graph = onnx.helper.make_graph(nodes, "staged", given, made, constants)
+    imports = [onnx.helper.make_opsetid("", opset)]
+    return bytes(onnx.helper.make_model(graph, opset_imports=imports, ir_version=8).SerializeToString())
+
+
+def compare(data: bytes, *several: dict[str, Any], shapes: Any = None, net: Network | None = None) -> Network:
+    """Each twice, as the second call finds what the first has planned."""
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    net = net or dnn.load_onnx(data, shapes, engine=engine(2), fallback="numpy")
+    for feeds in (*several, *several):
+        for (name, found), wanted in zip(net.run(feeds).items(), session.run(None, feeds), strict=True):
+            assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape), name
+            np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5, err_msg=name)
+    net.check()
+    return net
+
+
+def detector() -> bytes:
+    """A convolution, the positive elements of its result, and their values."""
+    nodes = [
+        node("Conv", "x w", "c"), node("Relu", "c", "r"), node("NonZero", "r", "at"),
+        node("Transpose", "at", "rows", perm=[1, 0]), node("GatherND", "r rows", "found"),
+    ]  # fmt: skip
+    outputs = [("at", S64, None), ("found", F32, None), ("r", F32, None)]
+    return model_of(nodes, [("x", F32, ["n", 3, 8, 8])], outputs, w=random(8, 3, 3, 3))
+
+
+def suppression(**more: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The best boxes, and a product of theirs."""
+    nodes = [
+        node("Sigmoid", "s", "scores"), node("NonMaxSuppression", "b scores most share least", "chosen", **more),
+        node("Slice", "chosen two three one", "column"), node("Squeeze", "column one", "places"),
+        node("Squeeze", "b zero", "boxes"), node("Gather", "boxes places", "found"),
+        node("MatMul", "found w", "head"), node("Softmax", "head", "p"),
+    ]  # fmt: skip
+    numbers = {"zero": [0], "one": [1], "two": [2], "three": [3], "most": [10]}
+    data: dict[str, Any] = {name: np.array(x, np.int64) for name, x in numbers.items()}
+    return nodes, {**data, "share": np.float32(0.3), "least": np.float32(0.6), "w": random(4, 16)}
+
+
+OF_BOXES: list[Declared] = [("b", F32, [1, 60, 4]), ("s", F32, [1, 3, 60])]
+FOUND: list[Declared] = [("chosen", S64, None), ("p", F32, None)]
+
+
+def boxes(seed: int) -> dict[str, Any]:
+    draw = np.random.default_rng(seed)
+    return {
+        "b": draw.random((1, 60, 4), np.float32) * 10,
+        "s": (3 * draw.standard_normal((1, 3, 60))).astype(np.float32),
+    }
+
+
+def test_what_comes_before_is_native() -> None:
+    feeds = [{"x": random(2, 3, 8, 8)} for _ in range(2)]
+    net = compare(detector(), *feeds, {"x": random(1, 3, 8, 8)}, {"x": np.zeros((1, 3, 8, 8), np.float32)})
+    assert net.outputs == {"at": (None, None), "found": (None, None), "r": ((1, 8, 6, 6), np.float32)}
+    assert [type(part) for part in net.at({"x": (2, 3, 8, 8)})._runnable.parts][:1] == [NativePart]  # type: ignore[attr-defined]
+    text = net.explain()
+    assert "Conv 'c' + Relu: few_inputs" in text and "later  NonZero 'at': data decide its dims" in text
+    assert "later  GatherND 'found': by definition when data have decided its dims" in text
+    assert {use.operator: use.numpy for use in net.planned().uses()}["NonZero"] == 1
+
+
+@pytest.mark.parametrize("how", [{}, {"center_point_box": 1}])
+def test_boxes(how: dict[str, int]) -> None:
+    """With a product behind them, which is a network of its own: its kernels are this library's."""
+    nodes, data = suppression(**how)
+    net = compare(model_of(nodes, OF_BOXES, FOUND, **data), *map(boxes, range(4)))
+    (rest,) = net._runnable.parts[-1].rest._networks.values()  # type: ignore[attr-defined]
+    assert rest.is_open and "MatMul 'head': " in rest.explain()
+    assert "later  MatMul 'head': planned when data have decided its dims" in net.explain()
+
+
+def test_boxes_alone() -> None:
+    """Equal scores, boxes without area, corners in any order, none at all, and none wanted."""
+    nodes = [node("NonMaxSuppression", "b s most share", "chosen")]
+    limits: list[Declared] = [("most", S64, [1]), ("share", F32, [1])]
+    data = model_of(nodes, [("b", F32, [2, "n", 4]), ("s", F32, [2, 2, "n"]), *limits], [FOUND[0]])
+    draw = np.random.default_rng(5)
+    feeds = [
+        {
+            "b": draw.integers(0, 4, (2, n, 4)).astype(np.float32),
+            "s": draw.integers(0, 3, (2, 2, n)).astype(np.float32),
+            "most": np.array([most]),
+            "share": np.array([share], np.float32),
+        }
+        for n, most, share in ((30, 50, 0.5), (30, 3, 0.0), (1, 1, 1.0), (30, 0, 0.5))
+    ]
+    compare(data, *feeds)
+
+
+@pytest.mark.parametrize("how", [{}, {"sorted": 0}, {"axis": 1}, {"axis": 0, "sorted": 0}])
+def test_different_elements(how: dict[str, int]) -> None:
+    outputs: list[Declared] = [("u", F32, None), ("first", S64, None), ("each", S64, None), ("count", S64, None)]
+    nodes = [node("Unique", "x", "u first each count", **how), node("Exp", "u", "e")]
+    data = model_of(nodes, [("x", F32, [3, 4])], [*outputs, ("e", F32, None)])
+    draw = np.random.default_rng(1)
+    compare(data, *({"x": draw.integers(0, most, (3, 4)).astype(np.float32)} for most in (2, 3, 9)))
+
+
+def test_one_cut_after_another() -> None:
+    """A rest with products that has a cut of its own."""
+    nodes = [
+        node("NonZero", "x", "at"), node("Cast", "at", "f", to=F32), node("MatMul", "w f", "p"),
+        node("Compress", "p keep", "kept", axis=0), node("Greater", "kept half", "large"),
+        node("NonZero", "large", "again"), node("MatMul", "kept kept_t", "last"), node("Transpose", "kept", "kept_t"),
+    ]  # fmt: skip
+    nodes[-2:] = nodes[:-3:-1]
+    outputs: list[Declared] = [("again", S64, None), ("last", F32, None)]
+    inputs: list[Declared] = [("x", F32, [9]), ("keep", 9, [3])]
+    data = model_of(nodes, inputs, outputs, w=random(3, 1), half=np.float32(0.5))
+    draw = np.random.default_rng(2)
+    compare(data, *({"x": draw.integers(0, 2, 9).astype(np.float32), "keep": draw.random(3) > 0.4} for _ in range(4)))
+
+
+def test_branches_of_unequal_dims() -> None:
+    """The branch that data choose is planned, and the other one is not computed."""
+    branches = {
+        f"{name}_branch": onnx.helper.make_graph(
+            [made], name, [], [onnx.helper.make_tensor_value_info(name, F32, None)]
+        )
+        for name, made in (("then", node("Relu", "x", "then")), ("else", node("MatMul", "x w", "else")))
+    }
+    nodes = [
+        node("ReduceSum", "x", "sum", keepdims=0), node("Greater", "sum zero", "is_positive"),
+        node("If", "is_positive", "y", **branches), node("Neg", "y", "z"),
+    ]  # fmt: skip
+    data = model_of(nodes, [("x", F32, [3, 4])], [("z", F32, None)], zero=np.float32(0), w=random(4, 16))
+    x = abs(random(3, 4))
+    net = compare(data, {"x": x}, {"x": -x})
+    assert len(net._runnable.parts[-1].rest._networks) == 2  # type: ignore[attr-defined]
+
+
+def test_rounds_that_data_count() -> None:
+    body = onnx.helper.make_graph(
+        [node("Add", "sum x", "next"), node("Identity", "next", "row"), node("Identity", "goes", "on")],
+        "round",
+        [onnx.helper.make_tensor_value_info(*one) for one in (("i", S64, []), ("goes", 9, []), ("sum", F32, [4]))],
+        [onnx.helper.make_tensor_value_info(*one) for one in (("on", 9, []), ("next", F32, [4]), ("row", F32, [4]))],
+    )
+    nodes = [node("Exp", "a", "x"), node("Loop", "n yes x", "last rows", body=body), node("ReduceSum", "rows", "y")]
+    inputs: list[Declared] = [("a", F32, [4]), ("n", S64, [])]
+    data = model_of(nodes, inputs, [("last", F32, [4]), ("y", F32, None)], yes=np.array(True))
+    compare(data, *({"a": random(4), "n": np.array(n)} for n in (1, 5, 2)))
+
+
+EMPTY = {
+    "rows": [node("Softmax", "x", "y", axis=0)],
+    "means": [node("ReduceMean", "x", "y", axes=[1])],
+    "products": [node("MatMul", "x w", "h"), node("Transpose", "h", "t"), node("MatMul", "h t", "y")],
+    "attention": [node("Transpose", "x", "t"), node("MatMul", "x t", "s"), node("Softmax", "s", "p"),
+                  node("MatMul", "p x", "y")],
+    "images": [node("Reshape", "x dims", "i"), node("Conv", "i k", "c", pads=[1, 1, 1, 1]), node("Relu", "c", "y")],
+    "pooling": [node("Reshape", "x dims", "i"), node("MaxPool", "i", "y", kernel_shape=[2, 2])],
+    "best": [node("ReduceSum", "x one", "sums"), node("LayerNormalization", "x g", "n"), node("Mul", "n sums", "y")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", EMPTY)
+def test_nothing_found(case: str) -> None:
+    """Rows of a table, some or none; onnxruntime is asked about some alone, as it aborts the process for none."""
+    nodes = [
+        node("NonZero", "v", "nz"),
+        node("Squeeze", "nz zero", "at"),
+        node("Gather", "table at", "x"),
+        *EMPTY[case],
+    ]
+    every = {
+        "zero": np.array([0]), "one": np.array([1]), "dims": np.array([-1, 2, 2, 2]), "table": random(6, 8),
+        "w": random(8, 5), "k": random(4, 2, 3, 3), "g": random(8),
+    }  # fmt: skip
+    read = {name for each in nodes for name in each.input}
+    constants = {name: x for name, x in every.items() if name in read}
+    data = model_of(nodes, [("v", F32, [6])], [("y", F32, None)], **constants)
+    net = dnn.load_onnx(data, engine=engine(2), fallback="numpy")
+    some, none = np.array([0, 1, 0, 2, 3, 0], np.float32), np.zeros(6, np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert net(none).size == 0
+    compare(data, {"v": some}, net=net)
+
+
+def test_equal_bits_for_threads_and_in_pickles() -> None:
+    nodes, data = suppression()
+    model, feeds = model_of(nodes, OF_BOXES, FOUND, **data), boxes(7)
+    wanted = dnn.load_onnx(model, engine=engine(1), fallback="numpy").run(feeds)
+    several = dnn.load_onnx(model, engine=engine(3), fallback="numpy")
+    for net in (several, pickle.loads(pickle.dumps(several))):
+        for name, found in net.run(feeds).items():
+            np.testing.assert_array_equal(found, wanted[name])
+
+
+def test_kept_in_f32() -> None:
+    """A name of the rest is one of the model's."""
+    nodes, data = suppression()
+    model = model_of(nodes, OF_BOXES, FOUND, **data)
+    net = dnn.load_onnx(model, engine=engine(1), fallback="numpy", precision="bf16", keep_f32=["head"])
+    assert len(net.run(boxes(3))["p"])
+    with pytest.raises(InvalidArguments, match="keep_f32 has 'heads', which no node is called: did you mean head"):
+        dnn.load_onnx(model, engine=engine(1), fallback="numpy", precision="bf16", keep_f32=["heads"])
+
+
+def test_refused_without_numpy() -> None:
+    with pytest.raises(
+        Unimplemented, match=r"NonZero 'at' has dims .* of 'r': .* load the model with fallback='numpy'"
+    ):
+        dnn.load_onnx(detector(), {"x": (1, 3, 8, 8)}, engine=engine())
+    net = dnn.load_onnx(detector(), {"x": (1, 3, 8, 8)}, engine=engine(), fallback="numpy")
+    for refused in (lambda: net.bind(), lambda: net.save("nowhere"), lambda: net.verify({})):
+        with pytest.raises(InvalidArguments, match="only a network without nodes in numpy can be"):
+            refused()
+
+
+def test_wrong_data() -> None:
+    """Said at the call; the network goes on."""
+    nodes = [node("NonMaxSuppression", "b s most share", "chosen")]
+    inputs: list[Declared] = [("b", F32, [1, "n", 4]), ("s", F32, [1, 2, "m"]), ("most", S64, []), ("share", F32, [])]
+    net = dnn.load_onnx(model_of(nodes, inputs, [FOUND[0]]), engine=engine(), fallback="numpy")
+    feeds = {"b": random(1, 5, 4), "s": random(1, 2, 5), "most": np.array(3), "share": np.float32(0.5)}
+    for wrong, said in (
+        ({"share": np.float32(1.5)}, "iou_threshold is 1.5, it must be from 0 to 1"),
+        ({"share": np.float32(np.nan)}, "iou_threshold is nan, it must be from 0 to 1"),
+        ({"s": random(1, 2, 6)}, r"boxes must be \[images, boxes, 4\] and scores \[images, classes, boxes\]"),
+    ):
+        with pytest.raises(InvalidArguments, match=f"NonMaxSuppression 'chosen' cannot be computed of .*: {said}"):
+            net.run({**feeds, **wrong})
+    assert net.run(feeds)["chosen"].shape[1] == 3

@@ -1,0 +1,168 @@
+"""A further shape gets the plan that a network of the shape alone has, though what was decided is not decided again."""
+
+import operator
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.memory.traced import Decided, NumberTrace, TracedNumber
+from asmdnn.network import asking
+from asmdnn.network.compiled import CompiledSegment
+from asmdnn.network.template import store
+from asmdnn.network.template.template import Template, template_of
+from tests.network.nets import engine
+from tests.network.test_random_open import OpenGraph
+
+
+def facts_of(net: dnn.Network) -> Iterator[Any]:
+    """All that a plan says."""
+    plan = net.planned()
+    yield {name: (value.shape, value.dtype, value.data is None) for name, value in plan.graph.values.items()}
+    yield [(str(node), node.inputs, [repr(x) for x in node.attributes.items()]) for node in plan.graph.nodes]
+    for segment in plan.segments:
+        assert isinstance(segment, CompiledSegment)
+        yield [(step.label, step.pd.desc, step.pd.attr, dict(step.buffers), step.result) for step in segment.steps]
+        yield segment.way.changes, segment.way.cycles, segment.way.by_themselves
+        yield dict(segment.layout.arena), dict(segment.layout.weights), segment.limits, segment.checked
+        for joined in (segment.joined.plan, segment.plan):
+            yield dict(joined.tensors), dict(joined.scratch_bytes), joined.per_part, joined.outputs
+            yield {name: array.tobytes() for name, array in joined.constants.items()}
+            for phase in joined.phases:
+                yield phase.kernels, phase.arguments, phase.repeats, phase.records.tobytes(), phase.cycles.tobytes()
+                yield phase.continues, phase.independent, phase.alone, phase.backwards, phase.flushes
+                yield None if phase.groups is None else phase.groups.tobytes()
+        yield {name: (weight.desc, weight.array.tobytes()) for name, weight in segment.weights.items()}
+
+
+def check_equal(net: Any, alone: dnn.Network, shape: Any) -> None:
+    for found, wanted in zip(facts_of(net.at(shape)), facts_of(alone), strict=True):
+        assert found == wanted
+
+
+@pytest.fixture
+def applied(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
+    """Whether each template that was made is of use, and whether each one that was tried fitted."""
+    outcomes, apply = list[bool](), Template.apply
+
+    def making(*arguments: Any) -> Template | None:
+        made = template_of(*arguments)
+        assert made is not None, "lowering asked too much of a number"
+        return made
+
+    def applying(self: Template, graph: Any) -> Any:
+        result = apply(self, graph)
+        outcomes.append(result is not None)
+        return result
+
+    monkeypatch.setattr(store, "template_of", making)
+    monkeypatch.setattr(Template, "apply", applying)
+    yield outcomes
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512_core"])
+@pytest.mark.parametrize("seed", range(100, 106))
+def test_a_template_has_the_plans_of_shapes_alone(seed: int, isa: str, applied: list[bool]) -> None:
+    made = OpenGraph(seed, 10)
+    net = made.graph.compile(engine=engine(2, isa), **made.outputs)
+    for n, h, w in made.random.integers((1, 5, 5), (4, 24, 60), (6, 3)).tolist():
+        shape = {"x": (n, 3, h, w)}
+        check_equal(net, made.graph.compile(shape, engine=engine(2, isa), **made.outputs), shape)
+    assert any(applied)
+
+
+@pytest.mark.parametrize("graph", ["encoder", "convolutions"])
+def test_one_template_serves_further_shapes(graph: str, applied: list[bool]) -> None:
+    """Whose dims are multiples or not, and larger and smaller than the fixed ones."""
+    made, end = encoder() if graph == "encoder" else convolutions()
+    net: Any = made.compile(y=end, engine=engine(1))
+    shapes = [{"x": (1, n, 24)} if graph == "encoder" else {"x": (1, 3, 8, n)} for n in (8, 16, 19, 33, 64, 9)]
+    for shape in shapes:
+        check_equal(net, made.compile(shape, y=end, engine=engine(1)), shape)
+    assert applied == [True] * 5
+
+
+def test_a_shape_that_decides_otherwise_has_its_own_plan(applied: list[bool]) -> None:
+    """Rows of one element broadcast, and 24 tokens of 24 channels may be another's transpose."""
+    made, end = encoder()
+    net: Any = made.compile(y=end, engine=engine(1))
+    for tokens in (8, 16, 1, 24, 0, 12):
+        shape = {"x": (1, tokens, 24)}
+        check_equal(net, made.compile(shape, y=end, engine=engine(1)), shape)
+    assert applied[0] and not all(applied)
+
+
+def encoder() -> tuple[dnn.Graph, Any]:
+    """A layer of attention over the second axis."""
+    graph, random = dnn.Graph("encoder"), np.random.default_rng(0)
+    x = graph.input("x", ("batch", "tokens", 24))
+    heads = [
+        graph.apply("Transpose", graph.apply("Reshape", x @ weights(random, 24, 24), np.array((0, 0, 4, 6))), perm=perm)
+        for perm in ((0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3))
+    ]
+    scores = graph.apply("Softmax", heads[0] @ heads[1] / np.float32(6**0.5), axis=-1)
+    mixed = graph.apply("Transpose", scores @ heads[2], perm=(0, 2, 1, 3))
+    y = x + graph.apply("Reshape", mixed, np.array((0, 0, 24)))
+    return graph, graph.apply("LayerNormalization", y, np.ones(24, np.float32), np.zeros(24, np.float32), axis=-1)
+
+
+def convolutions() -> tuple[dnn.Graph, Any]:
+    graph, random = dnn.Graph("convolutions"), np.random.default_rng(0)
+    x = graph.input("x", (1, 3, 8, "width"))
+    y = graph.apply("Relu", graph.apply("Conv", x, weights(random, 16, 3, 3, 3), pads=(1,) * 4))
+    y = graph.apply("MaxPool", y, kernel_shape=(2, 2), strides=(1, 1))
+    y = graph.apply("Conv", y, weights(random, 16, 1, 3, 3), group=16, pads=(1,) * 4)
+    y = graph.apply("Slice", y, np.array((1,)), np.array((4,)), np.array((2,)))
+    return graph, graph.apply("Flatten", graph.apply("GlobalAveragePool", y) + graph.apply("Concat", y, y, axis=2))
+
+
+def weights(random: np.random.Generator, *dims: int) -> np.ndarray[Any, Any]:
+    return random.standard_normal(dims).astype(np.float32)
+
+
+def test_what_is_computed_of_a_traced_number_is_written_down() -> None:
+    trace = NumberTrace()
+    n = trace.leaf(10)
+    assert [int_of(x) for x in (n + 1, 1 + n, 7 - n, n * n, -(-n // 4), n % 3, -n, abs(3 - n))] == [
+        11, 11, -3, 100, 3, 1, -10, 7
+    ]  # fmt: skip
+    assert max(n, 3) is n and (n, 2) == (10, 2) and n in (1, 10) and bool(n) and not n < 10
+    assert np.prod(np.array((n, 2), object)) == 20 and sum((n, n)) == 20 and not trace.spoiled
+    outcomes = [step.outcome for step in trace.steps if isinstance(step, Decided)]
+    assert outcomes and len(outcomes) == len({(step.function, step.left, step.right) for step in decided(trace)})
+
+
+@pytest.mark.parametrize("question", [int, float, range, hex, operator.index, lambda n: [0] * n, lambda n: n.real])
+def test_a_traced_number_does_not_become_a_plain_one(question: Any) -> None:
+    trace = NumberTrace()
+    with pytest.raises((TypeError, AttributeError)):
+        question(trace.leaf(10))
+    assert trace.spoiled
+
+
+def test_a_division_that_is_none_spoils_the_trace() -> None:
+    trace = NumberTrace()
+    with pytest.raises(ZeroDivisionError):
+        1 // trace.leaf(0)
+    assert trace.spoiled
+
+
+def test_lowering_asks_for_primitives_in_one_way() -> None:
+    """A trace sees what `Asking` is asked."""
+    folder = Path(asking.__file__).parent
+    files = [*folder.glob("lowering/*.py"), *folder.glob("fusion/*.py"), folder / "steps.py", folder / "layouts.py"]
+    assert len(files) > 60
+    own = "lowering/pairs.py"  # its question is passed to Asking.whether
+    assert [x.name for x in files if "import primitive_desc" in x.read_text() and not x.match(own)] == []
+
+
+def int_of(traced: Any) -> int:
+    assert isinstance(traced, TracedNumber)
+    return int(traced.value)
+
+
+def decided(trace: NumberTrace) -> list[Decided]:
+    return [step for step in trace.steps if isinstance(step, Decided)]
