@@ -78,11 +78,9 @@ class CountedTileSpec:
 
 def is_countable(tile: MatmulTile) -> bool:
     """Whether the tile does nothing but sum, from 0, and one call computes it alone."""
-    plain = replace(
-        tile, rows=1, columns=1, depth=0, src_row_bytes=0, src_depth_bytes=0, weights_row_bytes=0, panel_vectors=1,
-        panel_bytes=0, padded=True, dst_row_bytes=0, dst=None, prefetch_lines=0,
-    )  # fmt: skip
-    return plain == MatmulTile(tile.isa, 1, 1, 0, 0, 0, 0, 1, 0, True, 0, types=tile.types) and tile.depth > 0
+    plain = replace(tile, bias=None, accumulate=False, scaled=False, post_ops=(), operand_types=(), items=ONE)
+    plain = replace(plain, prefetch_step_bytes=0, stream_bytes=0, packs=False, near_row_bytes=0)
+    return tile == plain and tile.depth > 0
 
 
 class CountedTileCode(TileCode):
