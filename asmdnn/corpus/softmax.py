@@ -7,7 +7,9 @@ from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, Po
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.generators.functions.softmax_code import rows_held
 from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
+from asmdnn.generators.functions.softmax_parts import AT_ONCE, ROWS, SoftmaxPartsSpec
 from asmdnn.isa.elements import size_of
+from asmdnn.isa.levels import AVX512_CORE_BF16
 
 GAP = 3  # elements between rows
 TYPES = (("bf16", "bf16"), ("f16", "f16"), ("u8", "f32"), ("f32", "bf16"))  # of src and dst
@@ -65,7 +67,23 @@ def typed(isa: str) -> Iterator[SoftmaxSpec | SoftmaxLanesSpec]:
             yield SoftmaxLanesSpec(isa, 3, elements, *strides, before, log=i > 1, types=types)
 
 
+def parts() -> Iterator[SoftmaxPartsSpec]:
+    """Part of a vector, an odd number, around the loop's turn; rows alone, some of those at a time, and more; a
+    negative scale; a mask, and a number a row."""
+    isa, lanes, turn = AVX512_CORE_BF16.name, LANES["avx512_core"], AT_ONCE * LANES["avx512_core"]
+    for rows, elements in ((1, 1), (3, lanes - 1), (ROWS, 2 * lanes), (2, turn), (ROWS + 1, 2 * turn + lanes + 3)):
+        for scale in (0.25, -0.5):
+            sizes = 4 * (elements + GAP), 2 * elements
+            yield SoftmaxPartsSpec(isa, rows, elements, *sizes, scale, "bf16")
+    for elements in (lanes + 5, 2 * turn):
+        row, number = Operand(3, 4 * elements, 0, False), Operand(4, 8, 0, True)
+        masks = BinaryOp("add", row), BinaryOp("add", number)
+        sizes = 4 * elements, 2 * (elements + GAP)
+        yield SoftmaxPartsSpec(isa, ROWS + 3, elements, *sizes, 0.25, "bf16", masks=masks)
+
+
 FAMILIES = {
     **of_levels("softmax", held=held, long=long, lanes=apart, typed=typed),
     "softmax-rounded": rounded(typed),
+    "softmax-parts-avx512_core_bf16": parts,
 }

@@ -36,6 +36,14 @@ def _multiply_low_halves(a: Array, b: Array, out: Array) -> None:
 
 _FLOAT: dict[str, Lanewise] = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply, "DIV": np.divide,
                                "MAX": _maximum, "MIN": _minimum}  # fmt: skip
+def _scale(a: Array, b: Array, out: Array) -> None:
+    """a 2^floor b."""
+    powers = np.clip(np.floor(np.where(np.isfinite(b), b, 0)), -2000, 2000).astype(np.int32)
+    scaled = np.ldexp(a.astype(np.float64), powers // 2)  # twice, as f64 has no such powers of two
+    infinite = a * np.where(b > 0, np.float32(np.inf), np.float32(0))
+    out[:] = np.where(np.isnan(b), a + b, np.where(np.isinf(b), infinite, np.ldexp(scaled, powers - powers // 2)))
+
+
 _LOGIC: dict[str, Lanewise] = {"AND": np.bitwise_and, "OR": np.bitwise_or, "XOR": np.bitwise_xor, "ANDN": _and_not}
 _INTEGER: dict[str, tuple[type, Lanewise]] = {
     "VPADDB": (np.uint8, np.add), "VPADDW": (np.uint16, np.add), "VPADDD": (np.uint32, np.add),
@@ -53,7 +61,7 @@ PACKED: dict[str, tuple[type, Lanewise]] = {
        for kind, dtype in (("PS", np.uint32), ("PD", np.uint64))},
     **{f"VP{name}{kind}": (dtype, function) for name, function in _LOGIC.items()
        for kind, dtype in (("", np.uint64), ("D", np.uint32), ("Q", np.uint64))},
-    **_INTEGER,
+    **_INTEGER, "VSCALEFPS": (np.float32, _scale),
 }  # fmt: skip
 
 

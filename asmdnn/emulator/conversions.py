@@ -113,6 +113,26 @@ def round_to_integral(ops: Operands) -> Step:
     return ops.define(np.float32, lambda out: rounding(a(), out))
 
 
+def reduce(ops: Operands) -> Step:
+    """VREDUCEPS without a scale: what is left of a number without the next integer below, or the nearest one."""
+    immediate = ops.immediate()
+    if immediate & ~8 > 1:
+        ops.unsupported("a scale, or another rounding")
+    down, source = immediate & 1 > 0, ops.source(1, np.float32, ops.vector_size)
+
+    def fill(out: Array) -> None:
+        a = source().astype(np.float64)
+        finite = np.where(np.isinf(a), 0, a)
+        left = finite - (np.floor if down else np.rint)(finite)
+        out[:] = np.where(left == 0, -0.0 if down else 0.0, left)
+        out[np.isinf(a)] = 0
+        if down:  # the difference is rounded as the number was; f64 makes 1 of 1 - 2^-149
+            above = (out > left) | (left == 1)
+            out[above] = np.nextafter(out[above], np.float32(-1))
+
+    return ops.define(np.float32, fill)
+
+
 _INTEGERS: dict[str, tuple[type, type]] = {"B": (np.int8, np.uint8), "W": (np.int16, np.uint16),
                                            "D": (np.int32, np.uint32), "Q": (np.int64, np.uint64)}  # fmt: skip
 
@@ -161,5 +181,6 @@ TABLE: dict[str, Callable[[Operands], Step]] = {
     "VCVTPH2PS": half_to_single, "VCVTPS2PH": single_to_half, "VCVTNEPS2BF16": single_to_bf16,
     "VCVTNE2PS2BF16": two_to_bf16,
     **dict.fromkeys(("VROUNDPS", "VRNDSCALEPS"), round_to_integral),
+    "VREDUCEPS": reduce,
     **dict.fromkeys(_NARROWINGS, narrow), **dict.fromkeys(_EXTENSIONS, extend), **dict.fromkeys(PACKS, pack),
 }  # fmt: skip

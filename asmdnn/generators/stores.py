@@ -65,6 +65,14 @@ def store_rounded(
         by_steps.store(v, at, x, part, (other, other))  # what is NaN is in a mask, and takes no register
     asm.JMP(stored)
     asm.bind(rounded)
+    store_at_once(v, native, values, places, spare)
+    asm.bind(stored)
+
+
+def store_at_once(
+    v: Vector, native: Element, values: Sequence[Register], places: Places, spare: Sequence[Register]
+) -> None:
+    """The same of numbers that the instruction rounds as it is wanted."""
     left = [*zip(values, places, strict=True)]
     while left:
         (low, (at, part)), *left = left
@@ -76,4 +84,3 @@ def store_rounded(
         else:
             native.narrow_to(v, x, low)
             native.store_packed(v, at, x, part)
-    asm.bind(stored)

@@ -19,7 +19,7 @@ _GENERAL_OR_MEMORY = re.compile(r"R(M(32|64)|(32|64)M(8|16))")
 _DECORATIONS = {"K1", "K1Z", "ER", "SAE", "0F11", "MAP5", "11"}
 _REGISTER_OR_MEMORY = re.compile(r"([XYZK])M+(\d+)(B\d+)?")
 # The immediates that are supported, of those instructions for which not all are.
-_IMMEDIATES = {"VCVTPS2PH": (0, 4), "VROUNDPS": range(16), "VRNDSCALEPS": range(16),
+_IMMEDIATES = {"VCVTPS2PH": (0, 4), "VROUNDPS": range(16), "VRNDSCALEPS": range(16), "VREDUCEPS": (0, 1, 8, 9),
                **dict.fromkeys(("VCMPPS", "VCMPPD", "VCMPPH", "VCMPSH"), range(32))}  # fmt: skip
 
 

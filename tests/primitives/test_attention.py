@@ -194,8 +194,29 @@ def test_plans_of_bf16(level: str, name: str) -> None:
     pd = dnn.primitive_desc(attention, engine=engine)
     pd.plan.check()
     assert pd.implementation == name
-    assert ("rounded scores" in pd.plan.per_part) == (level == "avx512_core_bf16")
+    in_parts = level == "avx512_core_bf16"
+    assert ("rounded scores" in pd.plan.per_part) == in_parts
+    names = [spec.name for phase in pd.plan.phases for spec in phase.kernels]
+    assert any("softmaxparts" in name for name in names) == in_parts
+    assert any("softmax_" in name for name in names) != in_parts
     assert [x for x in pd.plan.scratch_bytes if "copy" in x] == (["copy of query"] if "reorder" in name else [])
+
+
+@pytest.mark.isa("avx512_core_bf16")
+@pytest.mark.parametrize("rows", [2, 40])
+def test_hidden_keys_of_bf16(rows: int) -> None:
+    """Their powers are 0, so that finite values have no influence; rows that see none become NaN, and no others."""
+    query, key, value = (x.astype(ml_dtypes.bfloat16) for x in tensors((1, 1, 1, rows, 37, 16, 8)))
+    mask = np.where(np.arange(37) < 11, 0, -np.inf).astype(np.float32)
+    engine = dnn.Engine(isa="avx512_core_bf16", machine="zen3")
+    value[0, 0, 11:] = 3e38
+    found = dnn.ops.attention(query, key, value, mask, engine=engine)
+    shorter = dnn.ops.attention(query, key[:, :, :11], value[:, :, :11], engine=engine)
+    np.testing.assert_allclose(found.astype(np.float32), shorter.astype(np.float32), 2.0**-7, 2.0**-7)
+    mask = np.tile(mask, (rows, 1))
+    mask[1] = -np.inf
+    found = dnn.ops.attention(query, key, value, mask, engine=engine).astype(np.float32)
+    assert np.isnan(found[0, 0]).all(axis=1).tolist() == [i == 1 for i in range(rows)]
 
 
 @pytest.mark.emulated("avx512_core_bf16")

@@ -24,7 +24,8 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.steps import StepRecords, group_of, steps_of
 from asmdnn.primitives.attention.backward_description import AttentionBackward
-from asmdnn.primitives.attention.schedule import FUTURE, KEYS, SCORES, AttentionPlan, RowBlock, is_read, part_of, stride
+from asmdnn.primitives.attention.probabilities import SCORES
+from asmdnn.primitives.attention.schedule import FUTURE, KEYS, AttentionPlan, RowBlock, is_read, part_of, stride
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.post_ops import Sum
 from asmdnn.primitives.core.engine import Engine

@@ -23,7 +23,7 @@ from asmdnn.primitives.attention.schedule import (
     stride,
     types_of,
 )
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation, try_all
 from asmdnn.primitives.products import matmul_tiles
@@ -83,9 +83,9 @@ class FewRowsPlan(AttentionPlan):
         if self.weights_at[buffer] == buffer:
             super().pack(name, buffer, packed, order)
 
-    def tiles(self, desc: MatMul) -> Plan:
+    def tiles(self, desc: MatMul, attr: Attr = NO_ATTR) -> Plan:
         """The fastest plan of one thread that copies no weights."""
-        answers = try_all((matmul_tiles.plan,), desc, Attr(), replace(self.engine, threads=1))
+        answers = try_all((matmul_tiles.plan,), desc, attr, replace(self.engine, threads=1))
         plans = [x for x in answers if isinstance(x, Plan) and not x.implementation.startswith(PACKING)]
         if not plans:
             raise Refused(f"no product reads weights where they lie: {desc}")

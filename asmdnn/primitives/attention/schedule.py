@@ -5,18 +5,15 @@
    those of the matmul plans of a block; the records of one block come again for every other one, each thread has scores
    of its own, and no thread waits for another.
 
-Scores are f32.  Where a level multiplies bf16, softmax rounds them into rows of their own, which are src of the second
-product; else keys and values become f32 as they are packed.
+Scores are f32.  Where a level multiplies bf16, their powers are rounded into rows of their own, which are src of the
+second product, and its sums are divided in the end; else keys and values become f32 as they are packed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, PostOp
-from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.isa.dot import Types, dot_level, multiplied
-from asmdnn.isa.elements import narrowing_level
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -27,7 +24,8 @@ from asmdnn.planning.rounds import without_barrier
 from asmdnn.planning.steps import StepRecords, group_of, step_of
 from asmdnn.primitives.attention.counted import KernelNumbers, counted_product
 from asmdnn.primitives.attention.description import AttentionForward
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attention.probabilities import SCORES, Mask, Softmax, SoftmaxInParts
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation, try_all
 from asmdnn.primitives.core.widening import fast_pairs
@@ -36,14 +34,12 @@ from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
 from asmdnn.primitives.shapes.formats import of_type, row_major
-from asmdnn.primitives.softmax.schedule import cost as softmax_cost
 from asmdnn.records import dataclass, replace
 from asmdnn.types import F32_BYTES, FLOAT_NAMES, f32
 
 NAME = "attention"
-KEYS, VALUES, SCORES, FUTURE = "packed keys", "packed values", "scores", "causal mask"
+KEYS, VALUES, FUTURE = "packed keys", "packed values", "causal mask"
 INPUTS = ("query", "key", "value", "dst", "mask")
-ROUNDED = "rounded scores"
 PANEL_COLUMNS = 32  # of any level
 
 
@@ -113,12 +109,13 @@ class AttentionPlan:
     def __init__(self, desc: AttentionForward, tensors: Mapping[str, MemoryDesc], types: Types, engine: Engine) -> None:
         self.desc, self.tensors, self.engine = desc, tensors, engine
         self.dtype, self.weights = types.src, types.weights
-        self.probabilities = SCORES if self.dtype == f32 else ROUNDED
         self.isa, self.tuning = f32_level(engine.isa), engine.tuning.attention
         self.images, self.heads, self.rows, self.depth = desc.query.dims
         _, self.groups, self.keys, self.width = desc.value.dims
         lanes = lanes_of(self.isa)
         self.score_row = (-(-self.keys // lanes) + 1) * lanes  # one vector more, so that rows do not share sets of L1
+        softmax = Softmax if self.dtype == f32 else SoftmaxInParts
+        self.softmax = softmax(engine, desc.scale, self.score_row, self.dtype)
         self.block = self.rows_of_block()
         self.last_begin = (self.rows - 1) // self.block * self.block
         self.assembly = Assembly(engine.tuning, engine.isa)
@@ -132,9 +129,8 @@ class AttentionPlan:
         packed = self.packed()
         self.pack("key", KEYS, packed[KEYS], (0, 1, 3, 2))
         self.pack("value", VALUES, packed[VALUES], (0, 1, 2, 3))
-        of_rows = {self.probabilities: self.dtype.size_bytes, SCORES: F32_BYTES}
-        self.assembly.scratch |= {name: size * self.block * self.score_row for name, size in of_rows.items()}
-        self.assembly.per_part = tuple(of_rows)
+        self.assembly.scratch |= {name: self.block * size for name, size in self.softmax.scratch.items()}
+        self.assembly.per_part = tuple(self.softmax.scratch)
         if self.desc.causal:
             self.assembly.constants[FUTURE] = self.future()
         for i, (blocks, count) in enumerate(self.blocks()):
@@ -171,15 +167,15 @@ class AttentionPlan:
         return self.tiles(MatMul(src, part_of(weights, (self.depth, block.keys)), dst))
 
     def results(self, block: RowBlock, weights: MemoryDesc) -> Plan:
-        """scores value."""
+        """Of rows of probabilities, and values."""
         src = MemoryDesc((block.rows, block.keys), self.dtype, strides=(self.score_row, 1))
         whole = self.tensors["dst"]
         dst = MemoryDesc((block.rows, self.width), whole.dtype, strides=(whole.strides[2], 1))
-        return self.tiles(MatMul(src, part_of(weights, (block.keys, self.width)), dst))
+        return self.tiles(MatMul(src, part_of(weights, (block.keys, self.width)), dst), self.softmax.attr(block.rows))
 
-    def tiles(self, desc: MatMul) -> Plan:
+    def tiles(self, desc: MatMul, attr: Attr = NO_ATTR) -> Plan:
         """The plan of one thread that needs nothing but its tensors."""
-        for answer in try_all((matmul_tiles.plan,), desc, Attr(), replace(self.engine, threads=1)):
+        for answer in try_all((matmul_tiles.plan,), desc, attr, replace(self.engine, threads=1)):
             if isinstance(answer, Plan) and not answer.scratch_bytes and not answer.constants:
                 return answer
         raise Refused(f"no tiles for {desc}")
@@ -213,7 +209,7 @@ class AttentionPlan:
         steps = (
             *self.product(scores, {"src": "query", "weights": KEYS, "dst": SCORES}),
             self.softmax_step(block),
-            *self.product(results, {"src": self.probabilities, "weights": VALUES, "dst": "dst"}),
+            *self.product(results, {"weights": VALUES, "dst": "dst", **self.softmax.places}),
         )
         group = group_of(steps)
         views, together = group.arguments, group.records.copy()
@@ -232,33 +228,16 @@ class AttentionPlan:
         return {name: t.dtype.size_bytes * (t.offset0 + block.begin * t.strides[2]) for name, t in tensors.items()}
 
     def softmax_step(self, block: RowBlock) -> StepRecords:
-        """The rows of scores, in place where they stay f32, in some records."""
-        operands = [name for name in ("mask", FUTURE) if name in self.tensors or name in self.assembly.constants]
-        moves = {name: self.operand_rows(name) for name in operands}
-        starts = {"mask": 0, FUTURE: F32_BYTES * (self.last_begin - block.begin)}
+        """The rows of scores."""
+        masks = []
         if "mask" in self.tensors:
-            starts["mask"] = F32_BYTES * self.tensors["mask"].offset0 + block.begin * moves["mask"]
-        before: list[PostOp] = [EltwiseOp("linear", self.desc.scale, 0.0, 1.0)]
-        for argument, name in enumerate(operands, 2):
-            element = name == "mask" and self.tensors[name].dims[3] == 1 < self.keys
-            before.append(BinaryOp("add", Operand(argument, moves[name], 0, element)))
-        row_bytes = F32_BYTES * self.score_row, self.dtype.size_bytes * self.score_row
-        some, types = self.engine.tuning.elementwise.most_rows, (f32.name, self.dtype.name)
-        isa = narrowing_level(self.dtype.name, self.engine.isa)
-        specs: dict[SoftmaxSpec, int] = {}
-        records, cycles = [], []
-        for first in range(0, block.rows, some):
-            rows = min(some, block.rows - first)
-            spec = SoftmaxSpec(isa, rows, block.keys, *row_bytes, tuple(before), types=types)
-            offsets = [starts[name] + first * moves[name] for name in operands]
-            records.append([specs.setdefault(spec, len(specs)), *(first * step for step in row_bytes), *offsets])
-            cycles.append(softmax_cost(spec, self.engine.tuning.softmax))
-        views = tuple(View(name) for name in (SCORES, self.probabilities, *operands))
-        return StepRecords(tuple(specs), np.array(records, np.int64), np.array(cycles, np.int64), views)
-
-    def operand_rows(self, name: str) -> int:
-        """Bytes from a row of a mask to the next one."""
-        return self.future_row_bytes if name == FUTURE else F32_BYTES * stride(self.tensors[name], 2)
+            mask, row_bytes = self.tensors["mask"], F32_BYTES * stride(self.tensors["mask"], 2)
+            start = F32_BYTES * mask.offset0 + block.begin * row_bytes
+            masks.append(Mask("mask", start, row_bytes, is_one=mask.dims[3] == 1 < self.keys))
+        if FUTURE in self.assembly.constants:
+            start = F32_BYTES * (self.last_begin - block.begin)
+            masks.append(Mask(FUTURE, start, self.future_row_bytes, is_one=False))
+        return self.softmax.step(block.rows, block.keys, masks)
 
     def repeats(self, views: Sequence[View], rows: int, blocks: int) -> Iterator[Repeat]:
         """Images, groups of heads, heads of a group, blocks of rows."""

@@ -6,13 +6,15 @@ from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
-from asmdnn.types import DATA_TYPES
+from asmdnn.generators.functions.softmax_parts import SoftmaxPartsSpec
+from asmdnn.types import DATA_TYPES, bf16
 from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import Memory, operand
 from tests.support import functions
 from tests.support.arena import Doubles, buffer_of, elements
 
 ROUNDOFF = {"f32": 0.0, "bf16": 2.0**-8, "f16": 2.0**-11}  # of a result that is stored, beside what f32 does
+POLYNOMIAL = 2.0**-13.5  # its relative error
 ROUNDINGS = 32  # of a result of the corpus, beside that of x - max x, which e^x takes over
 
 
@@ -36,9 +38,28 @@ def softmax_case(spec: SoftmaxSpec | SoftmaxLanesSpec, random: np.random.Generat
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
 
 
+def parts_case(spec: SoftmaxPartsSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Powers are up to 1, and rounded to 8 bits; those, and sums of them, share the error of a polynomial."""
+    kinds = {"dst": bf16}
+    memory = {name: elements(random, integers, kinds.get(name, DATA_TYPES["f32"])) for name in spec.frame}
+    rows = [memory["src"].load(r * spec.src_row_bytes, spec.elements) for r in range(spec.rows)]
+    x = np.array([chained(spec.masks, spec.scale * row, r, memory) for r, row in enumerate(rows)])
+    powers = np.exp(x - x.max(axis=1, keepdims=True))
+    for r, row in enumerate(powers):
+        memory["dst"].store(r * spec.dst_row_bytes, row)
+    factors = 1 / powers.sum(axis=1)
+    memory["factors"].store(0, factors)
+    error = POLYNOMIAL + UNIT_ROUNDOFF * (ROUNDINGS + 4 * np.abs(x).max())
+    bounds = {"dst": error + 2.0**-9, "factors": error * factors.max()}
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, bounds)
+
+
 def chained(chain: tuple[PostOp, ...], x: Doubles, row: int, memory: Memory) -> Doubles:
     found = {o: operand(o, row, 0, len(x), len(x), memory) for o in operands_read(chain) if o is not None}
     return functions.apply(chain, x, None, found)
 
 
-REFERENCES = {kind: Reference(softmax_case, rounds=True) for kind in (SoftmaxSpec, SoftmaxLanesSpec)}
+REFERENCES = {
+    **{kind: Reference(softmax_case, rounds=True) for kind in (SoftmaxSpec, SoftmaxLanesSpec)},
+    SoftmaxPartsSpec: Reference(parts_case, rounds=True),
+}

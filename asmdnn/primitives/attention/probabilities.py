@@ -1,0 +1,129 @@
+"""What becomes of the rows of scores of a block before values are multiplied by them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, PostOp
+from asmdnn.generators.functions.softmax import SoftmaxSpec
+from asmdnn.generators.functions.softmax_parts import ROWS, SoftmaxPartsSpec
+from asmdnn.isa.elements import narrowing_level
+from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.phase import View
+from asmdnn.planning.steps import StepRecords
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.post_ops import Binary
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.softmax.schedule import cost
+from asmdnn.records import dataclass
+from asmdnn.types import F32_BYTES, DataType, f32
+
+SCORES, ROUNDED, FACTORS = "scores", "rounded scores", "factors of rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Numbers that are added to rows: in which buffer, where those of the block's first row begin, how far rows lie
+    apart; is_one: a number for all keys."""
+
+    buffer: str
+    start_bytes: int
+    row_bytes: int
+    is_one: bool
+
+
+class Softmax:
+    """Probabilities, of the type that is multiplied, take the place of scores, in rows of `row` elements.
+
+    scratch: bytes of a row in each buffer.  result: what the second product reads.
+    """
+
+    result = SCORES
+    first_operand = 2  # of masks, in the frame
+
+    def __init__(self, engine: Engine, scale: float, row: int, dtype: DataType) -> None:
+        self.engine, self.scale, self.row, self.dtype = engine, scale, row, dtype
+        self.scratch = {SCORES: F32_BYTES * row}
+
+    def attr(self, rows: int) -> Attr:
+        """What the second product does in the end."""
+        return Attr()
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Where it finds src, and what that takes."""
+        return {"src": self.result}
+
+    def kernel(self, rows: int, keys: int, masks: tuple[PostOp, ...]) -> tuple[KernelSpec, int]:
+        """Of some rows, and its expected cycles."""
+        scaling = EltwiseOp("linear", self.scale, 0.0, 1.0)
+        spec = SoftmaxSpec(f32_level(self.engine.isa), rows, keys, *self.rows_bytes, (scaling, *masks))
+        return spec, cost(spec, self.engine.tuning.softmax)
+
+    @property
+    def rows_bytes(self) -> tuple[int, int]:
+        """Of scores, and of what is made of them."""
+        return F32_BYTES * self.row, self.dtype.size_bytes * self.row
+
+    def step(self, rows: int, keys: int, masks: Sequence[Mask]) -> StepRecords:
+        """All rows of a block, some in each record."""
+        added = tuple(
+            BinaryOp("add", Operand(argument, mask.row_bytes, 0, mask.is_one))
+            for argument, mask in enumerate(masks, self.first_operand)
+        )
+        some = self.engine.tuning.elementwise.most_rows
+        specs: dict[KernelSpec, int] = {}
+        records, cycles = [], []
+        for first in range(0, rows, some):
+            count = min(some, rows - first)
+            spec, taken = self.kernel(count, keys, added)
+            offsets = (mask.start_bytes + first * mask.row_bytes for mask in masks)
+            moved = (first * row_bytes for row_bytes in self.moves)
+            records.append([specs.setdefault(spec, len(specs)), *moved, *offsets])
+            cycles.append(taken)
+        views = tuple(View(name) for name in (*self.buffers, *(mask.buffer for mask in masks)))
+        return StepRecords(tuple(specs), np.array(records, np.int64), np.array(cycles, np.int64), views)
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The kernel's arguments in front of masks."""
+        return SCORES, self.result
+
+    @property
+    def moves(self) -> tuple[int, ...]:
+        """Bytes from row to row in each of these."""
+        return self.rows_bytes
+
+
+class SoftmaxInParts(Softmax):
+    """Rounded rows before they are divided by their sums, which the second product does to its rows."""
+
+    result = ROUNDED
+    first_operand = 3
+
+    def __init__(self, engine: Engine, scale: float, row: int, dtype: DataType) -> None:
+        super().__init__(engine, scale, row, dtype)
+        self.scratch = {ROUNDED: dtype.size_bytes * row, **self.scratch, FACTORS: F32_BYTES}
+
+    def attr(self, rows: int) -> Attr:
+        return Attr([Binary("mul", MemoryDesc((rows, 1), f32, "ab"))])
+
+    @property
+    def places(self) -> dict[str, str]:
+        return {"src": ROUNDED, "binary_0": FACTORS}
+
+    def kernel(self, rows: int, keys: int, masks: tuple[PostOp, ...]) -> tuple[KernelSpec, int]:
+        level, sizes = narrowing_level(self.dtype.name, self.engine.isa), self.rows_bytes
+        spec = SoftmaxPartsSpec(level, rows, keys, *sizes, self.scale, self.dtype.name, masks=masks)
+        tuning, vectors = self.engine.tuning.softmax, -(-keys // lanes_of(level))
+        return spec, tuning.call_cycles + rows * (vectors * tuning.vector_cycles + tuning.row_cycles // ROWS)
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        return SCORES, ROUNDED, FACTORS
+
+    @property
+    def moves(self) -> tuple[int, ...]:
+        return (*self.rows_bytes, F32_BYTES)
