@@ -189,7 +189,7 @@ class AttentionPlan:
         steps = (self.groups * size, size, *packed.strides)
         target = MemoryDesc(dims, packed.dtype, strides=steps, inner_blocks=blocks)
         self.assembly.scratch[buffer] = packed.size_bytes * self.images * self.groups
-        add_reorder(self.assembly, Reordering(name, matrices, buffer, target))
+        add_reorder(self.assembly, Reordering(name, matrices, buffer, target, few_sizes=True))
 
     def future(self) -> Int64:
         """Rows of a mask that a block reads from where its own future begins: f32[block, ..], 0 and then -infinity."""

@@ -62,13 +62,26 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveStyle:
+    """streams: stores go past the caches, where a kernel writes whole lines.  few_sizes: rows that are transposed, and
+    padding, come in powers of two, so that a few kernels serve every extent."""
+
+    streams: bool = False
+    few_sizes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Blocks:
     """Turns boxes into kernels.  Loops step in bytes here.  isa: the level that kernels may need."""
 
     isa: str
     conversion: Conversion
-    streams: bool  # past the caches, where a kernel writes whole lines
+    style: MoveStyle
     tuning: MoveTuning
+
+    @property
+    def streams(self) -> bool:
+        return self.style.streams
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -104,7 +117,7 @@ class Blocks:
     def groups(self, loops: list[Loop], columns: Loop) -> Loop:
         """The loop that goes on in src after the end of a short row, such as of 3x3 weights; not of bytes."""
         row = columns.extent * columns.src
-        if not self.conversion.is_copy or columns.src < WORD_BYTES or row >= LINE_BYTES:
+        if not self.conversion.is_copy or columns.src < WORD_BYTES or row >= LINE_BYTES or self.style.few_sizes:
             return SINGLE
         return next((x for x in loops if x.src == row and LINE_BYTES * x.dst <= MAX_OFFSET), SINGLE)
 
@@ -169,7 +182,12 @@ class Blocks:
                 for part, _ in cut_loop(box, loop, limit):
                     yield from self.cut(part, zeros)
                 return
-        if shape.transposes or self.streams or shape.rows is SINGLE:
+        several = shape.rows if shape.transposes else shape.columns
+        power = 1 << several.extent.bit_length() - 1
+        if self.style.few_sizes and several.extent > power and (shape.transposes or box.padding):
+            for part, _ in cut_loop(box, several, power):
+                yield from self.cut(part, zeros)
+        elif shape.transposes or self.streams or shape.rows is SINGLE:
             yield box, shape
         else:
             yield from (

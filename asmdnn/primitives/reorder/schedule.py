@@ -9,10 +9,12 @@ from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.loops import Box, Loop, boxes, merge
 from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.tuning import Tuning
-from asmdnn.primitives.reorder.blocks import SINGLE, Blocks, Shape
+from asmdnn.primitives.reorder.blocks import SINGLE, Blocks, MoveStyle, Shape
 from asmdnn.primitives.reorder.cost import Cost
 from asmdnn.records import dataclass
 from asmdnn.types import f32
+
+PLAIN = MoveStyle()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +31,17 @@ def reorder_phases(
     buffers: tuple[str, ...],
     tuning: Tuning,
     scaled: ScaledConversion | None = None,
-    streams: bool = False,
+    style: MoveStyle = PLAIN,
     *,
     isa: str,
 ) -> list[Phase]:
     """Kernels and records that bring buffers[0] into the format of buffers[1].
 
-    scaled: a conversion by what the types say, if None.  streams: the result is too
-    large to be found in a cache later.  isa: the level of the kernels.
+    scaled: a conversion by what the types say, if None.  isa: the level of the kernels.
     """
     moves = tuning.moves
     scaled = scaled or ScaledConversion(Conversion(src.dtype.name, dst.dtype.name))
-    maker, scales = Blocks(isa, scaled.conversion, streams, moves), scaled.scales
+    maker, scales = Blocks(isa, scaled.conversion, style, moves), scaled.scales
     cost = Cost(maker, far=src.size_bytes + dst.size_bytes >= moves.streaming_bytes)
     tensors = [src, dst] if scales is None else [src, dst, MemoryDesc(src.dims, f32, strides=scales)]
     calls = []
@@ -60,7 +61,7 @@ def with_zeros(maker: Blocks, found: list[Box]) -> list[tuple[Box, int]]:
     result = []
     for box in found:
         shape = maker.shape(box, zeros=1)
-        if box.padding or maker.most_zeros(shape) <= 0:
+        if box.padding or maker.style.few_sizes or maker.most_zeros(shape) <= 0:
             result.append((box, 0))
             continue
         unit = shape.rows.dst
