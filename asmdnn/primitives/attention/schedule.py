@@ -22,7 +22,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import without_barrier
 from asmdnn.planning.steps import StepRecords, group_of, step_of
-from asmdnn.primitives.attention.counted import KernelNumbers, counted_product
+from asmdnn.primitives.attention.counted import KernelNumbers, counted_product, counted_softmax, fill_vectors
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attention.probabilities import SCORES, Mask, Softmax, SoftmaxInParts
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
@@ -206,9 +206,11 @@ class AttentionPlan:
     def phase(self, block: RowBlock, blocks: int, packed: Mapping[str, MemoryDesc]) -> Phase:
         """So many blocks of all heads, from the first one on: one group of records again and again."""
         scores, results = self.scores(block, packed[KEYS]), self.results(block, packed[VALUES])
+        of_scores = self.product(scores, {"src": "query", "weights": KEYS, "dst": SCORES})
+        softmax = self.softmax_step(block)
         steps = (
-            *self.product(scores, {"src": "query", "weights": KEYS, "dst": SCORES}),
-            self.softmax_step(block),
+            *of_scores,
+            counted_softmax(softmax, self.numbers) if fill_vectors(of_scores) else softmax,
             *self.product(results, {"weights": VALUES, "dst": "dst", **self.softmax.places}),
         )
         group = group_of(steps)

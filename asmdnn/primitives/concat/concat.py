@@ -16,9 +16,9 @@ from asmdnn.planning.rounds import without_barrier
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import in_vectors, scales_of_sources
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.reorder.blocks import MoveStyle
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.reorder.schedule import ScaledConversion, reorder_phases
+from asmdnn.primitives.reorder.style import MoveStyle
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.records import dataclass, replace
 

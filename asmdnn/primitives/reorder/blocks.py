@@ -27,6 +27,7 @@ from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET, lines_that_stay
 from asmdnn.isa.vectors import NARROWEST, f32_level, f32_widths, vector_bytes
 from asmdnn.planning.loops import Box, Loop, cut_in_few_sizes, cut_loop
 from asmdnn.planning.move_tuning import MoveTuning
+from asmdnn.primitives.reorder.style import MoveStyle
 from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
@@ -59,15 +60,6 @@ class Shape:
 
     def has(self, loop: Loop) -> bool:
         return any(loop is own for own in (self.rows, self.columns, self.inner, self.groups))
-
-
-@dataclass(frozen=True, slots=True)
-class MoveStyle:
-    """streams: stores go past the caches, where a kernel writes whole lines.  few_sizes: rows that are transposed, and
-    padding, come in powers of two, so that a few kernels serve every extent."""
-
-    streams: bool = False
-    few_sizes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

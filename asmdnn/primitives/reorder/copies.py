@@ -42,9 +42,9 @@ class Reordering:
 def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
     """The phases that do it."""
     with importing():  # the kernels of reorders, which most plans do without
-        from asmdnn.primitives.reorder.blocks import MoveStyle
         from asmdnn.primitives.reorder.compensation import add_sums
         from asmdnn.primitives.reorder.schedule import reorder_phases
+        from asmdnn.primitives.reorder.style import MoveStyle
         from asmdnn.primitives.reorder.winograd import add_transform
 
     if isinstance(step.dst, WinogradDesc):

@@ -16,8 +16,8 @@ from asmdnn.planning.phase import views
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.post_ops import Sum
-from asmdnn.primitives.reorder.blocks import MoveStyle
 from asmdnn.primitives.reorder.schedule import ScaledConversion, reorder_phases
+from asmdnn.primitives.reorder.style import MoveStyle
 from asmdnn.records import dataclass, field, replace
 from asmdnn.types import F32_BYTES, f32, s32
 

@@ -9,8 +9,9 @@ from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.loops import Box, Loop, boxes, merge
 from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.tuning import Tuning
-from asmdnn.primitives.reorder.blocks import SINGLE, Blocks, MoveStyle, Shape
+from asmdnn.primitives.reorder.blocks import SINGLE, Blocks, Shape
 from asmdnn.primitives.reorder.cost import Cost
+from asmdnn.primitives.reorder.style import MoveStyle
 from asmdnn.records import dataclass
 from asmdnn.types import f32
 
