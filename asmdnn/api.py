@@ -48,7 +48,7 @@ from asmdnn.primitives.attributes.functions import (
 )
 from asmdnn.primitives.attributes.post_ops import Binary, Eltwise, PReLU, Sum
 from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.primitives.channel_gradients.description import BatchNormBackward, PReLUBackward
+from asmdnn.primitives.channel_gradients.description import BatchNormBackward, GroupNormBackward, PReLUBackward
 from asmdnn.primitives.concat.concat import Concat
 from asmdnn.primitives.concat.pad import Pad
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
@@ -101,7 +101,23 @@ from asmdnn.primitives.stochastic_rounding.stochastic_rounding import Stochastic
 from asmdnn.primitives.sum.sum import SumForward
 from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
-from asmdnn.types import Algorithm, DataType, PropKind, bf16, f8_e4m3, f8_e5m2, f16, f32, s4, s8, s32, u4, u8
+from asmdnn.types import (
+    Algorithm,
+    DataType,
+    PropKind,
+    bf16,
+    f4_e2m1,
+    f8_e4m3,
+    f8_e5m2,
+    f16,
+    f32,
+    nf4,
+    s4,
+    s8,
+    s32,
+    u4,
+    u8,
+)
 
 __all__ = [
     "AdaptivePooling",
@@ -135,6 +151,7 @@ __all__ = [
     "GRUForward",
     "Gather",
     "Graph",
+    "GroupNormBackward",
     "GroupNormForward",
     "InnerProductBackwardData",
     "InnerProductBackwardWeights",
@@ -194,6 +211,7 @@ __all__ = [
     "cos",
     "exp",
     "export_c",
+    "f4_e2m1",
     "f8_e4m3",
     "f8_e5m2",
     "f16",
@@ -215,6 +233,7 @@ __all__ = [
     "memory_report",
     "minimum",
     "mod",
+    "nf4",
     "ops",
     "optim",
     "power",

@@ -43,13 +43,17 @@ u8 = DataType("u8", 1, "|u1")
 
 s4 = DataType("s4", 1, "|u1", "int4", in_a_byte=2)
 u4 = DataType("u4", 1, "|u1", "uint4", in_a_byte=2)
+f4_e2m1 = DataType("f4_e2m1", 1, "|u1", "float4_e2m1fn", in_a_byte=2)
+nf4 = DataType("nf4", 1, "|u1", in_a_byte=2)
 
 F32_BYTES = f32.size_bytes
 HALF_FLOATS = (bf16, f16)  # kept in two bytes, computed with as f32
 FLOATS = (f32, *HALF_FLOATS)  # of tensors that kernels widen as they load and round as they store
+FLOATS8 = (f8_e5m2, f8_e4m3)
 FLOAT_NAMES = tuple(t.name for t in FLOATS)
 DATA_TYPES = {t.name: t for t in (f32, bf16, f16, s32, s8, u8, f8_e5m2, f8_e4m3)}  # that kernels compute with
-PACKED_TYPES = {t.name: t for t in (s4, u4)}  # of weights, which share bytes
+CODED_FLOATS = (f4_e2m1, nf4)  # whose 4 bits are the number of a float in a table
+PACKED_TYPES = {t.name: t for t in (s4, u4, *CODED_FLOATS)}  # of weights, which share bytes
 
 
 class PropKind(Enum):

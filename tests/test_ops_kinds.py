@@ -120,6 +120,7 @@ CALLS: dict[str, tuple[tuple[np.ndarray, ...], Callable[..., Any]]] = {
     "expand": ((PLANE,), lambda x: ops.expand(x, (2, 4, 6))),
     "gather": ((PLANE, ROWS), lambda x, rows: ops.gather(x, rows, 1)),
     "group_norm": ((X,), lambda x: ops.group_norm(x, 4)),
+    "group_norm_gradient": ((X, X), lambda dy, x: ops.group_norm_gradient(dy, x, 4)),
     "gru": ((f32(3, 2, 6),), lambda x: ops.gru(x, GATES["gru"])),
     "inner_product": ((PLANE, f32(5, 6)), ops.inner_product),
     "layer_norm": ((PLANE,), ops.layer_norm),

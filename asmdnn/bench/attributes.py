@@ -141,15 +141,14 @@ def numbers_of(
     """What `--dt`, `--attr-zero-points` and `--attr-fpmath` say of a case: types, zero points, and what f32 is rounded
     to; and the masks of zero points."""
     points = {WORDS[quantity.argument]: quantity for quantity in found}
-    arrays, weights = {}, None
+    arrays, shifts, masks = {}, {}, {}
     for name, quantity in points.items():
-        values = quantity.zero_points(dims[name], len(dims[name]) - 1)
+        channels = len(dims[name]) - 1 if name == "weights" else 1
+        values = quantity.zero_points(dims[name], channels)
         arrays[f"{name}_zero_points"] = values.ravel()
-        if name == "weights":
-            weights = quantity.spread(values, dims[name])
+        shifts[name], masks[name] = quantity.spread(values, dims[name]), quantity.mask(channels)
     rounded = ROUNDED.get(fpmath.partition(":")[0], dnn.f32)
-    masks = {name: quantity.mask(len(dims[name]) - 1 if name == "weights" else 1) for name, quantity in points.items()}
-    return TypedNumbers(types, arrays, rounded, weights), masks
+    return TypedNumbers(types, arrays, rounded, shifts), masks
 
 
 def options(example: str) -> dict[str, Option]:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 import asmdnn as dnn
 from asmdnn.bench import depthwise
+from asmdnn.bench.values import Array, decoded, encoded
 from asmdnn.definitions.elementwise import BINARY, forward, prelu
 from asmdnn.definitions.rounding import SMALLEST, UNIT, as_f32
 from asmdnn.primitives.attributes.numbers import FLOAT32_MAX
@@ -66,18 +67,21 @@ def peer_slack(attr: dnn.Attr) -> float:
     return PEER_SLACK if any(approximated) else 1.0
 
 
-def operands(attr: dnn.Attr, exact: bool) -> dict[str, Floats]:
-    """Data for the tensors of the chain, by argument name: integers, or numbers of 1/2 to 2; no zeros to divide by."""
+def operands(attr: dnn.Attr, exact: bool) -> dict[str, Array]:
+    """Data for the tensors of the chain, by argument name: integers, or numbers of 1/2 to 2; no zeros to divide by.
+    They are stored as their types are."""
     random = np.random.default_rng(SEED)
-    found: dict[str, Floats] = {}
+    found: dict[str, Array] = {}
     for i, op in enumerate(attr.post_ops):
         if isinstance(op, dnn.Depthwise):
             found |= {f"{name}_{i}": values for name, values in depthwise.filters(op).items()}
     for name, desc in attr.tensors().items():
         if name in found:
             continue
-        size = random.integers(1, LARGEST_INTEGER, desc.dims) if exact else random.uniform(0.5, 2, desc.dims)
-        found[name] = (size * random.choice((-1, 1), desc.dims)).astype(np.float32)
+        whole = exact or desc.dtype in (dnn.s32, dnn.s8, dnn.u8)
+        size = random.integers(1, LARGEST_INTEGER, desc.dims) if whole else random.uniform(0.5, 2, desc.dims)
+        signs = (1,) if desc.dtype == dnn.u8 else (-1, 1)
+        found[name] = encoded((size * random.choice(signs, desc.dims)).astype(np.float32), desc.dtype)
     return found
 
 
@@ -103,7 +107,7 @@ def apply(
             y = function(x)
             moved = np.maximum(np.abs(function(x + e) - y), np.abs(function(x - e) - y))
             if isinstance(op, dnn.Binary) and op.alg in ("eq", "ne"):
-                moved = np.where(np.abs(x - arrays[f"binary_{i}"]) <= e, 1.0, 0.0)
+                moved = np.where(np.abs(x - decoded(arrays[f"binary_{i}"], op.src1.dtype)) <= e, 1.0, 0.0)
             if isinstance(op, dnn.Binary | dnn.Eltwise) and op.alg in ABOUT_ZERO:
                 moved = np.where(np.abs(x) <= e, 1.0, 0.0)
             if isinstance(op, dnn.Eltwise) and (op.alg in POLES or (op.alg == "pow" and op.beta < 0)):
@@ -127,7 +131,7 @@ def _function(op: AnyPostOp, i: int, arrays: Mapping[str, Floats]) -> tuple[Func
     if isinstance(op, dnn.Eltwise):
         return _eltwise(op)
     name = f"{op.kind}_{i}"
-    tensor = arrays[name].astype(np.float64)
+    tensor = decoded(arrays[name], op.tensors[op.kind].dtype).astype(np.float64)
     if isinstance(op, dnn.PReLU):
         return lambda x: prelu(x, tensor), np.zeros_like
     assert isinstance(op, dnn.Binary)

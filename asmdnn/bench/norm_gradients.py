@@ -1,4 +1,4 @@
-"""What gradients of `--bnorm` and `--lnorm` share: of src, scale and shift, by statistics of src or given ones."""
+"""What gradients of `--bnorm`, `--gnorm` and `--lnorm` share: of src, scale and shift, whatever statistics are of."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -59,19 +59,23 @@ class NormGradientWork(GradientWork):
         """What the description takes beside its tensors of src's dims."""
         return {name: desc for name, desc in self.descs.items() if name not in ("src", "diff_dst", "diff_src")}
 
+    def shaped(self, x: Array) -> Array:
+        """A tensor of src's dims, with those that `axes` and `summed` count."""
+        return x
+
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
         arrays = {**super().sources(random, exact), **{name: poison(d.dims, d.dtype) for name, d in self.more.items()}}
         if self.given:
             arrays["variance"] = np.abs(arrays["variance"]) + np.float32(0.5)
             return arrays
-        x = self.real(TensorData(arrays, False), "src")
+        x = self.shaped(self.real(TensorData(arrays, False), "src"))
         for name, found in zip(STATISTICS, moments(x, self.axes, self.rms), strict=True):
             if name in self.descs:
                 arrays[name] = found.reshape(self.descs[name].dims).astype(np.float32)
         return arrays
 
     def answer(self, data: TensorData) -> Answer:
-        x, d = self.real(data, "src"), self.real(data, "diff_dst")
+        x, d = (self.shaped(self.real(data, name)) for name in ("src", "diff_dst"))
         of_rows = tuple(1 if axis in self.axes else n for axis, n in enumerate(x.shape))
         of_vector = tuple(1 if axis in self.summed else n for axis, n in enumerate(x.shape))
         variance = self.real(data, "variance").reshape(of_rows)
@@ -85,7 +89,8 @@ class NormGradientWork(GradientWork):
                 count = values.size // self.descs[name].nelems()
                 rounding = np.abs(values).sum(self.summed) * gamma(sum_roundings(count)) + size.sum(self.summed)
                 found[name] = values.sum(self.summed), rounding
-        return self.gradients(found)
+        dims = {name: self.descs[name].dims for name in found}
+        return self.gradients({name: (x.reshape(dims[name]), y.reshape(dims[name])) for name, (x, y) in found.items()})
 
     @property
     def peer_numbers(self) -> tuple[float, int]:

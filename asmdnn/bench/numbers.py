@@ -30,14 +30,19 @@ def limits_of(dtype: DataType) -> tuple[int, int]:
 class TypedNumbers:
     """The types of tensors by their names, and zero points by those of their arguments.
 
-    rounded: the type that f32 factors may be rounded to: they have its numbers, which stay what they are.  weights:
-    zero points of weights, to broadcast to them.
+    rounded: the type that f32 factors may be rounded to: they have its numbers, which stay what they are.  shifts:
+    zero points by tensors, to broadcast to them.
     """
 
     types: Mapping[str, DataType] = field(default_factory=dict)
     zero_points: Mapping[str, npt.NDArray[np.int32]] = field(default_factory=dict)
     rounded: DataType = dnn.f32
-    weights: npt.NDArray[np.int32] | None = None
+    shifts: Mapping[str, npt.NDArray[np.int32]] = field(default_factory=dict)
+
+    @property
+    def weights(self) -> npt.NDArray[np.int32] | None:
+        """Zero points of weights."""
+        return self.shifts.get("weights")
 
     def has_numbers_of(self, name: str) -> DataType:
         """The type of which a tensor's numbers are."""
@@ -59,12 +64,9 @@ class TypedNumbers:
         return {name: decoded(array, self.of(name)) for name, array in arrays.items() if name not in self.zero_points}
 
     def centred(self, values: Mapping[str, npt.NDArray[Any]], name: str) -> npt.NDArray[Any]:
-        """A tensor less its zero point."""
-        point = self.zero_point(name)
-        return values[name].astype(np.float64) - point if point else values[name]
-
-    def zero_point(self, tensor: str) -> int:
-        return int(self.zero_points.get(f"{tensor}_zero_points", np.zeros(1))[0])
+        """A tensor less its zero points."""
+        points = self.shifts.get(name)
+        return values[name] if points is None else values[name].astype(np.float64) - points
 
     def fill(self, random: np.random.Generator, name: str, dims: tuple[int, ...], largest: int, exact: bool) -> Floats:
         """Numbers that the tensor's type has: integers up to `largest`, or reals up to 1, or all integers of it."""

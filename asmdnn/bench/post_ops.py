@@ -6,8 +6,8 @@
     prelu[:DIMS]                            x > 0: x, else weights * x
     dw:kKERNELsSTRIDEpPADDING               a depthwise convolution with bias, of convolutions alone: dw:k3s1p1
 
-Raises Unimplemented for what oneDNN has beside: select, tensors, sums and dw of other types.  Its older versions joined
-post-ops by ; too, wrote dw_k3s1p1, and had other names for some functions: older.py.
+Raises Unimplemented for what oneDNN has beside: select, tensors of f8, sums and dw of other types.  Its older versions
+joined post-ops by ; too, wrote dw_k3s1p1, and had other names for some functions: older.py.
 
 DIMS says which dims of the tensor are dst's, the others are 1: common none, per_oc the channels (of a product the
 columns), per_dim_0, per_dim_1, per_dim_01, ..., per_tensor all, or a number whose bit d stands for dim d.
@@ -22,6 +22,7 @@ import asmdnn as dnn
 from asmdnn.bench import older
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.quantization import real
+from asmdnn.bench.values import TYPES
 from asmdnn.bench.vocabulary import ALL_DATA_TYPES
 from asmdnn.bench.words import show_strides, strides, tag
 from asmdnn.definitions.elementwise import BINARY
@@ -51,12 +52,13 @@ class TensorWord:
     policy: str
     tag: str = "any"
     strides: tuple[int, ...] = ()
+    dtype: str = "f32"
 
     def __str__(self) -> str:
         if self.alg == "prelu":
             return f"prelu:{self.policy}"
         layout = (self.tag, show_strides((self.strides,))) if self.strides else (self.tag,) * (self.tag != "any")
-        return ":".join((self.alg, "f32", self.policy, *layout))
+        return ":".join((self.alg, self.dtype, self.policy, *layout))
 
     def mask(self, ndims: int, channels: int) -> int:
         """The dims that the tensor has, as bits."""
@@ -82,7 +84,7 @@ class TensorWord:
         shape = tuple(size if mask >> dim & 1 else 1 for dim, size in enumerate(dims))
         if self.strides and len(self.strides) != len(dims):
             raise InvalidArguments(f"post-op {self} has {len(self.strides)} strides, the result has {len(dims)} dims")
-        desc = desc_of(shape, "f32", self.tag, self.strides)
+        desc = desc_of(shape, self.dtype, self.tag, self.strides)
         return dnn.PReLU(desc) if self.alg == "prelu" else dnn.Binary(cast(BinaryAlgorithm, self.alg), desc)
 
 
@@ -182,11 +184,13 @@ def _sum(entry: str, fields: Sequence[str]) -> dnn.Sum:
 
 def _binary(alg: str, entry: str, fields: Sequence[str]) -> TensorWord:
     dtype, policy, layout, apart = (*fields, *("f32", "common", "any", "")[len(fields) :])
-    _only_f32(entry, dtype)
+    if dtype.lower() not in TYPES:
+        _only_f32(entry, dtype)
     if layout == "grouped":
         raise Unimplemented(f"has '{entry}', a tensor in groups, which is not built yet")
     found = strides(1)(apart)
-    return TensorWord(alg, _policy(entry, policy), tag(layout), found[0] if found else ())
+    kind = dtype.lower() if dtype.lower() in TYPES else "f32"
+    return TensorWord(alg, _policy(entry, policy), tag(layout), found[0] if found else (), kind)
 
 
 def _eltwise(alg: str, entry: str, fields: Sequence[str]) -> dnn.Eltwise:

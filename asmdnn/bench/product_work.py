@@ -167,7 +167,7 @@ class ProductWork(TensorWork):
     def _result(self, data: TensorData, name: str, values: Doubles, error: Doubles) -> Answer:
         if name != "dst":
             return Answer(*narrowed(values, error, self.descs[name].dtype), "numpy")
-        return self.judged(data, values, error, self.scales.divisor, self.typed.zero_point("dst"))
+        return self.judged(data, values, error, self.scales.divisor, self.typed.shifts.get("dst", 0))
 
     def _bias(self, x: Arrays) -> Doubles | float:
         """Broadcast to dst, of which a vector is along dim 1; 0 without one."""

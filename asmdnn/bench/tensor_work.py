@@ -112,7 +112,7 @@ class TensorWork(Work[TensorData]):
         values: Array,
         error: Array | float,
         divisor: Array | float = 1.0,
-        zero_point: int = 0,
+        zero_point: Array | int = 0,
     ) -> Answer:
         """What is off by `error` in front of post-ops, scales, zero point and the rounding to dst's type."""
         error = np.broadcast_to(error, values.shape)

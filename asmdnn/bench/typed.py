@@ -43,7 +43,7 @@ def answer(
     arrays: Mapping[str, Array],
     dtype: DataType,
     divisor: Array | float = 1.0,
-    zero_point: int = 0,
+    zero_point: Array | int = 0,
 ) -> Answer:
     """Numbers that are off by `error` after post-ops, the scales of dst, which compute in f32, and its zero point, in
     dst's type."""

@@ -147,9 +147,30 @@ def coded(isa: str) -> Iterator[UnpackedProductSpec]:
             )
 
 
+def tables(isa: str) -> Iterator[UnpackedProductSpec]:
+    """Nibbles that are numbers of floats, in both orders, of as many rows as leave the fewest registers."""
+    lanes = lanes_of(isa)
+    for table, in_order in (("f4_e2m1", True), ("nf4", False)):
+        for count in (1, 2, 4, 12):
+            if not (vectors := unpacked_vectors(isa, count)):
+                continue
+            yield UnpackedProductSpec(
+                isa,
+                count,
+                columns=vectors * lanes,
+                vectors=vectors,
+                depth=64,
+                group=32,
+                src_row_bytes=4 * 64,
+                dst_row_bytes=4 * vectors * lanes,
+                in_order=in_order,
+                table=table,
+            )
+
+
 FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {
     **of_levels("quantize", rows=rows),
-    **of_levels("unpacked", products=unpacked, coded=coded),
+    **of_levels("unpacked", products=unpacked, coded=coded, tables=tables),
     **{f"nibbles-{isa}": partial(products, isa.name) for isa in DOTS},
     **{f"octets-{isa}": partial(octets, isa.name) for isa in DOTS},
 }

@@ -1,7 +1,7 @@
 """The element types that there are; see element.py for what each method says.
 
 bf16 is the upper half of an f32.  Integers saturate: what is above the largest value gives that, +inf too; NaN and what
-is below the smallest gives the smallest.  bf16 and f16 overflow to infinity, and keep NaN.  f8 is in float8.py.
+is below the smallest gives the smallest.  bf16 and f16 overflow to infinity, and keep NaN.  Others: small_floats.py.
 """
 
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ from typing import Final
 
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.element import Element
-from asmdnn.isa.float8 import F8E4M3, F8E5M2
 from asmdnn.isa.formula import UNORDERED, Operations, V
 from asmdnn.isa.levels import AVX512_CORE, AVX512_CORE_BF16, Isa, isa_of
 from asmdnn.isa.pieces import low_part
+from asmdnn.isa.small_floats import CODED, F8E4M3, F8E5M2
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import f32_level
 from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
@@ -220,7 +220,7 @@ def narrowing_level(kind: str, isa: str) -> str:
 
 
 _NUMBERS: Final[tuple[Element, ...]] = (F32(), S32(), Bf16(), F16(), S8(), U8(), F8E5M2(), F8E4M3())
-_ELEMENTS: Final[dict[str, Element]] = {each.name: each for each in (*_NUMBERS, Bits(4), Bits(2), Bits(1))}
+_ELEMENTS: Final[dict[str, Element]] = {each.name: each for each in (*_NUMBERS, *CODED, Bits(4), Bits(2), Bits(1))}
 NUMBERS: Final = tuple(each.name for each in _NUMBERS)  # the types but for plain bits
 _NATIVE: Final[dict[str, tuple[tuple[Isa, Element], ...]]] = {
     "bf16": ((AVX512_CORE_BF16, NativeBf16()),),

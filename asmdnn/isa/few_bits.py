@@ -9,6 +9,7 @@ from typing import Final
 from asmdnn.isa.assembler import Register
 from asmdnn.isa.avx512 import Avx512
 from asmdnn.isa.nibbles import NIBBLE_BITS
+from asmdnn.isa.small_floats import TABLES
 from asmdnn.isa.vector import Vector
 from asmdnn.records import dataclass
 
@@ -21,11 +22,20 @@ NOTHING: Final = 0x80  # a zero, as VPSHUFB has it
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """bits: 4 or 8.  signed: in two's complement.  in_order: nibble i of a lane is its bits 4 i and up."""
+    """bits: 4 or 8.  signed: in two's complement.  in_order: nibble i of a lane is its bits 4 i and up.  table: of
+    small_floats.TABLES, what nibbles are numbers of; "": of themselves."""
 
     bits: int = NIBBLE_BITS
     signed: bool = False
     in_order: bool = False
+    table: str = ""
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """What nibbles mean."""
+        half = 1 << NIBBLE_BITS - 1
+        own = tuple(float(i - 2 * half if self.signed and i >= half else i) for i in range(2 * half))
+        return TABLES[self.table] if self.table else own
 
     def shift(self, nibble: int) -> int:
         """Bits below it in its lane."""
@@ -77,14 +87,36 @@ class TableNibbles(Unpacking):
         super().__init__(v, coding)
         self.table: Register = v.registers.take("numbers of nibbles")
         self.held = [self.table]
-        half = 1 << NIBBLE_BITS - 1
-        numbers = [i - 2 * half if coding.signed and i >= half else i for i in range(2 * half)]
-        v.load(self.table, v.asm.const(pack(f"<{len(numbers)}f", *numbers), v.bytes, size=v.bytes))
+        v.load(self.table, v.asm.const(pack("<16f", *coding.numbers), v.bytes, size=v.bytes))
 
     def number(self, dst: Register, lanes: Register, i: int) -> None:
         if shift := self.coding.shift(i):
             self.asm.VPSRLD(dst, lanes, shift)
         self.asm.VPERMPS(dst, dst if shift else lanes, self.table)
+
+
+class HalfTableNibbles(Unpacking):
+    """Of a table of which a register holds a half: both are looked up, and the upper bit chooses; takes two."""
+
+    def __init__(self, v: Vector, coding: Coding) -> None:
+        super().__init__(v, coding)
+        self.held = v.registers.take("looked up", 2)
+        numbers = coding.numbers
+        halves = numbers[: v.lanes], numbers[v.lanes :]
+        self.halves = [v.asm.const(pack(f"<{v.lanes}f", *half), v.bytes, size=v.bytes) for half in halves]
+
+    def number(self, dst: Register, lanes: Register, i: int) -> None:
+        asm, (lower, upper), shift = self.asm, self.held, self.coding.shift(i)
+        index = lanes
+        if shift:
+            asm.VPSRLD(lower, lanes, shift)
+            index = lower
+        top = LANE_BITS - NIBBLE_BITS
+        if shift < top:
+            asm.VPSLLD(dst, lanes, top - shift)
+        asm.VPERMPS(upper, index, self.halves[1])
+        asm.VPERMPS(lower, index, self.halves[0])
+        asm.VBLENDVPS(dst, lower, upper, dst if shift < top else lanes)
 
 
 class Octets(Unpacking):
@@ -105,8 +137,11 @@ class Octets(Unpacking):
 
 
 NIBBLES: Final[dict[int, type[Unpacking]]] = {Avx512.bytes: TableNibbles}  # by the vector's size
+TABLE_NIBBLES: Final[dict[int, type[Unpacking]]] = {Avx512.bytes: TableNibbles}
 
 
 def unpacking_of(v: Vector, coding: Coding) -> Unpacking:
     """That of elements so coded, emitted with the registers of `v`."""
+    if coding.table:
+        return TABLE_NIBBLES.get(v.bytes, HalfTableNibbles)(v, coding)
     return (NIBBLES.get(v.bytes, Nibbles) if coding.bits == NIBBLE_BITS else Octets)(v, coding)

@@ -11,7 +11,7 @@ from asmdnn.memory.layout import Placement
 from asmdnn.types import DataType
 
 BITS: Final = 4
-LIMITS: Final = {"s4": (-8, 7), "u4": (0, 15)}
+LIMITS: Final = {"s4": (-8, 7), "u4": (0, 15), "f4_e2m1": (0, 15), "nf4": (0, 15)}  # of floats their codes
 
 
 def check_packed(dims: tuple[int, ...], dtype: DataType, place: Placement, offset0: int) -> None:

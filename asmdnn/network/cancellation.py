@@ -31,10 +31,17 @@ def of_layer_norm(node: Node, x: Array, d: Array, scale: Array) -> float:
     return float(max(dx.max(initial=0), (np.abs(d) * h).sum(0).max(initial=0)))
 
 
+def of_group_norm(node: Node, x: Array, d: Array, scale: Array) -> float:
+    """As of rows that are groups, of a scale that is as large everywhere."""
+    rows = (x.shape[0] * node.get("num_groups"), -1)
+    return of_layer_norm(node, x.reshape(rows), d.reshape(rows), np.abs(scale).max(initial=0))
+
+
 TERMS: Mapping[str, Callable[..., float]] = {
     f"{OWN}.ConvWeightsGradient": of_weights,
     f"{OWN}.SoftmaxGradient": of_softmax,
     f"{OWN}.LayerNormGradient": of_layer_norm,
+    f"{OWN}.GroupNormGradient": of_group_norm,
 }
 
 

@@ -5,7 +5,7 @@ the branch of an If, a loop is its body as often as constants say (bodies.py), n
 away.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -229,11 +229,10 @@ class Folding:
         self.inlined_nodes += 1 + len(body.nodes)
         self.has_loops |= bool(inputs)
         if self.has_loops and self.inlined_nodes > MOST_INLINED:
-            raise Unimplemented(f"the rounds of loops have more than {MOST_INLINED} nodes together: too many to unroll")
+            what = f"the rounds of loops have more than {MOST_INLINED} nodes together, too many to unroll"
+            raise DecidedByData(f"{what}: load the model with fallback='numpy', which calls each round")
         outer, own = dict(self.renamed), scoped(body, f"branch {self.branches}/")
-        shadowed = {*own, *inputs}.intersection(inputs.values())
-        if shadowed:
-            raise InvalidArguments(f"{shown(min(shadowed))} names a value of a body and one that the body is given")
+        inputs = self.apart(inputs, {*own, *inputs})
         for name, inside in {**own, **inputs}.items():
             self.renamed[name] = inside
         for name, data in body.constants.items():
@@ -254,6 +253,17 @@ class Folding:
             )
         found = [self.known(name) for name in body.outputs]
         self.renamed = {**outer, **{k: v for k, v in self.renamed.items() if k.startswith("branch ")}}
+        return found
+
+    def apart(self, inputs: Mapping[str, str], inside: Collection[str]) -> dict[str, str]:
+        """Values for a body; those of which it calls a value of its own the same get other names."""
+        found = dict(inputs)
+        for name, given in inputs.items():
+            if given in inside:
+                data = self.values[given].data if given in self.values else None
+                if data is None:
+                    raise InvalidArguments(f"{shown(given)} names a value of a body and one that the body is given")
+                found[name] = self.constant(f"given {self.branches}/{given}", data)
         return found
 
     def constant(self, name: str, data: Array) -> str:

@@ -50,3 +50,12 @@ class Remembered:
             if most is None or sum(array.nbytes for array in found[1]) <= most:
                 self._arrays[key] = found
         return found[1]
+
+
+class RememberedNodes(Remembered):
+    """What holds where constants are others each time: their arrays are not kept."""
+
+    def arrays(
+        self, words: Key, made_of: Sequence[Array | None], make: Callable[[], Arrays], most: int | None = None
+    ) -> Arrays:
+        return make()

@@ -7,11 +7,12 @@ so that no call waits for a plan; any other is a network with open dims of its o
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from asmdnn.network.body_calls import CALLS
 from asmdnn.network.declaring import constant_of
 from asmdnn.network.folding import specialise
-from asmdnn.network.graph import NOTHING, Array, Body, Model, TensorType
+from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.known import nodes_of
 from asmdnn.network.narrowing import check_kept, names_of
 from asmdnn.network.network import Network
@@ -19,6 +20,7 @@ from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.operators.work import PRODUCTS
 from asmdnn.network.planned import NetworkPlan, mapping, plan
+from asmdnn.network.remembered import RememberedNodes
 from asmdnn.network.running import Runnable
 from asmdnn.network.shared import SharedByShapes
 from asmdnn.network.splitting import DecidedByData, SplitBody, split
@@ -28,10 +30,11 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import replace
 
 MOST_CUTS: Final = 64  # of one part: each is found by planning up to it
-MOST_CHOICES: Final = 16  # networks of a rest that are kept, one for each choice that data have made
+MOST_KEPT: Final = 16  # networks of a rest, one for each choice that data have made
 UNKNOWN: Final = (None, None)  # dims and type of an output, before there are data
 MakeNetwork = Callable[[Model, Precision], Network]
 Outputs = tuple[str, ...]
+Made = TypeVar("Made")
 
 
 class Stages:
@@ -102,12 +105,20 @@ class Stages:
             title=f"{body.name!r}: {len(body.nodes)} nodes, {late} of them where data decide dims",
             outputs={name: outputs[name] for name in body.outputs},
             results={name: results[name] for name in body.outputs},
-            parts=(*before.parts, PartOfData(parts, before, constants, rest)),
+            parts=(*before.parts, PartOfData(parts, before, constants, rest=rest, calls=self.calls(parts))),
         )
         later = [((node,), "data decide its dims") for node in parts.cuts]
         way = "by definition" if rest.is_light else "planned"
         later += [((node,), f"{way} when data have decided its dims") for node in parts.rest]
         return replace(first, model=self.model, runnable=whole, later=tuple(later))
+
+    def calls(self, parts: SplitBody) -> dict[Node, Callable[..., Sequence[Array]]]:
+        """Of cuts with bodies."""
+
+        def make(model: Model) -> Network:
+            return self.make(model, within(self.precision, model))
+
+        return {node: CALLS[node.op](self.model, node, make) for node in parts.cuts if is_called(node)}
 
 
 def within(precision: Precision, model: Model) -> Precision:
@@ -119,7 +130,12 @@ def within(precision: Precision, model: Model) -> Precision:
 def split_at(body: Body, found: Sequence[DecidedByData]) -> SplitBody:
     nodes = {node.outputs: node for node in body.nodes}
     cuts = {one.outputs for one in found}
-    return split(body, cuts, {outputs for outputs in cuts if operator_of(nodes[outputs]) is not None})
+    return split(body, cuts, {outputs for outputs in cuts if operator_of(nodes[outputs]) or is_called(nodes[outputs])})
+
+
+def is_called(node: Node) -> bool:
+    """Whether its bodies are networks of their own."""
+    return node.op in CALLS and not node.domain
 
 
 def data_of(graph: StaticGraph, output: str) -> Array:
@@ -132,8 +148,16 @@ def data_of(graph: StaticGraph, output: str) -> Array:
 class PartOfData:
     """What waits for data, as a part of a network: the nodes whose dims they decide, then the rest."""
 
-    def __init__(self, parts: SplitBody, before: Runnable, constants: Mapping[str, Array], rest: "RestOfModel") -> None:
-        self.parts, self.before, self.constants, self.rest = parts, before, constants, rest
+    def __init__(
+        self,
+        parts: SplitBody,
+        before: Runnable,
+        constants: Mapping[str, Array],
+        *,
+        rest: "RestOfModel",
+        calls: Mapping[Node, Callable[..., Sequence[Array]]],
+    ) -> None:
+        self.parts, self.before, self.constants, self.rest, self.calls = parts, before, constants, rest, calls
 
     def prepare(self) -> None:
         """Nothing is known before there are data."""
@@ -141,11 +165,15 @@ class PartOfData:
     def run(self, values: dict[str, Array], into: Mapping[str, Array] | None = None) -> None:
         """Raises InvalidArguments for data that a definition does not take, Unimplemented, OutOfMemory."""
         known = {name: self.value(name, values) for name in self.parts.crossing}
+        fixed = {name: x for name, x in known.items() if name in self.constants or self.is_constant(name)}
+        given = self.parts.first.constants
         for node in self.parts.cuts:
-            inputs = [None if x == NOTHING else self.read(x, known) for x in node.inputs]
-            known |= zip(node.outputs, results_of(node, inputs), strict=False)
-        fixed = {name for name in self.parts.crossing if name in self.constants or self.is_constant(name)}
-        values |= self.rest.run(known, fixed)
+            if node in self.calls:
+                results = self.calls[node]({**given, **known}, {**given, **fixed})
+            else:
+                results = results_of(node, [None if x == NOTHING else known.get(x, given.get(x)) for x in node.inputs])
+            known |= zip(node.outputs, results, strict=False)
+        values |= self.rest.run(known, {*fixed})
 
     def is_constant(self, name: str) -> bool:
         return not isinstance(self.before.results.get(name, name), str)
@@ -155,9 +183,6 @@ class PartOfData:
         if name in self.before.results:
             return self.before.output(name, values, {})
         return self.constants[name] if name in self.constants else values[name]
-
-    def read(self, name: str, known: Mapping[str, Array]) -> Array:
-        return known[name] if name in known else self.parts.first.constants[name]
 
 
 class RestOfModel:
@@ -169,34 +194,32 @@ class RestOfModel:
         self.model, self.parts, self.choices, self.precision, self.make = model, parts, choices, precision, make
         whole = Body("", {}, (), parts.rest, {})
         self.is_light = not any(node.op in PRODUCTS or node.domain for node in nodes_of(whole))
-        self._networks: dict[tuple[bytes, ...], Network] = {}
+        self._networks: dict[object, Network] = {}
+        self._models: dict[object, tuple[Model, RememberedNodes]] = {}
 
     def run(self, known: Mapping[str, Array], fixed: set[str]) -> dict[str, Array]:
         """The outputs, of values by name; fixed: those that are the same in every call."""
         outputs = {name: known[name] for name in self.parts.late_outputs if name in known}
         missing = tuple(name for name in self.parts.late_outputs if name not in known)
         if missing and self.is_light:
-            body = self.body(missing, known, {*known})
-            graph = specialise(replace(self.model, body=body), {}, {})
+            model, remembered = kept(self._models, kinds_of(known), lambda: self.light(missing, known))
+            graph = specialise(model, {}, known, remembered)
             outputs |= {name: data_of(graph, name) for name in missing}
         elif missing:
-            net = self.network(missing, known, fixed)
+            choices = {name: known[name] for name in sorted(self.choices) if name in known}
+            key = (kinds_of(known), tuple(x.tobytes() for x in choices.values()))
+            net = kept(self._networks, key, lambda: self.network(missing, known, fixed | choices.keys()))
             outputs |= net.run({name: known[name] for name in net.inputs})
         return outputs
 
+    def light(self, outputs: Outputs, known: Mapping[str, Array]) -> tuple[Model, RememberedNodes]:
+        """What definitions compute, all that is known being constants."""
+        return replace(self.model, body=self.body(outputs, known, set())), RememberedNodes()
+
     def network(self, outputs: Outputs, known: Mapping[str, Array], fixed: set[str]) -> Network:
         """Of nodes whose choices are made."""
-        chosen = {name for name in self.choices if name in known}
-        key = tuple(known[name].tobytes() for name in sorted(chosen))
-        found = self._networks.get(key)
-        if found is None:
-            body = self.body(outputs, known, fixed | chosen)
-            model = replace(self.model, body=body)
-            found = self.make(model, within(self.precision, model))
-            if len(self._networks) >= MOST_CHOICES:
-                self._networks.clear()
-            self._networks[key] = found
-        return found
+        model = replace(self.model, body=self.body(outputs, known, fixed))
+        return self.make(model, within(self.precision, model))
 
     def body(self, outputs: Outputs, known: Mapping[str, Array], fixed: set[str]) -> Body:
         """The nodes on what is known: what is fixed is a constant, the rest inputs, whose dims are open where they are
@@ -209,3 +232,17 @@ class RestOfModel:
         }
         constants = {**self.model.body.constants, **{name: known[name] for name in fixed}}
         return Body(self.model.body.name, inputs, outputs, self.parts.rest, constants)
+
+
+def kinds_of(arrays: Mapping[str, Array]) -> object:
+    """Types and numbers of dims: by these networks are open, or not."""
+    return tuple((name, x.dtype, x.ndim) for name, x in arrays.items())
+
+
+def kept(found: dict[object, Made], key: object, make: Callable[[], Made]) -> Made:
+    """What was made for a key, of MOST_KEPT at most."""
+    if key not in found:
+        if len(found) >= MOST_KEPT:
+            found.clear()
+        found[key] = make()
+    return found[key]

@@ -26,6 +26,8 @@ RECURRENT = ("LSTM", "GRU", "RNN")
 SUMS = ("Conv", "ConvTranspose", "MatMul", "Gemm")  # what sums products
 TOTALS = ("ReduceSum", "ReduceMean")  # of signed numbers, which may cancel
 FEW_BITS = "MatMulNBits"
+STEPS = ("Floor", "Ceil", "Round", "Sign", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
+STEP_NUDGE = 2.0**-21  # some roundings of what is rounded to a step
 EMPTY = np.empty(0)
 
 
@@ -86,7 +88,7 @@ def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -
             if step is None or array.size != exact.size or is_permuted(group):
                 continue
             native = in_order(group, array).reshape(exact.shape).astype(np.float64)
-            worst = distance(native, exact)
+            worst = min(distance(native, exact), off_a_step(group, known, name, native))
             difference = Difference(
                 group.label,
                 step.pd.implementation,
@@ -112,11 +114,24 @@ def further_results(group: Group) -> tuple[str, ...]:
     return tuple(name for name in node.outputs[1:] if name != NOTHING)
 
 
-def evaluated(group: Group, known: Mapping[str, Array]) -> dict[str, Array]:
-    """All values of a group by its operators' definitions."""
+def off_a_step(group: Group, known: Mapping[str, Array], name: str, native: Array) -> float:
+    """The largest difference where a rounding may decide between two steps, such as those of Floor: each element is
+    compared with the steps on both sides of what is rounded."""
+    made = {x for node in group.nodes for x in node.outputs}
+    if not any(node.op in STEPS and node.inputs[0] in made for node in group.nodes):
+        return np.inf
+    sides = [evaluated(group, known, nudge)[name].astype(np.float64) for nudge in (-STEP_NUDGE, 0.0, STEP_NUDGE)]
+    nearest = np.argmin([np.abs(native - side.reshape(native.shape)) for side in sides], 0)
+    return distance(native, np.choose(nearest, [side.reshape(native.shape) for side in sides]))
+
+
+def evaluated(group: Group, known: Mapping[str, Array], nudge: float = 0.0) -> dict[str, Array]:
+    """All values of a group by its operators' definitions.  nudge: by which share to move what steps are made of."""
     values: dict[str, Array] = {}
     for node in group.nodes:
         inputs = [None if x == NOTHING else values.get(x, known.get(x)) for x in node.inputs]
+        if nudge and node.op in STEPS and node.inputs[0] in values:
+            inputs[0] = np.asarray(values[node.inputs[0]] * (1 + nudge))
         values |= {name: x for name, x in zip(node.outputs, results_of(node, inputs), strict=False) if name != NOTHING}
     return values
 

@@ -79,7 +79,7 @@ def is_turned(weight: Weight) -> bool:
     """Whether a large matrix lies by columns, as torch keeps those of products: numpy is slow to turn it."""
     array = weight.array
     is_large = array.ndim == 2 and array.dtype == np.float32 and array.nbytes >= LARGE_BYTES
-    return is_large and array.flags.f_contiguous and not array.flags.c_contiguous
+    return is_large and array.flags.f_contiguous and array.flags.aligned and not array.flags.c_contiguous
 
 
 def pages(size: int) -> Array:

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from asmdnn.ops.reduction import reduce as reduce
     from asmdnn.ops.resampling import resize as resize
     from asmdnn.ops.resampling import resize_gradient as resize_gradient
+    from asmdnn.ops.row_gradients import group_norm_gradient as group_norm_gradient
     from asmdnn.ops.row_gradients import layer_norm_gradient as layer_norm_gradient
     from asmdnn.ops.row_gradients import log_softmax_gradient as log_softmax_gradient
     from asmdnn.ops.row_gradients import rms_norm_gradient as rms_norm_gradient
@@ -108,7 +109,13 @@ MODULES = {
     "recurrent": ("gru", "lstm", "pack_recurrent", "rnn"),
     "reduction": ("cumsum", "reduce"),
     "resampling": ("resize", "resize_gradient"),
-    "row_gradients": ("layer_norm_gradient", "log_softmax_gradient", "rms_norm_gradient", "softmax_gradient"),
+    "row_gradients": (
+        "group_norm_gradient",
+        "layer_norm_gradient",
+        "log_softmax_gradient",
+        "rms_norm_gradient",
+        "softmax_gradient",
+    ),
     "slopes": ("prelu",),
     "softmaxes": ("log_softmax", "softmax"),
     "sum": ("weighted_sum",),

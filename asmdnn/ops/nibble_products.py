@@ -10,7 +10,7 @@ from asmdnn.memory.allocation import allocated, within_memory
 from asmdnn.memory.foreign import as_array, rounded_f32
 from asmdnn.ops.arguments import AnyArray, Array, chain_of
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
-from asmdnn.ops.nibbles import LIMITS, FewBits, QuantizedWeights
+from asmdnn.ops.nibbles import BITS, LIMITS, FewBits, QuantizedWeights
 from asmdnn.ops.quantized import ProductRequest, attr_of, checked_scales
 from asmdnn.ops.typed import kind_of, numpy_type, result_type, typed, typed_output
 from asmdnn.primitives.attributes.attr import Attr
@@ -20,7 +20,7 @@ from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine, engine_key
 from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.quantized.description import QuantizedMatMul, check_group
-from asmdnn.primitives.quantized.octets import in_octets
+from asmdnn.primitives.quantized.octets import TABLES, in_octets
 from asmdnn.primitives.reorder.reordering import reorder
 from asmdnn.types import DataType, f32, u8
 
@@ -43,7 +43,8 @@ def pack_quantized_weights(
     b: integers of the range of dtype, -8 to 7 for s4, with scales (k / group, n), whose rows say the group, and for u4
     and u8 with zero_points, integers of the same dims.  Or real numbers, without scales: they are rounded to the
     nearest, by groups of `group` k; s4 and s8 have 0 in the middle of each, u4 and u8 their least number at 0.
-    group: 16 to 256, a multiple of 16 that divides k.  Raises InvalidArguments.
+    group: 16 to 256, a multiple of 16 that divides k.  dtype "f4_e2m1" and "nf4" are floats of 4 bits; integers are
+    their codes then, and a is multiplied as it is.  Raises InvalidArguments.
     """
     if not isinstance(dtype, str) or dtype not in LIMITS:
         raise InvalidArguments(not_one_of("dtype", dtype, LIMITS))
@@ -53,6 +54,8 @@ def pack_quantized_weights(
         numbers, factors, points = quantized(matrix("b", rounded_f32("b", b)), dtype, group)
     else:
         factors = checked_scales("scales", matrix("scales", rounded_f32("scales", scales)))
+        if zero_points is not None and dtype in TABLES:
+            raise InvalidArguments(f"zero_points are given, but {dtype} is of floats, which have none: leave them out")
         if zero_points is not None and dtype in SYMMETRIC:
             raise InvalidArguments(f"zero_points are given, but {dtype} has none: use dtype='u{dtype[1:]}'")
         numbers = integers("b", b, LIMITS[dtype])
@@ -63,7 +66,7 @@ def pack_quantized_weights(
         if array is not None and array.shape != (groups, n):
             raise InvalidArguments(f"{name} have dims {array.shape}, they must be (k / group, n): {(groups, n)}")
     offsets = None if points is None else factors * points.astype(np.float32)
-    return packed_panels((dtype, k), in_octets(numbers - LIMITS[dtype][0], int(dtype[1])), factors, offsets, engine)
+    return packed_panels((dtype, k), in_octets(numbers - LIMITS[dtype][0], BITS[dtype]), factors, offsets, engine)
 
 
 def matrix(name: str, array: AnyArray) -> AnyArray:
@@ -96,6 +99,10 @@ def quantized(b: Array, dtype: FewBits, group: int) -> tuple[AnyArray, Array, An
         raise InvalidArguments("b has NaN or infinities: they have no nearest number of so few bits")
     rows, (least, most) = b.reshape(k // group, group, n).astype(np.float64), LIMITS[dtype]
     tiny = np.finfo(np.float32).tiny
+    if dtype in TABLES:
+        numbers = np.array(TABLES[dtype])
+        scales = np.maximum(np.abs(rows).max(1) / numbers.max(), tiny).astype(np.float32)
+        return nearest(rows / scales[:, None], numbers).reshape(k, n), scales, None
     if dtype in SYMMETRIC:
         scales = np.maximum(np.abs(rows).max(1) / most, tiny).astype(np.float32)
         points = None
@@ -109,6 +116,17 @@ def quantized(b: Array, dtype: FewBits, group: int) -> tuple[AnyArray, Array, An
 
 
 @within_memory
+def nearest(x: AnyArray, numbers: AnyArray) -> AnyArray:
+    """The codes of the numbers of a table that are nearest; of two as near the even code."""
+    order = np.argsort(numbers, kind="stable")
+    ascending = numbers[order]
+    upper = np.clip(np.searchsorted(ascending, x), 1, len(numbers) - 1)
+    down, up = x - ascending[upper - 1], ascending[upper] - x
+    is_upper = (up < down) | ((up == down) & (order[upper] % 2 == 0))
+    return order[np.where(is_upper, upper, upper - 1)].astype(np.int16)
+
+
+@within_memory
 def packed_panels(
     kind: tuple[FewBits, int], octets: AnyArray, scales: Array, offsets: Array | None, engine: Engine | None
 ) -> QuantizedWeights:
@@ -117,7 +135,8 @@ def packed_panels(
     (dtype, k), n = kind, octets.shape[1]
     free = {name: MemoryDesc(x.shape, u8 if name == "weights" else f32, "any") for name, x in plain.items()}
     src, dst = MemoryDesc((1, k), f32, "ab"), MemoryDesc((1, n), f32, "ab")
-    desc = QuantizedMatMul(src, free["weights"], free["scales"], dst, free.get("offsets"))
+    table = dtype if dtype in TABLES else ""
+    desc = QuantizedMatMul(src, free["weights"], free["scales"], dst, free.get("offsets"), table=table)
     wanted = primitive_desc(desc, engine=engine).plan.tensors
     held = {
         name: reorder(Memory.from_array(np.ascontiguousarray(x)), wanted[name], engine=engine)
@@ -147,8 +166,8 @@ def quantized_matmul(a: Any, b: QuantizedWeights, bias: Any, out: Any, request: 
     rows = None if target is None else rows_of("out", target, n)
     kind = result_type(request.dtype, target, kind_of(x))
     source, where = arrays["src"], None if rows is None else rows.strides
-    key = ("nibbles", b.weights.desc, b.scales.desc, b.offsets is None, b.zero_point, source.shape, source.strides,
-           source.dtype, where, kind, chain, request.modes, engine_key(request.engine))  # fmt: skip
+    key = ("nibbles", b.weights.desc, b.scales.desc, b.offsets is None, b.zero_point, b.table, source.shape,
+           source.strides, source.dtype, where, kind, chain, request.modes, engine_key(request.engine))  # fmt: skip
     call = calls.get(key)
     if call is None:
         call = calls.put(key, prepare(arrays, b, rows, kind, attr_of(chain, request.modes), request.engine))
@@ -189,7 +208,7 @@ def prepare(
     held |= {} if b.offsets is None else {"offsets": b.offsets.desc}
     dst = MemoryDesc((src.dims[0], b.dims[1]), kind, "ab") if out is None else desc_of("out", out)
     zero_point = 0 if b.offsets is not None else b.zero_point
-    desc = QuantizedMatMul(src, held["weights"], held["scales"], dst, held.get("offsets"), zero_point)
+    desc = QuantizedMatMul(src, held["weights"], held["scales"], dst, held.get("offsets"), zero_point, table=b.table)
     pd = primitive_desc(desc, attr, engine)
     more = {"binary_0": MemoryDesc((1, b.dims[1]), f32, "ab")} if "binary_0" in arrays else {}
     more |= {name: memory.desc for name, memory in attr.data().items()}

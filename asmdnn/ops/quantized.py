@@ -18,11 +18,11 @@ from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.primitive import Primitive
-from asmdnn.records import dataclass
-from asmdnn.types import DATA_TYPES, HALF_FLOATS, AccumulationMode, DataType, FpMathMode, f32, s32
+from asmdnn.records import dataclass, field
+from asmdnn.types import DATA_TYPES, FLOATS8, HALF_FLOATS, AccumulationMode, DataType, FpMathMode, f32, s32
 
-OF_HALVES = (name for t in HALF_FLOATS for name in (t.name, t.extension or np.dtype(t.numpy).name))
-TYPED = frozenset((*OF_HALVES, "int8", "uint8", "s8", "u8", "s4", "u4"))  # numpy's names and ours
+OF_FLOATS = (name for t in (*HALF_FLOATS, *FLOATS8) for name in (t.name, t.extension or np.dtype(t.numpy).name))
+TYPED = frozenset((*OF_FLOATS, "int8", "uint8", "s8", "u8", "s4", "u4", "f4_e2m1", "nf4"))  # numpy's names and ours
 Modes = tuple[FpMathMode, AccumulationMode]
 STRICT: Modes = ("strict", "strict")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -88,7 +88,8 @@ class Arguments:
     """Arrays by the names that callers know, and what primitives call them.
 
     weights: which of them may have several scales, `count` of them, one for each of the `many`; these are the dims of
-    `mask`.  depth: k, of which groups may have rows of scales; 0: they may not.
+    `mask`.  depth: k, of which groups may have rows of scales; 0: they may not.  others: of other arrays how many they
+    may have, of what, and the mask.
     """
 
     tensors: Mapping[str, str]
@@ -97,6 +98,7 @@ class Arguments:
     count: int
     mask: int
     depth: int = 0
+    others: Mapping[str, tuple[int, str, int]] = field(default_factory=dict)
 
     def check(self, request: ProductRequest) -> None:
         """Raise InvalidArguments for scales and zero points of what has none, or of wrong sizes."""
@@ -124,11 +126,13 @@ class Arguments:
             whole = "" if of_scales else "whole "
             raise InvalidArguments(f"{kind}[{name!r}] must be {whole}numbers, not {shown(value)}")
         may_be_many = name == self.weights and (of_scales or self.depth)
-        count, dtype = self.count if may_be_many else 1, np.float32 if of_scales else np.int32
+        alone = 1, "", 0
+        count, many, _ = (self.count, self.many, self.mask) if may_be_many else self.others.get(name, alone)
+        dtype = np.float32 if of_scales else np.int32
         if may_be_many and self.depth and values.ndim == 2 and len(values) > 1:
             self.check_groups(f"{kind}[{name!r}]", values.shape)
         elif values.size not in (1, count):
-            most = f", or {count} for the {self.many}" if count > 1 else ""
+            most = f", or {count} for the {many}" if count > 1 else ""
             raise InvalidArguments(f"{kind}[{name!r}] has {values.size} elements, it must have 1{most}")
         else:
             values = values.reshape(-1)
@@ -144,8 +148,10 @@ class Arguments:
         if columns != self.count:
             raise InvalidArguments(f"{what} has {columns} columns, it must have {self.count} for the {self.many}")
 
-    def mask_of(self, values: AnyArray) -> int:
+    def mask_of(self, name: str, values: AnyArray) -> int:
         """Of one number, of one for each of the many, or of rows of these."""
+        if name in self.others:
+            return self.others[name][2] * (values.size > 1)
         of_groups = self.mask | self.mask >> 1
         return of_groups if values.ndim > 1 else self.mask * (values.size > 1)
 
@@ -181,8 +187,8 @@ def execute(desc: Description, memories: Mapping[str, Memory], arguments: Argume
     attr = attr_of(
         chain_of(request.post_ops),
         request.modes,
-        scales={arguments.tensors[x]: arguments.mask_of(values) for x, values in scales.items()},
-        zero_points={arguments.tensors[x]: arguments.mask_of(values) for x, values in points.items()},
+        scales={arguments.tensors[x]: arguments.mask_of(x, values) for x, values in scales.items()},
+        zero_points={arguments.tensors[x]: arguments.mask_of(x, values) for x, values in points.items()},
         groups=arguments.groups(scales, points),
     )
     pd = primitive_desc(desc, attr, request.engine)

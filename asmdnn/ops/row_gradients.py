@@ -1,15 +1,18 @@
-"""Gradients of softmax, layer and RMS normalization of arrays."""
+"""Gradients of softmax, layer, RMS and group normalization of arrays."""
 
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.memory import MemoryDesc
 from asmdnn.ops.arguments import Array, as_f32
 from asmdnn.ops.gradients import Descs, gradient, gradients
+from asmdnn.primitives.channel_gradients.description import GroupNormBackward
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.normalization.channel_description import GroupNormForward, checked_groups
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
 from asmdnn.primitives.softmax.description import SoftmaxAlgorithm
-from asmdnn.types import PropKind
+from asmdnn.types import PropKind, f32
 
 LEAST_DIMS = 2  # of what has rows
 
@@ -85,3 +88,37 @@ def of_norm(dy: Any, x: Any, scale: Any, epsilon: float, rms: bool, engine: Engi
     results = {**shift, "diff_scale": columns, "diff_src": src.shape}
     *sums, dx = gradients((*key, "backward"), inputs, results, backward, None, engine)
     return (dx, *reversed(sums))
+
+
+def group_norm_gradient(
+    dy: Any, x: Any, groups: int, scale: Any = None, *, epsilon: float = 1e-5, engine: Engine | None = None
+) -> tuple[Array, Array, Array]:
+    """(dx, dscale, dshift): the gradients of group_norm(x, groups, scale, shift), for the gradient dy of its result;
+    the statistics are computed anew.
+
+    dscale and dshift have a number for each channel.  Raises InvalidArguments, Unimplemented.
+    """
+    src = as_f32("x", x)
+    if src.ndim < LEAST_DIMS:
+        raise InvalidArguments(f"x has {src.ndim} dims, images and channels are needed: {LEAST_DIMS}")
+    images, channels = src.shape[:2]
+    count = checked_groups(groups, MemoryDesc(src.shape, f32, "any"))
+
+    def forward(descs: Descs) -> GroupNormForward:
+        tensors = (PropKind.forward_training, descs["src"], descs["dst"], count, epsilon)
+        return GroupNormForward(*tensors, mean=descs["mean"], variance=descs["variance"])
+
+    def backward(descs: Descs) -> GroupNormBackward:
+        of_images = (descs["src"], descs["diff_dst"], descs["diff_src"], count, descs["mean"], descs["variance"])
+        return GroupNormBackward(*of_images, epsilon, descs.get("scale"), descs["diff_scale"], descs["diff_shift"])
+
+    key, statistics = ("group norm", count, epsilon), dict.fromkeys(("mean", "variance"), (images, count))
+    mean, variance, _ = gradients(
+        (*key, "forward"), {"src": ("x", src)}, {**statistics, "dst": src.shape}, forward, None, engine
+    )
+    inputs = {"src": ("x", src), "diff_dst": ("dy", dy), "mean": ("mean", mean), "variance": ("variance", variance)}
+    results = {**dict.fromkeys(("diff_scale", "diff_shift"), (channels,)), "diff_src": src.shape}
+    dscale, dshift, dx = gradients(
+        (*key, "backward"), {**inputs, "scale": ("scale", scale)}, results, backward, None, engine
+    )
+    return dx, dscale, dshift

@@ -38,7 +38,8 @@ def typed_convolution(
     desc = description(kind, src, weights, bias, window)
     of_groups = weights.ndims > src.ndims  # scales are of groups and their channels
     channels = desc.dst.dims[1]
-    arguments = Arguments(TENSORS, "w", "output channels", channels, 0b11 if of_groups else 0b1)
+    others = {"x": (src.dims[1], "input channels", 0b10), "out": (channels, "output channels", 0b10)}
+    arguments = Arguments(TENSORS, "w", "output channels", channels, 0b11 if of_groups else 0b1, others=others)
     arguments.check(request)
     check_typed_output(out, request)
     given = [image, *[w] * isinstance(w, np.ndarray)]

@@ -34,7 +34,9 @@ def typed_matmul(a: Any, b: Any, bias: Any, out: Any, request: ProductRequest) -
     if bias is not None:
         memories["bias"] = memory_of("bias", typed("bias", bias), ndim)
     *_, depth, columns = memories["weights"].desc.dims
-    arguments = Arguments(TENSORS, "b", "columns of b", columns, 1 << ndim - 1, depth)
+    last = 1 << ndim - 1
+    others = {"a": (depth, "columns of a", last), "out": (columns, "columns of out", last)}
+    arguments = Arguments(TENSORS, "b", "columns of b", columns, last, depth, others=others)
     arguments.check(request)
     check_typed_output(out, request)
     result: AnyArray = out

@@ -8,6 +8,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.cli.main import main
+from asmdnn.network.verification import off_a_step
 from tests.network import wire
 from tests.network.nets import engine, random, reference, residual_graph
 
@@ -109,3 +110,19 @@ def test_sums_that_cancel_are_held_to_the_size_of_their_terms() -> None:
     assert any(one.difference > 0 for one in found)
     assert all(one.fits for one in found)
     assert all(one.bound < 1e-2 * abs(x).sum() for one in found)
+
+
+def test_a_rounding_may_decide_between_two_steps() -> None:
+    """10 f32(0.7) is 7 in f32, and less than 7 exactly; what lies between steps is none the less held to its own."""
+    g = dnn.Graph("steps")
+    x = g.input("x", (1, 6))
+    net = g.compile(y=g.apply("Floor", x * np.float32(0.7)), engine=engine())
+    values = np.float32([[10, 20, 30, 1, 2, 5]])
+    assert net.run({"x": values})["y"][0, 0] == 7 and np.floor(10 * np.float64(np.float32(0.7))) == 6
+    (found,) = net.verify({"x": values})
+    assert found.fits and found.difference == 0
+    (segment,) = net.segments
+    (group,) = segment.segment.groups  # type: ignore[union-attr]
+    known = {**{name: one.data for name, one in net.graph.values.items() if one.data is not None}, "x": values}
+    wrong = np.floor(values * 0.7) + np.eye(6)[3]
+    assert off_a_step(group, known, group.result, wrong) == 1

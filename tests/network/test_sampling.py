@@ -143,7 +143,12 @@ def test_transforms_of_frames(fixed: tuple[int, ...]) -> None:
     frames = np.stack([signal[:, i : i + 16, 0] for i in range(0, 35, 7)], 1) * window
     wanted = np.fft.rfft(frames)
     feeds = {f"x{i}": x for i, x in ((0, signal), (2, window)) if i not in fixed}
-    np.testing.assert_allclose(net.run(feeds)["y"], np.stack([wanted.real, wanted.imag], -1), rtol=1e-5, atol=1e-5)
+    both = np.stack([wanted.real, wanted.imag], -1)
+    np.testing.assert_allclose(net.run(feeds)["y"], both, rtol=1e-5, atol=1e-5)
+    without_parts = dnn.load_onnx(
+        model_of("STFT", [signal[..., 0], np.array(7), window], (1, 2), 17, {}), engine=engine(2)
+    )
+    np.testing.assert_allclose(without_parts(signal[..., 0]), both, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(

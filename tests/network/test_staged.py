@@ -10,6 +10,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.network import body_calls
 from asmdnn.network.network import Network
 from asmdnn.network.running import NativePart
 from tests.network.nets import engine, random
@@ -146,12 +147,14 @@ def test_one_cut_after_another() -> None:
     compare(data, *({"x": draw.integers(0, 2, 9).astype(np.float32), "keep": draw.random(3) > 0.4} for _ in range(4)))
 
 
+def declared(name: str, kind: int = F32, dims: Sequence[int] | None = None) -> Any:
+    return onnx.helper.make_tensor_value_info(name, kind, dims)
+
+
 def test_branches_of_unequal_dims() -> None:
-    """The branch that data choose is planned, and the other one is not computed."""
+    """The branch that data choose is a network of its own, and the other one is not computed."""
     branches = {
-        f"{name}_branch": onnx.helper.make_graph(
-            [made], name, [], [onnx.helper.make_tensor_value_info(name, F32, None)]
-        )
+        f"{name}_branch": onnx.helper.make_graph([made], name, [], [declared(name)])
         for name, made in (("then", node("Relu", "x", "then")), ("else", node("MatMul", "x w", "else")))
     }
     nodes = [
@@ -160,16 +163,76 @@ def test_branches_of_unequal_dims() -> None:
     ]  # fmt: skip
     data = model_of(nodes, [("x", F32, [3, 4])], [("z", F32, None)], zero=np.float32(0), w=random(4, 16))
     x = abs(random(3, 4))
-    net = compare(data, {"x": x}, {"x": -x})
-    assert len(net._runnable.parts[-1].rest._networks) == 2  # type: ignore[attr-defined]
+    compare(data, {"x": x}, {"x": -x})
+
+
+def rounds(*, limit: str = "", **more: Any) -> bytes:
+    """A loop over products that ends when the sum of a row is large; its inputs have names of values around it."""
+    body = onnx.helper.make_graph(
+        [
+            node("MatMul", "x w", "p"), node("Tanh", "p", "t"), node("Add", "x t", "next"),
+            node("ReduceSum", "next", "sum", keepdims=0), node("Abs", "sum", "size"), node("Less", "size most", "on"),
+            node("Identity", "x", "row"),
+        ],
+        "round", [declared("i", S64, []), declared("goes", 9, []), declared("x"), declared("w")],
+        [declared("on", 9, []), *map(declared, ("next", "w", "row"))],
+    )  # fmt: skip
+    nodes = [
+        node("Exp", "a", "x"),
+        onnx.helper.make_node("Loop", [limit, "goes", "x", "w"], ["y", "same", "rows"], body=body),
+        node("Neg", "y", "z"),
+    ]
+    constants = {"w": random(8, 8), "most": np.float32(60), "few": np.array(3), **more}
+    inputs: list[Declared] = [("a", F32, [1, 8]), ("goes", 9, [])]
+    read = {name: x for name, x in constants.items() if name in (limit, "w", "most")}
+    return model_of(nodes, inputs, [("z", F32, None), ("rows", F32, None)], **read)
+
+
+@pytest.mark.parametrize("limit", ["", "few"])
+def test_rounds_that_data_end(limit: str) -> None:
+    """Each round is a call of one network, in which weights that go on unchanged are constants."""
+    feeds = [{"a": shift + random(1, 8), "goes": np.array(True)} for shift in (-1, 0, 1)]
+    net = compare(rounds(limit=limit), *feeds)
+    (calls,) = net._runnable.parts[-1].calls.values()  # type: ignore[attr-defined]
+    (inner,) = calls.calls._networks.values()
+    assert "MatMul 'p'" in inner.explain() and "w" not in inner.inputs
+
+
+def test_wrong_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The network goes on."""
+    feeds = {"a": random(1, 8), "goes": np.array(True)}
+    net = dnn.load_onnx(rounds(), engine=engine(), fallback="numpy")
+    with pytest.raises(InvalidArguments, match="Loop 'y' has no rounds, so that nobody knows the dims"):
+        net.run({**feeds, "goes": np.array(False)})
+    wanted = net.run(feeds)
+    monkeypatch.setattr(body_calls, "MOST_ROUNDS", 2)
+    endless = dnn.load_onnx(rounds(most=np.float32(np.inf)), engine=engine(), fallback="numpy")
+    with pytest.raises(InvalidArguments, match="Loop 'y' goes on after 2 rounds: its condition must end it"):
+        endless.run(feeds)
+    monkeypatch.undo()
+    for name, found in net.run(feeds).items():
+        np.testing.assert_array_equal(found, wanted[name])
+
+
+def test_more_rounds_than_are_unrolled() -> None:
+    """A loop that a constant counts, whose rounds would be too many nodes."""
+    body = onnx.helper.make_graph(
+        [node("MatMul", "h w", "p"), node("Tanh", "p", "t"), node("Identity", "goes", "on")], "round",
+        [declared("i", S64, []), declared("goes", 9, []), declared("h")], [declared("on", 9), declared("t")],
+    )  # fmt: skip
+    nodes = [onnx.helper.make_node("Loop", ["many", "", "a"], ["y"], body=body)]
+    data = model_of(nodes, [("a", F32, [1, 8])], [("y", F32, None)], w=random(8, 8), many=np.array(2000))
+    with pytest.raises(Unimplemented, match="more than 5000 nodes together, too many to unroll"):
+        dnn.load_onnx(data, engine=engine())
+    compare(data, {"a": random(1, 8)})
 
 
 def test_rounds_that_data_count() -> None:
     body = onnx.helper.make_graph(
         [node("Add", "sum x", "next"), node("Identity", "next", "row"), node("Identity", "goes", "on")],
         "round",
-        [onnx.helper.make_tensor_value_info(*one) for one in (("i", S64, []), ("goes", 9, []), ("sum", F32, [4]))],
-        [onnx.helper.make_tensor_value_info(*one) for one in (("on", 9, []), ("next", F32, [4]), ("row", F32, [4]))],
+        [declared("i", S64, []), declared("goes", 9, []), declared("sum", F32, [4])],
+        [declared("on", 9, []), declared("next", F32, [4]), declared("row", F32, [4])],
     )
     nodes = [node("Exp", "a", "x"), node("Loop", "n yes x", "last rows", body=body), node("ReduceSum", "rows", "y")]
     inputs: list[Declared] = [("a", F32, [4]), ("n", S64, [])]
@@ -231,6 +294,16 @@ def test_kept_in_f32() -> None:
     assert len(net.run(boxes(3))["p"])
     with pytest.raises(InvalidArguments, match="keep_f32 has 'heads', which no node is called: did you mean head"):
         dnn.load_onnx(model, engine=engine(1), fallback="numpy", precision="bf16", keep_f32=["heads"])
+
+
+@pytest.mark.parametrize("name", ["w", "ww", "www", "wwww"])
+def test_weights_anywhere_in_a_file(name: str) -> None:
+    """What a file has at odd places, as large weights by columns that kernels turn."""
+    w, x = random(96, 256), random(3, 256)
+    nodes = [node("Transpose", name, "turned"), node("MatMul", "x turned", "y")]
+    data = model_of(nodes, [("x", F32, [3, 256])], [("y", F32, None)], **{name: w})
+    found = dnn.load_onnx(data, engine=engine())(x)
+    np.testing.assert_allclose(found, x @ w.T, rtol=1e-5, atol=1e-5)
 
 
 def test_refused_without_numpy() -> None:

@@ -1,6 +1,5 @@
 """Running a convolution on data, and comparing with the reference."""
 
-
 import numpy as np
 
 import asmdnn as dnn

@@ -166,6 +166,7 @@ def gradients() -> Iterator[Description]:
     image, plain, blocked = (t(2, 16, 4, 5, tag=tag) for tag in ("acdb", "abcd", "aBcd8b"))
     of_channels, each = dict.fromkeys(("scale", "diff_scale", "diff_shift"), vector(16)), t(1, 16, 1, 1)
     yield dnn.BatchNormBackward(image, image, image, vector(16), vector(16), **of_channels)
+    yield dnn.GroupNormBackward(image, image, image, 4, *(t(2, 4, tag="ab"),) * 2, **of_channels)
     yield dnn.PReLUBackward(plain, each, plain, plain, each)
     for tensor in (t(6, 19), t(6, 19, tag="aB8b")):
         rows, columns = t(*tensor.dims[:-1]), vector(tensor.dims[-1])

@@ -46,6 +46,7 @@ DESCRIPTIONS = [
     dnn.DeconvolutionBackwardData(f32(1, 40, 7, 7), f32(70, 40, 3, 3), f32(1, 70, 9, 9)),
     dnn.PoolingBackward("avg_include_padding", f32(2, 24, 9, 9), f32(2, 24, 4, 4), (3, 3), (2, 2)),
     dnn.BatchNormBackward(*(f32(2, 24, 9, 9),) * 3, *(f32(24, tag="a"),) * 2, 1e-5, *(f32(24, tag="a"),) * 3),
+    dnn.GroupNormBackward(*(f32(2, 24, 9, 9),) * 3, 4, *(f32(2, 4),) * 2, 1e-5, *(f32(24, tag="a"),) * 3),
     dnn.PReLUBackward(f32(2, 24, 9, 9), f32(1, 24, 1, 1), f32(2, 24, 9, 9), f32(2, 24, 9, 9), f32(1, 24, 1, 1)),
     dnn.ResamplingBackward("linear", f32(2, 24, 9, 9), f32(2, 24, 18, 18)),
     dnn.LRNBackward("lrn_across_channels", *(f32(2, 24, 9, 9),) * 3),

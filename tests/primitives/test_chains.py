@@ -133,7 +133,19 @@ def of_few_bits() -> tuple[tuple[Description, dnn.Attr], ...]:
     few, groups = dnn.MemoryDesc(weights.dims, dnn.s4, "ab"), {"weights": (32, 1)}
     bytes_of = dnn.MemoryDesc(weights.dims, dnn.s8, "ab")
     by_groups = dnn.Attr(scales={"weights": 3}, groups=groups)
-    return (dnn.Reorder(weights, few), dnn.Attr()), (dnn.MatMul(src, bytes_of, dst), by_groups)
+    floats8 = (dnn.MemoryDesc(desc.dims, dnn.f8_e4m3, "ab") for desc in (src, weights, dst))
+    octets = (dnn.MemoryDesc(desc.dims, dnn.u8, "ab") for desc in (src, weights, dst))
+    image, filters = t(1, 8, 4, 4, dtype=dnn.u8), t(8, 8, 1, 1, dtype=dnn.u8)
+    return (
+        (dnn.Reorder(weights, few), dnn.Attr()),
+        (dnn.MatMul(src, bytes_of, dst), by_groups),
+        (dnn.MatMul(*floats8), dnn.Attr()),
+        (dnn.MatMul(*octets), dnn.Attr()),
+        (dnn.MatMul(t(3, 64, dtype=dnn.u8), bytes_of, dst), dnn.Attr(scales={"src": 2})),
+        (dnn.ConvolutionForward(image, filters, image), dnn.Attr()),
+        (dnn.ConvolutionForward(*(t(*x.dims, dtype=dnn.bf16, tag="any") for x in (image, filters, image))), dnn.Attr()),
+        (dnn.Reorder(weights, t(64, 32, dtype=dnn.bf16)), dnn.Attr(rounding_mode={"dst": "stochastic"})),
+    )
 
 
 OF_GRADIENTS = {dnn.ConvolutionBackwardData, dnn.DeconvolutionBackwardData}  # their tests have post-ops of their own

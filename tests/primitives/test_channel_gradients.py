@@ -1,4 +1,4 @@
-"""Gradients of batch normalization and PReLU: float64 definitions, formats, threads, pages, mistakes."""
+"""Gradients of batch and group normalization and PReLU: float64 definitions, formats, threads, pages, mistakes."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.records import replace
 from tests.primitives.conv_case import layout
 from tests.primitives.gradient_case import check, check_emulated, check_guarded
 
@@ -45,6 +46,47 @@ def test_batch_norm(isa: str, dims: tuple[int, ...], tag: str) -> None:
         assert pd.implementation == f"batch_norm:{isa}"
 
 
+def group_norm(dims: tuple[int, ...], groups: int, tag: str, scaled: bool = True, given: bool = False) -> Any:
+    """As batch_norm, whose sums are asked for where it is `scaled`."""
+    x, dy, scale = real(1, *dims), real(2, *dims), real(3, dims[1])
+    n, c = dims[:2]
+    wide, d = (a.astype(float).reshape(n, groups, c // groups, -1) for a in (x, dy))
+    mean, variance = (found.astype(np.float32) for found in (wide.mean((2, 3)), wide.var((2, 3))))
+    factor = (1 / np.sqrt(variance.astype(float) + 1e-3)).reshape(n, groups, 1, 1)
+    h = (wide - mean.reshape(n, groups, 1, 1)) * factor
+    g = d * (scale.astype(float).reshape(groups, -1, 1) if scaled else 1.0)
+    means = [0.0, 0.0] if given else [part.mean((2, 3), keepdims=True) for part in (g, g * h)]
+    dx = factor * (g - means[0] - h * means[1])
+    of_channels, of_groups = (dnn.MemoryDesc(d, dnn.f32, "ab"[: len(d)]) for d in ((c,), (n, groups)))
+    more = dict.fromkeys(("scale", "diff_scale", "diff_shift"), of_channels) if scaled else {}
+    desc = dnn.GroupNormBackward(
+        *[layout(dims, tag)] * 3, groups, of_groups, of_groups, 1e-3, **more, use_global_stats=given
+    )
+    arrays = {"src": x, "diff_dst": dy, "mean": mean, "variance": variance} | ({"scale": scale} if scaled else {})
+    sums = {"diff_scale": d * h, "diff_shift": d} if scaled else {}
+    wanted = {name: values.sum((0, 3)).reshape(c) for name, values in sums.items()}
+    return desc, arrays, {"diff_src": dx.reshape(dims), **wanted}
+
+
+GROUPED = [((3, 12, 4, 5), groups, tag) for tag in ("abcd", "acdb", "aBcd8b", "any") for groups in (1, 4, 12)]
+
+
+@pytest.mark.parametrize(("dims", "groups", "tag"), [*GROUPED, ((1, 6), 3, "ab"), ((2, 38, 40), 2, "acb")], ids=str)
+def test_group_norm(isa: str, dims: tuple[int, ...], groups: int, tag: str) -> None:
+    for scaled, given in ((True, False), (False, False), (True, True), (False, True)):
+        pd = check(*group_norm(dims, groups, tag, scaled, given), isa, ROUND * 1024)
+        assert pd.implementation == f"group_norm:{isa}"
+
+
+def test_one_parameter_of_a_group_norm(isa: str) -> None:
+    """diff_shift without diff_scale, in vectors whose elements lie apart."""
+    desc, arrays, wanted = group_norm((3, 12, 4, 5), 4, "abcd")
+    apart = dnn.MemoryDesc((12,), dnn.f32, strides=(2,))
+    desc = replace(desc, scale=apart, diff_shift=apart, diff_scale=None)
+    del wanted["diff_scale"]
+    assert check(desc, arrays, wanted, isa, ROUND * 1024).implementation == f"reorder+group_norm:{isa}"
+
+
 PRELU = [
     ("acdb", (1, 19, 1, 1)),
     ("abcd", (1, 1, 1, 1)),
@@ -73,12 +115,14 @@ def test_prelu(isa: str, tag: str, of_weights: tuple[int, ...]) -> None:
 
 def test_guard_pages(isa: str) -> None:
     check_guarded(*batch_norm((3, 19, 4, 5), "acdb"), isa, ROUND * 1024)
+    check_guarded(*group_norm((3, 12, 4, 5), 4, "acdb"), isa, ROUND * 1024)
     check_guarded(*prelu("acdb", (1, 19, 1, 1)), isa, ROUND * 1024)
 
 
 @pytest.mark.emulated("avx512_core")
 def test_emulated() -> None:
     check_emulated(*batch_norm((3, 19, 4, 5), "abcd"), "avx512_core", ROUND * 1024)
+    check_emulated(*group_norm((2, 8, 3, 5), 4, "abcd"), "avx512_core", ROUND * 1024)
 
 
 X, C, N = (dnn.MemoryDesc(dims, dnn.f32, "any") for dims in ((2, 8, 3), (8,), (2,)))
@@ -92,6 +136,9 @@ X, C, N = (dnn.MemoryDesc(dims, dnn.f32, "any") for dims in ((2, 8, 3), (8,), (2
         (lambda: dnn.BatchNormBackward(X, C, X, C, C), "diff_dst has dims .8,., they must be"),
         (lambda: dnn.BatchNormBackward(C, C, C, C, C), "src has 1 dims, images and channels are needed"),
         (lambda: dnn.BatchNormBackward(X, X, X, C, C, -1.0), "epsilon must not be negative"),
+        (lambda: dnn.GroupNormBackward(X, X, X, 3, C, C), "groups is 3, it must divide the 8 channels of src"),
+        (lambda: dnn.GroupNormBackward(X, X, X, True, C, C), "groups must be a whole number from 1 on, not True"),
+        (lambda: dnn.GroupNormBackward(X, X, X, 4, C, C), "mean has dims .8,., they must be .2, 4."),
         (lambda: dnn.PReLUBackward(X, C, X, X, C), "weights has dims .8,., each must be 1 or that of src"),
         (lambda: dnn.PReLUBackward(X, X, X, X, C), "diff_weights has dims .8,., they must be"),
     ],
@@ -110,3 +157,6 @@ def test_what_is_not_implemented() -> None:
         dnn.primitive_desc(dnn.BatchNormBackward(half, half, half, C, C))
     with pytest.raises(dnn.Unimplemented, match="src has no elements"):
         dnn.primitive_desc(dnn.BatchNormBackward(none, none, none, C, C, diff_shift=C))
+    of_groups = dnn.MemoryDesc((0, 4), dnn.f32, "ab")
+    with pytest.raises(dnn.Unimplemented, match="src has no elements"):
+        dnn.primitive_desc(dnn.GroupNormBackward(none, none, none, 4, of_groups, of_groups, diff_shift=C))

@@ -34,6 +34,8 @@ pack+direct        deconv:mb1ic18ih5oc16kh2sh2                    any  any  oihw
 """.strip()
 CASES = [line.split() for line in LINES.splitlines()]
 ALL = pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES)
+
+
 def gradient(text: str, src: str = "any", dst: str = "any", weights: str = "any", **more: Any) -> Any:
     """(description, inputs, results)."""
     p = problem_of(text)

@@ -42,6 +42,8 @@ reorder+direct  deconv:mb1ic18ih4oc9kh2sh2                   nchw nhwc iohw
 """.strip()
 CASES = [line.split() for line in LINES.splitlines()]
 ALL = pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES)
+
+
 def gradient(text: str, src: str = "any", dst: str = "any", weights: str = "any", bias: bool = True) -> Any:
     """(description, inputs, results)."""
     p = problem_of(text)

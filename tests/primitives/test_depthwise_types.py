@@ -221,9 +221,3 @@ def test_formats_that_are_open() -> None:
     assert pd.plan.tensors["weights"].inner_blocks == ((0, 16),)
     again = replace(case, tags=("axb", "Goihw16g", "axb")).planned("avx512_core_vnni")
     assert again.plan.tensors == pd.plan.tensors and again.implementation == "depthwise:avx512_core_vnni"
-
-
-def test_a_type_that_no_row_stores_is_refused() -> None:
-    case = TypedConv("g16mb1ic16ih5oc16kh3ph1", (dnn.bf16, dnn.bf16, dnn.f8_e5m2))
-    with pytest.raises(dnn.Unimplemented, match="dst is f8_e5m2, it must be one of f32, bf16, f16, s32, s8, u8"):
-        case.planned("avx512_core_bf16")

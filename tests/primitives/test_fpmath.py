@@ -153,12 +153,11 @@ def test_inner_products_in_bf16() -> None:
     check_product(result, rounded(x, dnn.bf16).reshape(8, -1), rounded(w, dnn.bf16).reshape(50, -1).T)
 
 
-@pytest.mark.parametrize("dtype", [dnn.bf16, dnn.u8])
-def test_scales_of_channels_are_for_f32(dtype: DataType) -> None:
+def test_scales_of_channels_are_for_f32() -> None:
     """A conversion of f32 to f32 once multiplied elements of two bytes: wrong numbers."""
-    weights = dnn.s8 if dtype == dnn.u8 else dtype
+    dtype = dnn.bf16
     desc = dnn.ConvolutionForward(
-        src=free(2, 64, 8, 8, dtype=dtype), weights=free(32, 64, 1, 1, dtype=weights), dst=free(2, 32, 8, 8)
+        src=free(2, 64, 8, 8, dtype=dtype), weights=free(32, 64, 1, 1, dtype=dtype), dst=free(2, 32, 8, 8)
     )
     with pytest.raises(dnn.Unimplemented, match=f"scales of src's channels are for f32, and src is {dtype}"):
         dnn.primitive_desc(desc, dnn.Attr(scales={"src": 3}), engine())
@@ -171,7 +170,9 @@ def test_sums_are_of_the_type_that_is_asked_for(mode: AccumulationMode, sums: st
     src, weights = (dnn.u8, dnn.s8) if of_integers else (dnn.f32, dnn.f32)
     desc = dnn.MatMul(free(2, 8, dtype=src), free(8, 16, dtype=weights), free(2, 16))
     attr = dnn.Attr(accumulation_mode=mode)
-    if mode in ("strict", "relaxed", "any", sums):
+    if of_integers and mode == "f32":
+        assert dnn.primitive_desc(desc, attr, engine()).implementation.startswith("floats+")
+    elif mode in ("strict", "relaxed", "any", sums):
         assert dnn.primitive_desc(desc, attr, engine()).implementation
     else:
         with pytest.raises(dnn.Unimplemented, match=f"accumulation_mode is {mode}, but sums are {sums} here: use any"):

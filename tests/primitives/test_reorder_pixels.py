@@ -7,6 +7,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
+from asmdnn.generators.move.interleave import InterleaveSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import TransposeSpec
 from tests.primitives.reorder_case import TYPES, check_copy, prepared, run
@@ -65,7 +66,8 @@ def test_kernels() -> None:
     for channels in (2, 3, 4):
         assert kinds(*images(channels, 9, 9, ("f32", "u8"), to)) == {ConvertInterleaveSpec}
         assert kinds(*images(channels, 9, 9, ("s8", "bf16"), back)) == {ConvertDeinterleaveSpec}
-        assert kinds(*images(channels, 9, 9, ("s8", "s8"), to)) == {ConvertInterleaveSpec}
+        copied = ConvertInterleaveSpec if channels == 3 else InterleaveSpec
+        assert kinds(*images(channels, 9, 9, ("s8", "s8"), to)) == {copied}
     assert ConvertInterleaveSpec not in kinds(*images(5, 9, 9, ("f32", "u8"), to))
     assert ConvertInterleaveSpec not in kinds(*images(3, 9, 9, ("f32", "u8"), to), dnn.Attr(dnn.Sum(0.5)))
 
@@ -89,3 +91,44 @@ def test_one_kernel_for_channels_and_zeros() -> None:
         assert kinds(dnn.MemoryDesc(dst.dims, dnn.f32, "nchw"), dst) == {TransposeSpec}
     rows = dnn.MemoryDesc((1, 3, 32, 32), dnn.f32, "nChw16c")
     assert RowsSpec in kinds(dnn.MemoryDesc(rows.dims, dnn.f32, "nhwc"), rows)
+
+
+WEIGHTS = [
+    ("bf16", (64, 96), "BA32b2a"), ("bf16", (37, 77), "BA32b2a"), ("s8", (40, 70), "BA64b4a"), ("u8", (4, 257), "ba"),
+    ("s8", (41, 65), "BA64b4a"), ("u8", (3, 3), "BA64b4a"), ("s8", (287, 129), "BA32b4a"), ("bf16", (1, 5), "BA32b2a"),
+    ("f32", (2, 1100), "ba"), ("f32", (4, 40), "ba"), ("bf16", (2, 70), "ba"), ("bf16", (90, 33), "BA32b2a"),
+]  # fmt: skip
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(("dtype", "dims", "tag"), WEIGHTS, ids=str)
+def test_interleaved_rows(dtype: str, dims: tuple[int, int], tag: str) -> None:
+    """Pairs and fours of rows, in whole vectors and rests, next to pages that nobody may touch."""
+    src, dst = (dnn.MemoryDesc(dims, TYPES[dtype], format_tag) for format_tag in ("ab", tag))
+    assert InterleaveSpec in kinds(src, dst)
+    dnn.primitive_desc(dnn.Reorder(src, dst)).plan.check()
+    check_copy(src, dst, threads=2)
+    check_copy(src, dst, at_end=True)
+    wide = dnn.MemoryDesc((dims[0], dims[1] + 5), TYPES[dtype], "ab").submemory(dims, (0, 3))
+    check_copy(wide, dst)
+
+
+@pytest.mark.parametrize("level", ["avx2", "avx512_core"])
+def test_a_call_interleaves_many_rows(level: str) -> None:
+    """Of weights in pairs 16 KiB, not 128 bytes."""
+    src, dst = (dnn.MemoryDesc((512, 512), dnn.bf16, tag) for tag in ("ab", "BA32b2a"))
+    pd = dnn.primitive_desc(dnn.Reorder(src, dst), engine=dnn.Engine(isa=level, threads=1, machine="zen3"))
+    pd.plan.check()
+    assert {type(spec) for spec in pd.plan.specs} == {InterleaveSpec}
+    assert sum(len(phase.records) for phase in pd.plan.phases) == dst.size_bytes // (16 << 10)
+
+
+@pytest.mark.parametrize(("dims", "records"), [((1166, 31), 5), ((100, 100), 4), ((513, 77), 5)], ids=str)
+def test_padding_is_written_with_rows_that_are_interleaved(dims: tuple[int, int], records: int) -> None:
+    """A few records: parts of panels, odd rows, and no zeros of their own."""
+    dtype, tag = (dnn.s8, "BA32b4a") if dims[0] % 2 else (dnn.bf16, "BA32b2a")
+    desc = dnn.Reorder(dnn.MemoryDesc(dims, dtype, "ab"), dnn.MemoryDesc(dims, dtype, tag))
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1, machine="zen3"))
+    pd.plan.check()
+    assert {type(spec) for spec in pd.plan.specs} == {InterleaveSpec}
+    assert sum(len(phase.records) for phase in pd.plan.phases) == records

@@ -143,6 +143,21 @@ def test_ops_against_finite_differences() -> None:
     assert np.allclose(dscale, of_norm(x, dy, scale, 1e-5, True)[1], atol=1e-4)
 
 
+def test_group_norm_against_finite_differences() -> None:
+    """Of two groups of one channel, which are the same but for their scales."""
+    x, dy = (real(seed, 3, 1, 7) for seed in (1, 2))
+    scale = np.array([2, 3], np.float32)
+    dx, dscale, dshift = ops.group_norm_gradient(*(np.repeat(array, 2, 1) for array in (dy, x)), 2, scale)
+
+    def norm(x: Any) -> Any:
+        return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+
+    wanted = differences(norm, x.astype(float), dy.astype(float))
+    assert np.allclose(dx, wanted * scale[:, None], atol=1e-4)
+    assert np.allclose(dscale, (norm(x.astype(float)) * dy).sum(), atol=1e-4)
+    assert np.allclose(dshift, dy.sum(), atol=1e-5)
+
+
 def test_nothing(isa: str) -> None:
     tensor = dnn.MemoryDesc((0, 5), dnn.f32, "ab")
     empty = np.zeros((0, 5), np.float32)

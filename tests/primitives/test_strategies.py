@@ -110,6 +110,7 @@ ONE = {
     "GroupNormForward": "reductions, then an element-wise primitive: the ways are theirs",
     "LayerNormBackward": "reductions of rows and of columns: the ways are theirs",
     "BatchNormBackward": "element-wise functions and reductions of them: the ways are theirs",
+    "GroupNormBackward": "element-wise functions and reductions of them: the ways are theirs",
     "PReLUBackward": "element-wise functions and reductions of them: the ways are theirs",
     "AttentionBackward": "products and the gradient of a softmax: the ways are theirs",
 }

@@ -126,6 +126,14 @@ def row_gradients() -> dict[str, Call]:
                 **dict.fromkeys(("scale", "diff_scale", "diff_shift"), columns), "use_global_stats": False,
             },
         ),
+        "GroupNormBackward": (
+            dnn.GroupNormBackward,
+            lambda: {
+                "src": x, "diff_dst": x, "diff_src": x, "groups": 2, **dict.fromkeys(("mean", "variance"), desc(4, 2)),
+                "epsilon": 1e-5, **dict.fromkeys(("scale", "diff_scale", "diff_shift"), columns),
+                "use_global_stats": False,
+            },
+        ),
         "PReLUBackward": (
             dnn.PReLUBackward,
             lambda: {"src": x, "weights": desc(1, 6), "diff_dst": x, "diff_src": x, "diff_weights": desc(1, 6)},

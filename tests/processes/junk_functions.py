@@ -83,6 +83,7 @@ def array_products() -> dict[str, Call]:
     transposed = {**conv, "w": array(2, 3, 3, 3)}
     pooled = {"dy": array(1, 2, 3, 3), "image": (1, 2, 6, 6), "kernel": 2, "stride": 2, "padding": 0, "engine": ENGINE}
     row = {"dy": array(2, 3), "engine": ENGINE}
+    grouped = {"dy": array(2, 4, 3), "x": array(2, 4, 3), "scale": array(4), "epsilon": 1e-5, "engine": ENGINE}
     normed = {"x": array(2, 3), "scale": array(3), "epsilon": 1e-5}
     back = {"dy": array(1, 3, 5, 5), "stride": 1, "padding": (1, 1), "dilation": 1, "groups": 1, "engine": ENGINE}
     product = {"a": array(2, 3), "b": array(3, 4), "bias": array(1, 4), "post_ops": [], "out": array(2, 4)}
@@ -107,6 +108,7 @@ def array_products() -> dict[str, Call]:
         "ops.softmax_gradient": (dnn.ops.softmax_gradient, lambda: {**row, "y": array(2, 3), "axis": 1}),
         "ops.log_softmax_gradient": (dnn.ops.log_softmax_gradient, lambda: {**row, "y": array(2, 3), "axis": 1}),
         "ops.layer_norm_gradient": (dnn.ops.layer_norm_gradient, lambda: {**row, **normed}),
+        "ops.group_norm_gradient": (dnn.ops.group_norm_gradient, lambda: {**grouped, "groups": 2}),
         "ops.rms_norm_gradient": (dnn.ops.rms_norm_gradient, lambda: {**row, **normed}),
         "ops.conv_weight_gradient": (
             dnn.ops.conv_weight_gradient, lambda: {**back, "x": array(1, 2, 5, 5), "kernel": (3, 3)}

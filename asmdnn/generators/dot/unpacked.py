@@ -46,7 +46,7 @@ SRC, WEIGHTS, SCALES = range(3)
 class UnpackedProductSpec:
     """Everything that the bytes of such a kernel depend on.  columns: of the first `vectors` of a panel, those that
     dst has.  bits: of an element of weights, 4 or 8.  signed: in two's complement.  in_order: nibbles of 8 k as they
-    come.  scales_row_bytes: 0 in panels."""
+    come.  scales_row_bytes: 0 in panels.  table: what nibbles are numbers of, "f4_e2m1" or "nf4"."""
 
     isa: str
     rows: int
@@ -64,6 +64,7 @@ class UnpackedProductSpec:
     signed: bool = False
     in_order: bool = False
     scales_row_bytes: int = 0
+    table: str = ""
 
     @property
     def block(self) -> int:
@@ -141,7 +142,7 @@ class UnpackedProductCode(PanelProductCode):
     def __init__(self, spec: UnpackedProductSpec, v: Vector) -> None:
         super().__init__(spec, v)
         self.spec = spec
-        self.unpacking = unpacking_of(v, Coding(spec.bits, spec.signed, spec.in_order))
+        self.unpacking = unpacking_of(v, Coding(spec.bits, spec.signed, spec.in_order, spec.table))
         self.pointers = [self.pointer(i) for i in range(spec.dst)]
         self.sums = v.registers.take("sum", spec.rows, spec.vectors)
         self.lanes, self.number, self.spare = v.registers.take("weights", 3)

@@ -15,9 +15,11 @@ from typing import Any, Protocol
 
 from asmdnn.isa.assembler import Assembler, mem, rsp
 from asmdnn.isa.dense import QUARTER_BYTES, dense_of
+from asmdnn.isa.vector import Combine
 from asmdnn.isa.vectors import vector_of
 
 MOVED_BYTES = 2 * QUARTER_BYTES
+MOST_UNPACKED = QUARTER_BYTES // 2
 SPILL = mem(rsp, -MOVED_BYTES, size=MOVED_BYTES)  # in the red zone: a transpose calls nothing
 
 
@@ -58,12 +60,7 @@ class TransposeCode:
         self.spare = registers.take("spare")
         self.dense = dense_of(self.vector, self.spare)
         self.stacked, self.beside = quarters_of(spec, self.vector.bytes)
-        self.unpack = {
-            1: (asm.VPUNPCKLBW, asm.VPUNPCKHBW),
-            2: (asm.VPUNPCKLWD, asm.VPUNPCKHWD),
-            4: (asm.VPUNPCKLDQ, asm.VPUNPCKHDQ),
-            8: (asm.VPUNPCKLQDQ, asm.VPUNPCKHQDQ),
-        }.get(self.unit)
+        self.unpack = None if self.unit > MOST_UNPACKED else unpacks(asm, self.unit)
 
     def block(self, rows: int, columns: int, last: bool) -> None:
         """All tiles of a block of src, and the zeros after; `last`: no rows and columns of this kernel follow."""
@@ -94,6 +91,16 @@ class TransposeCode:
             for r in range(rows, rows + spec.zero_rows):
                 self.asm.role(f"zeros of column {c}")
                 store(mem(self.dst, spec.column_bytes(c) + r * self.unit, size=MOVED_BYTES), x)
+
+
+def unpacks(asm: Assembler, unit_bytes: int) -> tuple[Combine, Combine]:
+    """The instructions that interleave units of two registers, the low halves of quarters and the high ones."""
+    return {
+        1: (asm.VPUNPCKLBW, asm.VPUNPCKHBW),
+        2: (asm.VPUNPCKLWD, asm.VPUNPCKHWD),
+        4: (asm.VPUNPCKLDQ, asm.VPUNPCKHDQ),
+        8: (asm.VPUNPCKLQDQ, asm.VPUNPCKHQDQ),
+    }[unit_bytes]
 
 
 def quarters_of(spec: TransposeFields, vector_bytes: int) -> tuple[int, int]:

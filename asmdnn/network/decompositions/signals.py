@@ -101,7 +101,9 @@ def dft(w: Decomposer, node: Node, x: str, length: str, place: str) -> tuple[str
 
 
 def stft(w: Decomposer, node: Node, x: str, step: str, window: str, length: str) -> tuple[str, ...]:
-    """Frames of a signal (n, samples, parts), each weighted and transformed."""
+    """Frames of a signal (n, samples, parts), each weighted and transformed; of real ones without parts, too."""
+    if len(w.shape(x)) == 2:
+        x = w.reshaped(x, *w.shape(x), 1)
     dims, hop = w.shape(x), int(constant_number(w, node, step))
     known = w.shape(window)[0] if window != NOTHING else dims[1]
     size = int(constant_number(w, node, length, known))

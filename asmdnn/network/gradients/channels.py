@@ -1,9 +1,5 @@
 """Rules of normalisations of channels: by given statistics, by those of groups, by neighbours."""
 
-from math import prod
-
-import numpy as np
-
 from asmdnn.network.gradients.activations import given_of
 from asmdnn.network.gradients.table import Gradients, Rule
 from asmdnn.network.gradients.words import GradientWords
@@ -27,22 +23,13 @@ def batch_norm(w: GradientWords, node: Node, given: Gradients) -> Gradients:
 
 
 def group_norm(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    """Groups are rows, whose gradient is that of a layer norm without a scale."""
     d, (x, scale, _) = given_of(given), node.inputs
-    dims = w.shape(x)
-    n, c = dims[:2]
-    groups, epsilon = node.get("num_groups", c), node.get("epsilon", 1e-5)
-    size = prod(dims[1:]) // groups
-    each = w.expanded(w.reshaped(scale, w.shape(scale)[0], 1), w.shape(scale)[0], c // w.shape(scale)[0])
-    along = (1, c, *[1] * (len(dims) - 2))
-    scaled, ones = w.mul(d, w.reshaped(each, *along)), w.constant(np.ones(size))
-    rows = (w.reshaped(name, n * groups, size) for name in (x, scaled))
-    dx, *_ = w.own("LayerNormGradient", *rows, ones, results=3, epsilon=epsilon, rms=0)
-    flat = w("LayerNormalization", w.reshaped(x, n * groups, size), ones, axis=-1, epsilon=epsilon)
-    axes = [i for i in range(len(dims)) if i != 1]
-    sums = (w.reduced("ReduceSum", part, *axes, keepdims=False) for part in (w.mul(d, w.reshaped(flat, *dims)), d))
-    by_scale, by_shift = (of_parameter(w, part, w.shape(scale)[0]) for part in sums)
-    return w.reshaped(dx, *dims), by_scale, by_shift
+    c, (count,) = w.shape(x)[1], w.shape(scale)
+    each = scale if count == c else w.reshaped(w.expanded(w.reshaped(scale, count, 1), count, c // count), c)
+    numbers = {"num_groups": node.get("num_groups", c), "epsilon": node.get("epsilon", 1e-5)}
+    dx, *sums = w.own("GroupNormGradient", x, d, each, results=3, **numbers)
+    by_scale, by_shift = (of_parameter(w, part, count) for part in sums)
+    return dx, by_scale, by_shift
 
 
 def of_parameter(w: GradientWords, by_channel: str, count: int) -> str:

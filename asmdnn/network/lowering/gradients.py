@@ -12,7 +12,9 @@ from asmdnn.network.operators.windows import pooling
 from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.channel_gradients.description import GroupNormBackward
 from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardWeights
+from asmdnn.primitives.normalization.channel_description import GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.pooling.description import PoolingForward
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
@@ -144,6 +146,26 @@ def lower_layer_norm(steps: Steps, group: Group) -> None:
     steps.add(group.nodes, group.label, desc, places, dict(zip(names, node.outputs, strict=False)))
 
 
+def lower_group_norm(steps: Steps, group: Group) -> None:
+    """src and diff_dst as the first of them lies; the statistics are computed anew, by the forward pass."""
+    node = node_of(group)
+    x, scale = steps.place(node.inputs[0]), steps.plain(node.inputs[2])
+    d = steps.place(node.inputs[1], x.desc)
+    groups, epsilon = node.get("num_groups"), node.get("epsilon")
+    statistics, vector = row_major((x.desc.dims[0], groups)), row_major(x.desc.dims[1:2])
+    both: dict[str, Any] = dict.fromkeys(("mean", "variance"), statistics)
+    forward = GroupNormForward(TRAINING, x.desc, any_format(x.desc.dims), groups, epsilon, **both)
+    found = dict.fromkeys(("dst", *both), "")
+    steps.add((), f"{group.label}: statistics", forward, {"src": x}, found)
+    places = {"src": x, "diff_dst": d, "scale": scale, **{name: made(steps, name) for name in both}}
+    desc = GroupNormBackward(
+        x.desc, d.desc, any_format(x.desc.dims), groups, **both, epsilon=epsilon,
+        scale=vector, diff_scale=vector, diff_shift=vector,
+    )  # fmt: skip
+    names = ("diff_src", "diff_scale", "diff_shift")
+    steps.add(group.nodes, group.label, desc, places, dict(zip(names, node.outputs, strict=True)))
+
+
 def read_by_others(steps: Steps) -> set[str]:
     return {name for node in steps.graph.nodes for name in node.inputs}
 
@@ -154,4 +176,5 @@ LOWERINGS = {
     "asmdnn.AveragePoolGradient": lower_average_pool,
     "asmdnn.SoftmaxGradient": lower_softmax,
     "asmdnn.LayerNormGradient": lower_layer_norm,
+    "asmdnn.GroupNormGradient": lower_group_norm,
 }

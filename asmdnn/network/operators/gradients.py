@@ -2,7 +2,8 @@
 
 ConvWeightsGradient(x, dy): of the weights of Conv, whose attributes it has.  MaxPoolGradient(x, dy),
 AveragePoolGradient(dy): attributes of the pooling.  ResizeGradient(dy): the primitive's words.  SoftmaxGradient(y, dy).
-LayerNormGradient(x, dy, scale): of rows, by x, scale and shift.  LRNGradient(x, dy): attributes of LRN.
+LayerNormGradient(x, dy, scale): of rows, by x, scale and shift.  GroupNormGradient(x, dy, scale): of `num_groups`, by
+x, and by a scale and a shift of each channel.  LRNGradient(x, dy): attributes of LRN.
 AttentionGradient(query, key, value, dy, mask): by query, key and value, of `scale` and `causal` of as many rows as
 keys; a mask may be left out.
 """
@@ -11,7 +12,13 @@ from math import prod
 
 import numpy as np
 
-from asmdnn.definitions.normalization import inverse_deviation, local_response_gradient, moments
+from asmdnn.definitions.normalization import (
+    by_channels,
+    by_groups,
+    inverse_deviation,
+    local_response_gradient,
+    moments,
+)
 from asmdnn.definitions.resampling import resampled_gradient
 from asmdnn.definitions.softmax import attention_gradient
 from asmdnn.definitions.windows import largest, padded, taps, window_sums
@@ -103,6 +110,17 @@ def layer_norm(node: Node, x: Array, d: Array, scale: Array) -> tuple[Array, ...
     return tuple(np.asarray(part, x.dtype) for part in (dx, (d * h).sum(0), d.sum(0)))
 
 
+def group_norm(node: Node, x: Array, d: Array, scale: Array) -> tuple[Array, ...]:
+    grouped, g = by_groups(x, groups := node.get("num_groups")), by_groups(d * by_channels(scale, x.ndim), groups)
+    centre, variance = moments(grouped, (2, 3))
+    inverse = inverse_deviation(variance, node.get("epsilon"))
+    h = (grouped - centre) * inverse
+    dx = (g - g.mean((2, 3), keepdims=True) - h * (g * h).mean((2, 3), keepdims=True)) * inverse
+    axes = (0, *range(2, x.ndim))
+    found = dx.reshape(x.shape), (d * h.reshape(x.shape)).sum(axes), d.sum(axes)
+    return tuple(np.asarray(part, x.dtype) for part in found)
+
+
 def with_columns(node: Node, x: Value, *_: Value) -> list[Type]:
     """Of x's dims, then two vectors of its dim 1."""
     return [(x.shape, x.dtype), *[(x.shape[1:2], x.dtype)] * 2]
@@ -117,4 +135,5 @@ OPERATORS = {
     "AttentionGradient": Operator(attention, lambda node, *x: [(value.shape, value.dtype) for value in x[:3]]),
     "SoftmaxGradient": Operator(softmax, same_as_first),
     "LayerNormGradient": Operator(layer_norm, with_columns),
+    "GroupNormGradient": Operator(group_norm, with_columns),
 }

@@ -176,10 +176,17 @@ def chain_of(
     if bias is not None and (before or not sums == bias.dtype == f32):
         before = (*before, Link(Binary("add", bias), (BIAS,), tensors[BIAS]))
     after = tuple(links[name] for name in ("dst",) if name in links)
-    if "dst" in dict(attr.zero_points):
-        point = MemoryDesc((1,) * ndims, s32, LETTERS[:ndims])
-        after = (*after, Link(Binary("add", point), ("dst_zero_points",), MemoryDesc((1,), s32, "a")))
-    return Chain((*before, *post_ops_of(attr).links, *after))
+    return Chain((*before, *post_ops_of(attr).links, *after, *zero_points_of_dst(attr, tensors["dst"])))
+
+
+def zero_points_of_dst(attr: Attr, dst: MemoryDesc) -> tuple[Link, ...]:
+    """What is added last."""
+    points = dict(attr.zero_points)
+    if "dst" not in points:
+        return ()
+    shape = [n if points["dst"] >> dim & 1 else 1 for dim, n in enumerate(dst.dims)]
+    argument = MemoryDesc((prod(shape),), s32, "a")
+    return (Link(Binary("add", MemoryDesc(shape, s32, LETTERS[: dst.ndims])), ("dst_zero_points",), argument),)
 
 
 def check_accumulation(attr: Attr, sums: DataType) -> None:
@@ -196,7 +203,9 @@ def check_zero_points(attr: Attr, tensors: Mapping[str, MemoryDesc], starts: boo
         dtype = tensors[name].dtype
         if dtype not in INTEGERS:
             raise Refused(f"zero points are for integers, and {name} is {dtype}: leave them out")
-        if mask:
-            raise Refused(f"zero points of {name} have the mask {mask}, only one for all (mask 0) is implemented")
+        if mask >> tensors[name].ndims:
+            raise Refused(f"zero points of {name} have the mask {mask}, for more than {tensors[name].ndims} dims")
+        if mask and name != "dst":
+            raise Refused(f"zero points of {name} have the mask {mask}, tiles of bytes take one for all (mask 0)")
         if name == "weights" or (name == "src" and not starts):
             raise Refused(f"zero points of {name} are not implemented: use symmetric {name}")

@@ -1,10 +1,11 @@
-"""The descriptions of backward batch normalization and PReLU, validated at once.  Names are oneDNN's."""
+"""The descriptions of backward batch and group normalization and PReLU, validated at once.  Names are oneDNN's."""
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.normalization.affine import checked_epsilon
+from asmdnn.primitives.normalization.channel_description import checked_groups
 from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass
 
@@ -34,22 +35,76 @@ class BatchNormBackward:
     use_global_stats: bool = False
 
     def __post_init__(self) -> None:
-        check_flag("BatchNormBackward.use_global_stats", self.use_global_stats)
-        object.__setattr__(self, "epsilon", checked_epsilon("BatchNormBackward", self.epsilon))
-        check_tensor("src", self.src)
-        if self.src.ndims < 2:
-            raise InvalidArguments(f"src has {self.src.ndims} dims, images and channels are needed: 2")
-        for name in ("diff_dst", "diff_src"):
-            check_tensor(name, getattr(self, name), self.src.dims)
-        for name in ("mean", "variance", "scale", "diff_scale", "diff_shift"):
-            if getattr(self, name) is not None or name in ("mean", "variance"):
-                check_tensor(name, getattr(self, name), self.src.dims[1:2])
+        check_norm(self)
+
+    @property
+    def statistics_dims(self) -> tuple[int, ...]:
+        return self.src.dims[1:2]
 
     def __str__(self) -> str:
-        more = [name for name in ("scale", "diff_scale", "diff_shift") if getattr(self, name) is not None]
-        more += ["given statistics"] * self.use_global_stats
-        with_more = f" with {', '.join(more)}" if more else ""
-        return f"batch norm backward of {self.src}, {self.diff_dst} to {self.diff_src}{with_more}"
+        return said("batch norm", self)
+
+
+@exact
+@dataclass(frozen=True, slots=True)
+class GroupNormBackward:
+    """As BatchNormBackward, for every image and group of channels: `groups` of them, each of c / groups channels.
+
+    Means are over the group's channels and pixels, of g = diff_dst * scale; sums for diff_scale and diff_shift over
+    images and pixels.  mean, variance: (n, groups); scale, diff_scale, diff_shift: (c,), or None.  groups = c is
+    instance normalization.  Raises InvalidArguments, also for groups that do not divide the channels.
+    """
+
+    src: MemoryDesc
+    diff_dst: MemoryDesc
+    diff_src: MemoryDesc
+    groups: int
+    mean: MemoryDesc
+    variance: MemoryDesc
+    epsilon: float = 1e-5
+    scale: MemoryDesc | None = None
+    diff_scale: MemoryDesc | None = None
+    diff_shift: MemoryDesc | None = None
+    use_global_stats: bool = False
+
+    def __post_init__(self) -> None:
+        check_tensor("src", self.src)
+        object.__setattr__(self, "groups", checked_groups(self.groups, self.src))
+        check_norm(self)
+
+    @property
+    def statistics_dims(self) -> tuple[int, ...]:
+        return (self.src.dims[0], self.groups)
+
+    def __str__(self) -> str:
+        return said(f"group norm of {self.groups} groups", self)
+
+
+ChannelNormBackward = BatchNormBackward | GroupNormBackward
+
+
+def check_norm(desc: ChannelNormBackward) -> None:
+    """Raise InvalidArguments for tensors that do not fit."""
+    owner = type(desc).__name__
+    check_flag(f"{owner}.use_global_stats", desc.use_global_stats)
+    object.__setattr__(desc, "epsilon", checked_epsilon(owner, desc.epsilon))
+    check_tensor("src", desc.src)
+    if desc.src.ndims < 2:
+        raise InvalidArguments(f"src has {desc.src.ndims} dims, images and channels are needed: 2")
+    for name in ("diff_dst", "diff_src"):
+        check_tensor(name, getattr(desc, name), desc.src.dims)
+    for name in ("mean", "variance"):
+        check_tensor(name, getattr(desc, name), desc.statistics_dims)
+    for name in ("scale", "diff_scale", "diff_shift"):
+        if getattr(desc, name) is not None:
+            check_tensor(name, getattr(desc, name), desc.src.dims[1:2])
+
+
+def said(what: str, desc: ChannelNormBackward) -> str:
+    more = [name for name in ("scale", "diff_scale", "diff_shift") if getattr(desc, name) is not None]
+    more += ["given statistics"] * desc.use_global_stats
+    with_more = f" with {', '.join(more)}" if more else ""
+    return f"{what} backward of {desc.src}, {desc.diff_dst} to {desc.diff_src}{with_more}"
 
 
 @dataclass(frozen=True, slots=True)

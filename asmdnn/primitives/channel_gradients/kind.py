@@ -1,15 +1,24 @@
 """Gradients that need sums over images and pixels, as kinds of primitives."""
 
 from asmdnn.primitives.attributes.words import number_word
-from asmdnn.primitives.channel_gradients.description import BatchNormBackward, PReLUBackward
-from asmdnn.primitives.channel_gradients.gradients import plan_batch_norm, plan_prelu
+from asmdnn.primitives.channel_gradients.batch_norm import plan_batch_norm
+from asmdnn.primitives.channel_gradients.description import (
+    BatchNormBackward,
+    ChannelNormBackward,
+    GroupNormBackward,
+    PReLUBackward,
+)
+from asmdnn.primitives.channel_gradients.group_norm import plan_group_norm
+from asmdnn.primitives.channel_gradients.prelu import plan_prelu
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
 
 
-def batch_norm_words(desc: BatchNormBackward) -> Words:
+def norm_words(desc: ChannelNormBackward) -> Words:
     flags = ("G" * desc.use_global_stats, "C" * (desc.scale is not None), "H" * (desc.diff_shift is not None))
     auxiliary = f"flags:{''.join(flags)} epsilon:{number_word(desc.epsilon)}"
     kind = "backward" if desc.diff_scale or desc.diff_shift else "backward_data"
+    if isinstance(desc, GroupNormBackward):
+        return Words("group_normalization", f"{auxiliary} groups:{desc.groups}", dims_word(desc.src), kind)
     return Words("batch_normalization", auxiliary, dims_word(desc.src), kind)
 
 
@@ -18,6 +27,7 @@ def prelu_words(desc: PReLUBackward) -> Words:
 
 
 KINDS = (
-    Kind(BatchNormBackward, (plan_batch_norm,), batch_norm_words),
+    Kind(BatchNormBackward, (plan_batch_norm,), norm_words),
+    Kind(GroupNormBackward, (plan_group_norm,), norm_words),
     Kind(PReLUBackward, (plan_prelu,), prelu_words),
 )

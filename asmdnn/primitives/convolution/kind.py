@@ -10,14 +10,16 @@ from asmdnn.primitives.convolution import (
     reordered,
 )
 from asmdnn.primitives.convolution.candidates import candidates
+from asmdnn.primitives.convolution.dequantized import of_numbers
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward
 from asmdnn.primitives.convolution.pairs import plan as pairs
+from asmdnn.primitives.convolution.reciprocals import with_reciprocals
 from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
 from asmdnn.primitives.convolution.winograd import plan as winograd
 from asmdnn.primitives.core.any_batch import of_products
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.core.widening import with_widening
-from asmdnn.primitives.reorder.fpmath import with_roundings
+from asmdnn.primitives.reorder.fpmath import with_float8, with_roundings
 
 
 def problem_word(desc: ConvolutionDesc) -> str:
@@ -48,7 +50,7 @@ SINGLE = with_widening(
     ),
     channels=1,
 )
-PLANNERS = pairs.planners_of(SINGLE)
+PLANNERS = (*with_float8(*with_reciprocals(*pairs.planners_of(SINGLE))), of_numbers(*map(with_scales, DIRECT)))
 KINDS = (
     Kind(
         ConvolutionForward,

@@ -26,7 +26,7 @@ from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.attributes.post_ops import Sum
 from asmdnn.primitives.core.description import Description, asked
-from asmdnn.types import f32
+from asmdnn.types import FLOATS8, f32
 
 NO_SUM = Sum(0.0)  # a reorder with such scales does nothing
 ANYWHERE = Operand(0, 0, 0, False)
@@ -57,8 +57,9 @@ def check_uses(plan: Plan, desc: Description, attr: Attr) -> None:
 
 
 def may_round(name: str, tensor: MemoryDesc, attr: Attr) -> bool:
-    """Whether weights may be packed as another type than requested."""
-    return name == "weights" and tensor.is_any and tensor.dtype == f32 and attr.fpmath_mode != "strict"
+    """Whether weights may be packed as another type than requested: a smaller one that is allowed, or a wider one."""
+    is_rounded = tensor.dtype == f32 and attr.fpmath_mode != "strict"
+    return name == "weights" and tensor.is_any and (is_rounded or tensor.dtype in FLOATS8)
 
 
 def run_time_names(attr: Attr) -> Iterator[str]:

@@ -9,16 +9,18 @@ from asmdnn.primitives.core.widening import with_widening
 from asmdnn.primitives.deconvolution import direct, few_outputs, grouped
 from asmdnn.primitives.deconvolution.candidates import candidates
 from asmdnn.primitives.deconvolution.parts import parts_of
-from asmdnn.primitives.reorder.fpmath import with_roundings
+from asmdnn.primitives.reorder.fpmath import with_float8, with_roundings
 
 
 def words(desc: DeconvolutionForward) -> Words:
     return Words("deconvolution", f"alg:{desc.algorithm_name}", problem_word(desc), desc.prop_kind.value)
 
 
-PLANNERS = with_widening(
-    *with_roundings(scaling_weights(parts_of), *map(with_scales, (grouped.plans, few_outputs.plans, direct.plans))),
-    channels=1,
+PLANNERS = with_float8(
+    *with_widening(
+        *with_roundings(scaling_weights(parts_of), *map(with_scales, (grouped.plans, few_outputs.plans, direct.plans))),
+        channels=1,
+    )
 )
 KINDS = (
     Kind(

@@ -11,7 +11,7 @@ from asmdnn.primitives.inner_product.inner_product import (
     InnerProductForward,
 )
 from asmdnn.primitives.products.candidates import candidates_of
-from asmdnn.primitives.reorder.fpmath import with_roundings
+from asmdnn.primitives.reorder.fpmath import with_float8, with_roundings
 
 
 def forward_words(desc: InnerProductForward) -> Words:
@@ -33,7 +33,9 @@ def _inner_product(src: MemoryDesc, weights: MemoryDesc, prop_kind: str) -> Word
     return Words("inner_product", "", f"mb{mb}ic{ic}{sizes}oc{oc}", prop_kind)
 
 
-FORWARD_PLANNERS = with_widening(*with_roundings(tiles.plan_forward, weights_alone=True), packs_blocks=True)
+FORWARD_PLANNERS = with_float8(
+    *with_widening(*with_roundings(tiles.plan_forward, weights_alone=True), packs_blocks=True)
+)
 KINDS = (
     Kind(
         InnerProductForward, FORWARD_PLANNERS, forward_words, candidates=candidates_of(tiles.plan_forward),

@@ -77,13 +77,7 @@ class GroupNormForward:
 
     def __post_init__(self) -> None:
         check_tensor("src", self.src)
-        if isinstance(self.groups, bool) or not isinstance(self.groups, int | np.integer) or self.groups < 1:
-            raise InvalidArguments(f"groups must be a whole number from 1 on, not {shown(self.groups)}")
-        object.__setattr__(self, "groups", int(self.groups))
-        if self.src.ndims > 1 and self.src.dims[1] % self.groups:
-            raise InvalidArguments(
-                f"groups is {shown(self.groups)}, it must divide the {self.src.dims[1]} channels of src"
-            )
+        object.__setattr__(self, "groups", checked_groups(self.groups, self.src))
         check_channel_norm(self)
 
     @property
@@ -95,6 +89,15 @@ class GroupNormForward:
 
 
 ChannelNorm = BatchNormForward | GroupNormForward
+
+
+def checked_groups(groups: object, src: MemoryDesc) -> int:
+    """So many groups of src's channels.  Raises InvalidArguments."""
+    if isinstance(groups, bool) or not isinstance(groups, int | np.integer) or groups < 1:
+        raise InvalidArguments(f"groups must be a whole number from 1 on, not {shown(groups)}")
+    if src.ndims > 1 and src.dims[1] % groups:
+        raise InvalidArguments(f"groups is {shown(groups)}, it must divide the {src.dims[1]} channels of src")
+    return int(groups)
 
 
 def check_channel_norm(desc: ChannelNorm) -> None:

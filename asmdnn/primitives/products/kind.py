@@ -1,5 +1,7 @@
 """Matrix products, as kinds of primitives: matmul and gemm."""
 
+from collections.abc import Iterator
+
 from asmdnn.forking import importing
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import INTEGERS
@@ -13,7 +15,7 @@ from asmdnn.primitives.products import gemm, matmul_tiles
 from asmdnn.primitives.products.candidates import candidates_of
 from asmdnn.primitives.products.gemm import Gemm
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.primitives.reorder.fpmath import with_roundings
+from asmdnn.primitives.reorder.fpmath import with_float8, with_roundings
 
 BETAS = {"zero": "0", "one": "1", "any": "any"}
 
@@ -37,10 +39,19 @@ def weight_only(desc: MatMul, attr: Attr, engine: Engine) -> Answer:
     return plan_of_bytes(desc, attr, engine) if desc.src.dtype in INTEGERS else plan(desc, attr, engine)
 
 
-MATMUL_PLANNERS = with_widening(*with_roundings(matmul_tiles.plan, weights_alone=True), packs_blocks=True)
+def of_numbers(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Answer]:
+    """Of bytes whose scales and zero points no other way takes; imported as rarely."""
+    if desc.src.dtype in INTEGERS:
+        with importing():
+            from asmdnn.primitives.products.dequantized import plans
+
+        yield from plans(desc, attr, engine)
+
+
+MATMUL_PLANNERS = with_float8(*with_widening(*with_roundings(matmul_tiles.plan, weights_alone=True), packs_blocks=True))
 KINDS = (
     Kind(
-        MatMul, (*MATMUL_PLANNERS, weight_only), matmul_words, candidates=candidates_of(matmul_tiles.plan),
+        MatMul, (*MATMUL_PLANNERS, weight_only, of_numbers), matmul_words, candidates=candidates_of(matmul_tiles.plan),
         letters=MatMul.letters, summed=("weights",), packed=("weights",), rounds=True,
         any_batch=of_products,
     ),

@@ -35,12 +35,16 @@ FEW_ROWS = 2  # of s8 and plain weights are multiplied as words, for which nothi
 
 
 def plan(
-    desc: MatMul, attr: Attr, engine: Engine, multipliers: Iterable[bool] = (True, False)
+    desc: MatMul,
+    attr: Attr,
+    engine: Engine,
+    multipliers: Iterable[bool] = (True, False),
+    types: Types | None = None,
 ) -> Iterator[Plan | Refusal]:
     """What every strategy says to a product.  multipliers: whether tiles of AMX multiply, where there are any, or
-    vectors."""
+    vectors.  types: of factors and sums; None: what the level multiplies of these tensors."""
     try:
-        types = multiplied(desc.src.dtype, desc.weights.dtype, engine.isa)
+        types = types or multiplied(desc.src.dtype, desc.weights.dtype, engine.isa)
     except Unimplemented as reason:
         yield from refusals(f32_level(engine.isa), str(reason))
         return

@@ -33,14 +33,14 @@ from asmdnn.primitives.reorder.copies import WORD, Reordering, add_reorder, copy
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.records import dataclass, replace
-from asmdnn.types import F32_BYTES, FLOATS, DataType, f32, s4, s8, s32, u4, u8
+from asmdnn.types import CODED_FLOATS, F32_BYTES, FLOATS, DataType, f32, s4, s8, s32, u4, u8
 
 NAME = "unpacking"
 MATRIX = 2  # dims
 COMMON, COLUMNS, BOTH_DIMS = 0, 2, 3  # masks
 STEP, MOST_GROUP = 16, 256  # of k in a group of kernels
 ONE_TWICE = 0x3F8000003F800000  # 1.0 as f32
-WEIGHTS = {s4: 4, u4: 4, s8: 8, u8: 8}  # and their bits
+WEIGHTS = {s4: 4, u4: 4, s8: 8, u8: 8, **dict.fromkeys(CODED_FLOATS, 4)}  # and their bits
 SCALES, POINTS = "weights_scales", "weights_zero_points"
 
 
@@ -96,16 +96,18 @@ def with_packing(plan: Plan, weights: MemoryDesc, engine: Engine) -> Plan:
 class CodedPlan(UnpackedPlan):
     """Of weights that are signed or not, nibbles in the order of k."""
 
-    signed = False
+    signed, table = False, ""
 
     def of(self, weights: DataType, plain_scales: bool) -> "CodedPlan":
         self.signed, self.plain_scales = weights in (s4, s8), plain_scales
+        self.table = weights.name if weights in CODED_FLOATS else ""
         self.scales = SCALES if plain_scales else "scales"
         return self
 
     def spec(self, tile: PanelTile) -> UnpackedProductSpec:
         row_bytes = F32_BYTES * self.n if self.plain_scales else 0
-        return replace(super().spec(tile), signed=self.signed, in_order=True, scales_row_bytes=row_bytes)
+        spec = replace(super().spec(tile), signed=self.signed, in_order=True, table=self.table)
+        return replace(spec, scales_row_bytes=row_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,8 @@ def numbers_of(desc: MatMul, attr: Attr) -> WeightNumbers:
     if desc.weights.dtype not in WEIGHTS or desc.src.dtype not in FLOATS or desc.dst.dtype not in FLOATS:
         raise Refused(f"{desc.src.dtype} times {desc.weights.dtype} to {desc.dst.dtype} is not floats times integers")
     scales, points, groups = dict(attr.scales), dict(attr.zero_points), dict(attr.groups).get("weights")
+    if points and desc.weights.dtype in CODED_FLOATS:
+        raise Refused(f"zero points are for integers, and weights are {desc.weights.dtype}: leave them out")
     if {*scales, *points} - {"weights"}:
         raise Refused("scales and zero points are not of weights alone")
     if desc.src.ndims != MATRIX:

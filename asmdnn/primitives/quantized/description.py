@@ -1,7 +1,9 @@
 """A product with weights of 4 or 8 bits, validated at once."""
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, not_one_of, shown
 from asmdnn.exact import exact
+from asmdnn.isa.nibbles import NIBBLE_BITS
+from asmdnn.isa.small_floats import TABLES
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import words_of
 from asmdnn.primitives.attributes.numbers import finite
@@ -26,7 +28,8 @@ class QuantizedMatMul:
 
     src is rounded to s8 by groups inside: to 1 / 254 of the largest element of each at most.  Products and their sums
     over a group are exact.  With Attr(accumulation_mode="f32") src is not rounded: weights become f32 in registers, and
-    sums are f32.  weights, scales and offsets that are "any" get panels.  Raises InvalidArguments.
+    sums are f32.  weights, scales and offsets that are "any" get panels.  table: "f4_e2m1" or "nf4", of which nibbles
+    are the numbers of floats, without zero points; src is not rounded then.  Raises InvalidArguments.
     """
 
     src: MemoryDesc
@@ -35,6 +38,7 @@ class QuantizedMatMul:
     dst: MemoryDesc
     offsets: MemoryDesc | None = None
     zero_point: float = 0.0
+    table: str = ""
 
     def __post_init__(self) -> None:
         for name in ("src", "weights", "scales", "dst"):
@@ -54,6 +58,11 @@ class QuantizedMatMul:
             raise InvalidArguments(f"zero_point is {shown(self.zero_point)}, it must be whole, from 0 to {most}")
         if self.offsets is not None and self.zero_point:
             raise InvalidArguments(f"zero_point is {self.zero_point:g}, but offsets are given: leave one of them out")
+
+        if not isinstance(self.table, str) or self.table not in ("", *TABLES):
+            raise InvalidArguments(not_one_of("table", self.table, ("", *TABLES)))
+        if self.table and (self.bits > NIBBLE_BITS or self.zero_point or self.offsets is not None):
+            raise InvalidArguments(f"table is {self.table}: it is of 4 bits, without zero points and offsets")
 
     def _check_groups(self, k: int, n: int) -> None:
         groups = self.scales.dims[0]

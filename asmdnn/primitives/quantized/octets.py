@@ -5,6 +5,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from asmdnn.isa.small_floats import TABLES as TABLES  # of floats whose codes numbers are
 from asmdnn.memory.allocation import within_memory
 from asmdnn.primitives.quantized.description import BLOCK
 

@@ -11,6 +11,7 @@ from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.loops import Loop
 from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import check_accumulation
 from asmdnn.primitives.core.engine import Engine
@@ -39,6 +40,8 @@ def plan(desc: QuantizedMatMul, attr: Attr, engine: Engine) -> Plan:
     """Plan a product.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
     chain = chain_after(attr)
     check_accumulation(attr, s32)
+    if desc.table:
+        raise Refused(f"weights are numbers of {desc.table}, which are no integers")
     isa = nibble_level(engine.isa)
     tensors = tensors_of(desc, chain, isa)
     products = NibblePlan(desc, chain, tensors.inside, isa, Assembly(engine.tuning, engine.isa))

@@ -63,6 +63,7 @@ class UnpackedPlan(PanelPlan):
             after=self.chain.on_registers(tile.operands),
             kind=self.desc.dst.dtype.name,
             bits=self.desc.bits,
+            table=self.desc.table,
         )
 
     def cycles(self, tile: PanelTile) -> int:

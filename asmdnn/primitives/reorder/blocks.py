@@ -19,6 +19,7 @@ from asmdnn.generators.move.convert_pixels import (
     ConvertInterleaveSpec,
 )
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
+from asmdnn.generators.move.interleave import InterleaveSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import UNITS, TransposeSpec, across_of
 from asmdnn.isa.dense import QUARTER_BYTES
@@ -27,6 +28,7 @@ from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET, lines_that_stay
 from asmdnn.isa.vectors import NARROWEST, f32_level, f32_widths, vector_bytes
 from asmdnn.planning.loops import Box, Loop, cut_in_few_sizes, cut_loop
 from asmdnn.planning.move_tuning import MoveTuning
+from asmdnn.primitives.reorder.shape import NO_ZEROS, SINGLE, Shape, Zeros
 from asmdnn.primitives.reorder.style import MoveStyle
 from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
@@ -34,32 +36,13 @@ from asmdnn.types import f32
 SCALE, SCALE_BYTES = 2, f32.size_bytes  # the tensor of scales
 WORD_BYTES = 4
 WIDE_COLUMNS = 16  # of a row that is converted with wide vectors: fewer would not fill one
-SINGLE = Loop(1, (0, 0, 0))
 BYTES = Conversion("u8", "u8")  # each stays what it is, on its way through f32
 
 Copy = TypeVar("Copy", RowsSpec, TransposeSpec)
-Counted = TypeVar("Counted", RowsSpec, TransposeSpec, ConvertTransposeSpec)
+Counted = TypeVar("Counted", RowsSpec, TransposeSpec, ConvertTransposeSpec, InterleaveSpec)
 Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec
-ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | ConvertNarrowSpec | Pixels
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The kernel's part of a box: the loops along its rows and columns, and the dense block inside an element."""
-
-    transposes: bool
-    rows: Loop
-    columns: Loop
-    inner: Loop = SINGLE
-    zeros: int = 0  # rows of zeros after
-    groups: Loop = SINGLE  # of columns, which go on in src from the end of a row, but not in dst
-
-    @property
-    def elements(self) -> int:
-        return self.rows.extent * self.columns.extent * self.inner.extent * self.groups.extent
-
-    def has(self, loop: Loop) -> bool:
-        return any(loop is own for own in (self.rows, self.columns, self.inner, self.groups))
+Copies = RowsSpec | TransposeSpec | InterleaveSpec
+ReorderSpec = Copies | ConvertSpec | ConvertTransposeSpec | ConvertNarrowSpec | Pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,30 +55,27 @@ class Blocks:
     tuning: MoveTuning
 
     @property
-    def streams(self) -> bool:
-        return self.style.streams
-
-    @property
     def sizes(self) -> tuple[int, int]:
         return self.conversion.sizes
 
     def in_bytes(self, box: Box) -> Box:
         return box.in_bytes((*self.sizes, SCALE_BYTES)[: len(box.starts)])
 
-    def shape(self, box: Box, zeros: int = 0) -> Shape:
-        """The roles of the loops; zeros: how many steps of padding follow the rows, which then belong to this box."""
+    def shape(self, box: Box, zeros: Zeros = NO_ZEROS) -> Shape:
+        """The roles of the loops; zeros: of padding that follows, which then belongs to this box."""
         src, dst = self.sizes
         inner = next((x for x in box.loops if x.dst == dst and (box.padding or x.src == src)), SINGLE)
         others = [x for x in box.loops if x is not inner]
         if not box.padding and (inner is SINGLE or (self.conversion.is_copy and inner.extent * dst in UNITS)):
             columns = next((x for x in others if x.src == inner.extent * src), SINGLE)
-            single = Loop(1, (0, inner.extent * dst)) if zeros else SINGLE  # one row, and zeros after it
+            single = Loop(1, (0, inner.extent * dst)) if zeros.rows else SINGLE  # one row, and zeros after it
             rows = next((x for x in others if x.dst == inner.extent * dst), single)
-            if rows is not SINGLE and columns is not SINGLE and rows is not columns:
-                groups = self.groups([x for x in others if x is not rows], columns) if not zeros else SINGLE
+            if rows is not SINGLE and rows is not columns:
+                groups = self.groups([x for x in others if x is not rows], columns) if not zeros.rows else SINGLE
                 transpose = Shape(True, rows, columns, inner, zeros, groups)
-                if self.is_near(transpose):
-                    return transpose
+                mixed = transpose.interleaved(others, dst) if self.conversion.is_copy else None
+                if self.is_near(transpose) and (mixed or columns is not SINGLE):
+                    return mixed or transpose
         if inner is SINGLE and not box.padding:
             # Nothing is dense on both sides: what is nearest to it makes the columns.
             near = [x for x in others if 2 * max(x.src, x.dst) <= MAX_OFFSET]
@@ -126,9 +106,14 @@ class Blocks:
             row_bytes = columns * max(src, dst)
             # Rows that share lines of dst with other records are long runs of src; the lines wait in L2.  Streaming
             # stores end with a fence, which should be rare.
-            most = tuning.record_bytes if shape.rows.dst <= row_bytes and not self.streams else tuning.strided_bytes
+            most = (
+                tuning.record_bytes if shape.rows.dst <= row_bytes and not self.style.streams else tuning.strided_bytes
+            )
             return {"columns": columns, "rows": max(2, most // max(row_bytes, min(LINE_BYTES, shape.rows.dst)))}
         unit = max(src, dst) * shape.inner.extent
+        if shape.interleaves:
+            columns = min(shape.most_columns(dst), shape.columns.extent)
+            return {"columns": columns, "steps": max(1, tuning.record_bytes // (shape.columns.dst * columns))}
         across = across_of(unit, tuning.least_across) if self.conversion.is_copy else tuning.convert_rows
         along = whole_vectors(max(across, tuning.record_bytes // (min(across, shape.columns.extent) * unit)))
         if shape.columns.extent <= across:
@@ -143,8 +128,8 @@ class Blocks:
     def is_whole(self, shape: Shape, unit: int) -> bool:
         """Whether a transpose writes whole rows of dst: short ones that follow one another.  Copies that stay in the
         caches are faster by lines, and so is what reads more rows than L1 holds lines of."""
-        tuning, row = self.tuning, (shape.rows.extent + shape.zeros) * unit
-        by_lines = self.conversion.is_copy and unit >= WORD_BYTES and not self.streams
+        tuning, row = self.tuning, (shape.rows.extent + shape.zeros.rows) * unit
+        by_lines = self.conversion.is_copy and unit >= WORD_BYTES and not self.style.streams
         most = tuning.near_row_bytes if by_lines else tuning.most_row_bytes
         return row == shape.columns.dst and row <= most and not self.conflict(shape.rows.extent, shape.rows.src)
 
@@ -164,7 +149,7 @@ class Blocks:
         """Whether so many lines, `step` bytes apart, are more than the sets of L1 hold that they fall into."""
         return lines > lines_that_stay(step, self.tuning.set_lines)
 
-    def cut(self, box: Box, zeros: int) -> Iterator[tuple[Box, Shape]]:
+    def cut(self, box: Box, zeros: Zeros) -> Iterator[tuple[Box, Shape]]:
         """The same box with loops inside a kernel no longer than they may be, remainders in boxes of their own."""
         shape = self.shape(box, zeros)
         limits = self.limits(shape)
@@ -179,7 +164,7 @@ class Blocks:
         if self.style.few_sizes and several.extent > power and (shape.transposes or box.padding):
             for part, _ in cut_loop(box, several, power):
                 yield from self.cut(part, zeros)
-        elif shape.transposes or self.streams or shape.rows is SINGLE:
+        elif shape.transposes or self.style.streams or shape.rows is SINGLE:
             yield box, shape
         else:
             yield from (
@@ -189,11 +174,13 @@ class Blocks:
     def kernel(self, box: Box, shape: Shape) -> ReorderSpec:
         """The kernel for a box that `cut` made."""
         (src, dst), (rows, columns) = self.sizes, (shape.rows, shape.columns)
+        if shape.interleaves:
+            return self.interleaving(shape)
         pixels = self.pixels(shape)
         if shape.transposes and self.conversion.is_copy and not pixels:
             unit = dst * shape.inner.extent
             extents = (rows.extent, columns.extent * shape.groups.extent)
-            spec = TransposeSpec(NARROWEST, unit, *extents, rows.src, columns.dst, zero_rows=shape.zeros)
+            spec = TransposeSpec(NARROWEST, unit, *extents, rows.src, columns.dst, zero_rows=shape.zeros.rows)
             if shape.groups.extent > 1:
                 spec = replace(spec, group=columns.extent, group_bytes=shape.groups.dst)
             # Lines of dst wait half written meanwhile: 1.5x slower with 512 channels, where they conflict, too.
@@ -211,7 +198,7 @@ class Blocks:
             return pixels(NARROWEST, conversion, rows.extent, columns.extent, *steps)
         if shape.transposes and element_of(self.conversion.dst).packs_lanes and not self.conversion.sum:
             return ConvertNarrowSpec(
-                f32_level(self.isa), self.conversion, rows.extent, columns.extent, *steps, zero_rows=shape.zeros
+                f32_level(self.isa), self.conversion, rows.extent, columns.extent, *steps, zero_rows=shape.zeros.rows
             )
         if shape.transposes:
             return self.fewest(ConvertTransposeSpec(NARROWEST, self.conversion, rows.extent, columns.extent, *steps))
@@ -219,12 +206,28 @@ class Blocks:
         row_bytes = dst * columns.extent
         lines = (columns.dst, rows.dst) == (dst, row_bytes) and row_bytes % vector_bytes(NARROWEST) == 0
         whole = dst == f32.size_bytes  # elements are stored as registers hold them
-        streaming = self.streams and whole and lines and not conversion.sum
+        streaming = self.style.streams and whole and lines and not conversion.sum
         more = (streaming, self.tuning.convert_ahead_bytes)
         converted = ConvertSpec(NARROWEST, conversion, rows.extent, columns.extent, *steps, *more)
         wide = replace(converted, isa=narrowing_level(conversion.dst, self.isa))
         fits = columns.extent >= WIDE_COLUMNS and not (streaming and row_bytes % vector_bytes(wide.isa))
         return wide if fits and (columns.src, columns.dst) == (src, dst) else converted
+
+    def interleaving(self, shape: Shape) -> InterleaveSpec:
+        rows, columns, unit = shape.rows, shape.columns, self.sizes[1] * shape.inner.extent
+        spec = InterleaveSpec(
+            isa=NARROWEST,
+            unit_bytes=unit,
+            rows=rows.extent,
+            columns=columns.extent,
+            src_row_bytes=rows.src,
+            steps=shape.steps.extent,
+            src_step_bytes=shape.steps.src,
+            dst_step_bytes=shape.steps.dst,
+            zero_rows=shape.zeros.rows,
+            zero_columns=shape.zeros.columns,
+        )
+        return self.fewest(spec)
 
     def most_zeros(self, shape: Shape) -> int:
         """How many rows of zeros a transpose can write after its own."""
@@ -240,7 +243,7 @@ class Blocks:
     def pixels(self, shape: Shape) -> type[Pixels] | None:
         """The kernel of a transpose from or to bytes of pixels of few channels, None if it is another one."""
         (src, dst), rows, columns = self.sizes, shape.rows, shape.columns
-        if not shape.transposes or self.conversion.sum or shape.zeros or shape.inner is not SINGLE:
+        if not shape.transposes or self.conversion.sum or shape.zeros.rows or shape.inner is not SINGLE:
             return None
         if dst == 1 and FEWEST_PLANES <= rows.extent <= MOST_PLANES and columns.dst == rows.extent:
             return ConvertInterleaveSpec
@@ -275,7 +278,9 @@ class Blocks:
         else:
             width, step = spec.stored_rows * spec.unit_bytes, spec.dst_row_bytes
         apart = isinstance(spec, TransposeSpec) and spec.group > 0
-        return replace(spec, streaming=self.streams and width == step and width % spec.vector_bytes == 0 and not apart)
+        return replace(
+            spec, streaming=self.style.streams and width == step and width % spec.vector_bytes == 0 and not apart
+        )
 
 
 def whole_vectors(count: int) -> int:

@@ -73,7 +73,8 @@ def between_reorders(
     apart = {name: desc for name, desc in passed.items() if desc != plan.tensors[name]}
     if not apart:
         return plan
-    assembly, copies = Assembly(tuning, isa), {name: copy_of(name) for name, desc in apart.items() if desc.nelems()}
+    assembly = Assembly(tuning, isa)
+    copies = {name: room_of(name, plan) for name, desc in apart.items() if desc.nelems()}
     plain: dict[str, int] = {}
     for name, copy in copies.items():
         if name not in plan.outputs or name in reads:
@@ -134,6 +135,12 @@ def in_place(plan: Plan, copies: Container[str], tensors: Mapping[str, MemoryDes
 def copy_of(name: str) -> str:
     """The scratch buffer of a copy."""
     return f"copy of {name}"
+
+
+def room_of(name: str, plan: Plan) -> str:
+    """The scratch of a copy around a plan, which may have one of its own."""
+    room = copy_of(name)
+    return f"outer {room}" if room in plan.scratch_bytes else room
 
 
 def bring(assembly: Assembly, source: str, src: MemoryDesc, target: str, dst: MemoryDesc) -> dict[str, int]:

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.loops import Box
-from asmdnn.primitives.reorder.blocks import Blocks, Shape
+from asmdnn.primitives.reorder.blocks import Blocks
+from asmdnn.primitives.reorder.shape import Shape
 from asmdnn.records import dataclass
 
 
@@ -58,11 +59,13 @@ class Cost:
         (src, dst), rows, columns = self.blocks.sizes, shape.rows, shape.columns
         if shape.transposes:
             read = DenseRuns(columns.extent * columns.src, rows.extent, rows.src)
-            written = DenseRuns((rows.extent + shape.zeros) * rows.dst, columns.extent, columns.dst)
+            high, wide = rows.extent + shape.zeros.rows, columns.extent + shape.zeros.columns
+            written = DenseRuns(high * rows.dst, wide, columns.dst)
         else:
             read = DenseRuns(columns.extent * within_a_line(columns.src) or src, rows.extent, rows.src)
             written = DenseRuns(columns.extent * within_a_line(columns.dst) or dst, rows.extent, rows.dst)
-        return [side.joined() for side in ([written] if box.padding else [read, written])]
+        sides = (side.joined() for side in ([written] if box.padding else [read, written]))
+        return [side._replace(number=side.number * shape.steps.extent) for side in sides]
 
     def conflict(self, side: DenseRuns) -> bool:
         is_split = side.size_bytes <= LINE_BYTES and side.step >= self.blocks.tuning.conflict_bytes

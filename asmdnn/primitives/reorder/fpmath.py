@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from asmdnn.errors import Unimplemented
+from asmdnn.forking import importing
 from asmdnn.isa.dot import multiplied
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
@@ -27,7 +28,7 @@ from asmdnn.primitives.core.widening import cycles_of_fma
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.records import dataclass, replace
-from asmdnn.types import DataType, bf16, f16, f32
+from asmdnn.types import FLOATS8, DataType, bf16, f16, f32
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,20 @@ def with_roundings(*planners: Planner[Any], weights_alone: bool = False) -> tupl
                 yield from answers(rounding, planners, (desc, attr, engine), exact)
 
     return rounded, *planners
+
+
+def with_float8(*planners: Planner[Any]) -> tuple[Planner[Any], ...]:
+    """The planners, and in front of them one that asks them for wider tensors where some are floats of 8 bits."""
+
+    def wider(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
+        if not any(tensor.dtype in FLOATS8 for tensor in desc.tensors().values()):
+            return
+        with importing():
+            from asmdnn.primitives.reorder.float8 import answers  # most processes have no such tensors
+
+        yield from answers(planners, desc, attr, engine)
+
+    return wider, *planners
 
 
 def answers(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from asmdnn.generators.functions.nibbles import ARGUMENTS, NibblesSpec
+from asmdnn.isa.small_floats import byte_of
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -17,10 +18,10 @@ from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.reorder.plan import reordered
 from asmdnn.primitives.reorder.quantization import quantization_of
 from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.types import DATA_TYPES, s4, u4
+from asmdnn.types import CODED_FLOATS, DATA_TYPES, s4, u4
 
 NAME = "nibbles+reorder"
-BYTES_OF = {s4.name: DATA_TYPES["s8"], u4.name: DATA_TYPES["u8"]}
+BYTES_OF = {s4.name: DATA_TYPES["s8"], u4.name: DATA_TYPES["u8"], **{t.name: byte_of(t) for t in CODED_FLOATS}}
 PIECE_BYTES = 4096  # of nibbles, in a call
 CYCLES_OF_BYTES = 16  # packed in a cycle, about: 1 / 16 of a cycle each
 
@@ -32,6 +33,8 @@ def plan(desc: Reorder, attr: Attr, engine: Engine) -> Plan:
         raise Refused("no elements share a byte")
     if attr.post_ops and desc.dst.dtype.in_a_byte > 1:
         raise Refused(f"post-op sum of a dst of {desc.dst.dtype} is not implemented")
+    if attr.zero_points and any(tensor.dtype in CODED_FLOATS for tensor in (desc.src, desc.dst)):
+        raise Refused("zero points are for integers, and floats of 4 bits have none: leave them out")
     if desc.compensation is not None or desc.dst.may_overlap:
         raise Refused("elements of dst overlap" if desc.dst.may_overlap else "compensation is of s8")
     inside = Reorder(in_bytes(desc.src), in_bytes(desc.dst))

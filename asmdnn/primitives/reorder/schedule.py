@@ -6,11 +6,13 @@ Two loops of a box run inside the kernel that reorder_blocks.py chooses; the oth
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.calls import Call, phases_of
-from asmdnn.planning.loops import Box, Loop, boxes, merge
+from asmdnn.planning.loops import Box, Loop, boxes
 from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.tuning import Tuning
-from asmdnn.primitives.reorder.blocks import SINGLE, Blocks, Shape
+from asmdnn.primitives.reorder.blocks import Blocks
 from asmdnn.primitives.reorder.cost import Cost
+from asmdnn.primitives.reorder.padding import with_zeros
+from asmdnn.primitives.reorder.shape import Shape
 from asmdnn.primitives.reorder.style import MoveStyle
 from asmdnn.records import dataclass
 from asmdnn.types import f32
@@ -50,44 +52,6 @@ def reorder_phases(
         for box, shape in maker.cut(whole, zeros):
             calls.append(Call(maker.kernel(box, shape), box.starts, outer_loops(box, shape), cost.cycles(box, shape)))
     return phases_of(calls, views(buffers), tuning.phases, along_dst=True)
-
-
-def with_zeros(maker: Blocks, found: list[Box]) -> list[tuple[Box, int]]:
-    """The boxes, and how many steps of padding the transpose takes that writes the same rows of dst, so that lines are
-    written once.
-
-    That is padding after all rows of a transpose, over the same other loops, and short enough to be unrolled.
-    """
-    taken: set[int] = set()
-    result = []
-    for box in found:
-        shape = maker.shape(box, zeros=1)
-        if box.padding or maker.style.few_sizes or maker.most_zeros(shape) <= 0:
-            result.append((box, 0))
-            continue
-        unit = shape.rows.dst
-        outer = sorted((x.extent, x.dst) for x in merge([Loop(x.extent, (0, x.dst)) for x in others_of(box, shape)]))
-        zeros = 0
-        for i, padding in enumerate(found):
-            if padding.padding and padding.dst == box.dst + shape.rows.extent * unit:
-                count = zeros_of(padding, outer, maker.sizes[1], unit)
-                if 0 < count <= maker.most_zeros(shape):
-                    zeros = count
-                    taken.add(i)
-        result.append((box, zeros))
-    return [each for i, each in enumerate(result) if i not in taken]
-
-
-def others_of(box: Box, shape: Shape) -> list[Loop]:
-    """The loops that padding after the rows shares with them."""
-    return [x for x in box.loops if x is not shape.rows and x is not shape.inner]
-
-
-def zeros_of(padding: Box, outer: list[tuple[int, int]], size: int, unit: int) -> int:
-    """How many units the padding has in every step of the loops `outer`; 0 if it has others than these."""
-    dense = next((x for x in padding.loops if x.dst == size), SINGLE)
-    rest = sorted((x.extent, x.dst) for x in padding.loops if x is not dense)
-    return dense.extent * size // unit if rest == outer and dense.extent * size % unit == 0 else 0
 
 
 def outer_loops(box: Box, shape: Shape) -> tuple[Loop, ...]:

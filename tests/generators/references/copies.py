@@ -16,6 +16,7 @@ from asmdnn.generators.move.convert import ConvertSpec
 from asmdnn.generators.move.convert_narrow import ConvertNarrowSpec
 from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
+from asmdnn.generators.move.interleave import InterleaveSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import TransposeSpec
 from tests.generators.case import Case, Reference
@@ -42,6 +43,18 @@ def copy_case(spec: RowsSpec, random: np.random.Generator, _: bool) -> Case:
 def transpose_case(spec: TransposeSpec, random: np.random.Generator, _: bool) -> Case:
     memory = {name: some("b8", random) for name in spec.frame}
     transpose(spec, memory)
+    return case(spec, memory)
+
+
+def interleave_case(spec: InterleaveSpec, random: np.random.Generator, _: bool) -> Case:
+    memory = {name: some("b8", random) for name in spec.frame}
+    (rows, zero_rows), (columns, zero_columns) = spec.sides
+    high, wide, unit = rows + zero_rows, columns + zero_columns, spec.unit_bytes
+    for s in range(spec.steps):
+        memory["dst"].store(s * spec.dst_step_bytes, np.zeros(high * wide * unit, np.uint8))
+    s, r, c = (index.ravel() for index in np.indices((spec.steps, rows, columns)))
+    units = memory["src"].gather(s * spec.src_step_bytes + r * spec.src_row_bytes + c * unit, unit)
+    memory["dst"].scatter(s * spec.dst_step_bytes + (c * high + r) * unit, units)
     return case(spec, memory)
 
 
@@ -199,6 +212,7 @@ def convert(spec: Converting, memory: dict[str, Octets]) -> None:
 REFERENCES = {
     RowsSpec: Reference(copy_case, rounds=False),
     TransposeSpec: Reference(transpose_case, rounds=False),
+    InterleaveSpec: Reference(interleave_case, rounds=False),
     QuotientSpec: Reference(quotient_case, rounds=False),
     CompensationSpec: Reference(compensation_case, rounds=False),
     **dict.fromkeys(get_args(Converting), Reference(conversion_case, rounds=False)),

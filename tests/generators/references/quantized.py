@@ -15,6 +15,15 @@ from tests.support.arena import Elements, buffer_of, elements
 ROUNDINGS = 16  # of what is summed, beside one for each group
 QUAD = 4
 NIBBLE_BITS = 4
+MAGNITUDES = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+FLOATS = {  # of each code, from the OCP's MX specification and from the paper of QLoRA
+    "f4_e2m1": np.concatenate([MAGNITUDES, -MAGNITUDES]),
+    "nf4": np.float64(np.float32([
+        -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,
+        -0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725,
+        0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0,
+    ])),
+}  # fmt: skip
 F16_END = 65520.0  # from which on f16 rounds to infinity
 AnySpec = QuantizedProductSpec | UnpackedProductSpec
 
@@ -92,6 +101,8 @@ def unpacked_case(spec: UnpackedProductSpec, random: np.random.Generator, intege
     steps = (spec.scales_row_bytes or spec.panel_bytes, spec.panel_bytes)
     if spec.signed:
         numbers = np.where(numbers >= 2 ** (spec.bits - 1), numbers - 2**spec.bits, numbers)
+    if spec.table:
+        numbers = FLOATS[spec.table][numbers.astype(int)]
     table = [
         np.array([memory[name].load(g * step, columns) for g in range(spec.groups)])[:, None]
         for name, step in zip(("scales", *["offsets"] * spec.offsets), steps, strict=False)

@@ -1,63 +1,39 @@
-"""The plans of backward batch normalization and PReLU: element-wise functions, and reductions of what they leave.
+"""The plan of backward batch normalization: element-wise functions, and reductions of what they leave.
 
 Sums over images and pixels are there before diff_src is computed, so that every tensor is read twice.
 """
 
-from collections.abc import Mapping
-from functools import lru_cache, partial
-from math import prod
+from functools import lru_cache
 
 from asmdnn.generators.functions.expression import Builder
-from asmdnn.generators.functions.postops import ExpressionOp
 from asmdnn.generators.functions.program import Program
-from asmdnn.generators.functions.row_programs import (
-    centred_sums,
-    factor_program,
-    prelu_program,
-    same_program,
-)
+from asmdnn.generators.functions.row_programs import centred_sums, factor_program, same_program
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
-from asmdnn.primitives.channel_gradients.description import BatchNormBackward, PReLUBackward
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.channel_gradients.description import BatchNormBackward
+from asmdnn.primitives.channel_gradients.steps import (
+    FACTORS,
+    GRADIENTS,
+    PRODUCTS,
+    SCALED,
+    SLOPES,
+    GradientSteps,
+    Tensors,
+    product_program,
+    replaceable,
+    row_of_channels,
+)
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
-from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
+from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.row_gradients.schedule import check_attr
-from asmdnn.primitives.shapes.formats import dense_like, like, row_major
+from asmdnn.primitives.shapes.formats import like
 from asmdnn.primitives.shapes.nests import as_row_of
-from asmdnn.records import replace
-from asmdnn.types import f32
-
-FACTORS, SCALED, SLOPES = "factors", "scaled factors", "slopes"  # scratch, of channels
-GRADIENTS, PRODUCTS = "sums of gradients", "sums of products"
-Tensors = Mapping[str, MemoryDesc]
-
-
-class GradientSteps:
-    """Element-wise functions and reductions, one after the other, of tensors by the names of their buffers."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.engine, self.assembly = engine, Assembly(engine.tuning, engine.isa)
-
-    def scratch(self, name: str, tensor: MemoryDesc) -> MemoryDesc:
-        self.assembly.scratch[name] = tensor.size_bytes
-        return tensor
-
-    def apply(self, program: Program, tensors: Tensors, name: str, dst: MemoryDesc) -> None:
-        """The buffer `name` = program(tensors), the first of which has dst's dims; others broadcast."""
-        (first, src), *others = tensors.items()
-        request = Request(
-            "steps", (first, src), ("dst", dst), dict(others),
-            lambda operands: ExpressionOp(program, tuple(operands[other] for other, _ in others)),
-        )  # fmt: skip
-        self.assembly.add_plan(schedule(request, NO_ATTR, self.engine), {"dst": View(name)})
 
 
 @lru_cache
@@ -74,13 +50,6 @@ def batch_norm_program(elements: int) -> Program:
     build = Builder(6)
     x, dy, mean, factor, slope, total = build.inputs
     return build.finish((dy - total * (1.0 / elements) - (x - mean) * slope) * factor)
-
-
-@lru_cache
-def product_program() -> Program:
-    build = Builder(2)
-    x, factor = build.inputs
-    return build.finish(x * factor)
 
 
 @implementation("batch_norm", f32_level)
@@ -121,11 +90,6 @@ def plan_batch_norm(desc: BatchNormBackward, attr: Attr, engine: Engine) -> Plan
     return steps.assembly.plan(name, tensors, results, replaceable(images))
 
 
-def replaceable(images: Tensors) -> tuple[str, ...]:
-    """What diff_src may take the memory of: it is written last, each element where it is read."""
-    return tuple(name for name in ("src", "diff_dst") if images[name] == images["diff_src"])
-
-
 def vector_of(name: str, tensor: MemoryDesc) -> MemoryDesc:
     """Of the channels, plain.  Raises Refused."""
     if tensor.inner_blocks:
@@ -137,11 +101,6 @@ def as_channels(tensor: MemoryDesc, ndims: int) -> MemoryDesc:
     wide = as_row_of(tensor, ndims, 1)
     assert wide is not None, "vectors are plain"
     return wide
-
-
-def row_of_channels(src: MemoryDesc) -> MemoryDesc:
-    """A number for each channel, that broadcasts to src."""
-    return MemoryDesc((1, src.dims[1], *[1] * (src.ndims - 2)), f32, LETTERS[: src.ndims])
 
 
 def add_sums_of(images: Tensors, wide: Tensors, steps: GradientSteps) -> None:
@@ -158,43 +117,3 @@ def add_sums_of(images: Tensors, wide: Tensors, steps: GradientSteps) -> None:
         steps.apply(product_program(), {PRODUCTS: row, FACTORS: row}, "diff_scale", wide["diff_scale"])
     if "diff_shift" in wide:
         steps.apply(same_program(1), {GRADIENTS: row}, "diff_shift", wide["diff_shift"])
-
-
-@implementation("prelu", f32_level)
-def plan_prelu(desc: PReLUBackward, attr: Attr, engine: Engine) -> Plan:
-    """Plan a backward PReLU.  Raises Refused."""
-    check_attr(attr)
-    src = like(desc.diff_dst, desc.src)
-    images = {"src": src, "diff_dst": like(src, desc.diff_dst), "diff_src": like(src, desc.diff_src)}
-    dense = partial(dense_like, src)
-    weights = {n: dense(t) if t.is_any else t for n in ("weights", "diff_weights") if (t := getattr(desc, n))}
-    tensors = {**images, **weights}
-    check_tensors(tensors, "diff_src")
-    check_tensors(tensors, "diff_weights")
-    if not prod(src.dims):
-        raise Refused("src has no elements, of which there are no sums for diff_weights")
-    steps, result = GradientSteps(engine), tensors["diff_weights"]
-    read, weights = {name: images[name] for name in ("src", "diff_dst")}, {"weights": tensors["weights"]}
-    stored, own = ("diff_src", images["diff_src"]), dense(MemoryDesc(result.dims, f32, "any"))
-    both = Summed("preluback", prelu_program((0, 1)), read, weights, dst=own, results=(PRODUCTS,), stored=stored)
-    is_one_pass = result.dims != src.dims and both.source(read) is not None
-    if is_one_pass:
-        add_weights(steps, both, result)
-    elif result.dims != src.dims:
-        plain = row_major(result.dims, result)
-        add_weights(steps, replace(both, program=prelu_program((1,)), others={}, stored=None, dst=plain), result)
-    else:
-        steps.apply(prelu_program((1,)), read, "diff_weights", result)
-    if not is_one_pass:
-        steps.apply(prelu_program((0,)), {**read, **weights}, *stored)
-    name = f"prelu:{f32_level(engine.isa)}"
-    return steps.assembly.plan(name, tensors, ("diff_src", "diff_weights"), replaceable(images))
-
-
-def add_weights(steps: GradientSteps, summed: Summed, result: MemoryDesc) -> None:
-    """The sums, into diff_weights."""
-    if summed.dst == result:
-        add_sums(steps.assembly, replace(summed, results=("diff_weights",)))
-        return
-    add_sums(steps.assembly, summed)
-    steps.apply(same_program(1), {PRODUCTS: steps.scratch(PRODUCTS, summed.dst)}, "diff_weights", result)
