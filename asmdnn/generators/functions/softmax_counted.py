@@ -8,7 +8,8 @@
 | dst    | f32[rows, elements] | rows dst_row_bytes apart; maybe src; after the elements 0 is stored, or NaN |
 | words  | int64[4] | elements of the last vector; rounds of as many rows as registers hold, of SOME rows, of one |
 
-So one kernel serves rows of a number of vectors, such as the scores of an attention.  Bits are those of softmax.py.
+So one kernel serves rows of a number of vectors, such as the scores of an attention.  Sums are in an order that depends
+on the number of elements alone.
 """
 
 from asmdnn.generators.contract import Footprint, KernelWords, Range
