@@ -18,7 +18,7 @@ from asmdnn.generators.functions.rows import F32_TYPES
 from asmdnn.generators.functions.softmax_code import HeldRows, rows_held
 from asmdnn.generators.functions.softmax_shape import SoftmaxShape
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
-from asmdnn.isa.vector import Vector
+from asmdnn.isa.vector import TailLanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
 from asmdnn.records import dataclass, replace
 
@@ -92,7 +92,7 @@ class CountedRows(HeldRows):
         self.rounds = spec.rounds
         with v.asm.gp.taken("elements of the last vector") as count:
             v.asm.MOV(count, self.word(count, 0))
-            self.last = v.first_lanes(count)
+            self.last = cast(TailLanes, v.first_lanes(count))
 
     def word(self, register: Register, number: int) -> Pointer:
         """A word, through a pointer that the register has then."""
