@@ -17,7 +17,9 @@ from inspect import signature
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import MemberDescriptorType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+Found = TypeVar("Found")
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
@@ -34,6 +36,32 @@ else:
         if not changes.keys() <= names.keys():
             return dataclasses.replace(value, **changes)  # which says what is wrong
         return type(value)(**dict(zip(names, values_of(value), strict=True), **changes))
+
+
+class once(Generic[Found]):
+    """A property that is found once, without the lock of the standard's, which a fork can leave held.  Threads that ask
+    at the same time may each find it."""
+
+    def __init__(self, find: Callable[[Any], Found]) -> None:
+        self.find, self.__doc__ = find, find.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Found:
+        if instance is None:
+            return self  # type: ignore[return-value]
+        found: Found = self.find(instance)
+        instance.__dict__[self.name] = found
+        return found
+
+
+def altered(value: Any, **fields: Any) -> Any:
+    """A copy with other values of some fields that need no check, in a fifth of the time of `replace`: of an instance
+    without slots, whose `__post_init__` would find nothing new."""
+    made = object.__new__(type(value))
+    made.__dict__.update(value.__dict__, **fields)
+    return made
 
 
 @cache
@@ -80,7 +108,8 @@ def _made(
         write = _set_slots if frozen and slots else _set_frozen if frozen else _set_plainly
         methods |= {"__init__": _later(cls, "__init__", partial(_init_text, cls, write)), "__signature__": _Signature()}
     if repr:
-        methods["__repr__"] = _later(cls, "__repr__", partial(_repr_text, cls), recursive_repr())
+        around = None if frozen else recursive_repr()  # what is frozen holds what was there before it
+        methods["__repr__"] = _later(cls, "__repr__", partial(_repr_text, cls), around)
     if eq:
         methods["__eq__"] = _later(cls, "__eq__", partial(_comparison_text, cls, "__eq__", "=="))
         methods["__hash__"] = _later(cls, "__hash__", partial(_hash_text, cls)) if frozen else None

@@ -38,14 +38,13 @@ class PlanTables:
         self.kernels = [places[one.code] for one in fetched]
         executor = executor_spec(plan)
         self.executor = image.function(executor.name, cache.fetch(executor).code)
-        self.numbers = {spec: i for i, spec in enumerate(plan.specs)}
         self._tables = dict[int, Reference]()
 
     def context(self, data: Mapping[str, Reference]) -> list[int | Reference]:
         """The words, with zeros where tensors and scratch go; data: where constants and weights lie."""
         words: list[int | Reference] = [0] * CONTEXT_WORDS
         words[Context.PHASES] = len(self.plan.phases)
-        for table in PhaseTables(self.plan, 1, self.numbers).phases:
+        for table in PhaseTables(self.plan, 1, range(len(self.kernels))).phases:
             words += [*self.phase_words(table), *[0] * self.plan.arguments]
         for name, slots in slots_of(self.plan).items():
             for slot, offset in slots if name in data else ():
@@ -75,7 +74,7 @@ class PlanTables:
         found, places, ends = list[np.ndarray](), list[list[int]](), 0
         for parts in range(1, self.parts + 1):
             known, row = dict[int, int](), list[int]()
-            for table in PhaseTables(self.plan, parts, self.numbers).phases:
+            for table in PhaseTables(self.plan, parts, range(len(self.kernels))).phases:
                 if id(table.shares) not in known:
                     known[id(table.shares)] = ends
                     found.append(table.shares)

@@ -5,15 +5,16 @@ of the trace, each comparison a decision, with its outcome.  For other dims the 
 numbers, if all decisions come out alike: so the numbers are computed again, and the function need not run.
 
 Nothing goes unseen: what would turn a traced number into a plain one (an array, a range, a text for int()) spoils the
-trace, whoever catches the error.  Its hash is that of the expression, which serves caches: where equal keys must be
-found to be equal, code compares instead.
+trace, whoever catches the error.  Its hash is that of the expression, which serves caches, and so are its words, which
+serve names: where equal keys must be found to be equal, code compares instead.
 """
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
 Function = Callable[[Any, Any], Any]
 PLAIN: Final = (int, float, bool)
@@ -127,10 +128,11 @@ class TracedNumber:
         return -self if self.trace.decide(operator.lt, self, 0) else self
 
     def __repr__(self) -> str:
-        return str(self.value)
+        """Other numbers have other words: where words are names, what has one name is one."""
+        return f"#{self.index}"
 
-    def __format__(self, spec: str) -> str:
-        return format(self.value, spec)
+    def __format__(self, _: str) -> str:
+        return repr(self)
 
     def __index__(self, *_: Any) -> int:
         self.refuse("a plain number")
@@ -165,6 +167,12 @@ for _name in ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow"):
     setattr(TracedNumber, f"__r{_name}__", _reflected)
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(TracedNumber, f"__{_name}__", _deciding(getattr(operator, _name)))
+
+
+def integers(values: Sequence[Any]) -> npt.NDArray[Any]:
+    """int64[values], or an array of objects where some stand for several: numpy computes with it as they do."""
+    traced = any(type(value) is TracedNumber for value in values)
+    return np.array(values, object if traced else np.int64)
 
 
 def is_integer(value: object) -> bool:

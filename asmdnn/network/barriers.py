@@ -18,7 +18,7 @@ from asmdnn.network.joined import StateTensors
 from asmdnn.network.step_list import NetworkStep
 from asmdnn.planning.phase import Phase, View
 from asmdnn.planning.phases import barriers_before
-from asmdnn.records import dataclass, field, replace
+from asmdnn.records import dataclass, field, once, replace
 
 WINDOW = 24  # steps: a block of a network has fewer
 
@@ -32,27 +32,35 @@ class StepWork:
     views: Mapping[str, View]
     memory: Mapping[str, str] = field(default_factory=dict)
 
-    @property
+    @once
     def written_bytes(self) -> int:
         plan = self.step.pd.plan
         return sum(plan.tensors[name].size_bytes for name in plan.outputs)
 
-    def written(self) -> list[View]:
+    @once
+    def written(self) -> Sequence[View]:
         return [self.shared(self.views[name]) for name in self.step.pd.plan.outputs]
 
-    def read(self, phases: Iterable[Phase]) -> list[View]:
-        """What these phases read of the step's arguments."""
-        names = {view.buffer for phase in phases for view in phase.arguments} - {*self.step.pd.plan.outputs}
-        return [self.shared(view) for name, view in self.views.items() if name in names]
+    @once
+    def read(self) -> Sequence[Sequence[View]]:
+        """What each of its phases reads of the step's arguments."""
+        outputs = self.step.pd.plan.outputs
+        inputs = [(name, self.shared(view)) for name, view in self.views.items() if name not in outputs]
+        found = []
+        for phase in self.phases:
+            names = {view.buffer for view in phase.arguments}
+            found.append([view for name, view in inputs if name in names])
+        return found
 
     def shared(self, view: View) -> View:
         """A view of a tensor, or all of the memory that several tensors are."""
         return View(self.memory[view.buffer]) if view.buffer in self.memory else view
 
-    def begins(self) -> Sequence[Phase]:
-        """The phases before the first barrier of its own."""
+    @once
+    def read_first(self) -> Sequence[View]:
+        """What the phases before the first barrier of its own read."""
         ends = (i for i in range(1, len(self.phases)) if has_barrier(self.phases[i], self.phases[0].alone))
-        return self.phases[: next(ends, len(self.phases))]
+        return [view for read in self.read[: next(ends, len(self.phases))] for view in read]
 
 
 def has_barrier(phase: Phase, only_alone: bool) -> bool:
@@ -73,17 +81,16 @@ class Interval:
 
     def takes(self, work: StepWork) -> bool:
         """Whether a step needs no barrier before it."""
-        reads, writes = work.read(work.begins()), work.written()
-        return self.goes_on(work) or not (overlap(reads, self.writes) or overlap(writes, self.reads))
+        return self.goes_on(work) or not (overlap(work.read_first, self.writes) or overlap(work.written, self.reads))
 
     def then(self, work: StepWork) -> "Interval":
         """The interval in which the step ends, whether it begins in this one or not."""
         found = self if self.takes(work) else Interval()
-        for i, phase in enumerate(work.phases):
+        for i, (phase, read) in enumerate(zip(work.phases, work.read, strict=True)):
             found = Interval() if i and has_barrier(phase, found.only_alone) else found
-            found.reads += work.read([phase])
+            found.reads += read
             found.only_alone &= phase.alone
-        found.writes += work.written()
+        found.writes += work.written
         found.written_bytes += work.written_bytes
         return found
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from asmdnn.errors import OutOfMemory, Unimplemented
+from asmdnn.memory.traced import is_integer
 from asmdnn.network.graph import Body, Node
 from asmdnn.network.operators.definition import Type, Value
 from asmdnn.network.operators.work import nanoseconds
@@ -52,7 +53,7 @@ def size_bytes(result: Type) -> int:
     shape, dtype = result
     size = np.dtype(dtype).itemsize
     for n in shape:
-        size *= int(n)
+        size *= n if is_integer(n) else int(n)
     return size
 
 

@@ -15,7 +15,7 @@ from asmdnn.network.static import StaticGraph
 from asmdnn.network.step_list import NetworkStep
 from asmdnn.network.steps import Steps
 from asmdnn.network.weights import WeightPool
-from asmdnn.planning.plan import Plan
+from asmdnn.planning.plan import Plan, kept_bytes_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.gather.indices import check_indices
 from asmdnn.records import dataclass
@@ -44,7 +44,7 @@ class CompiledSegment:
     @property
     def kept_bytes(self) -> int:
         """Of its schedules."""
-        return self.plan.kept_bytes + self.joined.plan.kept_bytes
+        return kept_bytes_of([self.plan, self.joined.plan])
 
     def check_indices(self, values: Mapping[str, Array]) -> None:
         """Raise InvalidArguments unless all indices among the inputs are in range."""

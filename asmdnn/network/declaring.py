@@ -1,14 +1,17 @@
 """What callers declare of a graph's inputs, and what they give: dims, and data of those that are constants."""
 
+from collections.abc import Iterable, Mapping
 from operator import index
 from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, resembling, shown
+from asmdnn.errors import InvalidArguments, did_you_mean, resembling, shown
 from asmdnn.memory.sequences import items
+from asmdnn.memory.traced import is_integer
 from asmdnn.network.graph import LARGEST_DIM, Array, TensorType
 
+Shapes = Mapping[str, tuple[int, ...]]
 NUMPY_TYPES = (
     "float32", "float64", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
     "uint64", "bool",
@@ -30,6 +33,18 @@ def declared(name: str, shape: Any, dtype: Any) -> TensorType:
     return TensorType(found, dims)
 
 
+def check_names(inputs: Mapping[str, TensorType], shapes: Shapes, constants: Mapping[str, Array]) -> None:
+    """Raise InvalidArguments for a name that is no input."""
+    for name in (*shapes, *constants):
+        if name not in inputs:
+            raise InvalidArguments(f"{shown(name)} is no input of the model: {did_you_mean(shown(name), inputs)}")
+
+
+def dims_of(given: Iterable[Any]) -> tuple[int, ...]:
+    """As Python's integers, or such as stand for several."""
+    return tuple([n if is_integer(n) else int(n) for n in given])
+
+
 def shape_of(name: str, declared: TensorType, given: Any) -> tuple[int, ...]:
     """The dims of an input.  Raises InvalidArguments."""
     known = declared.shape
@@ -38,7 +53,7 @@ def shape_of(name: str, declared: TensorType, given: Any) -> tuple[int, ...]:
             raise InvalidArguments(f"input {name} is {declared}: say its dims, as in shapes={{{name!r}: (1, ...)}}")
         return tuple(n for n in known if isinstance(n, int))
     try:
-        dims = tuple(int(n) for n in items(given))
+        dims = dims_of(items(given))
     except Exception:  # whatever the caller's object does
         raise InvalidArguments(f"shapes[{name!r}] must be integers, not {shown(given)}") from None
     fits = known is None or (

@@ -9,10 +9,10 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, Unimplemented, did_you_mean, shown
+from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.network.bodies import BODIES
 from asmdnn.network.bounds import FoldingBounds, check_room
-from asmdnn.network.declaring import constant_of, shape_of
+from asmdnn.network.declaring import Shapes, check_names, constant_of, dims_of, shape_of
 from asmdnn.network.decompositions.halves import in_type_of, in_types
 from asmdnn.network.decompositions.table import decomposed, decomposed_foreign, foreign
 from asmdnn.network.element_types import ELEMENTS
@@ -29,13 +29,11 @@ from asmdnn.network.remembered import LARGEST_RESULT_BYTES, Remembered
 from asmdnn.network.sequences import SEQUENCES, taken
 from asmdnn.network.splitting import DecidedByData
 from asmdnn.network.static import StaticGraph, needed
+from asmdnn.network.traced_constants import SEE_DIMS, is_traced, of_traced, seen_dims
 from asmdnn.records import replace
 
-SEE_DIMS = {"Shape", "Size"}
 MOST_INLINED = 5_000  # nodes of the bodies of a graph with loops, each as often as it comes
 RENAMED = {"Identity", "Dropout"}  # nodes whose first result is their first input
-
-Shapes = Mapping[str, tuple[int, ...]]
 
 
 def specialise(
@@ -51,9 +49,7 @@ def specialise(
     remembered = remembered or Remembered()
     prepared_body = remembered.body(lambda: prepared(with_blocked_products(model.body)))
     body = prepared_body.whole
-    for name in (*shapes, *constants):
-        if name not in body.inputs:
-            raise InvalidArguments(f"{shown(name)} is no input of the model: {did_you_mean(shown(name), body.inputs)}")
+    check_names(body.inputs, shapes, constants)
     folding = Folding(prepared_body, remembered)
     for name, declared in body.inputs.items():
         if name in constants:
@@ -183,8 +179,7 @@ class Folding:
         if (is_known and node.outputs[0] not in self.kept_integers) or node.op in SEE_DIMS:
             results = self.computed(node, operator, inputs)
             check_outputs(node, len(results))
-            for name, array in zip(node.outputs, results, strict=False):
-                self.values[name] = Value(array.shape, array.dtype, array)
+            self.values |= zip(node.outputs, results, strict=False)
             return
         for i in operator.needs:
             if i < len(inputs) and inputs[i] is not None and inputs[i].data is None:  # type: ignore[union-attr]
@@ -202,26 +197,29 @@ class Folding:
             self.take(in_types(self, known, declared))
             return
         for name, (shape, dtype) in zip(node.outputs, types, strict=False):
-            self.values[name] = Value(tuple(int(n) for n in shape), np.dtype(dtype))
+            self.values[name] = Value(dims_of(shape), np.dtype(dtype))
         self.nodes.append(node)
 
-    def computed(self, node: Node, operator: Operator, inputs: list[Value | None]) -> tuple[Array, ...]:
+    def computed(self, node: Node, operator: Operator, inputs: list[Value | None]) -> list[Value]:
         """The results of a node whose operands are constants, or of which it sees the dims alone."""
+        if node.op in SEE_DIMS:
+            dims = seen_dims(node, inputs[0])
+            return [Value(dims.shape, np.dtype(np.int64), dims)]
+        data = [value and value.data for value in inputs]
+        if any(map(is_traced, data)):
+            return of_traced(node, operator, inputs)
 
         def make() -> tuple[Array, ...]:
             types = operator.types(node, *inputs) if operator.infer else []
             self.bounds.spend(node, inputs, types)
-            arrays = (placeholder(value) if node.op in SEE_DIMS else value and value.data for value in inputs)
-            results = tuple(map(np.asarray, operator.results(node, *arrays)))
+            results = tuple(map(np.asarray, operator.results(node, *data)))
             if not operator.infer:
                 self.bounds.spend(node, (), [(array.shape, array.dtype) for array in results])
             return results
 
-        if node.op in SEE_DIMS:
-            return make()
-        data = [value and value.data for value in inputs]
         most = None if node.op == "Constant" else LARGEST_RESULT_BYTES
-        return self.remembered.arrays((node,), data, make, most)
+        arrays = self.remembered.arrays((node,), data, make, most)
+        return [Value(array.shape, array.dtype, array) for array in arrays]
 
     def inlined(self, body: Body, inputs: Mapping[str, str]) -> list[str]:
         """The nodes of a body in the place of its node; returns its results.  inputs: values for the body's own."""
@@ -284,11 +282,6 @@ def scoped(body: Body, prefix: str) -> dict[str, str]:
     """Names of a branch's own values that no others have."""
     own = (*body.constants, *(name for node in body.nodes for name in node.outputs))
     return {name: prefix + name for name in own if name != NOTHING}
-
-
-def placeholder(value: Value | None) -> Array | None:
-    """An array of the value's dims that takes no memory."""
-    return None if value is None else np.broadcast_to(np.zeros((), value.dtype), value.shape)
 
 
 def without_empty_end(node: Node) -> Node:

@@ -31,7 +31,7 @@ def join(steps: Steps, outputs: Mapping[str, str]) -> JoinedPlan:
     renamed = deliver(steps, outputs)
     states = state_tensors({name: steps.windows[value] for name, value in outputs.items() if value in steps.windows})
     memory = memory_of(states)
-    works = [replace(work_of(steps, step, renamed), memory=memory) for step in steps.steps]
+    works = [work_of(steps, step, renamed, memory) for step in steps.steps]
     works = in_order(works, steps.engine.l2_bytes // ROOM_SHARE, states)
     steps.steps = [work.step for work in works]
     phases, constants, scratch = list[Phase](), Constants(), dict[str, int]()
@@ -52,10 +52,10 @@ def join(steps: Steps, outputs: Mapping[str, str]) -> JoinedPlan:
     return JoinedPlan(plan, tuple(work.views for work in works), tuple(buffers.weights), states)
 
 
-def work_of(steps: Steps, step: NetworkStep, renamed: Mapping[str, str]) -> StepWork:
+def work_of(steps: Steps, step: NetworkStep, renamed: Mapping[str, str], memory: Mapping[str, str]) -> StepWork:
     """The step where its values have got their places."""
     views = {argument: known(steps.memory.located(name), renamed) for argument, name in step.buffers.items()}
-    return StepWork(step, alone_if_small(step.pd.plan.phases), views)
+    return StepWork(step, alone_if_small(step.pd.plan), views, memory)
 
 
 def deliver(steps: Steps, outputs: Mapping[str, str]) -> dict[str, str]:
@@ -118,11 +118,11 @@ def delivered(steps: Steps, value: str) -> MemoryDesc:
     return row_major(steps.shape(value), passed_type(steps.value(value).dtype))
 
 
-def alone_if_small(phases: Sequence[Phase]) -> Sequence[Phase]:
-    """A small step on one thread: it then waits only before a step that threads share."""
-    if sum(phase.total_cycles for phase in phases) > ALONE_CYCLES:
-        return phases
-    return [phase if phase.alone else replace(phase, alone=True) for phase in phases]
+def alone_if_small(plan: Plan) -> Sequence[Phase]:
+    """The phases of a small step on one thread: it then waits only before a step that threads share."""
+    if plan.cycles > ALONE_CYCLES:
+        return plan.phases
+    return [phase if phase.alone else replace(phase, alone=True) for phase in plan.phases]
 
 
 class Constants:

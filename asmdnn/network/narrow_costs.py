@@ -12,7 +12,6 @@ from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.attributes.post_ops import Binary
 from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardData
 from asmdnn.primitives.core.description import Description
-from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reorder.reorder import Reorder
@@ -38,9 +37,7 @@ class Costs:
     def has_pairs(self, group: Group) -> bool:
         """Whether narrow pairs are multiplied where they may be: recurrent layers count all types alike, and take them
         on CPUs that are quick at it."""
-        return self.multiplies_pairs(
-            primitive_desc(self.description(group, self.types.src), engine=self.steps.engine).implementation
-        )
+        return self.multiplies_pairs(self.steps.asking.planned(self.description(group, self.types.src)).implementation)
 
     def multiplies_pairs(self, implementation: str) -> bool:
         """Whether an implementation's level has their instruction, which plans count as one FMA."""
@@ -63,8 +60,7 @@ class Costs:
 
     def cycles(self, desc: Description, attr: Attr = NO_ATTR) -> int:
         """Expected; of narrow pairs as long as the CPU class takes for them, where weights are not what takes it."""
-        engine = self.steps.engine
-        pd, numbers = primitive_desc(desc, attr, engine), engine.tuning.products
+        pd, numbers = self.steps.asking.planned(desc, attr), self.steps.engine.tuning.products
         has_rows = isinstance(desc, MatMul) or hasattr(desc, "strides")
         if not has_rows or not self.multiplies_pairs(pd.implementation):
             return pd.plan.cycles

@@ -14,6 +14,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, did_you_mean, shown
 from asmdnn.isa.dot import half_products
+from asmdnn.network.asking import Asking
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.fusion.scaling import operands_of
 from asmdnn.network.graph import NOTHING, Model, Node
@@ -52,14 +53,14 @@ def check_kept(model: Model, precision: Precision) -> None:
 
 
 def narrowed(
-    graph: StaticGraph, groups: Sequence[Group], engine: Engine, precision: Precision
+    graph: StaticGraph, groups: Sequence[Group], engine: Engine, precision: Precision, asking: Asking | None = None
 ) -> tuple[tuple[Group, ...], StorageTypes]:
     """The groups, and what to multiply and to store in bf16.  Nothing on a level that would make f32 of it to multiply
     it, and nothing where bits may not depend on the number of items, by which costs choose."""
     types = half_products(engine.isa)
     if types is None or engine.any_batch or not precision.allows(types.src):
         return tuple(groups), AS_DECLARED
-    costs = Costs(Steps(graph, engine), types)
+    costs = Costs(Steps(graph, engine, asking=asking), types)
     if precision.trains:
         return tuple(groups), rounded_products(graph, groups, costs)
     narrowing = Narrowing(graph, groups, costs, precision)

@@ -9,27 +9,23 @@ import numpy as np
 from asmdnn.collecting import without_collections
 from asmdnn.errors import InvalidArguments, Unimplemented, resembling, shown
 from asmdnn.memory.allocation import within_memory
-from asmdnn.network.asking import Asking
 from asmdnn.network.compiled import CompiledSegment, compiled, runner_of
-from asmdnn.network.float_types import with_f32_inside
-from asmdnn.network.folding import specialise
 from asmdnn.network.graph import NOTHING, Array, Body, Model, Node
 from asmdnn.network.known import OperatorUse, uses_of
+from asmdnn.network.lowered import ModelLowering, write_of
 from asmdnn.network.narrowing import check_kept
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.passing import made_type
 from asmdnn.network.report import explanation
 from asmdnn.network.running import NativePart, NetworkPart, Runnable, SegmentInterface
-from asmdnn.network.segments import NativeSegment, fused, segments_of
+from asmdnn.network.segments import NativeSegment
 from asmdnn.network.shared import SharedByShapes
-from asmdnn.network.states import NetworkState, StateWrite, is_index, state_write
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
 
-Lowered = tuple[StaticGraph, list[NativeSegment], dict[str, str]]
 MIXING: Final = ("DynamicQuantizeLinear", "DynamicQuantizeLSTM")
 
 
@@ -90,23 +86,12 @@ def plan(
             f"fallback must be None or 'numpy', not {shown(fallback)}{resembling(fallback, ['numpy'])}"
         )
     shared = shared or SharedByShapes()
-    graph = specialise(model, mapping("shapes", shapes), mapping("constants", constants), shared.remembered)
-    hidden = {name for state in model.states for name in state.hidden}
-    graph = with_f32_inside(graph, precision.io, hidden)
     check_kept(model, precision)
     if engine.any_batch:
         check_any_batch(model.body)
-
-    def lower(graph: StaticGraph, asking: Asking) -> Lowered:
-        graph = fused(graph, shared.remembered)
-        for state in model.states:
-            write_of(graph, state)
-        found, refused = segments_of(graph, engine, fallback, precision, asking)
-        if refused:
-            asking.only_here("reasons are texts, which may have numbers")
-        return graph, found, refused
-
-    graph, found, refused = shared.templates.lowered(graph, engine, lower)
+    given = mapping("shapes", shapes), mapping("constants", constants)
+    lowering = ModelLowering(model, given[1], engine, fallback, precision, shared)
+    graph, found, refused = lowering.of(given[0])
     pool = shared.pool
     segments = tuple(compiled(graph, segment, engine, pool) if segment.is_native else segment for segment in found)
     how = runnable(model, graph, segments, engine)
@@ -152,16 +137,6 @@ def runnable(
         parts=tuple(part_of(graph, segment, engine) for segment in segments),
         states=tuple(write_of(graph, state) for state in model.states),
     )
-
-
-def write_of(graph: StaticGraph, state: NetworkState) -> StateWrite:
-    """Raises InvalidArguments for what does not fit the state."""
-    if not state.written:
-        return StateWrite(state, NOTHING, graph.shape(state.name), 0)
-    if isinstance(state.at, str) and not is_index(graph.shape(state.at), graph.values[state.at].dtype):
-        raise InvalidArguments(f"input {state.at} says where state {state.name} is written: it must be one integer")
-    value = graph.outputs[state.written]
-    return state_write(state, value, graph.shape(value), graph.shape(state.name))
 
 
 def part_of(graph: StaticGraph, segment: NativeSegment | CompiledSegment, engine: Engine) -> NetworkPart:

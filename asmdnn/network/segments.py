@@ -108,7 +108,7 @@ def segments_of(
     Raises Unimplemented, which names all of them, unless fallback is "numpy".
     """
     refused = dict[str, str]()
-    groups, storage = narrowed(graph, groups_of(graph), engine, precision)
+    groups, storage = narrowed(graph, groups_of(graph), engine, precision, asking)
     groups = paired(graph, groups, {*storage.products, *storage.values})
     whole = replace(segment(graph, True, groups, groups), storage=storage)
     layouts = FormatSearch(Steps(subgraph(graph, whole), engine, storage, asking), groups)

@@ -8,9 +8,10 @@ from asmdnn.records import dataclass, field
 
 @dataclass(frozen=True, eq=False)
 class SharedByShapes:
-    """pool: of packed weights; remembered: what planning has found out that holds for every shape; templates: what
-    lowering has decided."""
+    """pool: of packed weights; remembered: what planning has found out that holds for every shape; of_inputs,
+    of_graphs: what has been decided on the way from inputs to primitives, and from a folded graph on."""
 
     pool: WeightPool = field(default_factory=WeightPool)
     remembered: Remembered = field(default_factory=Remembered)
-    templates: Templates = field(default_factory=Templates)
+    of_inputs: Templates = field(default_factory=Templates)
+    of_graphs: Templates = field(default_factory=Templates)

@@ -244,7 +244,7 @@ def _compare(plan: Plan, copy: Plan) -> None:
         and all(
             getattr(plan, f.name) == getattr(copy, f.name)
             for f in fields(plan)
-            if f.name not in ("specs", "phases", "constants")
+            if f.name not in ("phases", "constants")
         )
     )
     if not same:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.generators.contract import KernelSpec
-from asmdnn.records import dataclass, field, replace
+from asmdnn.records import altered, dataclass, field, replace
 
 Int64 = npt.NDArray[np.int64]
 MOST_CYCLES = 2**31 - 1  # of a record
@@ -142,9 +142,9 @@ class Phase:
 
     def on(self, places: Mapping[str, View]) -> "Phase":
         """The same records on other memory: `places` says what stands for a buffer."""
-        return replace(
-            self, arguments=tuple(a.within(places[a.buffer]) if a.buffer in places else a for a in self.arguments)
-        )
+        arguments = [view.within(places[view.buffer]) if view.buffer in places else view for view in self.arguments]
+        moved: Phase = altered(self, arguments=tuple(arguments))
+        return moved
 
 
 def said_of(phase: Phase) -> str:

@@ -4,7 +4,7 @@ A barrier stands before each phase, unless it continues the one before or is ind
 not depend on who runs it, so results are bitwise equal for every thread count.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from types import MappingProxyType
 
@@ -13,7 +13,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.splitting import split
-from asmdnn.records import dataclass, field
+from asmdnn.records import dataclass, once
 
 ALIGNMENT_BYTES = 64  # of scratch
 OBJECTS_BYTES = 2_000  # Python objects of a plan, and of each phase, about, beside the schedule
@@ -27,8 +27,6 @@ class Plan:
     read-only from here on; scratch_bytes: buffers that live during a call, 64-byte aligned.  `outputs` names the
     tensors that are written; `in_place` the inputs that may be the same memory as an output of the same descriptor;
     `per_part` the scratch of which every part of a phase has its own, that size each.
-    specs: the kernels of all phases, each once.  cycles: the expected cost of one call on one thread;
-    shared_cycles: of what threads share, all phases but those that one runs alone.
     """
 
     implementation: str
@@ -39,21 +37,40 @@ class Plan:
     outputs: tuple[str, ...]
     in_place: tuple[str, ...] = ()
     per_part: tuple[str, ...] = ()
-    specs: tuple[KernelSpec, ...] = field(init=False)
-    cycles: int = field(init=False)
-    shared_cycles: int = field(init=False)
 
     def __post_init__(self) -> None:
         for name in ("tensors", "constants", "scratch_bytes"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         for array in self.constants.values():
             array.setflags(write=False)
-        tables = {id(phase.kernels): phase.kernels for phase in self.phases}
-        specs = tuple(dict.fromkeys(spec for kernels in tables.values() for spec in kernels))
-        object.__setattr__(self, "specs", specs)
-        costs = [(phase.total_cycles, phase.alone) for phase in self.phases]
-        object.__setattr__(self, "cycles", sum(cost for cost, _ in costs))
-        object.__setattr__(self, "shared_cycles", sum(cost for cost, alone in costs if not alone))
+
+    @once
+    def specs(self) -> tuple[KernelSpec, ...]:
+        """The kernels of all phases, each once."""
+        return self._numbered[0]
+
+    def numbers_of(self, phase: Phase) -> tuple[int, ...]:
+        """The numbers in `specs` of the kernels of one of its phases."""
+        return self._numbered[1][id(phase.kernels)]
+
+    @once
+    def _numbered(self) -> tuple[tuple[KernelSpec, ...], Mapping[int, tuple[int, ...]]]:
+        """`specs`, and the numbers of each table of kernels that phases share, by its id: hashes take their time."""
+        known, tables = dict[KernelSpec, int](), dict[int, tuple[int, ...]]()
+        for phase in self.phases:
+            if id(phase.kernels) not in tables:
+                tables[id(phase.kernels)] = tuple([known.setdefault(spec, len(known)) for spec in phase.kernels])
+        return tuple(known), tables
+
+    @once
+    def cycles(self) -> int:
+        """The expected cost of one call on one thread."""
+        return sum(phase.total_cycles for phase in self.phases)
+
+    @once
+    def shared_cycles(self) -> int:
+        """Of what threads share, all phases but those that one runs alone."""
+        return sum(phase.total_cycles for phase in self.phases if not phase.alone)
 
     @property
     def arguments(self) -> int:
@@ -79,13 +96,12 @@ class Plan:
     @property
     def nbytes(self) -> int:
         """Bytes of the schedule: records, their costs, and constants."""
-        arrays = [array for phase in self.phases for array in (phase.records, phase.cycles)]
-        return sum({id(array): array.nbytes for array in (*arrays, *self.constants.values())}.values())
+        return bytes_of([self])
 
     @property
     def kept_bytes(self) -> int:
         """What goes with the plan: its schedule, and about what Python keeps of its objects."""
-        return self.nbytes + OBJECTS_BYTES * (1 + len(self.phases))
+        return kept_bytes_of([self])
 
     def parts(self, threads: int) -> int:
         """In how many parts so many threads share the work."""
@@ -113,3 +129,15 @@ class Plan:
             from asmdnn.planning.check import check_plan
 
         check_plan(self)
+
+
+def bytes_of(plans: Sequence[Plan]) -> int:
+    """Of the schedules of several plans, whose arrays may be the same ones."""
+    arrays = [array for plan in plans for phase in plan.phases for array in (phase.records, phase.cycles)]
+    arrays += [array for plan in plans for array in plan.constants.values()]
+    return sum({id(array): array.nbytes for array in arrays}.values())
+
+
+def kept_bytes_of(plans: Sequence[Plan]) -> int:
+    """What goes with several plans."""
+    return bytes_of(plans) + OBJECTS_BYTES * sum(1 + len(plan.phases) for plan in plans)

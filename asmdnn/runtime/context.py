@@ -1,11 +1,10 @@
 """What the executor reads beside records: shares of parts, kernel tables and rounds; see `generators/context.py`."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import numpy as np
 
 from asmdnn.generators.context import WORD, PhaseWord, ShareWord
-from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.phases import barriers_before
 from asmdnn.planning.plan import Plan
@@ -34,7 +33,8 @@ class PhaseTable:
 class PhaseTables:
     """The tables of all phases, those that phases share made once."""
 
-    def __init__(self, plan: Plan, parts: int, addresses: Mapping[KernelSpec, int]) -> None:
+    def __init__(self, plan: Plan, parts: int, addresses: Sequence[int]) -> None:
+        """addresses: of the kernels of plan.specs."""
         self._plan, self._addresses = plan, addresses
         self._shares: dict[tuple[object, ...], Int64] = {}
         self._kernels: dict[int, Int64] = {}
@@ -51,13 +51,13 @@ class PhaseTables:
         if key not in self._shares:
             self._shares[key] = shares_of(phase, bounds)
         if id(phase.kernels) not in self._kernels:
-            found = [self._addresses[spec] for spec in phase.kernels]
+            found = [self._addresses[number] for number in self._plan.numbers_of(phase)]
             self._kernels[id(phase.kernels)] = np.array(found, np.int64)
-        part_bytes = self._part_bytes(phase)
         shares, kernels = self._shares[key], self._kernels[id(phase.kernels)]
-        if not phase.repeats and not part_bytes.any():
+        has_own = any(view.buffer in self._plan.per_part for view in phase.arguments)
+        if not phase.repeats and not has_own:
             return PhaseTable(phase, shares, kernels, has_barrier)
-        return PhaseTable(phase, shares, kernels, has_barrier, phase.starts(), part_bytes)
+        return PhaseTable(phase, shares, kernels, has_barrier, phase.starts(), self._part_bytes(phase))
 
     def _part_bytes(self, phase: Phase) -> Int64:
         """int64[arguments]: what a part adds for each part before it."""

@@ -46,8 +46,7 @@ class ExecutablePlan:
         (*kernels, executor) = loaded
         self.kernels: Sequence[LoadedKernel] = (*kernels, executor)  # keeps their memory mapped
         self.again = CacheCounts(memory_hits=len(self.kernels))
-        addresses = {spec: kernel.address for spec, kernel in zip(plan.specs, kernels, strict=True)}
-        self._tables = PhaseTables(plan, self.parts, addresses)
+        self._tables = PhaseTables(plan, self.parts, [kernel.address for kernel in kernels])
         self.entry = ffi.cast("void (*)(void *)", executor.address)
         self.scratchpad_bytes = plan.scratchpad_bytes(self.parts)
         self._slots = slots_of(plan)

@@ -12,6 +12,8 @@ So one kernel serves rows of a number of vectors, such as the scores of an atten
 on the number of elements alone.
 """
 
+from typing import cast
+
 from asmdnn.generators.contract import Footprint, KernelWords, Range
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.rows import F32_TYPES

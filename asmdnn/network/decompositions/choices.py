@@ -4,6 +4,7 @@ import numpy as np
 
 from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import Node
+from asmdnn.network.operators.definition import broadcast_dims
 
 Names = tuple[str, ...] | None
 
@@ -13,7 +14,7 @@ def chosen(w: Decomposer, node: Node, condition: str, a: str, b: str) -> Names:
     known = w.data(condition)
     if known is None or (known.any() and not known.all()):
         return None
-    dims = np.broadcast_shapes(*map(w.shape, (condition, a, b)))
+    dims = broadcast_dims(*map(w.shape, (condition, a, b)))
     return (w.expanded(a if known.all() else b, *dims),)
 
 
@@ -22,7 +23,7 @@ def power(w: Decomposer, node: Node, x: str, exponent: str) -> Names:
     known = w.data(exponent)
     if known is None or known.any():
         return None
-    return (w.constant(np.ones(np.broadcast_shapes(w.shape(x), w.shape(exponent)), np.float32)),)
+    return (w.constant(np.ones(broadcast_dims(w.shape(x), w.shape(exponent)), np.float32)),)
 
 
 DECOMPOSITIONS = {"Where": chosen, "Pow": power}

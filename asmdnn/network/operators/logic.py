@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators.definition import Operator, Type, Value, broadcast_bool
+from asmdnn.network.operators.definition import Operator, Type, Value, broadcast_bool, broadcast_dims
 
 
 def chosen(node: Node, condition: Value, a: Value, b: Value) -> list[Type]:
-    return [(np.broadcast_shapes(condition.shape, a.shape, b.shape), a.dtype)]
+    return [(broadcast_dims(condition.shape, a.shape, b.shape), a.dtype)]
 
 
 def is_infinite(node: Node, x: Array) -> Array:

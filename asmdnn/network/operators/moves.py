@@ -13,11 +13,13 @@ from asmdnn.network.operators.definition import (
     axes_of,
     axis_of,
     bounded,
+    broadcast_dims,
     ints,
     normal,
     number,
     same_as_first,
 )
+from asmdnn.network.operators.spans import chosen
 
 PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "edge", "wrap": "wrap"}
 
@@ -69,6 +71,14 @@ def unsqueezed(node: Node, dims: Shape, given: Array | None) -> Shape:
     return tuple(1 if i in new else next(rest) for i in range(ndim))
 
 
+def squeeze_types(node: Node, x: Value, axes: Value | None = None) -> list[Type]:
+    return [(squeezed(node, x.shape, axes and axes.data), x.dtype)]
+
+
+def unsqueeze_types(node: Node, x: Value, axes: Value | None = None) -> list[Type]:
+    return [(unsqueezed(node, x.shape, axes and axes.data), x.dtype)]
+
+
 def permutation(node: Node, ndim: int) -> tuple[int, ...]:
     """Which axis each axis of the result is."""
     return tuple(node.get("perm", range(ndim)[::-1]))
@@ -111,6 +121,12 @@ def split(node: Node, x: Array, sizes: Array | None = None) -> tuple[Array, ...]
     return tuple(np.split(x, np.cumsum(split_sizes(node, x.shape[axis], sizes))[:-1], axis))
 
 
+def split_types(node: Node, x: Value, sizes: Value | None = None) -> list[Type]:
+    axis = axis_of(node, len(x.shape), 0)
+    found = split_sizes(node, x.shape[axis], sizes and sizes.data)
+    return [((*x.shape[:axis], size, *x.shape[axis + 1 :]), x.dtype) for size in found]
+
+
 def slices(node: Node, dims: Shape, *inputs: Array | None) -> tuple[slice, ...]:
     """Of every axis."""
     starts, ends, axes, steps = (None if x is None else ints(x) for x in (*inputs, None, None, None, None)[:4])
@@ -131,11 +147,11 @@ def slices(node: Node, dims: Shape, *inputs: Array | None) -> tuple[slice, ...]:
 
 def slice_types(node: Node, x: Value, *inputs: Value | None) -> list[Type]:
     found = slices(node, x.shape, *(None if value is None else value.data for value in inputs))
-    return [(tuple(len(range(n)[s]) for n, s in zip(x.shape, found, strict=True)), x.dtype)]
+    return [(tuple(chosen(n, part).size for n, part in zip(x.shape, found, strict=True)), x.dtype)]
 
 
 def expand_types(node: Node, x: Value, shape: Value) -> list[Type]:
-    return [(np.broadcast_shapes(x.shape, ints(shape.data)), x.dtype)]
+    return [(broadcast_dims(x.shape, ints(shape.data)), x.dtype)]
 
 
 def tile_types(node: Node, x: Value, repeats: Value) -> list[Type]:
@@ -223,14 +239,14 @@ OPERATORS = {
     "Flatten": Operator(
         lambda node, x: x.reshape(flat_shape(node, x.shape)), lambda node, x: [(flat_shape(node, x.shape), x.dtype)]
     ),
-    "Squeeze": Operator(lambda node, x, axes=None: x.reshape(squeezed(node, x.shape, axes)), None, (1,)),
-    "Unsqueeze": Operator(lambda node, x, axes=None: x.reshape(unsqueezed(node, x.shape, axes)), None, (1,)),
+    "Squeeze": Operator(lambda node, x, axes=None: x.reshape(squeezed(node, x.shape, axes)), squeeze_types, (1,)),
+    "Unsqueeze": Operator(lambda node, x, axes=None: x.reshape(unsqueezed(node, x.shape, axes)), unsqueeze_types, (1,)),
     "Transpose": Operator(lambda node, x: x.transpose(permutation(node, x.ndim)), transpose_types),
     "Concat": Operator(lambda node, *x: np.concatenate(x, normal(node.get("axis", 1), x[0].ndim)), concat_types),
-    "Split": Operator(split, None, (1,)),
+    "Split": Operator(split, split_types, (1,)),
     "Slice": Operator(lambda node, x, *inputs: x[slices(node, x.shape, *inputs)], slice_types, (1, 2, 3, 4)),
     "Expand": Operator(
-        lambda node, x, shape: np.broadcast_to(x, np.broadcast_shapes(x.shape, ints(shape))),
+        lambda node, x, shape: np.broadcast_to(x, broadcast_dims(x.shape, ints(shape))),
         expand_types,
         (1,),
     ),

@@ -8,7 +8,7 @@ from asmdnn.definitions.normalization import by_channels, by_groups, inverse_dev
 from asmdnn.definitions.softmax import softmax
 from asmdnn.errors import Unimplemented
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators.definition import AXES_MOVED, Operator, Type, Value, axis_of, normal
+from asmdnn.network.operators.definition import AXES_MOVED, Operator, Type, Value, axis_of, broadcast_dims, normal
 
 
 def batch_norm(
@@ -65,7 +65,7 @@ def stash_type(dtype: Any) -> Any:
 
 def layer_norm_types(node: Node, x: Value, *parameters: Value | None) -> list[Type]:
     axis = axis_of(node, len(x.shape), -1)
-    if any(value is not None and np.broadcast_shapes(value.shape, x.shape) != x.shape for value in parameters):
+    if any(value is not None and broadcast_dims(value.shape, x.shape) != x.shape for value in parameters):
         raise ValueError("a scale or a shift has more elements than what it scales")
     rows = (*x.shape[:axis], *[1] * (len(x.shape) - axis))
     return [(x.shape, x.dtype), *[(rows, stash_type(x.dtype))] * 2]

@@ -5,7 +5,7 @@ import numpy as np
 from asmdnn.definitions.convolution import convolution, deconvolution
 from asmdnn.definitions.windows import Sizes, SlidingWindow
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators.definition import Operator, Type, Value, bounded
+from asmdnn.network.operators.definition import Operator, Type, Value, bounded, broadcast_dims
 from asmdnn.network.operators.geometry import check_window, window_of
 
 
@@ -14,7 +14,7 @@ def matmul_types(node: Node, a: Value, b: Value) -> list[Type]:
     right = b.shape if len(b.shape) > 1 else (*b.shape, 1)
     if left[-1] != right[-2]:
         raise ValueError(f"dims {a.shape} and {b.shape} do not go together")
-    batch = np.broadcast_shapes(left[:-2], right[:-2])
+    batch = broadcast_dims(left[:-2], right[:-2])
     rows, columns = left[-2:-1] * (len(a.shape) > 1), right[-1:] * (len(b.shape) > 1)
     return [((*batch, *rows, *columns), a.dtype)]
 
@@ -31,7 +31,7 @@ def gemm_types(node: Node, a: Value, b: Value, c: Value | None = None) -> list[T
     (m, ka), (kb, n) = (x.shape[::-1] if node.get(name, 0) else x.shape for name, x in (("transA", a), ("transB", b)))
     if ka != kb:
         raise ValueError(f"dims {a.shape} and {b.shape} do not go together")
-    if c is not None and np.broadcast_shapes(c.shape, (m, n)) != (m, n):
+    if c is not None and broadcast_dims(c.shape, (m, n)) != (m, n):
         raise ValueError(f"dims {c.shape} are not broadcast to {m} x {n}")
     return [((m, n), a.dtype)]
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from asmdnn.errors import AsmdnnError, Unimplemented
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.traced import TracedNumber
-from asmdnn.network.asking import Asking
-from asmdnn.network.template.parts import Constant, Part, ValueParts
+from asmdnn.network.asking import Asking, Question
+from asmdnn.network.template.parts import Constant, Part, ValueParts, told_apart
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.description import Description
@@ -36,7 +36,7 @@ class Seen(NamedTuple):
 class Answered(NamedTuple):
     """A step of a trace: a question about a description; it has to be answered so."""
 
-    question: Callable[[Any, Attr, Engine], bool]
+    question: Question
     desc: Part
     attr: Part
     answer: bool
@@ -45,13 +45,18 @@ class Answered(NamedTuple):
 class AskingTraced(Asking):
     """Asks for the numbers that the trace has now."""
 
+    is_traced = True
+
     def __init__(self, engine: Engine, parts: ValueParts) -> None:
         super().__init__(engine)
         self.parts, self.trace = parts, parts.trace
-        self.planned_already: dict[tuple[Part, Part], Any] = {}
+        self._known: dict[object, TracedPrimitive] = {}
 
     def planned(self, desc: Description, attr: Attr = NO_ATTR) -> PrimitiveDesc:
         request = self.parts.part(desc), self.parts.part(attr)
+        key = (*map(told_apart, request),)
+        if key in self._known:
+            return self._known[key]  # type: ignore[return-value]
         values = [self.parts.value(part) for part in request]
         try:
             pd = primitive_desc(values[0], values[1], self.engine)
@@ -63,11 +68,12 @@ class AskingTraced(Asking):
         slot, cycles = self.parts.slot(pd), self.trace.leaf(pd.plan.cycles)
         self.trace.steps.append(Asked(*request, slot=slot.at, cycles=cycles.index, refused=False))
         seen = TracedPlan(self, slot.at, desc, attr, plan=pd.plan, cycles=cycles)
-        found = TracedPrimitive(desc, attr, self.engine, seen)
+        found = self._known[key] = TracedPrimitive(self, slot.at, desc, attr, seen, pd.implementation)
         self.parts.stand_for(found, slot)
         return found  # type: ignore[return-value]
 
-    def whether(self, question: Callable[[Any, Attr, Engine], bool], desc: Description, attr: Attr) -> bool:
+    def whether(self, question: Question, desc: Description, attr: Attr) -> bool:
+        """Asked as a whole: what is compared on the way to the answer may come out in many ways."""
         request = self.parts.part(desc), self.parts.part(attr)
         answer = question(self.parts.value(request[0]), self.parts.value(request[1]), self.engine)
         self.trace.steps.append(Answered(question, *request, answer=answer))
@@ -83,8 +89,16 @@ class AskingTraced(Asking):
 class TracedPrimitive:
     """A primitive descriptor of traced dims."""
 
-    def __init__(self, desc: Description, attr: Attr, engine: Engine, plan: "TracedPlan") -> None:
-        self.desc, self.attr, self.engine, self.plan = desc, attr, engine, plan
+    def __init__(
+        self, asking: AskingTraced, slot: int, desc: Description, attr: Attr, plan: "TracedPlan", implementation: str
+    ) -> None:
+        self._asking, self._slot, self._implementation = asking, slot, implementation
+        self.desc, self.attr, self.engine, self.plan = desc, attr, asking.engine, plan
+
+    @property
+    def implementation(self) -> str:
+        self._asking.see(lambda pd: pd.implementation, self._slot, Constant(self._implementation))
+        return self._implementation
 
 
 class TracedPlan:
@@ -123,7 +137,7 @@ class TracedTensors(Mapping[str, MemoryDesc]):
         return iter(names)
 
     def __len__(self) -> int:
-        return len([*self])
+        return sum(1 for _ in iter(self))
 
     def __getitem__(self, name: str) -> MemoryDesc:
         if name not in self._found:

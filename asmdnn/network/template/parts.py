@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from asmdnn.memory.traced import NumberTrace, TracedNumber
+from asmdnn.network.operators.definition import Value
 from asmdnn.primitives.attributes.user_post_op import PostOp, traced_before
 
 Make = Callable[[Sequence[Any]], Any]  # of the values of its parts
@@ -67,6 +68,7 @@ class ValueParts:
         self.trace = trace
         self.made: list[Any] = []
         self._known: dict[int, tuple[Any, Part]] = {}  # by id, with what keeps it
+        self._values: dict[Any, Part] = {}  # of what is equal where its parts are
 
     def slot(self, value: Any) -> Slot:
         """One whose value is set by other steps."""
@@ -107,12 +109,33 @@ class ValueParts:
         parts = [self.part(one) for one in values]
         if all(type(part) is Constant for part in parts):
             return Constant(value)
+        key = (type(value), *map(told_apart, parts)) if is_value(type(value)) else None
+        if key is not None and (known := self._values.get(key)):
+            return known
         kept = tuple(part.value if isinstance(part, Constant) else None for part in parts)
         others = tuple((i, part) for i, part in enumerate(parts) if not isinstance(part, Constant))
         step = Made(make, kept, others, len(self.made))
         self.made.append(step.of(self.trace.numbers, self.made))
         self.trace.steps.append(step)
+        if key is not None:
+            self._values[key] = Slot(step.slot)
         return Slot(step.slot)
+
+
+def is_value(kind: type) -> bool:
+    """Whether instances are what their parts are, and never change."""
+    if issubclass(kind, tuple):
+        return True
+    parameters = getattr(kind, "__dataclass_params__", None)
+    return parameters is not None and parameters.frozen and kind.__eq__ is not object.__eq__
+
+
+def told_apart(part: Part) -> object:
+    """A part as a key, with its kind; constants are the objects that they are, but for plain ones."""
+    if not isinstance(part, Constant):
+        return type(part), part.at
+    value = part.value
+    return (type(value), value) if isinstance(value, int | str) else id(value)
 
 
 def taken_apart(value: Any) -> tuple[Sequence[Any], Make] | None:
@@ -125,6 +148,8 @@ def taken_apart(value: Any) -> tuple[Sequence[Any], Make] | None:
         return value.ravel().tolist(), lambda values: np.array(values, np.int64).reshape(shape)
     if kind is tuple or kind is list or isinstance(value, set | frozenset):
         return [*value], kind
+    if isinstance(value, Value):
+        return value, with_data
     if isinstance(value, tuple):  # a named one
         return value, kind._make
     if isinstance(value, Mapping):
@@ -138,6 +163,12 @@ def taken_apart(value: Any) -> tuple[Sequence[Any], Make] | None:
     names = [*fields_of(kind), *getattr(value, "__dict__", ())]
     held = [(name, getattr(value, name)) for name in names if hasattr(value, name)]
     return [one for _, one in held], filling(kind, tuple(name for name, _ in held))
+
+
+def with_data(values: Sequence[Any]) -> Value:
+    """A value, its data in its type."""
+    shape, dtype, data = values
+    return Value(shape, dtype, data if data is None else np.asarray(data, dtype))
 
 
 def fields_of(kind: type) -> list[str]:

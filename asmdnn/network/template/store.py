@@ -19,6 +19,7 @@ class Templates:
         self._made: tuple[Template, ...] = ()
         self._last: StaticGraph | None = None
         self._tries = 0
+        self.are_spoiled = False  # whether what is traced has asked too much
 
     def lowered(self, graph: StaticGraph, engine: Engine, lower: Lower) -> Any:
         """What `lower` makes of a graph.  It depends on the graph and on answers of `Asking` alone.
@@ -35,8 +36,9 @@ class Templates:
         if last is not None and self._tries < MOST_TEMPLATES and is_alike(last, graph) and differ(last, graph):
             self._tries += 1
             made = template_of(graph, last, engine, lower)
-            result = made and made.apply(graph)
-            if made is not None and result is not None:
+            if made is None:
+                self.are_spoiled, self._tries = True, MOST_TEMPLATES
+            elif (result := made.apply(graph)) is not None:
                 self._made = (made, *self._made)
                 return result
         return lower(graph, Asking(engine))

@@ -46,9 +46,8 @@ class Template:
 
 
 def template_of(graph: StaticGraph, other: StaticGraph, engine: Engine, lower: Lower) -> Template | None:
-    """The template of two graphs that are alike; None where lowering asks more of a number than a trace can answer.
-
-    Raises what lowering raises."""
+    """The template of two graphs that are alike; None where lowering asks more of a number than a trace can answer, or
+    raises an error, which it does without a trace, too."""
     trace = NumberTrace()
     parts = ValueParts(trace)
     seen, numbers = traced(graph, other, trace, parts)
@@ -56,9 +55,8 @@ def template_of(graph: StaticGraph, other: StaticGraph, engine: Engine, lower: L
     parts.stand_for(asking, parts.part(Asking(engine)))
     try:
         result = parts.part(lower(seen, asking))
-    except Exception:
-        if not trace.spoiled:
-            raise
+    except Exception as error:
+        trace.spoil(str(error))
     finally:
         steps, start = tuple(trace.steps), tuple(trace.numbers)
         trace.close()

@@ -63,9 +63,10 @@ def plan_strips(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Answer 
 def takes_strips(desc: ConvolutionForward, attr: Attr, engine: Engine) -> bool:
     """Whether a pair is expected to be faster by strips than in phases; neither is planned for that."""
     try:
-        if not may_gain(pair_of(desc, attr), at_level(engine, dot_level(F32, engine.isa))):
+        pair = pair_of(desc, attr)
+        if not may_gain(pair, at_level(engine, dot_level(F32, engine.isa))):
             return False
-        return prepared(desc, attr, engine).height() > 0
+        return prepared_pair(pair, desc, engine).height() > 0
     except Refused:
         return False
 
@@ -97,8 +98,13 @@ class PreparedPair:
 
 def prepared(desc: ConvolutionForward, attr: Attr, engine: Engine) -> PreparedPair:
     """Raises Refused."""
+    return prepared_pair(pair_of(desc, attr), desc, engine)
+
+
+def prepared_pair(pair: Pair, desc: ConvolutionForward, engine: Engine) -> PreparedPair:
+    """The same of a description's pair."""
     caller, engine = engine, at_level(engine, dot_level(F32, engine.isa))
-    pair, lanes = pair_of(desc, attr), lanes_of(engine.isa)
+    lanes = lanes_of(engine.isa)
     check_pointwise(pair.first)
     if len(desc.kernel) != 2:
         raise Refused(f"src has {len(desc.kernel)} spatial axes, strips have 2")
