@@ -100,6 +100,7 @@ from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.primitives.stochastic_rounding.stochastic_rounding import StochasticRounding
 from asmdnn.primitives.sum.sum import SumForward
 from asmdnn.primitives.topk.description import TopKForward
+from asmdnn.primitives.tree_ensemble.description import TreeEnsemble
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
 from asmdnn.types import (
     Algorithm,
@@ -200,6 +201,7 @@ __all__ = [
     "TopKForward",
     "TorchNetwork",
     "TrainingStep",
+    "TreeEnsemble",
     "Unimplemented",
     "VanillaRNNBackward",
     "VanillaRNNForward",

@@ -60,7 +60,7 @@ def tree_ensemble(x: Array, forest: Forest, base: Array, aggregate: str = "sum")
 
 
 def tree_ensemble_error(x: Array, forest: Forest, base: Array, aggregate: str = "sum") -> Array:
-    """A rounding for each tree of the sum of all sizes."""
+    """A rounding for each tree of the sum of all sizes, or one of the largest of them."""
     sizes = Forest(**{name: getattr(forest, name) for name in ARRAYS if name != "values"}, values=abs(forest.values))
-    trees = len(forest.roots) + 1 if aggregate == "sum" else 1
-    return np.asarray(UNIT_ROUNDOFF * trees * tree_ensemble(x, sizes, abs(base), aggregate))
+    trees, joins = (len(forest.roots) + 1, "sum") if aggregate == "sum" else (1, "max")
+    return np.asarray(UNIT_ROUNDOFF * trees * tree_ensemble(x, sizes, abs(base), joins))

@@ -10,6 +10,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.network.arrays import Array as Array
 from asmdnn.network.states import NetworkState
+from asmdnn.network.words import Border
 from asmdnn.records import dataclass, field
 
 Attribute = Any  # int, float, str, Array, Body, or a tuple of one of these
@@ -89,20 +90,22 @@ class Body:
 @dataclass(frozen=True, eq=False)
 class Model:
     """A network as it was given; `opsets` by domain, "" being ONNX's own; `metadata` is what its author attached;
-    `states` are inputs and outputs that no caller passes or gets."""
+    `states` are inputs and outputs that no caller passes or gets; `borders`: what callers get of outputs."""
 
     body: Body
     opsets: Mapping[str, int]
     producer: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
     states: tuple[NetworkState, ...] = ()
+    borders: Mapping[str, Border] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "opsets", MappingProxyType(dict(self.opsets)))
-        object.__setattr__(self, "metadata", MappingProxyType(dict(self.metadata)))
+        for name in ("opsets", "metadata", "borders"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def __reduce__(self) -> Any:
-        return Model, (self.body, dict(self.opsets), self.producer, dict(self.metadata), self.states)
+        own = (self.body, dict(self.opsets), self.producer, dict(self.metadata), self.states, dict(self.borders))
+        return Model, own
 
     def __repr__(self) -> str:
         body = self.body

@@ -13,6 +13,7 @@ from asmdnn.network.inputs import as_input, check_bound, check_feeds, names_and_
 from asmdnn.network.keeping import KeepsState, with_states
 from asmdnn.network.running import NativePart, Runnable
 from asmdnn.network.states import StateArrays
+from asmdnn.network.words import check_no_borders, delivered
 from asmdnn.planning.host import require_executable
 from asmdnn.primitives.core.engine import Engine
 
@@ -48,7 +49,7 @@ class Network(KeepsState):
     ) -> None:
         self._engine, self._source, self._plan, self._origin, self._states = engine, source, plan, origin, states
         runnable: Runnable = source.runnable
-        self._runnable, self.inputs, self.outputs = runnable, dict(runnable.inputs), dict(runnable.outputs)
+        self._runnable, self.inputs, self.outputs = runnable, dict(runnable.inputs), runnable.types()
 
     def __repr__(self) -> str:
         return f"<Network {self._runnable.title}>"
@@ -133,9 +134,9 @@ class Network(KeepsState):
         """
         checked = self._checked(feeds)
         if self._states is None:
-            return self._runnable.run(checked)
+            return delivered(self._runnable.run(checked), self._runnable.borders)
         with self._states as states:
-            return self._runnable.run_in_place(checked, states)
+            return delivered(self._runnable.run_in_place(checked, states), self._runnable.borders)
 
     def __call__(self, x: Any) -> Array:
         """The output of a network that has a single one, for its single input.  Raises InvalidArguments."""
@@ -154,6 +155,7 @@ class Network(KeepsState):
         part, results = self._native("bound"), self._runnable.results
         if self._states is not None:
             raise InvalidArguments("a network with state cannot be bound: use run()")
+        check_no_borders(self._runnable.borders)
         if part.ends.checked:
             name = next(iter(part.ends.checked))
             raise InvalidArguments(f"indices {name} are made by the network and looked at after a run: use run()")

@@ -136,6 +136,7 @@ def runnable(
         results={name: known if (known := graph.values[x].data) is not None else x for name, x in outputs.items()},
         parts=tuple(part_of(graph, segment, engine) for segment in segments),
         states=tuple(write_of(graph, state) for state in model.states),
+        borders=model.borders,
     )
 
 

@@ -4,7 +4,7 @@ Imported without planners and primitives, so that a network from a pack is there
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,9 +13,10 @@ from asmdnn.memory.allocation import no_memory
 from asmdnn.network.arrays import Array
 from asmdnn.network.passing import is_read
 from asmdnn.network.states import StateWrite
+from asmdnn.network.words import Border, with_borders
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
-from asmdnn.records import dataclass
+from asmdnn.records import dataclass, field
 from asmdnn.runtime.addresses import address_reader
 from asmdnn.runtime.execution import ExecutablePlan, NativeCall
 
@@ -166,7 +167,7 @@ class NativePart:
 class Runnable:
     """A network as it runs.  inputs, outputs: (dims, numpy type) by name, (None, None) where data decide dims; results:
     the value after each output, or its data if that is known; states: what else it writes, in place; title: what it is,
-    in words."""
+    in words; borders: of outputs that callers get as something else."""
 
     title: str
     isa: str
@@ -175,6 +176,11 @@ class Runnable:
     results: Mapping[str, str | Array]
     parts: tuple[NetworkPart, ...]
     states: tuple[StateWrite, ...] = ()
+    borders: Mapping[str, Border] = field(default_factory=dict)
+
+    def types(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+        """Dims and types of outputs as callers get them."""
+        return with_borders(self.outputs, self.borders)
 
     @property
     def native(self) -> NativePart | None:

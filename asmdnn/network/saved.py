@@ -25,6 +25,7 @@ from asmdnn.network.joined import JoinedPlan
 from asmdnn.network.passing import passed_type, type_named
 from asmdnn.network.pieces import EACH_ITS_OWN, NetworkPieces
 from asmdnn.network.running import WEIGHTS, NativePart, Runnable, Runner, SegmentInterface, result_name
+from asmdnn.network.words import borders_of
 from asmdnn.planning.codec import decoded, plan_of
 from asmdnn.planning.decoded import check_decoded, require
 from asmdnn.planning.host import require_executable
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 LARGEST_SCRATCH_BYTES = 1 << 36
 WALKING = (  # the sources that what is in a file depends on beside its own code: who reads it, and what walks the plan
     "generators/context.py", "generators/executor.py", "network/arena.py", "network/running.py", "network/saved.py",
+    "network/words.py",
     "planning/codec.py", "planning/phase.py", "planning/phases.py", "planning/splitting.py", "runtime/context.py",
     "runtime/buffers.py", "runtime/execution.py",
 )  # fmt: skip
@@ -186,7 +188,9 @@ def runnable_of(text: dict[str, Any], plan: Plan, arrays: list[Array], make: Any
         require(known and dims == outputs[name][0], f"output {name} is not made")
     require(results.keys() == outputs.keys() and type(text["title"]) is str, "no results")
     part = NativePart(text["isa"], ends, make)
-    return Runnable(text["title"], text["isa"], inputs, outputs, results, (part,))
+    borders = borders_of(text["borders"])
+    require(borders.keys() <= outputs.keys(), "borders of no outputs")
+    return Runnable(text["title"], text["isa"], inputs, outputs, results=results, parts=(part,), borders=borders)
 
 
 def limits_of(text: dict[str, Any]) -> dict[str, tuple[int, int]]:

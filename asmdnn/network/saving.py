@@ -17,6 +17,7 @@ from asmdnn.network.passing import name_of
 from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.running import Runner
 from asmdnn.network.saved import PackedNetwork, versions
+from asmdnn.network.words import borders_text
 from asmdnn.planning.codec import encoded, plan_text
 from asmdnn.runtime.byte_sums import byte_sum
 from asmdnn.runtime.kernels import executor_spec, kernel_cache
@@ -133,6 +134,7 @@ def pieces_of(source: NetworkPlan, segment: CompiledSegment, codes: Mapping[Spec
         "checked": dict(part.ends.checked),
         "plan": plan_text(plan, shelve),
         "layout": {"arena": dict(layout.arena), "arena_bytes": layout.arena_bytes, "weights": dict(layout.weights)},
+        "borders": borders_text(runnable.borders),
         "results": {name: x if isinstance(x, str) else shelve(x) for name, x in runnable.results.items()},
         "kernels": kernels,
         "arrays": arrays,

@@ -67,7 +67,7 @@ class Stages:
         check_kept(self.model, self.precision)
         while found[-1].outputs in nodes:
             parts = split_at(self.model.body, found)
-            before = replace(self.model, body=parts.first)
+            before = replace(self.model, body=parts.first, borders={})
             try:
                 first = self.planned(before, shapes, within(self.precision, before), found)
                 return self.with_rest(parts, first, found)
@@ -106,6 +106,7 @@ class Stages:
             outputs={name: outputs[name] for name in body.outputs},
             results={name: results[name] for name in body.outputs},
             parts=(*before.parts, PartOfData(parts, before, constants, rest=rest, calls=self.calls(parts))),
+            borders=self.model.borders,
         )
         later = [((node,), "data decide its dims") for node in parts.cuts]
         way = "by definition" if rest.is_light else "planned"
@@ -214,11 +215,12 @@ class RestOfModel:
 
     def light(self, outputs: Outputs, known: Mapping[str, Array]) -> tuple[Model, RememberedNodes]:
         """What definitions compute, all that is known being constants."""
-        return replace(self.model, body=self.body(outputs, known, set())), RememberedNodes()
+        body = self.body(outputs, known, set())
+        return replace(self.model, body=body, borders={}), RememberedNodes()
 
     def network(self, outputs: Outputs, known: Mapping[str, Array], fixed: set[str]) -> Network:
         """Of nodes whose choices are made."""
-        model = replace(self.model, body=self.body(outputs, known, fixed))
+        model = replace(self.model, body=self.body(outputs, known, fixed), borders={})
         return self.make(model, within(self.precision, model))
 
     def body(self, outputs: Outputs, known: Mapping[str, Array], fixed: set[str]) -> Body:

@@ -68,6 +68,16 @@ class GatherTuning:
 
 
 @dataclass(frozen=True, slots=True)
+class TreeTuning:
+    """Of sums over decision trees."""
+
+    call_cycles: int = 60  # of a kernel
+    step_cycles: int = 3  # of a row in a tree
+    codes_rows: int = 16  # of a record that makes codes of rows
+    codes_per_cycle: int = 4
+
+
+@dataclass(frozen=True, slots=True)
 class DropoutTuning:
     """Of dropout."""
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
-from asmdnn.planning.move_tuning import DropoutTuning, ElementwiseTuning, GatherTuning, MoveTuning
+from asmdnn.planning.move_tuning import DropoutTuning, ElementwiseTuning, GatherTuning, MoveTuning, TreeTuning
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.records import dataclass, field, fields
 
@@ -257,6 +257,7 @@ class Tuning:
     moves: MoveTuning = field(default_factory=MoveTuning)
     gather: GatherTuning = field(default_factory=GatherTuning)
     dropout: DropoutTuning = field(default_factory=DropoutTuning)
+    trees: TreeTuning = field(default_factory=TreeTuning)
     elementwise: ElementwiseTuning = field(default_factory=ElementwiseTuning)
     softmax: SoftmaxTuning = field(default_factory=SoftmaxTuning)
     normalization: NormalizationTuning = field(default_factory=NormalizationTuning)

@@ -13,7 +13,7 @@ Function = Callable[[Sequence[AbstractValue]], AbstractValue]
 
 def _bitwise(operation: Callable[[int, int], int]) -> Function:
     def compute(values: Sequence[AbstractValue]) -> AbstractValue:
-        a, b = values[:2]
+        a, b = (NUMBER if v.base is not None and v.base.kind == "below" else v for v in values[:2])
         if a.base is None and b.base is None:
             return NUMBER if a.offset is None or b.offset is None else number(operation(a.offset, b.offset))
         if operation is and_:

@@ -119,6 +119,9 @@ class Interpreter:
             value = known(values)
         if fact.mnemonic.startswith("cmov"):
             value = moved_if(state, fact, values) or value
+        if fact.mnemonic == "and" and value == NUMBER and is_word(fact) and fact.operands[1].kind == "number":
+            most = fact.operands[1].number
+            value = below(most + 1) if most >= 0 else NUMBER
         if fact.changes_flags:
             state.compare = compared(fact, values, value) if known is not None else None
             state.compared = fact.operands[0].number if fact.mnemonic == "cmp" and is_word(fact) else NO_REGISTER

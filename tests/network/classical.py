@@ -73,7 +73,8 @@ def model_of(nodes: Sequence[Any], x: Any, outputs: Sequence[str], constants: Se
 def node_of(op: str, outputs: Sequence[str], attributes: dict[str, Any], inputs: Sequence[str] = ("x",)) -> Any:
     from onnx import helper
 
-    return helper.make_node(op, list(inputs), list(outputs), name="n", domain=DOMAIN, **attributes)
+    name = "n" if inputs == ("x",) else op
+    return helper.make_node(op, list(inputs), list(outputs), name=name, domain=DOMAIN, **attributes)
 
 
 def ensemble(op: str, attributes: dict[str, Any], x: Any, ml: int = 3) -> bytes:

@@ -183,6 +183,15 @@ def gradients() -> Iterator[Description]:
         yield dnn.PoolingBackward("avg_include_padding", src, dst, (3, 3), (2, 2))
 
 
+def trees(*, several: bool = False, **formats: str) -> dnn.TreeEnsemble:
+    """Of nine rows of five features; of three columns, or one."""
+    columns = 3 if several else 1
+    values = t(1, 4, 8) if several else None
+    src, dst = t(9, 5, tag=formats.get("src", "")), t(9, columns, tag=formats.get("dst", ""))
+    tables = (t(64, dtype=dnn.s32), t(1, 16, dtype=dnn.s32), values)
+    return dnn.TreeEnsemble(src, *tables, vector(columns), dst, trees=5, mirrored=several)
+
+
 def copied() -> Iterator[Description]:
     """In formats that are copied, but for the first top-k, which goes down lanes."""
     plain, blocked, mask = t(2, 16, 5), t(2, 16, 5, tag="aBc8b"), t(2, 16, 5, dtype=dnn.u8)
@@ -190,6 +199,7 @@ def copied() -> Iterator[Description]:
     yield dnn.Gather(blocked, t(3, dtype=dnn.s32), t(2, 3, 5), 1)
     yield dnn.Dropout(blocked, blocked, mask)
     yield dnn.StochasticRounding(blocked, blocked)
+    yield from (trees(), trees(several=True), trees(src="aB8b"), trees(several=True, dst="ba"))
     yield dnn.Shuffle(plain, blocked, 1, 4)
     yield dnn.LRNForward(INFERENCE, "lrn_across_channels", plain, blocked)
     yield from (dnn.TopKForward("max", src, t(2, 2, 5, dtype=dnn.s32), 1) for src in (plain, blocked))

@@ -66,6 +66,15 @@ DESCRIPTIONS = [
         f32(5, 256, tag="ab"), dnn.MemoryDesc((128, 70), dnn.u8, "any"), f32(8, 70), f32(5, 70), f32(8, 70)
     ),
     dnn.Pad(f32(3, 40, 9, 9, tag="nchw"), f32(3, 40, 11, 12, tag="nchw"), (0, 0, 1, 2)),
+    dnn.TreeEnsemble(
+        src=f32(90, 30, tag="ab"),
+        nodes=dnn.MemoryDesc((1024,), dnn.s32, "a"),
+        order=dnn.MemoryDesc((1, 32), dnn.s32, "ab"),
+        values=None,
+        base=f32(1, tag="a"),
+        dst=f32(90, 1, tag="ab"),
+        trees=20,
+    ),
     dnn.StochasticRounding(f32(9, 1000, tag="ab"), dnn.MemoryDesc((9, 1000), dnn.bf16, "ab")),
 ]
 RECURRENT = "--alg=VANILLA_RNN,VANILLA_LSTM,VANILLA_GRU,LBR_GRU --dir=FWD_I,BWD_DW l1t3mb5sic40slc24dhc40"

@@ -145,6 +145,26 @@ def test_scales_along_k_come_before_sums(isa: str, dst: dnn.DataType, number: in
     np.testing.assert_allclose(found, finished(sums, given, attr, dst), rtol=2**-20, atol=1)
 
 
+@ISAS
+@pytest.mark.parametrize("src", [dnn.f32, dnn.bf16], ids=str)
+def test_floats_times_integers_of_any_masks(isa: str, src: dnn.DataType) -> None:
+    """In batches, and with a scale and a zero point for each element."""
+    attr = dnn.Attr(scales={"weights": 6}, zero_points={"weights": 4})
+    desc = dnn.MatMul(t(2, M, K, dtype=src), t(1, K, N, dtype=dnn.u8, tag="acb"), t(2, M, N))
+    pd = dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa, threads=1))  # type: ignore[arg-type]
+    assert pd.implementation.startswith("floats+")
+    pd.plan.check()
+    given = {name: drawn(name, desc) for name, desc in pd.plan.tensors.items() if name != "dst"}
+    memories = {}
+    for name, numbers in given.items():
+        kind, stored = pd.plan.tensors[name], numbers.astype(np.float32)
+        bits = stored.view(np.uint32) >> 16 if kind.dtype == dnn.bf16 else numbers
+        memories[name] = dnn.Memory.from_numpy(bits.astype(kind.dtype.numpy), kind)
+    dst, execute = dnn.Memory(pd.dst_desc), dnn.Primitive(pd).execute
+    execute(**memories, dst=dst)
+    np.testing.assert_array_equal(dst.numpy(), given["src"] @ meant("weights", given, attr))
+
+
 def without_dst(masks: dict[str, int]) -> dict[str, int]:
     return {name: mask for name, mask in masks.items() if name != "dst"}
 

@@ -199,7 +199,7 @@ def t(*dims: int, dtype: dnn.DataType = dnn.f32) -> dnn.MemoryDesc:
     ({"scales": {"src": 0, "weights": 0}}, t(64, 4, dtype=dnn.s4), "scales and zero points are not of weights alone"),
     (GROUPS, t(64, 4), "f32 times f32 to f32 is not floats times integers"),
     ({**GROUPS, "accumulation_mode": "s32"}, t(64, 4, dtype=dnn.u8), "sums are f32 here"),
-    ({**GROUPS, "post_ops": [dnn.Sum()]}, t(64, 4, dtype=dnn.u8), "post-op sum is not implemented"),
+    ({**GROUPS, "post_ops": [dnn.Sum()]}, t(64, 4, dtype=dnn.s4), "post-op sum is not implemented"),
 ])  # fmt: skip
 def test_what_is_refused(options: dict[str, Any], weights: dnn.MemoryDesc, says: str) -> None:
     with pytest.raises((Unimplemented, InvalidArguments), match=says):

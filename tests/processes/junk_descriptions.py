@@ -161,6 +161,14 @@ def moves() -> dict[str, Call]:
             dnn.StochasticRounding,
             lambda: {"src": desc(5, 3), "dst": desc(5, 3, dtype=dnn.bf16), "first": 4},
         ),
+        "TreeEnsemble": (
+            dnn.TreeEnsemble,
+            lambda: {
+                "src": desc(5, 3), "nodes": desc(64, dtype=dnn.s32), "order": desc(1, 16, dtype=dnn.s32),
+                "values": desc(1, 4, 8), "base": desc(2), "dst": desc(5, 2), "trees": 3, "aggregate": "sum",
+                "mirrored": False,
+            },
+        ),
         "Gather": (
             dnn.Gather,
             lambda: {"src": desc(5, 3), "indices": desc(2, dtype=dnn.s32), "dst": desc(2, 3), "axis": 0},

@@ -8,8 +8,6 @@ from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.attributes import FLOAT, FLOATS, INT, INTS, TENSOR, TEXT, TEXTS, Attributes
 
-ONE_BY_ONE = 64  # keys; of more a table is looked up
-
 
 def encoder(w: Decomposer, node: Node, x: str) -> tuple[str, ...]:
     """The value after the key that an element is, NaN being one, or the default."""
@@ -40,7 +38,7 @@ def default_of(node: Node, dtype: "np.dtype[np.generic]") -> Array:
 
 
 def mapped(w: Decomposer, x: str, keys: Array, values: Array, default: Array) -> str:
-    """The value after each key, the first of equal ones; places among sorted keys are counted."""
+    """The value after each key, the first of equal ones."""
     keys, first = np.unique(keys, return_index=True)
     values = np.append(values[first], default)
     wide = w.floats(x)
@@ -50,10 +48,8 @@ def mapped(w: Decomposer, x: str, keys: Array, values: Array, default: Array) ->
         is_nan = w("And", w("IsNaN", y), w.constant(np.isnan(keys), np.bool_))
         is_key = w("Or", is_key, is_nan)
     last = len(w.shape(y)) - 1
-    place = w.reduced("ReduceSum", w.mul(w.number(is_key), w.constant(np.arange(len(keys)) - len(keys))), last,
-                      keepdims=False)  # fmt: skip
-    at = w("Cast", w.add(place, float(len(keys))), to=7)
-    return w("Gather", w.constant(values, values.dtype), at, axis=0)
+    is_place = w.joined(last, w.number(is_key), w.constant(np.ones((*w.shape(x), 1))))  # the default's is the last one
+    return w("Gather", w.constant(values, values.dtype), w("ArgMax", is_place, axis=last, keepdims=0), axis=0)
 
 
 ENCODER: Attributes = {

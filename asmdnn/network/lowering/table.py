@@ -31,6 +31,7 @@ MODULES = (
     "dequantising",
     "dynamic",
     "few_bits",
+    "trees",
     "states",
     "gradients",
     "training",

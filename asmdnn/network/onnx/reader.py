@@ -10,6 +10,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.files import content_of
 from asmdnn.memory.allocation import within_memory
+from asmdnn.network.border import with_border
 from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType, in_order, reads_of
 from asmdnn.network.onnx.messages import Message, Messages
@@ -62,7 +63,7 @@ class FileReader:
         except Malformed as error:
             raise InvalidArguments(f"{self.name} is no intact ONNX model: {error}") from None
         metadata = {entry.get("key", ""): entry.get("value", "") for entry in message.get("metadata", ())}
-        return Model(body, self.opsets, message.get("producer", ""), metadata)
+        return with_border(Model(body, self.opsets, message.get("producer", ""), metadata))
 
     def check_opsets(self, message: Message) -> None:
         if self.opset not in OPSETS:

@@ -17,6 +17,7 @@ Array = npt.NDArray[Any]
 
 EXTERNAL = 1  # data_location
 HALF = 10  # ONNX's number of f16
+STRING = 8  # of texts
 MOST_DIMS = 12
 MOST_ELEMENTS = 1 << 40  # no product of dims beyond this is even computed with
 TYPED = {1: "float_data", 7: "int64_data", 11: "double_data", 12: "uint64_data", 13: "uint64_data"}
@@ -25,6 +26,8 @@ TYPED = {1: "float_data", 7: "int64_data", 11: "double_data", 12: "uint64_data",
 def array_of(tensor: Message, folder: Path | None) -> Array:
     """The tensor's elements, a view of the file where that is possible.  Raises Malformed."""
     name = f"tensor {tensor.get('name', '')!r}"
+    if tensor.get("data_type", 0) == STRING:
+        return texts_of(tensor, name)
     dtype, dims = element_type(tensor.get("data_type", 0), name), checked_dims(integers(tensor, "dims"), name)
     bits = PACKED_BITS.get(tensor.get("data_type", 0), 8 * dtype.itemsize)
     size = -(-prod(dims) * bits // 8)
@@ -37,6 +40,16 @@ def array_of(tensor: Message, folder: Path | None) -> Array:
             raise Malformed(f"{name} has {len(raw)} bytes, {dtype} of dims {dims} needs {size}")
         return elements(raw, dtype, dims, bits)
     return typed_data(tensor, dtype, dims, name)
+
+
+def texts_of(tensor: Message, name: str) -> Array:
+    """Texts, of which a graph may have some at its end alone."""
+    dims, texts = checked_dims(integers(tensor, "dims"), name), tensor.get("string_data", ())
+    if len(texts) != prod(dims):
+        raise Malformed(f"{name} has {len(texts)} elements in string_data, dims {dims} need {prod(dims)}")
+    found = np.empty(len(texts), object)
+    found[:] = [bytes(text).decode("utf-8", "surrogateescape") for text in texts]
+    return found.reshape(dims)
 
 
 def elements(data: Any, dtype: np.dtype[Any], dims: tuple[int, ...], bits: int) -> Array:

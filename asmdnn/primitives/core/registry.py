@@ -33,6 +33,7 @@ FOLDERS = (
     "gather",
     "dropout",
     "stochastic_rounding",
+    "tree_ensemble",
     "resampling",
     "sum",
     "normalization",

@@ -4,7 +4,7 @@
     floats     src and weights, less their zero points and times their scales, become f32, and so are sums
 
 Both matrices are written in every call, so these come after all ways that read bytes as they lie.  Floats are for
-scales along k, which come before sums; a dst of s32 then has the rounded sum of floats.
+scales along k, which come before sums, and for a src of floats; a dst of s32 then has the rounded sum of floats.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.quantities import add_numbers, room_of
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.records import replace
-from asmdnn.types import s8, u8
+from asmdnn.types import FLOATS, s8, u8
 
 FACTORS = ("src", "weights")
 BYTES = (u8, s8)
@@ -32,7 +32,7 @@ KINDS = {"integers": S32, "floats": F32}
 
 def plans(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Answer]:
     """One of each of KINDS, or why there is none; nothing of other types."""
-    if any(getattr(desc, name).dtype not in BYTES for name in FACTORS):
+    if desc.src.dtype not in (*BYTES, *FLOATS) or desc.weights.dtype not in BYTES:
         return
     isa = f32_level(engine.isa)
     for name, types in KINDS.items():
@@ -49,6 +49,8 @@ def check(desc: MatMul, attr: Attr, types: Types) -> None:
         raise Refused("scales and zero points are not of src, weights and dst")
     if "dst" in dict(attr.groups):
         raise Refused("groups are of dst, which has a scale for all or one for each index of a dim")
+    if types == S32 and desc.src.dtype in FLOATS:
+        raise Refused(f"src is {desc.src.dtype}, which is no integer")
     if types == S32 and scales_k(desc, attr):
         raise Refused("scales along k come before sums, and these are of integers")
 

@@ -41,7 +41,7 @@ def weight_only(desc: MatMul, attr: Attr, engine: Engine) -> Answer:
 
 def of_numbers(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Answer]:
     """Of bytes whose scales and zero points no other way takes; imported as rarely."""
-    if desc.src.dtype in INTEGERS:
+    if desc.weights.dtype in INTEGERS:
         with importing():
             from asmdnn.primitives.products.dequantized import plans
 

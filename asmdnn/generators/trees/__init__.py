@@ -1,0 +1,1 @@
+"""Walks down decision trees."""

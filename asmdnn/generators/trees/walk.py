@@ -1,0 +1,209 @@
+"""Sums over decision trees: eight walks at a time, of eight rows down one tree or of one row down eight trees.
+
+    at = root;  steps times:  at = left(at) + (code(at) < codes[feature(at)]);  dst = dst + value(at)
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| codes  | u32[rows, words]   | of rows' features, in an order that integers have; see codes.py |
+| nodes  | u32[2 units]       | pairs of nodes: code, feature in bytes, the same of the second; left, value, the same |
+| order  | u32[trees]         | the number of trees, a multiple of 8, times -1; at its end the places of their roots |
+| values | f32[leaves, 8]     | rows of values in bytes that nodes name, with more columns than one; else not read |
+| base   | f32[columns]       | what is added |
+| dst    | f32[rows, columns] | rows dst_row_bytes apart, only written |
+
+A node's place counts units of 8 bytes: 4 p or 4 p + 1 for the two of pair p.  At its place are its code and its
+feature, two units further the place of its left child and its value.  A root is alone in its pair, whose second code
+and feature are numbers of steps: of its tree, and the most of the eight trees that begin with it.
+
+Whatever the tables hold, no byte outside of them is read: all that is read by is cut to the bits of a table's size,
+which is a power of two, and steps are at most 8191.
+"""
+
+from asmdnn.generators.contract import Footprint, Range
+from asmdnn.isa.assembler import Assembler, Pointer, Register, low32, mem
+from asmdnn.isa.vectors import vector_of
+from asmdnn.records import dataclass
+
+ARGUMENTS = ("codes", "nodes", "order", "values", "base", "dst")
+CODES, NODES, ORDER, VALUES, BASE, DST = range(6)
+WALKS = 8  # interleaved, which hides the latency of loads, for as many as there are registers
+UNIT_BYTES = 8
+CHILD_BYTES = 16  # from a node's code to its left child
+TOGETHER = {"rows": 1, "trees": WALKS}  # trees of a round
+STEPS_BYTES = {"rows": 8, "trees": 12}  # from a root to its steps
+MOST_STEPS = (1 << 13) - 1
+MOST_UNITS = 1 << 28  # of a table, whose places are imm32
+COLUMNS = 8  # of a vector of values
+
+
+@dataclass(frozen=True, slots=True)
+class TreeWalkSpec:
+    """along: "rows" is eight rows in each tree, "trees" one row in eight trees.  joins: sum, min or max.
+
+    columns: up to 8 in a vector; in_nodes: a single one, whose values nodes have.  words, units, trees, leaves: of the
+    tables, powers of two.
+    """
+
+    isa: str
+    along: str
+    joins: str
+    columns: int
+    in_nodes: bool
+    words: int
+    units: int
+    trees: int
+    leaves: int
+    dst_row_bytes: int
+
+    @property
+    def name(self) -> str:
+        tables = f"w{self.words}_u{self.units}_t{self.trees}_l{self.leaves}"
+        columns = "in_nodes" if self.in_nodes else self.columns
+        return f"trees_{self.along}_{self.joins}_{columns}_{tables}_d{self.dst_row_bytes}__{self.isa}"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
+    @property
+    def rows(self) -> int:
+        return WALKS if self.along == "rows" else 1
+
+    def footprint(self) -> Footprint:
+        reads = [
+            Range(CODES, 0, 4 * self.words * self.rows),
+            Range(NODES, 0, UNIT_BYTES * self.units),
+            Range(ORDER, 0, 4 * self.trees),
+            Range(BASE, 0, 4 * self.columns),
+        ]
+        if not self.in_nodes:
+            reads.append(Range(VALUES, 0, 4 * COLUMNS * self.leaves))
+        starts = [row * self.dst_row_bytes for row in range(self.rows)]
+        return Footprint(tuple(reads), tuple(Range(DST, at, at + 4 * self.columns) for at in starts))
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 frame[])."""
+        code = WalkCode(self, asm)
+        asm.role("start")
+        code.start()
+        label = asm.new_label("trees")
+        asm.bind(label)
+        asm.role("roots")
+        code.enter()
+        asm.role("walks")
+        with asm.loop(code.steps, "steps"):
+            for walk in range(WALKS):
+                code.step(walk)
+        asm.role("leaves")
+        code.leave()
+        asm.ADD(code.left, TOGETHER[self.along])
+        asm.JNZ(label)
+        asm.role("results")
+        code.finish()
+        asm.ret()
+
+
+class WalkCode:
+    """The emission of a kernel: places of eight walks, and what is known of them."""
+
+    def __init__(self, spec: TreeWalkSpec, asm: Assembler) -> None:
+        self.spec, self.asm, self.by_rows = spec, asm, spec.along == "rows"
+        self.codes, self.nodes, self.order = (asm.gp.take(name) for name in ("codes", "nodes", "order"))
+        self.left, self.steps, self.word = (asm.gp.take(name) for name in ("trees left", "steps left", "word"))
+        self.places = [asm.gp.take(f"place of walk {i}") for i in range(WALKS)]
+        self.vector = vector_of(spec.isa, asm)
+        take = self.vector.registers.take
+        self.sums = [take(f"sum of row {i}") for i in range(spec.rows)]
+        self.part = self.vector.tail(spec.columns) if not spec.in_nodes and spec.columns < COLUMNS else self.vector
+
+    def start(self) -> None:
+        asm, spec = self.asm, self.spec
+        for argument, pointer in ((CODES, self.codes), (NODES, self.nodes), (ORDER, self.order), (BASE, self.word)):
+            asm.MOV(pointer, mem(asm.frame, 8 * argument))
+        first = self.sums[0]
+        if spec.joins != "sum":
+            self.fill(first, spec.joins)
+        else:
+            self.load(first, mem(self.word, 0))
+        for other in self.sums[1:]:
+            asm.VMOVAPS(other, first)
+        asm.MOVSXD(self.left, mem(self.order, 0, size=4))
+        asm.AND(self.left, -WALKS)
+        asm.OR(self.left, -spec.trees)  # from there up to 0
+
+    def fill(self, x: Register, joins: str) -> None:
+        """What changes no minimum, or no maximum."""
+        octets = {"min": b"\x00\x00\x80\x7f", "max": b"\x00\x00\x80\xff"}[joins]
+        self.vector.broadcast(x, self.asm.const(octets, 4, size=4))
+
+    def load(self, x: Register, source: Pointer) -> None:
+        if self.spec.in_nodes:
+            self.asm.VMOVSS(x.xmm, source.sized(4))
+        else:
+            self.part.load(x, source.sized(32))
+
+    def enter(self) -> None:
+        """Places are the roots of the next trees."""
+        asm, spec = self.asm, self.spec
+        asm.MOV(self.word, self.left)
+        asm.AND(self.word, spec.trees - TOGETHER[spec.along])
+        for walk, place in enumerate(self.places):
+            if walk and self.by_rows:
+                asm.MOV(place, self.places[0])
+                continue
+            asm.MOV(low32(place), mem(self.order, 4 * walk, index=self.word, scale=4, size=4))
+            asm.AND(place, self.most_place)
+        asm.MOV(low32(self.steps), self.field(0, STEPS_BYTES[spec.along]))
+        asm.AND(self.steps, MOST_STEPS)
+        asm.OR(self.steps, 1)
+
+    @property
+    def most_place(self) -> int:
+        """Which has all bits that places have."""
+        return self.spec.units - 3
+
+    def field(self, walk: int, at: int) -> Pointer:
+        return mem(self.nodes, at, index=self.places[walk], scale=8, size=4)
+
+    def step(self, walk: int) -> None:
+        asm, spec, place, word = self.asm, self.spec, self.places[walk], self.word
+        row = 4 * spec.words * walk if self.by_rows else 0
+        asm.MOV(low32(word), self.field(walk, 4))
+        asm.AND(word, 4 * spec.words - 4)
+        asm.MOV(low32(word), mem(self.codes, row, index=word, size=4))
+        asm.CMP(self.field(walk, 0), low32(word))
+        asm.MOV(low32(place), self.field(walk, CHILD_BYTES))
+        asm.ADC(place, 0)
+        asm.AND(place, self.most_place)
+
+    def leave(self) -> None:
+        """The values of leaves are added, those of a row in the order of trees."""
+        asm, spec = self.asm, self.spec
+        join = {"sum": "ADD", "min": "MIN", "max": "MAX"}[spec.joins]
+        if not spec.in_nodes:
+            asm.MOV(self.steps, mem(asm.frame, 8 * VALUES))
+        for walk in range(WALKS):
+            x = self.sums[walk if self.by_rows else 0]
+            if spec.in_nodes:
+                getattr(asm, f"V{join}SS")(x.xmm, x.xmm, self.field(walk, CHILD_BYTES + 4))
+                continue
+            asm.MOV(low32(self.word), self.field(walk, CHILD_BYTES + 4))
+            asm.AND(self.word, 4 * COLUMNS * (spec.leaves - 1))
+            getattr(asm, f"V{join}PS")(x, x, mem(self.steps, 0, index=self.word, size=4 * COLUMNS))
+
+    def finish(self) -> None:
+        asm, spec = self.asm, self.spec
+        if spec.joins != "sum":
+            asm.MOV(self.word, mem(asm.frame, 8 * BASE))
+            base = self.vector.registers.take("base")
+            self.load(base, mem(self.word, 0))
+            for x in self.sums:
+                asm.VADDPS(x, x, base)
+        asm.MOV(self.word, mem(asm.frame, 8 * DST))
+        for row, x in enumerate(self.sums):
+            at = mem(self.word, row * spec.dst_row_bytes)
+            if spec.in_nodes:
+                asm.VMOVSS(at.sized(4), x.xmm)
+            else:
+                self.part.store(at.sized(4 * COLUMNS), x)

@@ -1,0 +1,119 @@
+"""The plan of a sum over trees: codes of rows, then walks, of eight rows at a time and of those that are left."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from asmdnn.generators.trees.codes import ARGUMENTS as CODES_ARGUMENTS
+from asmdnn.generators.trees.codes import TreeCodesSpec
+from asmdnn.generators.trees.walk import ARGUMENTS, COLUMNS, WALKS, TreeWalkSpec
+from asmdnn.isa.lines import MAX_OFFSET
+from asmdnn.isa.vectors import NARROWEST
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.move_tuning import TreeTuning
+from asmdnn.planning.phase import MOST_CYCLES, Int64, Phase, records_of, views
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
+from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.primitives.tree_ensemble.description import TreeEnsemble, list_of
+
+NAME, CODES = "trees", "codes"
+
+
+def inside_of(desc: TreeEnsemble, attr: Attr, engine: Engine) -> Inside:
+    """The plan of dense rows.  Raises Refused."""
+    if attr.post_ops or attr.quantizes:
+        raise Refused("post-ops, scales and zero points are not implemented")
+    names = [name for name in ("src", *ARGUMENTS[1:]) if getattr(desc, name) is not None]
+    passed = {name: getattr(desc, name) for name in names}
+    passed |= {name: row_major(x.dims, x) for name, x in passed.items() if x.is_any}
+    if passed["dst"].may_overlap:
+        raise Refused("elements of dst overlap")
+    tensors = {name: row_major(x.dims, x) for name, x in passed.items()}
+    if max(x.size_bytes for x in tensors.values()) > MAX_OFFSET:
+        raise Refused("a tensor has 2 GiB or more")
+    assembly, tuning = Assembly(engine.tuning, engine.isa), engine.tuning.trees
+    if desc.src.dims[0]:
+        room = assembly.room(CODES, 4 * desc.words * desc.src.dims[0])
+        assembly.add([codes_phase(desc, room, tuning), walks_phase(desc, tensors, room, tuning)])
+    whole = assembly.plan(f"{NAME}:{NARROWEST}", tensors, ("dst",))
+    return Inside(whole, passed, engine.tuning, engine.isa)
+
+
+plans = as_passed_or_copied(NAME, inside_of, lambda _: NARROWEST)
+
+
+def codes_phase(desc: TreeEnsemble, room: str, tuning: TreeTuning) -> Phase:
+    """A record of some rows each."""
+    rows, features = desc.src.dims
+    starts = np.arange(0, rows, tuning.codes_rows)
+    sizes, kernel = np.unique(np.minimum(tuning.codes_rows, rows - starts), return_inverse=True)
+    specs = tuple(
+        TreeCodesSpec(NARROWEST, int(size), features, desc.words, desc.mirrored, 4 * features) for size in sizes
+    )
+    records = records_of(CODES_ARGUMENTS, {"src": 4 * features * starts, "codes": 4 * desc.words * starts}, kernel)
+    cycles = tuning.call_cycles + sizes[kernel] * desc.words // tuning.codes_per_cycle
+    return Phase(specs, views(("src", room)), records, cycles.astype(np.int32))
+
+
+def walks_phase(desc: TreeEnsemble, tensors: Mapping[str, MemoryDesc], room: str, tuning: TreeTuning) -> Phase:
+    """Of every column, or of every eight, walks of eight rows and of single ones."""
+    names = (room, "nodes", "order", "values" if desc.values is not None else "", "base", "dst")
+    specs, pieces, costs = list[TreeWalkSpec](), [], []
+    for along, first, count in cuts(desc.src.dims[0]):
+        step = WALKS if along == "rows" else 1
+        rows = first + step * np.arange(count)
+        for column, columns, (of_order, of_values) in blocks(desc):
+            spec = spec_of(desc, along, columns, tensors["dst"])
+            if spec not in specs:
+                specs.append(spec)
+            places: dict[str, Int64 | int] = {
+                room: 4 * desc.words * rows,
+                "order": of_order,
+                "base": 4 * column,
+                "dst": 4 * (desc.columns * rows + column),
+            }
+            if desc.values is not None:
+                places["values"] = of_values
+            pieces.append(records_of([name or "none" for name in names], places, specs.index(spec)))
+            levels = max(1, (desc.units // desc.trees).bit_length() - 2)  # of trees that are full
+            costs.append(np.full(count, tuning.call_cycles + step * desc.trees * levels * tuning.step_cycles))
+    cycles = np.minimum(np.concatenate(costs), MOST_CYCLES).astype(np.int32)
+    return Phase(tuple(specs), views(names), np.concatenate(pieces), cycles)
+
+
+def cuts(rows: int) -> Iterator[tuple[str, int, int]]:
+    """(kind of kernel, first row, records)."""
+    whole, rest = divmod(rows, WALKS)
+    if whole:
+        yield "rows", 0, whole
+    if rest:
+        yield "trees", whole * WALKS, rest
+
+
+def blocks(desc: TreeEnsemble) -> Iterator[tuple[int, int, tuple[int, int]]]:
+    """(column, how many at once, the offsets of their list of trees and of their values)."""
+    if desc.values is None:
+        for column in range(desc.columns):
+            yield column, 1, (4 * desc.order.dims[1] * column, 0)
+        return
+    for block, column in enumerate(range(0, desc.columns, COLUMNS)):
+        yield column, min(COLUMNS, desc.columns - column), (0, 4 * COLUMNS * desc.values.dims[1] * block)
+
+
+def spec_of(desc: TreeEnsemble, along: str, columns: int, dst: MemoryDesc) -> TreeWalkSpec:
+    return TreeWalkSpec(
+        isa=NARROWEST,
+        along=along,
+        joins=desc.aggregate,
+        columns=columns,
+        in_nodes=desc.values is None,
+        words=desc.words,
+        units=desc.units,
+        trees=list_of(desc.trees),
+        leaves=1 if desc.values is None else desc.values.dims[1],
+        dst_row_bytes=4 * dst.dims[1],
+    )

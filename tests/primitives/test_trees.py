@@ -1,0 +1,176 @@
+"""Sums over decision trees against their definition, whose arithmetic is that of the kernels: bits are equal."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.definitions.trees import Forest, tree_ensemble, tree_ensemble_error
+from asmdnn.errors import InvalidArguments
+from asmdnn.network.trees.packing import packed
+from asmdnn.primitives.tree_ensemble.description import list_of, padded
+from asmdnn.records import replace
+
+ROWS = (1, 5, 8, 9, 21)
+
+
+def forest_of(random: np.random.Generator, depths: list[int], features: int, columns: int, *, single: bool) -> Forest:
+    """Trees of up to these depths, some ways of which end sooner; thresholds that elements are equal to, and NaN."""
+    parts: dict[str, list[Any]] = {name: [] for name in ("thresholds", "features", "lefts", "roots", "real")}
+    for depth in depths:
+        start = len(parts["lefts"])
+        parts["roots"].append(start)
+        level, ends, real = [start], start + 1, 0
+        parts["lefts"].append(0)
+        for step in range(depth + 1):
+            following = []
+            for node in level:
+                if step < depth and (node == start or random.random() < 0.8):
+                    parts["lefts"][node], real = ends, step + 1
+                    following += [ends, ends + 1]
+                    parts["lefts"] += [0, 0]
+                    ends += 2
+                else:
+                    parts["lefts"][node] = node - 1
+            level = following
+        parts["real"].append(real)
+    lefts = np.array(parts["lefts"], np.int32)
+    leaf = lefts == np.arange(len(lefts)) - 1
+    splits = random.choice(np.float32([-1.5, -0.0, 0.0, 0.5, np.nan, np.inf, -np.inf, 1e-45]), len(lefts))
+    thresholds = np.where(
+        leaf, np.nan, np.where(random.random(len(lefts)) < 0.5, splits, random.normal(size=len(lefts)))
+    )
+    width = 1 if single else columns
+    return Forest(
+        thresholds=thresholds.astype(np.float32),
+        features=np.where(leaf, 0, random.integers(0, 2 * features, len(lefts))).astype(np.int32),
+        lefts=lefts,
+        leaves=np.where(leaf, np.cumsum(leaf) - 1, 0).astype(np.int32),
+        roots=np.array(parts["roots"], np.int32),
+        depths=np.array(parts["real"], np.int32),
+        targets=(random.integers(0, columns, len(depths)) if single else np.zeros(len(depths))).astype(np.int32),
+        values=random.normal(size=(int(leaf.sum()), width)).astype(np.float32),
+    )
+
+
+def rows_of(random: np.random.Generator, rows: int, features: int) -> Any:
+    strange = np.float32([-1.5, -0.0, 0.0, 0.5, np.nan, -np.nan, np.inf, -np.inf, 1e-45])
+    x = random.normal(size=(rows, features)).astype(np.float32)
+    return np.where(random.random(x.shape) < 0.5, random.choice(strange, x.shape), x)
+
+
+def run(x: Any, forest: Forest, base: Any, aggregate: Any, threads: int = 1) -> tuple[Any, dnn.PrimitiveDesc]:
+    tables = packed(forest, x.shape[1], len(base), aggregate)
+    arrays = {"src": x, "nodes": tables.nodes, "order": tables.order, "base": base}
+    if tables.values is not None:
+        arrays["values"] = tables.values
+    memories = {name: dnn.Memory.from_array(array) for name, array in arrays.items()}
+    dst = np.full((len(x), len(base)), np.nan, np.float32)
+    memories["dst"] = dnn.Memory.from_array(dst)
+    descs: dict[str, Any] = {"values": None} | {name: memory.desc for name, memory in memories.items()}
+    desc = dnn.TreeEnsemble(**descs, trees=tables.trees, aggregate=aggregate, mirrored=tables.mirrored)
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx2", threads=threads))
+    pd.plan.check()
+    dnn.Primitive(pd).execute(**memories)
+    return dst, pd
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("aggregate", ["sum", "min", "max"])
+@pytest.mark.parametrize(("columns", "single"), [(1, True), (3, True), (1, False), (3, False), (8, False), (19, False)])
+def test_trees_are_their_definition(columns: int, single: bool, aggregate: str) -> None:
+    random = np.random.default_rng(columns)
+    for rows in ROWS:
+        depths = random.integers(0, 7, int(random.integers(1, 20))).tolist()
+        features = int(random.integers(1, 20))
+        forest = forest_of(random, depths, features, columns, single=single)
+        x, base = rows_of(random, rows, features), random.normal(size=columns).astype(np.float32)
+        found, pd = run(x, forest, base, aggregate)
+        assert pd.implementation == "trees:avx2"
+        np.testing.assert_array_equal(found, tree_ensemble(x, forest, base, aggregate))
+        wide = replace(forest, values=forest.values.astype(np.float64))
+        with np.errstate(invalid="ignore"):
+            exact = tree_ensemble(x.astype(np.float64), wide, base.astype(np.float64), aggregate)
+            error = np.abs(found - exact)[np.isfinite(exact)]
+        assert (error <= tree_ensemble_error(x, forest, base, aggregate)[np.isfinite(exact)]).all()
+
+
+@pytest.mark.isa("avx2")
+def test_bits_depend_neither_on_threads_nor_on_other_rows() -> None:
+    random = np.random.default_rng(7)
+    forest = forest_of(random, [6] * 40, 30, 1, single=True)
+    x, base = rows_of(random, 203, 30), np.float32([0.25])
+    found, pd = run(x, forest, base, "sum", threads=2)
+    np.testing.assert_array_equal(found, run(x, forest, base, "sum")[0])
+    np.testing.assert_array_equal(found[5:6], run(x[5:6], forest, base, "sum")[0])
+    specs = {spec.name.partition("_sum")[0] for spec in pd.plan.specs}
+    assert {"trees_rows", "trees_trees"} <= specs
+
+
+@pytest.mark.isa("avx2")
+def test_whatever_tables_hold_a_call_ends_inside_of_them() -> None:
+    """Random words: what comes out is anything."""
+    random = np.random.default_rng(3)
+    for rows in (1, 9):
+        arrays = {
+            "src": rows_of(random, rows, 5), "nodes": random.integers(-(2**31), 2**31, 64).astype(np.int32),
+            "order": random.integers(-(2**31), 2**31, (1, list_of(9))).astype(np.int32),
+            "base": np.zeros(1, np.float32), "dst": np.zeros((rows, 1), np.float32),
+        }  # fmt: skip
+        memories = {name: dnn.Memory.from_array(array) for name, array in arrays.items()}
+        descs: dict[str, Any] = {name: memory.desc for name, memory in memories.items()}
+        desc = dnn.TreeEnsemble(**descs, values=None, trees=9)
+        dnn.Primitive(dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx2", threads=1))).execute(**memories)
+
+
+STUMP = Forest(
+    np.float32([0, np.nan, np.nan]), *(np.int32(x) for x in ([0, 0, 0], [1, 0, 1], [0, 0, 1], [0], [1], [0])),
+    np.float32([[1], [2]]),
+)  # fmt: skip
+WRONG = {
+    "it has 1 to 1048576": {"roots": np.int32([])},
+    "roots must begin with 0": {"roots": np.int32([1])},
+    "features must be from 0 to 3": {"features": np.int32([4, 0, 0])},
+    "lefts must lie after their node": {"lefts": np.int32([2, 0, 1])},
+    "lefts must be at odd distances": {
+        "lefts": np.int32([2, 0, 1, 2]), "thresholds": np.float32([0, *[np.nan] * 3]), "features": np.int32([0] * 4),
+        "leaves": np.int32([0, 0, 1, 0]),
+    },
+    "leaves must be rows of values, from 0 to 1": {"leaves": np.int32([0, 0, 2])},
+    "targets must be columns from 0 to 0": {"targets": np.int32([1])},
+    "depths must be from 0 to 8191": {"depths": np.int32([8192])},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_what_is_no_forest_is_said(said: str) -> None:
+    assert packed(STUMP, 2, 1).trees == 1
+    with pytest.raises(InvalidArguments, match=said):
+        packed(replace(STUMP, **WRONG[said]), 2, 1)
+
+
+F, S = dnn.f32, dnn.s32
+GOOD: dict[str, Any] = {
+    "src": dnn.MemoryDesc((4, 2), F, "ab"), "nodes": dnn.MemoryDesc((16,), S, "a"),
+    "order": dnn.MemoryDesc((1, 16), S, "ab"), "values": None, "base": dnn.MemoryDesc((1,), F, "a"),
+    "dst": dnn.MemoryDesc((4, 1), F, "ab"), "trees": 3,
+}  # fmt: skip
+BAD = {
+    "trees must be an integer from 1": {"trees": 0},
+    "aggregate must be one of sum, min, max|aggregate": {"aggregate": "mean"},
+    "nodes is f32, it must be s32": {"nodes": dnn.MemoryDesc((16,), F, "a")},
+    "nodes has dims \\(12,\\), it must be a power of two": {"nodes": dnn.MemoryDesc((12,), S, "a")},
+    "order has dims \\(1, 8\\), they must be \\(1, 16\\)": {"order": dnn.MemoryDesc((1, 8), S, "ab")},
+    "src has dims \\(8,\\), they must be rows": {"src": dnn.MemoryDesc((8,), F, "a")},
+    "dst has dims \\(4, 2\\), they must be \\(4, 1\\)": {"dst": dnn.MemoryDesc((4, 2), F, "ab")},
+    "values has dims \\(1, 3, 8\\), they must be \\(1, a power": {"values": dnn.MemoryDesc((1, 3, 8), F, "abc")},
+    "base has dims \\(1, 1\\), it must be a row": {"base": dnn.MemoryDesc((1, 1), F, "ab")},
+}
+
+
+@pytest.mark.parametrize("said", BAD)
+def test_what_is_no_description_is_said(said: str) -> None:
+    assert dnn.TreeEnsemble(**GOOD).words == padded(8)
+    with pytest.raises(InvalidArguments, match=said):
+        dnn.TreeEnsemble(**(GOOD | BAD[said]))
