@@ -24,6 +24,11 @@ class Avx512(Vector):
     def first_lanes(self, count: Register) -> TailLanes:
         return Avx512First(self, count)
 
+    def lanes_said(self, count: Pointer) -> TailLanes:
+        with self.asm.gp.taken("count of the first lanes") as number:
+            self.asm.MOV(number, count)
+            return self.first_lanes(number)
+
     def short_tail(self, count: int) -> TailLanes:
         return ShortTail(self, (1 << count) - 1) if count in (4, 8) else self.tail(count)
 

@@ -92,9 +92,8 @@ class CountedRows(HeldRows):
         whole = spec.code_spec
         super().__init__(replace(whole, rows=spec.rounds[0]), v)
         self.rounds = spec.rounds
-        with v.asm.gp.taken("elements of the last vector") as count:
-            v.asm.MOV(count, self.word(count, 0))
-            self.last = cast(TailLanes, v.first_lanes(count))
+        with v.asm.gp.taken("numbers") as numbers:
+            self.last = cast(TailLanes, v.lanes_said(self.word(numbers, 0)))
 
     def word(self, register: Register, number: int) -> Pointer:
         """A word, through a pointer that the register has then."""
