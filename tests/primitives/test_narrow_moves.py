@@ -123,3 +123,30 @@ def test_shuffles_of_240_channels_are_wide(tag: str, dtype: dnn.DataType) -> Non
     desc = dnn.MemoryDesc((1, 240, 28, 28), dtype, tag)
     plan = dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, 80), engine=WIDE).plan
     assert all(spec.name.endswith("__avx512_core") for spec in plan.specs)
+
+
+BLOCKED = [("nhwc", "nChw8c"), ("nChw8c", "nhwc"), ("nChw8c", "nChw16c"), ("nChw16c", "nChw8c")]
+
+
+@pytest.mark.parametrize(("src", "dst"), [("f32", "bf16"), ("s8", "f32"), ("bf16", "s8"), ("s8", "u8")])
+@pytest.mark.parametrize("tags", BLOCKED, ids=str)
+def test_rows_of_eight_are_joined(src: str, dst: str, tags: tuple[str, str]) -> None:
+    """Two rows of 8 channels make a vector of 16, whichever side they touch on; and a call has all pixels."""
+    types = {dtype.name: dtype for dtype in TYPES}
+    descs = [dnn.MemoryDesc((2, 32, 8, 8), types[kind], tag) for kind, tag in zip((src, dst), tags, strict=True)]
+    engine = dnn.Engine(isa="avx512_core_bf16", threads=1, machine="zen4")
+    plan = dnn.primitive_desc(dnn.Reorder(*descs), engine=engine).plan
+    plan.check()
+    (spec,) = plan.specs
+    assert isinstance(spec, ConvertSpec)
+    assert spec.joins
+    assert sum(len(phase.records) for phase in plan.phases) == 8
+
+
+def test_long_rows_that_are_cut_stay_in_one_piece() -> None:
+    """Though just two pieces of 8 KiB fit a record: they touch, and others would lie far apart."""
+    descs = [dnn.MemoryDesc((16, 64, 56, 56), dtype, "nchw") for dtype in (dnn.f32, dnn.bf16)]
+    plan = dnn.primitive_desc(dnn.Reorder(*descs), engine=WIDE).plan
+    (spec,) = plan.specs
+    assert isinstance(spec, ConvertSpec)
+    assert (spec.src_steps[0], spec.dst_steps[0]) == (4 * spec.columns, 2 * spec.columns)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -311,6 +312,16 @@ def test_rows_that_fill_no_zmm_registers(size: int, narrow: bool, level: str) ->
         memories = {"src": dnn.Memory.from_array(x), "dst": dnn.Memory(pd.dst_desc)}
         dnn.Primitive(pd).execute(**memories)
         np.testing.assert_array_equal(memories["dst"].numpy(), expected("max", x, problem))
+
+
+@pytest.mark.parametrize(("channels", "vectors"), [(256, 2), (512, 8), (520, 2), (2048, 8), (2064, 2)])
+def test_pixels_whose_lines_conflict_are_taken_in_long_stretches(channels: int, vectors: int) -> None:
+    """Pixels 2 KiB apart, or a multiple of it, fall into so few sets of L1 that what comes ahead is lost."""
+    src = dnn.MemoryDesc((1, channels, 14, 14), dnn.f32, "nhwc")
+    desc = dnn.PoolingForward("avg_exclude_padding", src, src, (3, 3), padding_l=(1, 1), padding_r=(1, 1))
+    plan = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1, machine="zen4")).plan
+    inside = max(plan.specs, key=lambda spec: prod(taps.positions for taps in spec.window))
+    assert inside.vectors == vectors
 
 
 def test_rows_past_the_caches_are_wide() -> None:

@@ -177,7 +177,12 @@ class Converter:
         words(xs[2], xs[2], xs[3])
         octets(xs[0], xs[0], xs[2])
         asm.VPERMD(xs[0], order, xs[0])
-        self.dense.store_run(place.at(0, 1), xs[0], self.v.bytes)
+        self.store_packed(place, xs[0])
+
+    def store_packed(self, place: StridedPlace, x: Any) -> None:
+        """A register full of elements in the type of dst."""
+        self.dense.spare, size = self.spare[0], self.dst.size_bytes
+        store_elements(self.dense, place, x, self.v.bytes // size, size)
 
     def packed_order(self) -> bytes:
         """Of dwords, after two packs within the quarters of registers."""

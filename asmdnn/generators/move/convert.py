@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 from asmdnn.generators.move.conversion import PACKED, Argument, Converter
 from asmdnn.generators.move.convert_block import ConvertBlock
-from asmdnn.generators.move.pieces import StridedPlace
+from asmdnn.generators.move.pieces import EIGHT_BYTES, HalfRows, StridedPlace
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Label
 from asmdnn.isa.element import SPARE, Element
@@ -19,6 +19,7 @@ from asmdnn.records import dataclass
 
 AHEAD_BYTES = 1024  # if planners say nothing else
 UNROLLED = 8  # vectors of a row
+JOINED = 4  # vectors of rows that are joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +28,17 @@ class ConvertSpec(ConvertBlock):
 
     streaming: vectors go past the caches if dst is aligned to them; it must be dense, of 4-byte elements, and its
     rows whole vectors.  ahead_bytes: how far ahead lines of a long dst are prefetched.
+    joins: rows that are half a vector, and dense, are taken two to a vector, JOINED vectors of them at a time.
     """
 
     streaming: bool = False
     ahead_bytes: int = AHEAD_BYTES
+    joins: bool = False
 
     @property
     def name(self) -> str:
         ahead = f"_a{self.ahead_bytes}" * (self.ahead_bytes != AHEAD_BYTES)
-        return f"convert{'_streaming' * self.streaming}{ahead}_{self.block_name}"
+        return f"convert{'_streaming' * self.streaming}{'_joined' * self.joins}{ahead}_{self.block_name}"
 
     def generate(self, asm: Assembler) -> None:
         v = vector_of(self.isa, asm)
@@ -61,12 +64,22 @@ class ConvertSpec(ConvertBlock):
         """What stores several vectors at once, if there is one and dst has so many side by side."""
         native = native_element(self.conversion.dst, self.isa)
         kind = BytePacker if native.is_byte_integer else PairPacker if native.narrows_pairs else None
-        fits = kind and self.dst_steps[1] == native.size_bytes and self.columns >= kind.count * self.lanes
+        width = JOINED * self.lanes if self.joins else self.columns
+        fits = kind and self.dst_steps[1] == native.size_bytes and width >= kind.count * self.lanes
         return kind(converter, registers, native) if kind and fits else None
 
     @property
     def lanes(self) -> int:
         return lanes_of(self.isa)
+
+    @property
+    def fits_joined(self) -> bool:
+        """Whether rows are dense halves of a vector that make whole vectors, as many as are taken at a time."""
+        sizes = self.conversion.sizes
+        halves = 2 * self.columns == self.lanes and min(sizes) * self.columns >= EIGHT_BYTES
+        dense = (self.src_steps[1], self.dst_steps[1]) == sizes
+        whole = self.rows * self.columns % (JOINED * self.lanes) == 0
+        return halves and dense and whole and not self.conversion.sum and not any(self.scale_steps)
 
     @property
     def dst_is_long(self) -> bool:
@@ -85,6 +98,9 @@ class ConvertSpec(ConvertBlock):
         left: Any,
         packer: "Packer | None" = None,
     ) -> None:
+        if self.joins:
+            self.joined_rows(asm, converter, x, pointers, left, packer)
+            return
         run = UNROLLED * self.lanes
         looped = self.columns // run if self.columns > 2 * run else 0
         inner = [(pointers[a], self.steps(a)[1]) for a in pointers if self.steps(a)[1]]
@@ -107,6 +123,41 @@ class ConvertSpec(ConvertBlock):
                     asm.ADD(pointer, step)
         for r in range(self.rows % together):
             self.row(converter, x, pointers, r, self.columns, packer)
+
+    def joined_rows(
+        self,
+        asm: Assembler,
+        converter: Converter,
+        x: Any,
+        pointers: dict[Argument, Any],
+        left: Any,
+        packer: "Packer | None",
+    ) -> None:
+        """All rows, two to a vector."""
+        together = JOINED * self.lanes // self.columns
+        asm.MOV(left, self.rows // together)
+        with asm.loop(left, "rows"):
+            for j in range(JOINED):
+                r = j * self.lanes // self.columns
+                y = packer.data[j % packer.count] if packer else x
+                converter.load(y, self.joined(pointers, Argument.SRC, r), self.lanes, self.conversion.src)
+                scales = StridedPlace(pointers[Argument.SCALES], 0, 0) if self.conversion.scaled else None
+                converter.apply(y, scales, self.joined(pointers, Argument.DST, r), self.lanes)
+                if not packer:
+                    converter.store(self.joined(pointers, Argument.DST, r), x, self.lanes)
+                elif y is packer.data[-1]:
+                    first = r - (packer.count - 1) * self.lanes // self.columns
+                    packer.store(self.joined(pointers, Argument.DST, first))
+            for argument, pointer in pointers.items():
+                if step := together * self.steps(argument)[0]:
+                    asm.ADD(pointer, step)
+
+    def joined(self, pointers: dict[Argument, Any], argument: Argument, r: int) -> StridedPlace:
+        """Where rows from that one on lie."""
+        size, row = self.conversion.sizes[argument], self.steps(argument)[0]
+        if row == self.columns * size:
+            return StridedPlace(pointers[argument], r * row, size)
+        return HalfRows(pointers[argument], r * row, 0, width=self.columns, row_bytes=row)
 
     def row(
         self,
@@ -134,7 +185,8 @@ class ConvertSpec(ConvertBlock):
                 converter.store(places[Argument.DST], x, count)
             elif packer and y is packer.data[-1]:
                 first = c + lanes - at_once
-                packer.store(StridedPlace(pointers[Argument.DST], self.at(Argument.DST, r, first), 1))
+                size = self.conversion.sizes[1]
+                packer.store(StridedPlace(pointers[Argument.DST], self.at(Argument.DST, r, first), size))
 
 
 class Packer(Protocol):
@@ -162,17 +214,16 @@ class PairPacker:
         asm, v, (low, high) = self.converter.asm, self.converter.v, self.data
         other, back = asm.new_label("others"), asm.new_label("rounded")
         self.native.narrow_pair(v, self.pair, low, high, other)
-        self.converter.dense.store_run(place.at(0, 1), self.pair, v.bytes)
+        self.converter.store_packed(place, self.pair)
         asm.bind(back)
         self.others.append((other, back, place))
 
     def finish(self) -> None:
-        asm, size, lanes = self.converter.asm, self.native.size_bytes, self.converter.v.lanes
+        asm, lanes = self.converter.asm, self.converter.v.lanes
         for other, back, place in self.others:
             asm.bind(other)
             for i, x in enumerate(self.data):
-                at = StridedPlace(place.base, place.offset + i * lanes * size, size)
-                self.converter.store(at, x, lanes)
+                self.converter.store(place.from_element(i * lanes), x, lanes)
             asm.JMP(back)
 
 

@@ -9,9 +9,10 @@ from asmdnn.generators.pooling.pixel_words import is_walked
 from asmdnn.generators.pooling.pixels import PoolPixelsSpec
 from asmdnn.generators.pooling.planes import PoolPlanesSpec
 from asmdnn.generators.pooling.window import PixelLoop
+from asmdnn.isa.lines import lines_that_stay
 from asmdnn.isa.vectors import VECTORS, lanes_of, vector_bytes
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import PoolingTuning, Tuning
+from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.pooling.calls import PoolCall
 from asmdnn.primitives.pooling.schedule import Planes, WindowNest, calls_of, lanes_in, pieces_of
 from asmdnn.primitives.pooling.windows import WindowRun, Windows
@@ -64,7 +65,7 @@ def parts_of(
 
 def pixels_of(maker: PoolKernels, piece: WindowNest, elements: int) -> Iterator[PoolCall]:
     """The calls for so many channels."""
-    pixels, vectors = block_of(piece, elements, maker.isa, maker.tuning.pooling)
+    pixels, vectors = block_of(piece, elements, maker.isa, maker.tuning)
     positions = prod(taps.positions for taps in piece.window)
 
     def make(piece: WindowNest, loops: tuple[PixelLoop, ...], _: tuple[int, ...]) -> PoolPixelsSpec:
@@ -93,19 +94,26 @@ def streams_pixels(maker: PoolKernels, elements: int, loops: Sequence[PixelLoop]
     return maker.streams and whole and all(loop.dst_bytes % vector_bytes(maker.isa) == 0 for loop in loops)
 
 
-def block_of(piece: WindowNest, elements: int, isa: str, tuning: PoolingTuning) -> tuple[int, int]:
+def block_of(piece: WindowNest, elements: int, isa: str, tuning: Tuning) -> tuple[int, int]:
     """(pixels, vectors) in registers at a time."""
-    row, columns = piece.loops[-1], piece.window[-1]
+    row, columns, pooling = piece.loops[-1], piece.window[-1], tuning.pooling
     vectors = lanes_in(elements, isa)
     if is_walked(piece.window):
-        return 1, min(vectors, tuning.walked_vectors)
+        return 1, min(vectors, pooling.walked_vectors)
     shares = columns.bytes > 0 and row.src_bytes % columns.bytes == 0 and row.src_bytes // columns.bytes == 1
     if not shares:
-        most = min(vectors, tuning.most_vectors)
-        return max(1, min(row.times, tuning.most_vectors // most // 2)), most
-    few = min(vectors, tuning.few_vectors)
-    room = VECTORS[isa].count - OTHER_REGISTERS - few
-    return max(1, min(row.times, room // few, tuning.most_pixels)), few
+        most = min(vectors, pooling.most_vectors)
+        return max(1, min(row.times, pooling.most_vectors // most // 2)), most
+
+    def block(few: int) -> tuple[int, int]:
+        room = VECTORS[isa].count - OTHER_REGISTERS - few
+        return max(1, min(row.times, room // few, pooling.most_pixels)), few
+
+    pixels, few = block(min(vectors, pooling.few_vectors))
+    rows = prod(taps.positions for taps in piece.window[:-1])
+    if rows * (pixels + columns.positions - 1) > lines_that_stay(columns.bytes, tuning.moves.set_lines):
+        return block(min(vectors, pooling.conflict_vectors))
+    return pixels, few
 
 
 def reads_dst(chain: Sequence[PostOp]) -> bool:

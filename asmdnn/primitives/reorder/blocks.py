@@ -35,6 +35,7 @@ from asmdnn.types import f32
 
 SCALE, SCALE_BYTES = 2, f32.size_bytes  # the tensor of scales
 WORD_BYTES = 4
+FEW_ROWS = 4  # that touch in dst, are short, and are converted
 WIDE_COLUMNS = 16  # of a row that is converted with wide vectors: fewer would not fill one
 BYTES = Conversion("u8", "u8")  # each stays what it is, on its way through f32
 
@@ -82,8 +83,10 @@ class Blocks:
             inner = min(near, key=lambda x: (max(x.src // src, x.dst // dst), x.dst), default=SINGLE)
             others = [x for x in others if x is not inner]
         near = [x for x in others if min(x.extent, self.tuning.unrolled_rows) * max(x.src, x.dst) <= MAX_OFFSET]
-        # Rows that touch in dst before longer loops: a long row that was cut stays in one piece.
-        rows = max(near, key=lambda x: (x.dst == inner.extent * inner.dst, x.extent), default=SINGLE)
+        # Rows that touch in dst before longer loops: a long row that was cut stays in one piece.  Not two blocks of 8
+        # channels that become one of 16, as f32 to bf16: a call for each pixel took 2.3 times as long.
+        few = 0 if self.conversion.is_copy or inner.extent >= WIDE_COLUMNS else FEW_ROWS
+        rows = max(near, key=lambda x: (x.dst == inner.extent * inner.dst and x.extent > few, x.extent), default=SINGLE)
         return Shape(False, rows, inner)
 
     def groups(self, loops: list[Loop], columns: Loop) -> Loop:
@@ -210,6 +213,8 @@ class Blocks:
         more = (streaming, self.tuning.convert_ahead_bytes)
         converted = ConvertSpec(NARROWEST, conversion, rows.extent, columns.extent, *steps, *more)
         wide = replace(converted, isa=narrowing_level(conversion.dst, self.isa))
+        if wide.fits_joined and not self.conversion.is_copy:
+            return replace(wide, joins=True, streaming=False)
         fits = columns.extent >= WIDE_COLUMNS and not (streaming and row_bytes % vector_bytes(wide.isa))
         return wide if fits and (columns.src, columns.dst) == (src, dst) else converted
 
