@@ -155,19 +155,14 @@ class Blocks:
     def cut(self, box: Box, zeros: Zeros) -> Iterator[tuple[Box, Shape]]:
         """The same box with loops inside a kernel no longer than they may be, remainders in boxes of their own."""
         shape = self.shape(box, zeros)
-        limits = self.limits(shape)
+        limits = self.style.limited(self.limits(shape), shape, box.padding)
         for role, limit in limits.items():
             loop = getattr(shape, role)
             if loop.extent > limit:
                 for part, _ in cut_loop(box, loop, limit):
                     yield from self.cut(part, zeros)
                 return
-        several = shape.rows if shape.transposes else shape.columns
-        power = 1 << several.extent.bit_length() - 1
-        if self.style.few_sizes and several.extent > power and (shape.transposes or box.padding):
-            for part, _ in cut_loop(box, several, power):
-                yield from self.cut(part, zeros)
-        elif shape.transposes or self.style.streams or shape.rows is SINGLE:
+        if shape.transposes or self.style.streams or shape.rows is SINGLE:
             yield box, shape
         else:
             yield from (
