@@ -71,7 +71,7 @@ def product_options(src: str, weights: str, dst: str, bias: str) -> dict[str, Op
         "wtag": Option("wtag", tag, weights, True),
         "dtag": Option("dtag", tag, dst, True),
         **scaled_options(),
-        **zero_points_option(),
+        **zero_points_option(with_weights=True),
     }
 
 

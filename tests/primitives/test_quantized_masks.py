@@ -240,3 +240,15 @@ def test_arrays() -> None:
     for name, size, most in (("a", 7, 32), ("out", 3, 4)):
         with pytest.raises(dnn.InvalidArguments, match=f"zero_points.*{size} elements, it must have 1, or {most}"):
             dnn.ops.matmul(a, b.T.astype(np.int8), zero_points={name: [1] * size})
+
+
+@ISAS
+def test_transposed_convolutions(isa: str) -> None:
+    attr = dnn.Attr(zero_points={"src": 2, "weights": 0})
+    src, dst = t(2, 8, 4, 4, dtype=dnn.u8, tag="acdb"), t(2, 19, 4, 4, tag="acdb")
+    desc = dnn.DeconvolutionForward(src, t(19, 8, 1, 1, dtype=dnn.u8, tag="abcd"), dst)
+    pd = dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa, threads=1))  # type: ignore[arg-type]
+    assert pd.implementation.startswith("floats+")
+    found, given = call(pd)
+    wanted = np.einsum("nchw,oc->nohw", meant("src", given, attr), meant("weights", given, attr)[:, :, 0, 0])
+    np.testing.assert_array_equal(found, wanted)

@@ -1,5 +1,6 @@
 """Deconvolution, as a kind of primitive."""
 
+from asmdnn.primitives.convolution.dequantized import of_numbers
 from asmdnn.primitives.convolution.description import DeconvolutionForward
 from asmdnn.primitives.convolution.kind import problem_word
 from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
@@ -16,11 +17,10 @@ def words(desc: DeconvolutionForward) -> Words:
     return Words("deconvolution", f"alg:{desc.algorithm_name}", problem_word(desc), desc.prop_kind.value)
 
 
-PLANNERS = with_float8(
-    *with_widening(
-        *with_roundings(scaling_weights(parts_of), *map(with_scales, (grouped.plans, few_outputs.plans, direct.plans))),
-        channels=1,
-    )
+SCALED = tuple(map(with_scales, (grouped.plans, few_outputs.plans, direct.plans)))
+PLANNERS = (
+    *with_float8(*with_widening(*with_roundings(scaling_weights(parts_of), *SCALED), channels=1)),
+    of_numbers(*SCALED),
 )
 KINDS = (
     Kind(
