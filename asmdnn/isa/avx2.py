@@ -128,7 +128,8 @@ class Avx2Said(Avx2Masked):
         super().__init__(vector, 0)
         asm, lanes = vector.asm, vector.lanes
         self.mask = vector.registers.take("mask of the first lanes")
-        asm.VPBROADCASTD(self.mask, count.sized(4))
+        asm.VMOVQ(self.mask.xmm, count)  # the whole int64, as footprints claim it
+        asm.VPBROADCASTD(self.mask, self.mask.xmm)
         numbers = asm.const(pack(f"<{lanes}i", *range(lanes)), vector.bytes, size=vector.bytes)
         asm.VPCMPGTD(self.mask, self.mask, numbers)
 
