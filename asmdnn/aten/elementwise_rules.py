@@ -38,7 +38,7 @@ def operands(c: Rewriter, a: Any, b: Any) -> tuple[Any, Any]:
         dtype = np.result_type(*known)
         if dtype.kind != "f" and any(isinstance(x, float) for x in (a, b)):
             dtype = np.dtype(np.float32)
-    made = [c.cast(x, dtype) if isinstance(x, Traced) else np.asarray(x, dtype) for x in (a, b)]
+    made = [c.cast(x, dtype) if isinstance(x, Traced) else c.number(x, dtype) for x in (a, b)]
     return made[0], made[1]
 
 
@@ -46,7 +46,7 @@ def _binary(onnx: str) -> Any:
     def translate(c: Rewriter, a: Any, b: Any, *, alpha: Any = 1, rounding_mode: str | None = None) -> Any:
         x, y = operands(c, a, b)
         if alpha != 1:
-            y = c.apply("Mul", y, np.asarray(alpha, c.dtype))
+            y = c.apply("Mul", y, c.number(alpha, c.dtype))
         if onnx == "Div" and rounding_mode not in (None, "floor", "trunc"):
             raise c.refuse(f"rounding_mode {rounding_mode!r}")
         found = c.apply(onnx, x, y)
@@ -168,8 +168,8 @@ def _clamp(c: Rewriter, x: Traced, low: Any = None, high: Any = None, **named: A
     low, high = named.get("min", low), named.get("max", high)
     if c.name.startswith("clamp_max"):
         low, high = None, low
-    bounds = [None if bound is None else np.asarray(bound, x.dtype) for bound in (low, high)]
-    return c.apply("Clip", x, *bounds)
+    bounds = [None if bound is None else c.number(bound, c.dtype) for bound in (low, high)]
+    return c.apply("Clip", c.cast(x, c.dtype), *bounds)
 
 
 @rule("hardsigmoid.default")
@@ -202,13 +202,13 @@ def _prelu(c: Rewriter, x: Traced, slope: Traced) -> Any:
 
 @rule("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
 def _where(c: Rewriter, condition: Traced, a: Any, b: Any) -> Any:
-    made = [c.cast(x, c.dtype) if isinstance(x, Traced) else np.asarray(x, c.dtype) for x in (a, b)]
+    made = [c.cast(x, c.dtype) if isinstance(x, Traced) else c.number(x, c.dtype) for x in (a, b)]
     return c.apply("Where", condition, *made)
 
 
 @rule("masked_fill.Scalar", "masked_fill.Tensor")
 def _masked_fill(c: Rewriter, x: Traced, mask: Traced, value: Any) -> Any:
-    filler = value.symbol if isinstance(value, Traced) else np.asarray(value, x.dtype)
+    filler = value.symbol if isinstance(value, Traced) else c.number(value, x.dtype)
     return c.apply("Where", mask, filler, x)
 
 

@@ -74,7 +74,7 @@ def _truths(c: Rewriter, x: Traced, dims: Any = None, keepdim: bool = False) -> 
     truths = c.cast(x, np.dtype(bool)) if x.dtype != np.bool_ else x.symbol
     ones = c.apply("Cast", truths, to=ONNX_TYPES["float32"])
     found = c.apply("ReduceMax" if c.name.startswith("any") else "ReduceMin", ones, axes, keepdims=int(keepdim))
-    return c.apply("Cast", found, to=ONNX_TYPES["bool"])
+    return c.apply("Cast", found, to=ONNX_TYPES[c.dtype.name])  # of bytes torch makes bytes
 
 
 @rule("cumsum.default")

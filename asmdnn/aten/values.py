@@ -61,10 +61,19 @@ class Rewriter:
         return x
 
     def like(self, x: Any, other: Traced) -> Any:
-        """A number as a constant of another operand's type; tensors as they are."""
+        """A number as a constant of another operand's type; tensors as they are.  Raises Unimplemented."""
         if isinstance(x, Traced):
             return x.symbol
-        return np.asarray(x, np.float32 if other.is_float else other.dtype)
+        return self.number(x, np.dtype(np.float32) if other.is_float else other.dtype)
+
+    def number(self, x: Any, dtype: "np.dtype[Any]") -> "np.ndarray[Any, Any]":
+        """A constant of a type.  Raises Unimplemented for a number that it does not have."""
+        found = np.asarray(x)
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            if np.any(found != np.trunc(found)) or np.any(found < limits.min) or np.any(found > limits.max):
+                raise self.refuse(f"{x} is no {dtype.name}")
+        return found.astype(dtype)
 
     def cast(self, x: Traced, dtype: "np.dtype[Any]") -> Any:
         """The value in another type."""

@@ -88,3 +88,35 @@ def test_types_that_have_no_kernel_are_left_to_torch(dtype: Any) -> None:
     if not is_half:
         with pytest.raises(Unimplemented, match=r"no translation is known of|have no kernel"):
             dnn.from_torch(Function(products).eval(), (x,))
+
+
+SCALARS = {  # functions of integers, with a number that their type does not have
+    "sums": lambda x: x - 300,
+    "products": lambda x: x * 0.5,
+    "limits": lambda x: torch.clamp(x, 0.5, 1000),
+    "choices": lambda x: torch.where(x > 3, x, 300),
+    "comparisons": lambda x: x < 7.5,
+    "truths": lambda x: (x.any(-1), x.all(0)),
+    "sums of rows": lambda x: x.sum(-1),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int32, torch.int64], ids=str)
+@pytest.mark.parametrize("name", SCALARS)
+def test_integers_beside_other_numbers(name: str, dtype: Any) -> None:
+    """As torch computes them, natively or not; a network of them all is right or refused."""
+
+    def function(x: Any) -> Any:
+        return SCALARS[name](x.flip(0)) if name != "sums" else SCALARS[name](x.flip(0)) + 1
+
+    x = (X * 20).to(torch.int64).to(dtype)
+    try:
+        wanted = function(x)
+    except RuntimeError:  # torch has no such number either
+        return
+    torch.testing.assert_close(compiled(function)(x), wanted)
+    try:
+        network = dnn.from_torch(Function(function).eval(), (x,))
+    except Unimplemented:
+        return
+    torch.testing.assert_close(network(x), wanted)

@@ -49,7 +49,7 @@ def lower_cumulative_sum(steps: Steps, group: Group) -> None:
 
 
 LOWERINGS = {
-    "LRN": Lowering(lower_lrn, ImageFormats.BLOCKS),
+    "LRN": Lowering(lower_lrn, ImageFormats.BLOCKS, of_floats=True),
     "asmdnn.LRNGradient": lower_lrn_gradient,
-    "CumSum": lower_cumulative_sum,
+    "CumSum": Lowering(lower_cumulative_sum, of_floats=True),
 }

@@ -45,6 +45,6 @@ def lower_channel_norm(steps: Steps, group: Group) -> None:
 
 
 LOWERINGS = {
-    "InstanceNormalization": Lowering(lower_channel_norm, ImageFormats.CHOOSES),
-    "GroupNormalization": Lowering(lower_channel_norm, ImageFormats.BLOCKS),
+    "InstanceNormalization": Lowering(lower_channel_norm, ImageFormats.CHOOSES, of_floats=True),
+    "GroupNormalization": Lowering(lower_channel_norm, ImageFormats.BLOCKS, of_floats=True),
 }

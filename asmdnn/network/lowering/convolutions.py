@@ -215,4 +215,4 @@ def adjoint(weights: Array, groups: int) -> Array:
     return np.concatenate(parts)
 
 
-LOWERINGS = dict.fromkeys(("Conv", "ConvTranspose"), Lowering(lower_conv, ImageFormats.CHOOSES))
+LOWERINGS = dict.fromkeys(("Conv", "ConvTranspose"), Lowering(lower_conv, ImageFormats.CHOOSES, of_floats=True))

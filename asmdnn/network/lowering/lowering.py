@@ -21,10 +21,12 @@ class ImageFormats(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
-    """lower: adds the steps of a group of this operator; raises Refused."""
+    """lower: adds the steps of a group of this operator; raises Refused.  of_floats: bytes that it would make are
+    refused, since kernels saturate where arithmetic of integers wraps around."""
 
     lower: Lower
     formats: ImageFormats = ImageFormats.ANY
+    of_floats: bool = False
 
     @property
     def reads_blocks(self) -> bool:

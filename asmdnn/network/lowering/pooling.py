@@ -131,6 +131,7 @@ def lower_whole(steps: Steps, group: Group) -> None:
 
 
 LOWERINGS = {
-    **dict.fromkeys(("MaxPool", "AveragePool"), Lowering(lower_pool, ImageFormats.CHOOSES)),
-    **dict.fromkeys(GLOBAL, Lowering(lower_whole, ImageFormats.BLOCKS)),
+    "MaxPool": Lowering(lower_pool, ImageFormats.CHOOSES),
+    "AveragePool": Lowering(lower_pool, ImageFormats.CHOOSES, of_floats=True),
+    **{name: Lowering(lower_whole, ImageFormats.BLOCKS, of_floats=name in AVERAGES) for name in GLOBAL},
 }

@@ -18,6 +18,7 @@ from asmdnn.network.lowering.integers import (
     source_of,
     weights_of,
 )
+from asmdnn.network.lowering.lowering import Lowering
 from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
@@ -203,4 +204,4 @@ def add_product(
 
 FLOATS: dict[str, FormatPath] = {"MatMul": multiply_floats, "Gemm": gemm_of_floats}
 INTEGERS: dict[str, FormatPath] = {"MatMul": multiply_integers, "Gemm": gemm_of_integers}
-LOWERINGS = dict.fromkeys(FLOATS, lower_product)
+LOWERINGS = dict.fromkeys(FLOATS, Lowering(lower_product, of_floats=True))

@@ -8,6 +8,7 @@ from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.lowering.integer_tail import tail_of
+from asmdnn.network.lowering.lowering import Lowering
 from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.normalisation import softmax_axes
@@ -34,6 +35,7 @@ REDUCTIONS: dict[str, ReductionAlgorithm] = {
     "ReduceLogSumExp": "logsumexp",
 }
 POWERS = {"ReduceL1": 1.0}
+OF_ANY = ("ReduceMax", "ReduceMin")  # whose results are elements
 
 
 def lower_softmax(steps: Steps, group: Group) -> None:
@@ -117,7 +119,7 @@ def lower_reduction(steps: Steps, group: Group) -> None:
 
 
 LOWERINGS = {
-    **dict.fromkeys(SOFTMAX, lower_softmax),
-    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), lower_layer_norm),
-    **dict.fromkeys(REDUCTIONS, lower_reduction),
+    **dict.fromkeys(SOFTMAX, Lowering(lower_softmax, of_floats=True)),
+    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), Lowering(lower_layer_norm, of_floats=True)),
+    **{name: Lowering(lower_reduction, of_floats=name not in OF_ANY) for name in REDUCTIONS},
 }

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 
+import numpy as np
+
 from asmdnn.errors import AsmdnnError
 from asmdnn.network.format_choice import BY_ITSELF
 from asmdnn.network.fusion.maps import Group
@@ -39,6 +41,9 @@ MODULES = (
 )
 
 
+BYTES = (np.uint8, np.int8, np.bool_)  # in which kernels store values
+
+
 @cache
 def lowerings() -> Mapping[str, Lowering]:
     """By operator; maps have one in common.  Those that are functions alone take images in any format."""
@@ -62,6 +67,9 @@ def lower(steps: Steps, group: Group) -> None:
     lowering = lowering_of(group)
     if lowering is None:
         raise Refused("no primitive computes it")
+    made = steps.value(group.main.outputs[0]).dtype
+    if lowering.of_floats and made in BYTES:
+        raise Refused(f"it computes {made}, where kernels would saturate and integers wrap around")
     before = steps.branch() if group.maps else steps
     try:
         lower_pair(steps, group) if group.second else lowering.lower(steps, group)

@@ -8,7 +8,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.description import Description, every_tensor
 from asmdnn.primitives.core.engine import BATCH, Engine
 from asmdnn.records import replace
-from asmdnn.types import FLOATS, INTEGERS8, f32
+from asmdnn.types import FLOATS, INTEGERS8
 
 
 def refused(desc: object, attr: Attr) -> str:
@@ -32,12 +32,13 @@ def of_products(desc: Description, attr: Attr) -> str:
     return f"src is {src}, weights {weights}: deterministic='batch' takes factors of one type, or bytes"
 
 
-def of_f32(desc: Description, attr: Attr) -> str:
-    """Of recurrent layers: of other types than f32 the number of sequences decides how it is done."""
-    for name, tensor in every_tensor(desc):
-        if tensor.dtype != f32:
-            return f"{name} is {tensor.dtype}, deterministic='batch' takes f32: leave it out for other types"
-    return ""
+def of_sequences(desc: Description, attr: Attr) -> str:
+    """Of recurrent layers: of any types, but not with rows that are rounded by the range of all sequences."""
+    name = "weights_layer_scales"
+    if name not in dict(every_tensor(desc)):
+        return ""
+    why = f"{name} is given, by which rows are rounded in the range of all sequences"
+    return f"{why}: with deterministic='batch' say what bytes stand for by rnn_data_qparams"
 
 
 def engine_for(attr: Attr, engine: Engine) -> Engine:

@@ -1,6 +1,6 @@
 """Recurrent layers, as kinds of primitives."""
 
-from asmdnn.primitives.core.any_batch import of_f32
+from asmdnn.primitives.core.any_batch import of_sequences
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.recurrent import backward, planner
 from asmdnn.primitives.recurrent.backward_description import (
@@ -41,7 +41,7 @@ def words_of(desc: RecurrentForward, prop_kind: str) -> Words:
 
 KINDS = (
     *(
-        Kind(description, (planner.plans,), words, letters=description.letters, any_batch=of_f32, summed=summed)
+        Kind(description, (planner.plans,), words, letters=description.letters, any_batch=of_sequences, summed=summed)
         for description, summed in (
             (VanillaRNNForward, ()),
             (LSTMForward, SUMMED),
