@@ -5,6 +5,7 @@ from typing import Any
 
 from asmdnn.corpus.conv import CHAINS, LANES, LEAKY, RELU, SUM_HALF, of_levels
 from asmdnn.corpus.elementwise import of_most_operands, post_ops
+from asmdnn.generators.dot.counted_tile import CountedTileSpec
 from asmdnn.generators.dot.dots import DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
@@ -201,7 +202,19 @@ def operands(isa: str) -> Iterator[MatmulTileSpec]:
     yield tile(isa, 3, 2 * lanes - 1, bias=BIASES[1], post_ops=of_most_operands(len(ARGUMENTS), lanes))
 
 
+def counted(isa: str) -> Iterator[CountedTileSpec]:
+    """Rows around those that have pointers, the most of them; depths around a round; rows far apart."""
+    lanes = LANES[isa]
+    for vectors, most in blocks_of(F32, isa).items():
+        for rows in sorted({*range(1, min(5, most)), most}):
+            fields = {**panels(isa, vectors), "src_row_bytes": 400, "dst_row_bytes": 68 * lanes}
+            yield CountedTileSpec(tile(isa, rows, vectors * lanes - rows % 2, 5 + 4 * rows, **fields).tile)
+    for depth in (1, 7, 8, 9, 24):
+        yield CountedTileSpec(tile(isa, 5, lanes - 1, depth, **panels(isa), dst_row_bytes=4000).tile)
+
+
 FAMILIES = {
     **of_levels("matmul", tiles=tiles, ends=ends, packing=packing, items=items, vectors=vectors, dots=dots),
     **of_levels("matmul", packs=packs, skinny=skinny, outers=outers, operands=operands),
+    **of_levels("matmul", counted=counted),
 }

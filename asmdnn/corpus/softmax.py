@@ -6,6 +6,7 @@ from asmdnn.corpus.conv import LANES, of_levels, rounded
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.generators.functions.softmax_code import rows_held
+from asmdnn.generators.functions.softmax_counted import CountedSoftmaxSpec
 from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
 from asmdnn.generators.functions.softmax_parts import AT_ONCE, ROWS, SoftmaxPartsSpec
 from asmdnn.isa.elements import size_of
@@ -42,6 +43,15 @@ def long(isa: str) -> Iterator[SoftmaxSpec]:
         yield SoftmaxSpec(isa, 2, elements, 4 * (elements + GAP), 4 * elements, log=True)
     for log in (False, True):
         yield SoftmaxSpec(isa, 2, turn + 2, 4 * (turn + 2), 4 * (turn + 2), *chains(turn + 2), log=log)
+
+
+def counted(isa: str) -> Iterator[CountedSoftmaxSpec]:
+    """One element, a whole vector, one more, as many as registers hold; one row, as many as fit, some more."""
+    lanes = LANES[isa]
+    for elements in (1, lanes, lanes + 1, 3 * lanes - 2, lanes * rows_held(isa, 1)):
+        row_bytes = 4 * lanes * (-(-elements // lanes) + 1)
+        for rows in dict.fromkeys((1, rows_held(isa, elements) + 6)):
+            yield CountedSoftmaxSpec(isa, rows, elements, row_bytes, row_bytes, before=chains(elements)[0][:1])
 
 
 def apart(isa: str) -> Iterator[SoftmaxLanesSpec]:
@@ -83,7 +93,7 @@ def parts() -> Iterator[SoftmaxPartsSpec]:
 
 
 FAMILIES = {
-    **of_levels("softmax", held=held, long=long, lanes=apart, typed=typed),
+    **of_levels("softmax", held=held, long=long, lanes=apart, typed=typed, counted=counted),
     "softmax-rounded": rounded(typed),
     "softmax-parts-avx512_core_bf16": parts,
 }

@@ -23,6 +23,9 @@ class Avx2(Vector):
     def first_lanes(self, count: Register) -> TailLanes:
         return Avx2First(self, count)
 
+    def lanes_said(self, count: Pointer) -> TailLanes:
+        return Avx2Said(self, count)
+
     def splat(self, bits: int) -> Pointer:
         return self.asm.const(pack("<I", bits) * self.lanes, self.bytes, size=self.bytes)
 
@@ -116,6 +119,19 @@ class Avx2First(Avx2Masked):
             asm.SUB(less, count)
             asm.LEA(ones, row)
             asm.VMOVUPS(self.mask, mem(ones, index=less, scale=4, size=vector.bytes))
+
+
+class Avx2Said(Avx2Masked):
+    """The mask is where lanes are below a number in memory."""
+
+    def __init__(self, vector: Avx2, count: Pointer) -> None:
+        super().__init__(vector, 0)
+        asm, lanes = vector.asm, vector.lanes
+        self.mask = vector.registers.take("mask of the first lanes")
+        asm.VMOVQ(self.mask.xmm, count)  # the whole int64, as footprints claim it
+        asm.VPBROADCASTD(self.mask, self.mask.xmm)
+        numbers = asm.const(pack(f"<{lanes}i", *range(lanes)), vector.bytes, size=vector.bytes)
+        asm.VPCMPGTD(self.mask, self.mask, numbers)
 
 
 class Avx2Tail(Avx2Masked):

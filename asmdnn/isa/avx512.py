@@ -5,7 +5,7 @@ from functools import partial
 from struct import pack
 from types import MappingProxyType
 
-from asmdnn.isa.assembler import Label, Pointer, Register, low32, mem
+from asmdnn.isa.assembler import Label, Pointer, Register, low32
 from asmdnn.isa.vector import Combine, TailLanes, Vector, ordered, spread_in_four
 
 
@@ -23,6 +23,11 @@ class Avx512(Vector):
 
     def first_lanes(self, count: Register) -> TailLanes:
         return Avx512First(self, count)
+
+    def lanes_said(self, count: Pointer) -> TailLanes:
+        with self.asm.gp.taken("count of the first lanes") as number:
+            self.asm.MOV(number, count)
+            return self.first_lanes(number)
 
     def short_tail(self, count: int) -> TailLanes:
         return ShortTail(self, (1 << count) - 1) if count in (4, 8) else self.tail(count)
@@ -111,7 +116,7 @@ class Avx512(Vector):
             super().outer_product(acc, row, column, spare)
             return
         for i, element in enumerate(column):
-            copies = mem(element.form.base, element.displacement, size=4, broadcast=self.lanes)
+            copies = element.sized(4).broadcast_to(self.lanes)
             self.fma(acc[i][0], row[0], copies)
 
 

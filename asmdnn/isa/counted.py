@@ -38,6 +38,10 @@ class Counted:
         """The first `count` lanes, 0 <= count < lanes, as the 64-bit register says now; `release()` as of a tail."""
         raise NotImplementedError
 
+    def lanes_said(self, count: Pointer) -> SomeLanes:
+        """The first lanes, as many as an int64 in memory says, 0 < count <= lanes; `release()` as of a tail."""
+        raise NotImplementedError
+
     @contextmanager
     def first(self, count: Register) -> Iterator[SomeLanes]:
         """The first `count` lanes, 0 <= count < lanes: loads give 0 in the others, stores leave the others alone.

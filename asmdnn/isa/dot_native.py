@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import ClassVar, Final
 
-from asmdnn.isa.assembler import Pointer, Register, mem
+from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.dot_base import GROUP_BYTES, Blocks, Dot, Row
 
 SHIFT: Final = 128  # from s8 to u8
@@ -91,7 +91,7 @@ class ShiftedVnniDot(Shifted, VnniDot):
             super().broadcast(copy, group, group_bytes)
             self.asm.VPXORD(copy, copy, self.shifts)
         else:
-            copies = mem(group.form.base, group.displacement, size=GROUP_BYTES, broadcast=self.v.lanes)
+            copies = group.sized(GROUP_BYTES).broadcast_to(self.v.lanes)
             self.asm.VPXORD(copy, self.shifts, copies)
 
 

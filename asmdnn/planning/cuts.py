@@ -1,6 +1,9 @@
 """Numbers cut into nearly equal parts."""
 
 from collections.abc import Sequence
+from typing import Final
+
+FEW_SHARES: Final = 4  # a share is this part of a whole, or all of it
 
 
 def balanced(total: int, size: int) -> list[int]:
@@ -34,3 +37,12 @@ def between(parts: Sequence[int], total: int, unit: int) -> list[tuple[int, int]
         found.append((begin, end))
         begin = end
     return found
+
+
+def share_of_lines(lines: int, parts: int) -> int:
+    """How many of some cache lines each part prefetches, so that together they bring all; some more cost nothing.
+
+    It is one of two numbers, so that kernels for other numbers of parts are the same ones.
+    """
+    few = max(1, lines // FEW_SHARES)
+    return few if -(-lines // parts) <= few else lines

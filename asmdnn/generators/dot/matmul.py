@@ -155,8 +155,8 @@ class TileCode:
         load_bias(self.v, self.acc, tile.bias, self.pointers[BIAS], tile.columns, tile.types.sums.size_bytes)
 
     def multiply(self) -> None:
-        """acc[r][j] += src[r, k] * weights[k, j] for all k: a loop over UNROLL steps, then the rest."""
-        tile, asm, v, dot = self.tile, self.asm, self.v, self.dot
+        """acc[r][j] += src[r, k] * weights[k, j] for all k."""
+        tile, v, dot = self.tile, self.v, self.dot
         columns = tile.vectors * v.lanes if tile.padded else tile.columns
         with v.parts(tile.vectors, columns, halves=dot.row_bytes == v.bytes) as parts:
             # `parts` are whole vectors where weights are padded, else the last one may be TailLanes: nothing after the
@@ -164,38 +164,40 @@ class TileCode:
             wide = tile.rows == 1 and not tile.packs
             row = v.registers.take("weights row", dot.row_registers * (1 if wide else tile.vectors))
             spare = v.registers.take("broadcast source", min(BROADCASTS, v.registers.available))
-            looped = looped_steps(tile)
-            if looped:
-                left = asm.gp.take("steps left")
-                asm.MOV(left, looped // UNROLL)
-                with asm.loop(left, "steps"):
-                    self.steps(UNROLL, GROUP_BYTES, parts, row, spare)
-                    asm.ADD(self.pointers[SRC], UNROLL * tile.src_depth_bytes)
-                    asm.ADD(self.pointers[WEIGHTS], UNROLL * tile.weights_row_bytes)
-                    if tile.packs:
-                        asm.ADD(self.pointers[PACKED], UNROLL * tile.vectors * dot.row_bytes)
-                    if tile.near_row_bytes:
-                        asm.ADD(self.pointers[PACKED], UNROLL * GROUP_BYTES)
-                    if tile.prefetch_lines:
-                        asm.ADD(self.pointers[PREFETCHED], tile.prefetch_lines * tile.line_step_bytes)
-                asm.gp.free(left)
-            self.steps(tile.steps - looped, tile.last_group_bytes, parts, row, spare)
+            self.all_steps(parts, row, spare)
             v.registers.free(*row, *spare)
+
+    def all_steps(self, parts: list[Lanes], row: list[Any], spare: list[Any]) -> None:
+        """All groups of k: a loop over UNROLL of them, then the rest."""
+        tile, asm = self.tile, self.asm
+        looped = looped_steps(tile)
+        if looped:
+            left = asm.gp.take("steps left")
+            asm.MOV(left, looped // UNROLL)
+            with asm.loop(left, "steps"):
+                self.steps(UNROLL, GROUP_BYTES, parts, row, spare)
+                asm.ADD(self.pointers[SRC], UNROLL * tile.src_depth_bytes)
+                asm.ADD(self.pointers[WEIGHTS], UNROLL * tile.weights_row_bytes)
+                if tile.packs:
+                    asm.ADD(self.pointers[PACKED], UNROLL * tile.vectors * self.dot.row_bytes)
+                if tile.near_row_bytes:
+                    asm.ADD(self.pointers[PACKED], UNROLL * GROUP_BYTES)
+                if tile.prefetch_lines:
+                    asm.ADD(self.pointers[PREFETCHED], tile.prefetch_lines * tile.line_step_bytes)
+            asm.gp.free(left)
+        self.steps(tile.steps - looped, tile.last_group_bytes, parts, row, spare)
 
     def steps(self, count: int, last_bytes: int, parts: list[Lanes], row: list[Any], spare: list[Any]) -> None:
         """The next groups of k, the last of which has `last_bytes` in src."""
         tile, dot = self.tile, self.dot
         weights = self.pointers[WEIGHTS]
-        src, src_row_bytes = self.pointers[SRC], tile.src_row_bytes
         if tile.near_row_bytes and count:
             self.copy_src(spare)
-            src, src_row_bytes = self.pointers[PACKED], tile.near_row_bytes
         for k in range(count):
             self.asm.role(f"step {k}")
             at = [k * tile.weights_row_bytes + tile.weights_vector(j, dot.row_bytes) for j in range(tile.vectors)]
             vectors = [mem(weights, x, size=dot.row_bytes) for x in at]
-            places = [r * src_row_bytes + k * tile.src_depth_bytes for r in range(tile.rows)]
-            column = [mem(src, x, size=GROUP_BYTES) for x in places]
+            column = [self.src_at(r, k) for r in range(tile.rows)]
             group_bytes = last_bytes if k == count - 1 else GROUP_BYTES
             self.prefetch(k, count, at)
             if tile.rows == 1 and not tile.packs:
@@ -212,6 +214,13 @@ class TileCode:
                 place = (k * tile.vectors + j) * dot.row_bytes
                 self.v.store(mem(self.pointers[PACKED], place, size=dot.row_bytes), factor)
             dot.outer_product(self.acc, row, column, spare, group_bytes)
+
+    def src_at(self, row: int, step: int) -> Pointer:
+        """Group `step` of those at hand of a row of src, or of its copy."""
+        tile = self.tile
+        if tile.near_row_bytes:
+            return mem(self.pointers[PACKED], row * tile.near_row_bytes + step * tile.src_depth_bytes, size=GROUP_BYTES)
+        return mem(self.pointers[SRC], row * tile.src_row_bytes + step * tile.src_depth_bytes, size=GROUP_BYTES)
 
     def copy_src(self, spare: list[Any]) -> None:
         """The next UNROLL groups of every row, a ymm register each."""
@@ -273,8 +282,11 @@ class TileCode:
         with v.parts(tile.vectors, tile.columns, halves=tile.has_halves) as parts:
             for j, part in enumerate(parts):
                 for r in range(tile.rows):
-                    at = mem(self.pointers[DST], r * tile.dst_row_bytes + j * vector_bytes, size=vector_bytes)
-                    visit(r, j, at, part)
+                    visit(r, j, self.dst_at(r, j * vector_bytes, vector_bytes), part)
+
+    def dst_at(self, row: int, begin_bytes: int, size_bytes: int) -> Pointer:
+        """A vector of a row of dst."""
+        return mem(self.pointers[DST], row * self.tile.dst_row_bytes + begin_bytes, size=size_bytes)
 
 
 def looped_steps(tile: MatmulTile) -> int:

@@ -22,6 +22,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import without_barrier
 from asmdnn.planning.steps import StepRecords, group_of, step_of
+from asmdnn.primitives.attention.counted import KernelNumbers, counted_product, counted_softmax, fill_vectors
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attention.probabilities import SCORES, Mask, Softmax, SoftmaxInParts
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
@@ -118,6 +119,7 @@ class AttentionPlan:
         self.block = self.rows_of_block()
         self.last_begin = (self.rows - 1) // self.block * self.block
         self.assembly = Assembly(engine.tuning, engine.isa)
+        self.numbers = KernelNumbers()
 
     def rows_of_block(self) -> int:
         room = self.engine.l2_bytes // self.tuning.scores_share // (F32_BYTES * self.score_row * self.score_buffers)
@@ -134,6 +136,7 @@ class AttentionPlan:
         for i, (blocks, count) in enumerate(self.blocks()):
             phase = self.phase(blocks, count, packed)
             self.assembly.add(without_barrier([phase]) if i else [phase])
+        self.assembly.constants |= self.numbers.constants()
         return self.assembly.plan(name, self.tensors, ("dst",))
 
     def blocks(self) -> list[tuple[RowBlock, int]]:
@@ -186,7 +189,7 @@ class AttentionPlan:
         steps = (self.groups * size, size, *packed.strides)
         target = MemoryDesc(dims, packed.dtype, strides=steps, inner_blocks=blocks)
         self.assembly.scratch[buffer] = packed.size_bytes * self.images * self.groups
-        add_reorder(self.assembly, Reordering(name, matrices, buffer, target))
+        add_reorder(self.assembly, Reordering(name, matrices, buffer, target, few_sizes=True))
 
     def future(self) -> Int64:
         """Rows of a mask that a block reads from where its own future begins: f32[block, ..], 0 and then -infinity."""
@@ -203,9 +206,11 @@ class AttentionPlan:
     def phase(self, block: RowBlock, blocks: int, packed: Mapping[str, MemoryDesc]) -> Phase:
         """So many blocks of all heads, from the first one on: one group of records again and again."""
         scores, results = self.scores(block, packed[KEYS]), self.results(block, packed[VALUES])
+        of_scores = self.product(scores, {"src": "query", "weights": KEYS, "dst": SCORES})
+        softmax = self.softmax_step(block)
         steps = (
-            *self.product(scores, {"src": "query", "weights": KEYS, "dst": SCORES}),
-            self.softmax_step(block),
+            *of_scores,
+            counted_softmax(softmax, self.numbers) if fill_vectors(of_scores) else softmax,
             *self.product(results, {"weights": VALUES, "dst": "dst", **self.softmax.places}),
         )
         group = group_of(steps)
@@ -217,7 +222,7 @@ class AttentionPlan:
 
     def product(self, plan: Plan, places: Mapping[str, str]) -> Sequence[StepRecords]:
         """The steps of a product; `places` says what its buffers are."""
-        return [step_of(plan, places)]
+        return [counted_product(step_of(plan, places), self.numbers, fills_vectors=places["dst"] == SCORES)]
 
     def starts(self, block: RowBlock) -> dict[str, int]:
         """Where the block's rows begin in a head, in bytes."""

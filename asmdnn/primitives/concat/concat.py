@@ -18,6 +18,7 @@ from asmdnn.primitives.attributes.chain import in_vectors, scales_of_sources
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.reorder.schedule import ScaledConversion, reorder_phases
+from asmdnn.primitives.reorder.style import MoveStyle
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.records import dataclass, replace
 
@@ -103,7 +104,7 @@ def inside_of(desc: Concat, attr: Attr, engine: Engine) -> Inside:
         if 0 not in src.dims:
             part = target.submemory(src.dims, along(start, desc.axis, dst.ndims))
             buffers, numbers = source_of(f"src{k}", src, dst, scales)
-            phases = reorder_phases(src, part, buffers, engine.tuning, numbers, streams, isa=isa)
+            phases = reorder_phases(src, part, buffers, engine.tuning, numbers, MoveStyle(streams), isa=isa)
             phases = [streaming(phase, least_bytes) for phase in phases] if streams else phases
             assembly.add(without_barrier(phases) if assembly.phases else phases)
     tensors = {f"src{k}": src for k, src in enumerate(desc.srcs)} | {"dst": target}

@@ -18,6 +18,7 @@ NEAR_BYTES = 2**30 - 1  # twice as far, from pixel to pixel and then from channe
 # positions push it out of L1.  Channels innermost on Zen 4, 3x3 of 384 with strides 1.06x, of 1024 at 7x7 1.18x.
 NEIGHBOURS = 4
 TAP_CHANNELS = 8  # steps of input channels unrolled in a tap: code of a 28-register block stays below 3 KiB a group
+NOT_NEIGHBOURS = (-1, 0, 0)  # are the pixels of a group, which a place among groups cannot say
 PART_CHANNELS = 128  # at most in a block of a deconvolution's weights: 8 KiB with 16 output channels
 
 
@@ -67,15 +68,52 @@ def taps_of(g: ConvGeometry, patterns: Sequence[Pattern], begin: int, end: int) 
     for first, size in channel_runs(g, begin, end):
         first_of_size.setdefault(size, []).append(first)
     sizes = [(size, tuple(first)) for size, first in sorted(first_of_size.items(), reverse=True)]
-    return [
+    return with_all_edges(
         [
-            ConvTaps(TapGroup(pixels, size * length), first, starts)
-            for pixels, positions in pattern.positions
-            for length, starts in runs_of_positions(g, positions)
-            for size, first in sizes
-        ]
-        for pattern in patterns
-    ]
+            [
+                ConvTaps(TapGroup(pixels, size * length), first, starts)
+                for pixels, positions in pattern.positions
+                for length, starts in runs_of_positions(g, positions)
+                for size, first in sizes
+            ]
+            for pattern in patterns
+        ],
+        [len(pattern.src_pixel_bytes) for pattern in patterns],
+    )
+
+
+def with_all_edges(patterns: list[list[ConvTaps]], sizes: Sequence[int]) -> list[list[ConvTaps]]:
+    """The groups of patterns of so many pixels.  Where each is of neighbouring pixels, a pattern has those of all
+    others, too, without taps: tiles inside an image and at either edge of it have one kernel.
+
+    Taps of a pixel stay in their order.
+    """
+    places = [[edges_of(taps, size) for taps in groups] for groups, size in zip(patterns, sizes, strict=True)]
+    if any(own != sorted({*own}) for own in places):  # in another order, or not of neighbours, who are in front
+        return patterns
+    every = sorted({place for own in places for place in own})
+    if every and every[0] == NOT_NEIGHBOURS:
+        return patterns
+    found = []
+    for groups, own, size in zip(patterns, places, sizes, strict=True):
+        known = dict(zip(own, groups, strict=True))
+        found.append([known.get(place) or without_taps(place, size) for place in every if place[0] - place[1] < size])
+    return found
+
+
+def edges_of(taps: ConvTaps, size: int) -> tuple[int, int, int]:
+    """How many of so many pixels a group leaves out in front, and at the end, and its channels; the latter two are
+    negative, as the most come first."""
+    pixels = taps.group.pixels
+    if pixels[-1] - pixels[0] != len(pixels) - 1:
+        return NOT_NEIGHBOURS
+    return pixels[0], pixels[-1] + 1 - size, -taps.group.channels
+
+
+def without_taps(place: tuple[int, int, int], size: int) -> ConvTaps:
+    """A group at a place that `edges_of` says."""
+    front, end, channels = place
+    return ConvTaps(TapGroup(tuple(range(front, size + end)), -channels), (), ())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,6 +228,8 @@ class TapOffsets:
         """int64[channel runs * positions * 2]: bytes from the tile's source pixel, and from the panel's start.
 
         Runs of channels one after the other, each at every position; but several at a time where a pixel has many."""
+        if not taps.count:
+            return np.zeros(0, np.int64)
         channels = self.channels.get(taps.first)
         if channels is None:
             channels = self.channels[taps.first] = self.of_channels(np.array(taps.first, np.int64))

@@ -7,13 +7,12 @@ from asmdnn.generators.dot.conv_shape import blocks_of
 from asmdnn.isa.lines import LINE_BYTES, lines_that_stay
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
-from asmdnn.planning.cuts import ranges_of, runs_of
+from asmdnn.planning.cuts import ranges_of, runs_of, share_of_lines
 from asmdnn.planning.tuning import PhaseTuning, Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.taps import NEAR_BYTES, TAP_CHANNELS
 from asmdnn.records import dataclass, replace
 
-FEW_LINES = 4  # a tap prefetches as many of the next panel's lines as it has of its own, or this part of them
 STREAM_BYTES = 32  # that the cycles of a stream from L2 are for
 
 
@@ -121,14 +120,11 @@ def choose_depths(g: ConvGeometry, row_bytes: int, l2_bytes: int, tuning: Tuning
 def prefetch_lines(row_bytes: int, tiles: int, tuning: PhaseTuning) -> int:
     """Cache lines of the next panel that every tap prefetches, so that `tiles` tiles bring all of it; 0 if many.
 
-    A part of the lines that a tap has, or all, so that the kernels of other images are the same ones.  Some more
-    than needed cost nothing, twice as many 2.6% where all weights come from L3 (1024 to 2048 channels at 7x7, Emerald
-    Rapids).
+    A part of the lines that a tap has, or all.  Some more than needed cost nothing, twice as many 2.6% where all
+    weights come from L3 (1024 to 2048 channels at 7x7, Emerald Rapids).
     Measured on Zen 3, f32 512 channels at 7x7, 3x3: 72 GFLOP/s without, 104 with (the first tile of a panel reads it
     from L3 otherwise).  With 64 tiles and more the first is a small share, and the instructions cost 1%.
     """
     if tiles > tuning.tiles_to_hide:
         return 0
-    of_tap = -(-TAP_CHANNELS * row_bytes // LINE_BYTES)
-    few = max(1, of_tap // FEW_LINES)
-    return few if -(-of_tap // tiles) <= few else of_tap
+    return share_of_lines(-(-TAP_CHANNELS * row_bytes // LINE_BYTES), tiles)

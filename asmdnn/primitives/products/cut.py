@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.isa.lines import LINE_BYTES
-from asmdnn.planning.cuts import balanced, ranges_of
+from asmdnn.planning.cuts import balanced, ranges_of, share_of_lines
 from asmdnn.planning.depths import make_depths
 from asmdnn.planning.order import TileOrder, choose_order
 from asmdnn.planning.product_tuning import ProductTuning
@@ -194,8 +194,7 @@ def steps_of(p: Product, ranges: Sequence[tuple[int, int]], target: Target) -> I
 
 def lines_a_step(row_bytes: int, tiles: int) -> int:
     """Cache lines that each of `tiles` tiles prefetches for 8 steps of k, of rows of `row_bytes`."""
-    lines = -(-row_bytes // LINE_BYTES)
-    return -(-DEPTH_STEP * lines // tiles)
+    return share_of_lines(DEPTH_STEP * -(-row_bytes // LINE_BYTES), tiles)
 
 
 def stream_bytes(p: Product, block: Block, target: Target, one_row: bool) -> int:

@@ -115,7 +115,8 @@ def prefetched_shares(cut: Cut, depth: int) -> Int64:
     """int64[tiles]: where the share of each tile begins in the panel that is prefetched."""
     tiles, lines, row_bytes = np.arange(len(cut.sizes)), cut.prefetch.lines * (depth // 8), cut.prefetch.row_bytes
     if not row_bytes or not lines:
-        return tiles % cut.chunk * (lines * LINE_BYTES)
+        panel_bytes = cut.row_bytes * depth if lines else 0
+        return tiles % cut.chunk * panel_bytes // cut.chunk
     row_lines = -(-cut.row_bytes // LINE_BYTES)
     line, row = np.divmod(tiles * lines % (row_lines * depth), depth)  # all rows' first line, then the next
     begins: Int64 = line * LINE_BYTES + row * row_bytes

@@ -29,6 +29,7 @@ from asmdnn.isa.vectors import NARROWEST, f32_level, f32_widths, vector_bytes
 from asmdnn.planning.loops import Box, Loop, cut_in_few_sizes, cut_loop
 from asmdnn.planning.move_tuning import MoveTuning
 from asmdnn.primitives.reorder.shape import NO_ZEROS, SINGLE, Shape, Zeros
+from asmdnn.primitives.reorder.style import MoveStyle
 from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
@@ -51,7 +52,7 @@ class Blocks:
 
     isa: str
     conversion: Conversion
-    streams: bool  # past the caches, where a kernel writes whole lines
+    style: MoveStyle
     tuning: MoveTuning
 
     @property
@@ -91,7 +92,7 @@ class Blocks:
     def groups(self, loops: list[Loop], columns: Loop) -> Loop:
         """The loop that goes on in src after the end of a short row, such as of 3x3 weights; not of bytes."""
         row = columns.extent * columns.src
-        if not self.conversion.is_copy or columns.src < WORD_BYTES or row >= LINE_BYTES:
+        if not self.conversion.is_copy or columns.src < WORD_BYTES or row >= LINE_BYTES or self.style.few_sizes:
             return SINGLE
         return next((x for x in loops if x.src == row and LINE_BYTES * x.dst <= MAX_OFFSET), SINGLE)
 
@@ -108,7 +109,9 @@ class Blocks:
             row_bytes = columns * max(src, dst)
             # Rows that share lines of dst with other records are long runs of src; the lines wait in L2.  Streaming
             # stores end with a fence, which should be rare.
-            most = tuning.record_bytes if shape.rows.dst <= row_bytes and not self.streams else tuning.strided_bytes
+            most = (
+                tuning.record_bytes if shape.rows.dst <= row_bytes and not self.style.streams else tuning.strided_bytes
+            )
             return {"columns": columns, "rows": max(2, most // max(row_bytes, min(LINE_BYTES, shape.rows.dst)))}
         unit = max(src, dst) * shape.inner.extent
         if shape.interleaves:
@@ -129,7 +132,7 @@ class Blocks:
         """Whether a transpose writes whole rows of dst: short ones that follow one another.  Copies that stay in the
         caches are faster by lines, and so is what reads more rows than L1 holds lines of."""
         tuning, row = self.tuning, (shape.rows.extent + shape.zeros.rows) * unit
-        by_lines = self.conversion.is_copy and unit >= WORD_BYTES and not self.streams
+        by_lines = self.conversion.is_copy and unit >= WORD_BYTES and not self.style.streams
         most = tuning.near_row_bytes if by_lines else tuning.most_row_bytes
         return row == shape.columns.dst and row <= most and not self.conflict(shape.rows.extent, shape.rows.src)
 
@@ -152,14 +155,14 @@ class Blocks:
     def cut(self, box: Box, zeros: Zeros) -> Iterator[tuple[Box, Shape]]:
         """The same box with loops inside a kernel no longer than they may be, remainders in boxes of their own."""
         shape = self.shape(box, zeros)
-        limits = self.limits(shape)
+        limits = self.style.limited(self.limits(shape), shape, box.padding)
         for role, limit in limits.items():
             loop = getattr(shape, role)
             if loop.extent > limit:
                 for part, _ in cut_loop(box, loop, limit):
                     yield from self.cut(part, zeros)
                 return
-        if shape.transposes or self.streams or shape.rows is SINGLE:
+        if shape.transposes or self.style.streams or shape.rows is SINGLE:
             yield box, shape
         else:
             yield from (
@@ -201,7 +204,7 @@ class Blocks:
         row_bytes = dst * columns.extent
         lines = (columns.dst, rows.dst) == (dst, row_bytes) and row_bytes % vector_bytes(NARROWEST) == 0
         whole = dst == f32.size_bytes  # elements are stored as registers hold them
-        streaming = self.streams and whole and lines and not conversion.sum
+        streaming = self.style.streams and whole and lines and not conversion.sum
         more = (streaming, self.tuning.convert_ahead_bytes)
         converted = ConvertSpec(NARROWEST, conversion, rows.extent, columns.extent, *steps, *more)
         wide = replace(converted, isa=narrowing_level(conversion.dst, self.isa))
@@ -275,7 +278,9 @@ class Blocks:
         else:
             width, step = spec.stored_rows * spec.unit_bytes, spec.dst_row_bytes
         apart = isinstance(spec, TransposeSpec) and spec.group > 0
-        return replace(spec, streaming=self.streams and width == step and width % spec.vector_bytes == 0 and not apart)
+        return replace(
+            spec, streaming=self.style.streams and width == step and width % spec.vector_bytes == 0 and not apart
+        )
 
 
 def whole_vectors(count: int) -> int:

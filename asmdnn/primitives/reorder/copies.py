@@ -26,12 +26,13 @@ WORD = "reorder"  # in the implementation's name
 
 @dataclass(frozen=True, slots=True)
 class Reordering:
-    """Buffer `source` in format `src` into buffer `target` in format `dst`."""
+    """Buffer `source` in format `src` into buffer `target` in format `dst`.  few_sizes: of kernels, for any dims."""
 
     source: str
     src: MemoryDesc
     target: str
     dst: MemoryDesc
+    few_sizes: bool = False
 
     @property
     def back(self) -> "Reordering":
@@ -43,6 +44,7 @@ def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
     with importing():  # the kernels of reorders, which most plans do without
         from asmdnn.primitives.reorder.compensation import add_sums
         from asmdnn.primitives.reorder.schedule import reorder_phases
+        from asmdnn.primitives.reorder.style import MoveStyle
         from asmdnn.primitives.reorder.winograd import add_transform
 
     if isinstance(step.dst, WinogradDesc):
@@ -50,7 +52,10 @@ def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
         add_transform(assembly, (step.source, step.src), (step.target, step.dst))
         return
     places = step.source, step.target
-    made = reorder_phases(step.src.storage, step.dst.storage, places, assembly.tuning, isa=assembly.isa)
+    formats = step.src.storage, step.dst.storage
+    made = reorder_phases(
+        *formats, places, assembly.tuning, style=MoveStyle(few_sizes=step.few_sizes), isa=assembly.isa
+    )
     assembly.add(made, *words)
     if isinstance(step.dst, SummedDesc):
         add_sums(assembly, step.dst, step.target)

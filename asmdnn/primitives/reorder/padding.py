@@ -13,6 +13,8 @@ def with_zeros(maker: Blocks, found: Sequence[Box]) -> list[tuple[Box, Zeros]]:
     That is padding after all rows of a transpose, over the same other loops, and short enough to be unrolled; and
     padding after the columns of rows that are interleaved.
     """
+    if maker.style.few_sizes:
+        return [(box, Zeros()) for box in found]
     real, padding = [x for x in found if not x.padding], joined([x for x in found if x.padding], maker.sizes[1])
     result = []
     for box in real:

@@ -17,6 +17,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.post_ops import Sum
 from asmdnn.primitives.reorder.schedule import ScaledConversion, reorder_phases
+from asmdnn.primitives.reorder.style import MoveStyle
 from asmdnn.records import dataclass, field, replace
 from asmdnn.types import F32_BYTES, f32, s32
 
@@ -103,7 +104,9 @@ def add_quantized(assembly: Assembly, src: MemoryDesc, dst: MemoryDesc, quantiza
         assembly.add(phases_of([once], views(used), tuning.phases))
     streams = src.size_bytes + dst.size_bytes >= tuning.moves.streaming_bytes
     numbers = ScaledConversion(quantization.conversion, quantization.scale_strides)
-    assembly.add(reorder_phases(src, dst, buffers_of(quantization), tuning, numbers, streams, isa=assembly.isa))
+    assembly.add(
+        reorder_phases(src, dst, buffers_of(quantization), tuning, numbers, MoveStyle(streams), isa=assembly.isa)
+    )
 
 
 def buffers_of(quantization: Quantization) -> tuple[str, ...]:

@@ -13,8 +13,11 @@ from asmdnn.primitives.reorder.blocks import Blocks
 from asmdnn.primitives.reorder.cost import Cost
 from asmdnn.primitives.reorder.padding import with_zeros
 from asmdnn.primitives.reorder.shape import Shape
+from asmdnn.primitives.reorder.style import MoveStyle
 from asmdnn.records import dataclass
 from asmdnn.types import f32
+
+PLAIN = MoveStyle()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +34,17 @@ def reorder_phases(
     buffers: tuple[str, ...],
     tuning: Tuning,
     scaled: ScaledConversion | None = None,
-    streams: bool = False,
+    style: MoveStyle = PLAIN,
     *,
     isa: str,
 ) -> list[Phase]:
     """Kernels and records that bring buffers[0] into the format of buffers[1].
 
-    scaled: a conversion by what the types say, if None.  streams: the result is too
-    large to be found in a cache later.  isa: the level of the kernels.
+    scaled: a conversion by what the types say, if None.  isa: the level of the kernels.
     """
     moves = tuning.moves
     scaled = scaled or ScaledConversion(Conversion(src.dtype.name, dst.dtype.name))
-    maker, scales = Blocks(isa, scaled.conversion, streams, moves), scaled.scales
+    maker, scales = Blocks(isa, scaled.conversion, style, moves), scaled.scales
     cost = Cost(maker, far=src.size_bytes + dst.size_bytes >= moves.streaming_bytes)
     tensors = [src, dst] if scales is None else [src, dst, MemoryDesc(src.dims, f32, strides=scales)]
     calls = []

@@ -8,6 +8,7 @@ import numpy as np
 
 from asmdnn.bench.typed import narrowed
 from asmdnn.generators.dot.amx import AmxTileSpec
+from asmdnn.generators.dot.counted_tile import CountedTileSpec
 from asmdnn.generators.dot.dots import DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
@@ -23,17 +24,17 @@ from asmdnn.types import DataType, f32, s32
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory, keeps_integers, operand
 from tests.support import functions
-from tests.support.arena import Doubles, Elements, buffer_of, elements, magnitudes
+from tests.support.arena import Doubles, Elements, buffer_of, constant_buffer, elements, magnitudes
 
 Product = MatmulTile | GemvSpec | DotsSpec | OuterSpec | SkinnySpec
 
 
 def matmul_case(
-    kernel: AmxTileSpec | MatmulTileSpec | GemvSpec | DotsSpec | OuterSpec | SkinnySpec,
+    kernel: AmxTileSpec | MatmulTileSpec | CountedTileSpec | GemvSpec | DotsSpec | OuterSpec | SkinnySpec,
     random: np.random.Generator,
     integers: bool,
 ) -> Case:
-    spec = kernel.tile if isinstance(kernel, AmxTileSpec | MatmulTileSpec) else kernel
+    spec = kernel.tile if isinstance(kernel, AmxTileSpec | MatmulTileSpec | CountedTileSpec) else kernel
     if isinstance(kernel, AmxTileSpec):  # which takes src as it is
         spec = replace(kernel.tile, isa=unshifted_level(kernel.tile.types, kernel.isa))
     memory = matmul_memory(spec, kernel.frame, random, integers)
@@ -48,6 +49,8 @@ def matmul_case(
         assert dst is not None
         tolerance = MOST_SLOPE * (np.resize(tolerance, dst.wanted.shape).max() + UNIT_ROUNDOFF * np.abs(dst.wanted))
     buffers = {name: buffer_of(memory[name]) for name in memory}
+    if isinstance(kernel, CountedTileSpec):
+        buffers["words"] = constant_buffer(np.array(kernel.numbers, np.int64))
     dst = buffers["dst"]
     if dst is not None and dst.kind != f32 and not of_integers:
         wanted, tolerance = narrowed(dst.wanted, np.asarray(tolerance), dst.kind)
@@ -269,7 +272,7 @@ COMPUTE: dict[type, Callable[[Any, Memory], None]] = {
     MatmulTile: tiles, GemvSpec: gemv, DotsSpec: dots, OuterSpec: outer,
     SkinnySpec: skinny,
 }  # fmt: skip
-KERNELS = (AmxTileSpec, MatmulTileSpec, GemvSpec, DotsSpec, OuterSpec, SkinnySpec)
+KERNELS = (AmxTileSpec, MatmulTileSpec, CountedTileSpec, GemvSpec, DotsSpec, OuterSpec, SkinnySpec)
 REFERENCES = {kind: Reference(matmul_case, rounds=True) for kind in KERNELS}
 REFERENCES |= {StartVectorSpec: Reference(start_case, rounds=False)}
 REFERENCES |= {PackSpec: Reference(pack_case, rounds=False)}

@@ -5,20 +5,24 @@ import numpy as np
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
+from asmdnn.generators.functions.softmax_counted import CountedSoftmaxSpec
 from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
 from asmdnn.generators.functions.softmax_parts import SoftmaxPartsSpec
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.types import DATA_TYPES, bf16
 from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import Memory, operand
 from tests.support import functions
-from tests.support.arena import Doubles, buffer_of, elements
+from tests.support.arena import Doubles, buffer_of, constant_buffer, elements
 
 ROUNDOFF = {"f32": 0.0, "bf16": 2.0**-8, "f16": 2.0**-11}  # of a result that is stored, beside what f32 does
 POLYNOMIAL = 2.0**-13.5  # its relative error
 ROUNDINGS = 32  # of a result of the corpus, beside that of x - max x, which e^x takes over
 
 
-def softmax_case(spec: SoftmaxSpec | SoftmaxLanesSpec, random: np.random.Generator, integers: bool) -> Case:
+def softmax_case(
+    spec: SoftmaxSpec | SoftmaxLanesSpec | CountedSoftmaxSpec, random: np.random.Generator, integers: bool
+) -> Case:
     """Within the rounding of differences, and some more, of the largest number that a result is made of."""
     kinds = dict(zip(("src", "dst"), spec.types, strict=True))
     memory = {name: elements(random, integers, DATA_TYPES[kinds.get(name, "f32")]) for name in spec.frame}
@@ -32,10 +36,17 @@ def softmax_case(spec: SoftmaxSpec | SoftmaxLanesSpec, random: np.random.Generat
     results = np.array([chained(spec.after, row, r, memory) for r, row in enumerate(values)])
     for r, row in enumerate(results):
         memory["dst"].store(r * spec.dst_row_bytes, row)
+        if isinstance(spec, CountedSoftmaxSpec):
+            rest = spec.vectors * lanes_of(spec.isa) - spec.elements
+            memory["src"].load(r * spec.src_row_bytes + 4 * spec.elements, rest)
+            memory["dst"].store(r * spec.dst_row_bytes + 4 * spec.elements, np.zeros(rest))
     size = np.abs(np.concatenate([found.initial for found in memory.values()])).max()
     bound = UNIT_ROUNDOFF * (ROUNDINGS + 2 * np.abs(differences).max()) * max(1.0, np.abs(results).max(), size)
     bound += ROUNDOFF[spec.types[1]] * np.abs(results).max()
-    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
+    buffers = {name: buffer_of(memory[name]) for name in memory}
+    if isinstance(spec, CountedSoftmaxSpec):
+        buffers["words"] = constant_buffer(np.array(spec.numbers, np.int64))
+    return Case(spec, buffers, {"dst": bound})
 
 
 def parts_case(spec: SoftmaxPartsSpec, random: np.random.Generator, integers: bool) -> Case:
@@ -60,6 +71,6 @@ def chained(chain: tuple[PostOp, ...], x: Doubles, row: int, memory: Memory) -> 
 
 
 REFERENCES = {
-    **{kind: Reference(softmax_case, rounds=True) for kind in (SoftmaxSpec, SoftmaxLanesSpec)},
+    **{kind: Reference(softmax_case, rounds=True) for kind in (SoftmaxSpec, SoftmaxLanesSpec, CountedSoftmaxSpec)},
     SoftmaxPartsSpec: Reference(parts_case, rounds=True),
 }
