@@ -64,8 +64,8 @@ def test_half_floats_pass(capsys: pytest.CaptureFixture[str]) -> None:
     types = "--dt=bf16,f16,f32:bf16:bf16"
     code, records = run(capsys, "--conv", "--mode=C", "--dir=BWD_D", types, PROBLEMS[0])
     assert code == 0 and len(records) == 3
-    types = "--dt=bf16,f16,bf16:f32:bf16"
-    code, records = run(capsys, "--conv", "--mode=C", "--dir=BWD_WB", types, PROBLEMS[0], "--deconv", PROBLEMS[0])
+    words = ("--mode=C", "--dir=BWD_WB", "--dt=bf16,f16,bf16:f32:bf16", PROBLEMS[0])
+    code, records = run(capsys, "--conv", *words, "--deconv", *words)
     assert code == 0 and len(records) == 6
     assert {record["status"] for record in records} == {"passed"}
 
