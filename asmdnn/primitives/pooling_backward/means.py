@@ -3,6 +3,8 @@
 Where windows have different divisors, at edges and in ceil mode, diff_dst is divided first, and the weights are 1.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -24,6 +26,7 @@ from asmdnn.primitives.pooling_backward.description import PoolingBackward
 from asmdnn.types import f32
 
 Floats = npt.NDArray[np.float32]
+Array = npt.NDArray[Any]
 NAME = "means"
 WEIGHTS, FACTORS = "weights of means", "factors of means"  # constants
 DIVIDED = "divided"  # scratch
@@ -81,8 +84,8 @@ def divide(assembly: Assembly, diff_dst: MemoryDesc, factors: Floats, engine: En
     assembly.add_plan(divided, {"dst": View(DIVIDED), "factors": View(FACTORS, 0, factors.nbytes)})
 
 
-def words_of(array: Floats) -> Int64:
-    """f32 as a constant of a plan: in whole words."""
+def words_of(array: Array) -> Int64:
+    """Numbers as a constant of a plan: in whole words."""
     data = np.zeros(-(-array.nbytes // WORD_BYTES) * WORD_BYTES, np.uint8)
     data[: array.nbytes] = array.view(np.uint8).ravel()
     return data.view(np.int64)
