@@ -126,14 +126,14 @@ def test_resampling(level: str, tag: str, dtype: dnn.DataType) -> None:
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 @pytest.mark.parametrize("tag", of_pooling.TAGS)
 def test_pooling(level: str, tag: str, dtype: dnn.DataType) -> None:
-    """Means round once more, where their divisors differ."""
     for shape in of_pooling.SHAPES:
         for places in (dnn.s32, dnn.u8):
             desc, arrays, wanted = of_pooling.gradient(shape, "max", tag, places)
             for wide in ((), ("diff_src",), ("diff_dst",)):
                 compare(halved(desc, dtype, *wide), arrays, wanted, level)
-        desc, arrays, wanted = of_pooling.gradient(shape, "avg_include_padding", tag)
-        compare(halved(desc, dtype), arrays, wanted, level, {"diff_src": 1e-5})
+        for alg in ("avg_include_padding", "avg_exclude_padding"):
+            desc, arrays, wanted = of_pooling.gradient(shape, alg, tag)
+            compare(halved(desc, dtype), arrays, wanted, level, {"diff_src": 1e-5})
 
 
 def test_results_whose_elements_overlap() -> None:
