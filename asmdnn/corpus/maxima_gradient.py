@@ -25,7 +25,7 @@ def maxima_gradients(isa: str) -> Iterator[MaximaGradientSpec]:
             yield MaximaGradientSpec(*narrow, (kind, "f32", "s32"), numbered=3, accumulates=True)
     nothing, many = CellPixel(0, 0, ()), tuple(WindowPlace(-3 * lanes * n, 255 - n) for n in range(30))
     yield MaximaGradientSpec(isa, 3, lanes, 2 * F32_BYTES * lanes, lanes, (nothing,), streaming=True)
-    yield MaximaGradientSpec(isa, 1, lanes, F32_BYTES * lanes, 0, (CellPixel(0, 0, many),), ("f32", "bf16", "u8"))
+    yield MaximaGradientSpec(isa, 1, lanes, F32_BYTES * lanes, 0, (CellPixel(0, 0, many),), kinds=("f32", "bf16", "u8"))
     six = tuple(CellPixel(n, n * lanes, many[n : n + 2]) for n in range(6))
     yield MaximaGradientSpec(isa, 2, lanes, 7 * F32_BYTES * lanes, lanes, six)
 

@@ -50,7 +50,7 @@ def read(memory: dnn.Memory) -> Storage:
     gaps[memory.desc.offsets(with_padding=True)] = False
     stored = memory.array.view(np.uint8)
     poisoned = np.resize(POISON.reshape(1).view(np.uint8), stored.size)
-    same = (stored == poisoned).reshape(memory.array.size, -1).all(axis=1)
+    same = (stored == poisoned).reshape(-1, memory.array.itemsize).all(axis=1)
     assert same[gaps].all(), f"bytes between the elements of {memory.desc} were written"
     return memory.array[memory.desc.offsets()]
 

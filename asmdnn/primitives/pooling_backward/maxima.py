@@ -204,7 +204,7 @@ def calls_of(patch: tuple[Patch, ...], number: int, job: MaximaJob, dtype: DataT
         CellPixel(place, place * src.strides[-1], tuple(each._replace(at=each.at - start) for each in places))
         for place, places in found
     )
-    steps, row = Steps(job, dtype, number > 0), patch[-1]
+    steps, row = ArgumentSteps(job, dtype, number > 0), patch[-1]
     for channel in range(0, job.channels, MOST_CHANNELS):
         spec = MaximaGradientSpec(
             isa=job.isa,
@@ -222,7 +222,7 @@ def calls_of(patch: tuple[Patch, ...], number: int, job: MaximaJob, dtype: DataT
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class ArgumentSteps:
     """Where the arguments of a call are, in bytes.  dtype: of the result; accumulates: there are sums before."""
 
     job: MaximaJob
