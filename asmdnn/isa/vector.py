@@ -52,6 +52,7 @@ class Vector(Conditions, Counted, Lanes):
 
     bytes: ClassVar[int]
     count: ClassVar[int]
+    splat_bytes: ClassVar[int]  # that memory has of an element which `splat_at` repeats
     most_pixels: ClassVar[Mapping[int, int]]  # of a convolution's tile for each number of vectors, if registers allow
 
     def __init__(self, asm: Assembler) -> None:
@@ -200,6 +201,14 @@ class Vector(Conditions, Counted, Lanes):
 
     def splat(self, bits: int) -> Pointer:
         """An operand with these 32 bits in every lane, from the constant pool."""
+        raise NotImplementedError
+
+    def splat_at(self, place: Pointer) -> Pointer:
+        """The same from other memory, which has the bits `splat_bytes` // 4 times."""
+        raise NotImplementedError
+
+    def load_splat(self, dst: Register, place: Pointer) -> None:
+        """dst = what `splat_at` reads."""
         raise NotImplementedError
 
     def round(self, dst: Register, src: Register | Pointer, mode: int) -> None:

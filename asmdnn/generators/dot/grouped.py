@@ -122,6 +122,8 @@ class GroupedRowsCode(RowsCode):
         self.shape, self.band = asm.gp.take("shape"), asm.gp.take("band")
         asm.MOV(self.shape, mem(asm.frame, WORD_BYTES * SHAPE))
         self.in_front = list(words_in_front(spec))
+        places = range(0, spec.numbers_bytes, self.v.splat_bytes)
+        self.epilogue.slots.numbers = [mem(self.shape, place, size=f32.size_bytes) for place in places]
         self.of_band = list(words_of_band(spec, Band(0, 0, 0)))
         self.kernel_row = spec.of_kernel_row()
         self.of_dst = spec.isa, spec.dst_pixel_bytes, spec.dst_type, spec.dst_whole, spec.channels
@@ -221,7 +223,7 @@ class GroupedRowsCode(RowsCode):
             asm.ADD(pointer, self.band_number(first))
 
         def kernel_row() -> None:
-            of_row = (self.kernel_row, segment.pixels, segment.low, segment.high)
+            of_row = (self.kernel_row, spec.numbers_bytes, segment.pixels, segment.low, segment.high)
             asm.stretch(of_row, partial(self.multiply_rows, spec.uses(segment), acc, (src, weights), registers))
             asm.ADD(src, self.number(TAP_OF_SRC))
             asm.ADD(weights, spec.weights_row_bytes)

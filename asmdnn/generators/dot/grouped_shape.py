@@ -8,6 +8,7 @@ from asmdnn.generators.contract import Footprint, KernelWords, Range, joined
 from asmdnn.generators.dot.epilogue import EpilogueTypes
 from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
+from asmdnn.generators.functions.numbers import numbers_of, without_numbers
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.vector import Lanes, Vector
@@ -15,6 +16,7 @@ from asmdnn.isa.vectors import VECTORS, lanes_of
 from asmdnn.records import dataclass, replace
 from asmdnn.types import DataType, f32
 
+WORD_BYTES = 8
 SRC, WEIGHTS, BIAS, DST, SHAPE = range(5)
 ARGUMENTS = ("src", "weights", "bias", "dst", "shape")
 OTHER_REGISTERS = 4  # that are no output pixels at least: the others are enough multiplies under way, in small code
@@ -120,6 +122,22 @@ class GroupedRows:
         return False
 
     @property
+    def numbers(self) -> tuple[int, ...]:
+        """The bits of the numbers of post-ops that are among the words: where everything after the sums is f32."""
+        is_plain = self.dst_type == f32 and not self.operand_types
+        return numbers_of(self.post_ops) if is_plain and not self.is_in_code else ()
+
+    @property
+    def numbers_bytes(self) -> int:
+        """What the code reads of these, from the first word on."""
+        return len(self.numbers) * VECTORS[self.isa].splat_bytes
+
+    @property
+    def chain(self) -> tuple[PostOp, ...]:
+        """The post-ops as they are in the code."""
+        return without_numbers(self.post_ops) if self.numbers else self.post_ops
+
+    @property
     def may_compute_again(self) -> bool:
         """Whether to compute a pixel twice changes nothing: nobody reads what was written, or what lies beside it, and
         it stays in the caches."""
@@ -189,7 +207,7 @@ class GroupedRows:
     @property
     def name(self) -> str:
         words = [f"{self.kernel}s{self.stride}", f"{self.sizes}x{self.channels * self.vectors}"]
-        words += ["bias"] * self.bias + list(words_of(self.post_ops)) + ["streaming"] * self.streaming
+        words += ["bias"] * self.bias + list(words_of(self.chain)) + ["streaming"] * self.streaming
         words += [checksum(self.code_spec)]
         words = [f"{self.planes}of"] * (self.planes != 1) + words
         types = "f32" if self.src_type == self.weights_type == f32 else f"{self.src_type}{self.weights_type}"
@@ -232,8 +250,9 @@ class GroupedRows:
         others = [r for operand in operands if operand is not OLD_DST for r in self.operand_ranges(operand, lanes)]
         old = list(writes) * (OLD_DST in operands)
         src, values = self.src_ranges(self.places(columns)), self.words()
-        words = [Range(SHAPE, 0, 8 * len(values))] if values else []
-        reads = (*joined(src), *self.weights_ranges(columns), *bias, *others, *old, *words)
+        after = -(-self.numbers_bytes // WORD_BYTES) * WORD_BYTES
+        words = [Range(SHAPE, 0, self.numbers_bytes), Range(SHAPE, after, WORD_BYTES * len(values))] if values else []
+        reads = (*joined(src), *self.weights_ranges(columns), *bias, *others, *old, *joined(words))
         return Footprint(reads, writes, words=KernelWords(SHAPE, values) if values else None)
 
     def bias_ranges(self) -> list[Range]:
@@ -294,4 +313,4 @@ def without_image(spec: AnyRows) -> AnyRows:
     """The same without what is in the words of an image."""
     segments = tuple(replace(x, times=0) if x.is_counted else x for x in spec.segments)
     spec = replace(spec, bands=(), segments=segments, overlap=0, src_plane_bytes=0, weights_plane_bytes=0)
-    return replace(spec, src_row_bytes=0, src_tap_bytes=0, dst_row_bytes=0)
+    return replace(spec, src_row_bytes=0, src_tap_bytes=0, dst_row_bytes=0, post_ops=spec.chain)
