@@ -17,7 +17,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import Answer, Desc, implementations_of
+from asmdnn.primitives.core.implementation import Answer, Desc, Request, implementations_of
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.records import dataclass
 
@@ -104,6 +104,22 @@ def as_passed_or_copied(
 ) -> Callable[[Desc, Attr, Engine], Iterator[Answer]]:
     """A planner that lists two implementations: of tensors as they are passed, and between reorders."""
     return implementations_of(inside_of, {name: as_passed, f"{WORD}+{name}": copied}, level)
+
+
+def ways_as_passed_or_copied(
+    request_of: Callable[[Desc, Attr, Engine], Request],
+    ways: Mapping[str, Callable[[Request], Inside]],
+    level: Callable[[str], str],
+) -> Callable[[Desc, Attr, Engine], Iterator[Answer]]:
+    """A planner with several ways by name, best first: all of tensors as they are passed, then all between reorders."""
+
+    def way(make: Callable[[Request], Inside], finish: Callable[[Inside], Plan]) -> Callable[[Request], Plan]:
+        return lambda request: finish(make(request))
+
+    passed = {name: way(make, as_passed) for name, make in ways.items()}
+    return implementations_of(
+        request_of, passed | {f"{WORD}+{name}": way(make, copied) for name, make in ways.items()}, level
+    )
 
 
 def as_passed(inside: Inside) -> Plan:

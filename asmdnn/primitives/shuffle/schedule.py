@@ -1,11 +1,11 @@
-"""The records of a shuffle: which of three kernels, on which bytes.
+"""The records of a shuffle, in one of three ways: which kernels, on which bytes.
 
 src and dst have one layout, so an element of dst and its origin differ in the offset along the axis alone.  All other
 offsets, the *positions*, are the same in both, and fall into runs of equal distance.
 
     units     the axis lies together in runs of a vector's part (nhwc, nChw8c, nChw16c): vectors are permuted
     rows      positions lie together (nchw): rows of bytes are copied
-    elements  neither: elements are moved one by one
+    elements  any layout: elements are moved one by one
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,13 +25,14 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import digits, merge, pieces_of
 from asmdnn.planning.move_tuning import MoveTuning
 from asmdnn.planning.phase import Int64, Phase, views
+from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import in_loops, without_barrier
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.shuffle.permutes import permute_kernels
 from asmdnn.primitives.shuffle.positions import Runs, chunks, positions_of, runs_of, unit_of
 from asmdnn.primitives.shuffle.streaming import fills_lines, streaming_rows, with_streaming
 from asmdnn.primitives.shuffle.tiles import ShuffledAxis, parts_of, tiles_of
-from asmdnn.records import replace
+from asmdnn.records import dataclass, replace
 
 Kernel = ShuffleSpec | PermuteSpec | RowsSpec | ElementsSpec
 Placed = Sequence[tuple[ShuffleSpec | PermuteSpec, int, int]]  # with places in src and dst
@@ -66,52 +67,57 @@ class Records:
         return Phase(tuple(self.specs), views(ARGUMENTS), records, np.array(self.cycles, np.int32))
 
 
-def schedule(desc: MemoryDesc, dim: int, rows: int, tuning: Tuning, isa: str) -> list[Phase]:
-    """Kernels and records that shuffle `dim` of a tensor, whose indices in dst are a matrix of so many rows.
+@dataclass(frozen=True, slots=True)
+class ShuffledDim:
+    """A dim of a tensor, whose indices in dst are a matrix of so many rows."""
 
-    isa: the level that kernels may need.
+    desc: MemoryDesc
+    dim: int
+    rows: int
+
+    def axis(self, step: int) -> ShuffledAxis:
+        """Where its elements are, beside positions that are so far apart."""
+        size, extent = self.desc.dtype.size_bytes, self.desc.dims[self.dim]
+        offsets = size * self.desc.dim_offsets(self.dim)
+        unit_bytes, run_bytes = unit_of(offsets, extent, size, step)
+        return ShuffledAxis(size, unit_bytes, extent, self.rows, tuple(offsets.tolist()), run_bytes)
+
+
+def schedule(way: str, shuffled: ShuffledDim, tuning: Tuning, isa: str) -> list[Phase]:
+    """Kernels and records, in one of WAYS.
+
+    isa: the level that kernels may need.  Raises Refused for a layout that the way is not for.
     """
-    if prod(desc.dims) > tuning.moves.many_positions * desc.dims[dim] and not desc.has_padding:
-        return in_rounds(desc, dim, rows, tuning, isa)
+    desc = shuffled.desc
+    if prod(desc.dims) > tuning.moves.many_positions * desc.dims[shuffled.dim] and not desc.has_padding:
+        return in_rounds(way, shuffled, tuning, isa)
     out = Records(desc.size_bytes, tuning.moves, isa)
     if 0 not in desc.dims:
-        size = desc.dtype.size_bytes
-        offsets = size * desc.dim_offsets(dim)
-        positions = size * positions_of(desc, dim)
+        positions = desc.dtype.size_bytes * positions_of(desc, shuffled.dim)
         step, runs = runs_of(positions)
-        by_units = move(out, desc, dim, rows, step, runs)
-        fill_padding(out, desc, positions, offsets if by_units else offsets[: desc.dims[dim]])
+        axis = shuffled.axis(step)
+        WAYS[way](out, axis, step, runs)
+        written = axis.offsets if way == "units" else axis.offsets[: axis.size]
+        fill_padding(out, desc, positions, np.array(written, np.int64))
     return [out.phase()]
 
 
-def move(out: Records, desc: MemoryDesc, dim: int, rows: int, step: int, runs: Runs) -> bool:
-    """Records for runs of positions; whether they write the padding of the axis, too."""
-    size, offsets = desc.dtype.size_bytes, desc.dtype.size_bytes * desc.dim_offsets(dim)
-    unit_bytes, run_bytes = unit_of(offsets, desc.dims[dim], size, step)
-    axis = ShuffledAxis(size, unit_bytes or size, desc.dims[dim], rows, tuple(offsets.tolist()), run_bytes)
-    if unit_bytes:
-        by_units(out, axis, step, runs)
-    elif step == size:
-        by_rows(out, axis, runs)
-    else:
-        by_elements(out, axis, step, runs)
-    return bool(unit_bytes)
-
-
-def in_rounds(desc: MemoryDesc, dim: int, rows: int, tuning: Tuning, isa: str) -> list[Phase]:
+def in_rounds(way: str, shuffled: ShuffledDim, tuning: Tuning, isa: str) -> list[Phase]:
     """Of a tensor without padding and of many positions: records for some neighbours, again and again."""
-    size, phases, together = desc.dtype.size_bytes, list[Phase](), tuning.moves.round_positions
-    others = [list(pieces_of(n, n, [digits(desc, d)] * 2)) for d, n in enumerate(desc.dims) if d != dim]
+    desc, phases, together = shuffled.desc, list[Phase](), tuning.moves.round_positions
+    size = desc.dtype.size_bytes
+    others = [list(pieces_of(n, n, [digits(desc, d)] * 2)) for d, n in enumerate(desc.dims) if d != shuffled.dim]
     for pieces in product(*others):
         start = size * (desc.offset0 + sum(piece.src for piece in pieces))
         *outer, inner = merge([x for piece in pieces for x in piece.loops])
         step = size * inner.src
+        axis = shuffled.axis(step)
         around = [(x.extent, (size * x.src,) * len(ARGUMENTS)) for x in outer]
         count, rest = divmod(inner.extent, together)
         for begin, length, times in ((0, together, count), (count * together, rest, 1)):
             if length and times:
                 out = Records(desc.size_bytes, tuning.moves, isa)
-                move(out, desc, dim, rows, step, [(start + begin * step, length)])
+                WAYS[way](out, axis, step, [(start + begin * step, length)])
                 loops = [*around, (times, (together * step,) * len(ARGUMENTS))]
                 one = out.phase()
                 made = in_loops(one.kernels, one.arguments, one.records, one.cycles, loops, tuning.phases)
@@ -120,7 +126,10 @@ def in_rounds(desc: MemoryDesc, dim: int, rows: int, tuning: Tuning, isa: str) -
 
 
 def by_units(out: Records, axis: ShuffledAxis, step: int, runs: Runs) -> None:
-    """All units of a dense axis in one kernel; of a blocked one, as many as fill whole blocks of dst."""
+    """All units of a dense axis in one kernel; of a blocked one, as many as fill whole blocks of dst; with padding.
+    Raises Refused."""
+    if not axis.unit_bytes:
+        raise Refused("elements along the axis do not lie together in units of 16 bytes, or in small ones side by side")
     units = unit_kernels(axis, step, out.tuning)
     vectors = permute_kernels(f32_level(out.isa), axis, step, out.tuning.permuted_units)
     kernels = cheapest(out, axis, units, vectors, step)
@@ -183,9 +192,11 @@ def kernel_of(axis: ShuffledAxis, step: int, tiles: list[Tile]) -> tuple[Shuffle
     return ShuffleSpec(NARROWEST, axis.element_bytes, axis.unit_bytes, 1, step or axis.unit_bytes, moved), src, dst
 
 
-def by_rows(out: Records, axis: ShuffledAxis, runs: Runs) -> None:
-    """One record for some rows at equal distances, which run along the longer side of the matrix."""
+def by_rows(out: Records, axis: ShuffledAxis, step: int, runs: Runs) -> None:
+    """One record for some rows at equal distances, which run along the longer side of the matrix.  Raises Refused."""
     size, tuning = axis.element_bytes, out.tuning
+    if step != size:
+        raise Refused(f"elements that move alike are {step} bytes apart" if step else "each element moves on its own")
     for start, count in chunks(runs, size, tuning.row_bytes // size):
         row_bytes = count * size
         for first, rows, dst_step in stretches(axis, max(1, tuning.record_bytes // row_bytes)):
@@ -218,6 +229,9 @@ def by_elements(out: Records, axis: ShuffledAxis, step: int, runs: Runs) -> None
         for start, count in chunks(runs, step, most):
             spec = ElementsSpec(NARROWEST, size, count, step, based_moves)
             out.add(spec, start + src, start + dst, count * len(moves) * out.tuning.bytes_per_cycle)
+
+
+WAYS = {"units": by_units, "rows": by_rows, "elements": by_elements}  # best first
 
 
 def fill_padding(out: Records, desc: MemoryDesc, positions: Int64, covered: Int64) -> None:

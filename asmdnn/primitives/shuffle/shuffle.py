@@ -11,6 +11,8 @@ shuffle.  ShuffleNet (Zhang et al. 2017) counts the other way: its g groups of C
 The backward pass moves gradients back: `src` is then diff_dst, `dst` is diff_src, and G is replaced by C/G.
 """
 
+from functools import partial
+
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
@@ -22,9 +24,9 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
+from asmdnn.primitives.reorder.copies import Inside, ways_as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like
-from asmdnn.primitives.shuffle.schedule import schedule
+from asmdnn.primitives.shuffle.schedule import WAYS, ShuffledDim, schedule
 from asmdnn.records import dataclass
 from asmdnn.types import PropKind
 
@@ -82,11 +84,27 @@ class Shuffle:
         return f"{self.prop_kind.value} shuffle of {self.src}{into}, axis {self.axis}, group_size {self.group_size}"
 
 
-def inside_of(desc: Shuffle, attr: Attr, engine: Engine) -> Inside:
-    """The plan of a shuffle: between elements of dst's format, into which another one of src is brought first.
+@dataclass(frozen=True, slots=True)
+class ShuffleRequest:
+    """What is asked of a shuffle: src as it is passed, and dst, between whose elements kernels move."""
 
-    Raises Refused.
-    """
+    desc: Shuffle
+    dst: MemoryDesc
+    engine: Engine
+
+    def plan(self, way: str) -> Plan:
+        """Of a src in dst's format.  Raises Refused."""
+        dst, engine = self.dst, self.engine
+        phases = schedule(way, ShuffledDim(dst, self.desc.axis, self.desc.rows), engine.tuning, engine.isa)
+        return Plan(f"{way}:{f32_level(engine.isa)}", tuple(phases), {"src": dst, "dst": dst}, {}, {}, ("dst",))
+
+    def inside(self, way: str) -> Inside:
+        """Raises Refused."""
+        return Inside(self.plan(way), {"src": self.desc.src}, self.engine.tuning, self.engine.isa)
+
+
+def request_of(desc: Shuffle, attr: Attr, engine: Engine) -> ShuffleRequest:
+    """Raises Refused."""
     if attr.post_ops or attr.quantizes:
         raise Refused("a shuffle has no post-ops, scales or zero points")
     dst = like(desc.dst if desc.src.may_overlap else desc.src, desc.dst)
@@ -94,9 +112,7 @@ def inside_of(desc: Shuffle, attr: Attr, engine: Engine) -> Inside:
         raise Refused("elements of dst overlap")
     if dst.size_bytes > MAX_OFFSET and dst.strides[desc.axis] * dst.dims[desc.axis] > MAX_OFFSET:
         raise Refused("the shuffled axis spans more than 2 GiB")
-    phases = schedule(dst, desc.axis, desc.rows, engine.tuning, engine.isa)
-    plan = Plan(f"shuffle:{f32_level(engine.isa)}", tuple(phases), {"src": dst, "dst": dst}, {}, {}, ("dst",))
-    return Inside(plan, {"src": desc.src}, engine.tuning, engine.isa)
+    return ShuffleRequest(desc, dst, engine)
 
 
-plans = as_passed_or_copied("shuffle", inside_of, f32_level)
+plans = ways_as_passed_or_copied(request_of, {way: partial(ShuffleRequest.inside, way=way) for way in WAYS}, f32_level)

@@ -19,7 +19,8 @@ MOST_UNITS = 8  # of one tile; an unpack of as many fits the registers
 class ShuffledAxis:
     """Where the elements of the shuffled axis are.
 
-    offsets: bytes from the first one, padding included.  run_bytes: of each run of elements that lie together.
+    offsets: bytes from the first one, padding included.  run_bytes: of each run of elements that lie together;
+    unit_bytes: of what kernels move at a time, 0 where none lie together.
     """
 
     element_bytes: int
