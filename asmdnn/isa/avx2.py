@@ -33,9 +33,6 @@ class Avx2(Vector):
     def splat_at(self, place: Pointer) -> Pointer:
         return place.sized(self.bytes)
 
-    def load_splat(self, dst: Register, place: Pointer) -> None:
-        self.load(dst, self.splat_at(place))
-
     def round(self, dst: Register, src: Register | Pointer, mode: int) -> None:
         self.asm.VROUNDPS(dst, src, mode)
 

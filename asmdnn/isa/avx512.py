@@ -39,9 +39,6 @@ class Avx512(Vector):
     def splat_at(self, place: Pointer) -> Pointer:
         return place.sized(4).broadcast_to(self.lanes)
 
-    def load_splat(self, dst: Register, place: Pointer) -> None:
-        self.broadcast(dst, place.sized(4))
-
     def round(self, dst: Register, src: Register | Pointer, mode: int) -> None:
         self.asm.VRNDSCALEPS(dst, src, mode)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.phase import NOTHING, Int64, Phase, Repeat
-from asmdnn.records import replace
+from asmdnn.records import altered, replace
 
 
 def of_one_width(phases: Sequence[Phase]) -> tuple[Phase, ...]:
@@ -25,8 +25,9 @@ def of_one_width(phases: Sequence[Phase]) -> tuple[Phase, ...]:
             if wide is None:
                 wide = known[id(phase.records)] = np.zeros((len(phase.records), 1 + width), np.int64)
                 wide[:, :-missing] = phase.records
+                wide.setflags(write=False)
             repeats = tuple(Repeat(times, (*strides, *[0] * missing)) for times, strides in phase.repeats)
-            phase = replace(phase, arguments=phase.arguments + (NOTHING,) * missing, records=wide, repeats=repeats)
+            phase = altered(phase, arguments=phase.arguments + (NOTHING,) * missing, records=wide, repeats=repeats)
         widened.append(phase)
     return tuple(widened)
 

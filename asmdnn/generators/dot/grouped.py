@@ -121,11 +121,9 @@ class GroupedRowsCode(RowsCode):
         super().__init__(spec, asm, parts)
         self.shape, self.band = asm.gp.take("shape"), asm.gp.take("band")
         asm.MOV(self.shape, mem(asm.frame, WORD_BYTES * SHAPE))
-        self.in_front = list(words_in_front(spec))
-        places = range(0, spec.numbers_bytes, self.v.splat_bytes)
-        self.epilogue.slots.numbers = [mem(self.shape, place, size=f32.size_bytes) for place in places]
-        self.of_band = list(words_of_band(spec, Band(0, 0, 0)))
-        self.kernel_row = spec.of_kernel_row()
+        self.in_front, self.of_band = list(words_in_front(spec)), list(words_of_band(spec, Band(0, 0, 0)))
+        self.epilogue.slots.numbers = [mem(self.shape, place, size=f32.size_bytes) for place in spec.number_places]
+        self.kernel_row = spec.of_kernel_row(), len(spec.numbers)  # in front of what it reads
         self.of_dst = spec.isa, spec.dst_pixel_bytes, spec.dst_type, spec.dst_whole, spec.channels
 
     def number(self, name: str) -> Pointer:
@@ -223,7 +221,7 @@ class GroupedRowsCode(RowsCode):
             asm.ADD(pointer, self.band_number(first))
 
         def kernel_row() -> None:
-            of_row = (self.kernel_row, spec.numbers_bytes, segment.pixels, segment.low, segment.high)
+            of_row = (self.kernel_row, segment.pixels, segment.low, segment.high)
             asm.stretch(of_row, partial(self.multiply_rows, spec.uses(segment), acc, (src, weights), registers))
             asm.ADD(src, self.number(TAP_OF_SRC))
             asm.ADD(weights, spec.weights_row_bytes)

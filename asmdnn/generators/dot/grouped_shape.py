@@ -7,8 +7,8 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, KernelWords, Range, joined
 from asmdnn.generators.dot.epilogue import EpilogueTypes
 from asmdnn.generators.dot.row_cuts import Band, Segment
+from asmdnn.generators.dot.row_numbers import RowNumbers
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
-from asmdnn.generators.functions.numbers import numbers_of, without_numbers
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.vector import Lanes, Vector
@@ -16,7 +16,6 @@ from asmdnn.isa.vectors import VECTORS, lanes_of
 from asmdnn.records import dataclass, replace
 from asmdnn.types import DataType, f32
 
-WORD_BYTES = 8
 SRC, WEIGHTS, BIAS, DST, SHAPE = range(5)
 ARGUMENTS = ("src", "weights", "bias", "dst", "shape")
 OTHER_REGISTERS = 4  # that are no output pixels at least: the others are enough multiplies under way, in small code
@@ -29,7 +28,7 @@ Uses = dict[int, list[tuple[int, int]]]  # of a column: (pixel, kernel position)
 
 
 @dataclass(frozen=True, slots=True)
-class GroupedRows:
+class GroupedRows(RowNumbers):
     """Everything that the bytes of rows depend on, of a grouped convolution (grouped.py) or of one with few inputs
     (few_inputs.py), which say how a lane finds its inputs; sizes in bytes where they say so.
 
@@ -115,27 +114,6 @@ class GroupedRows:
     def epilogue_types(self) -> EpilogueTypes:
         """Of dst, and of what post-ops read."""
         return EpilogueTypes(self.dst_type, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
-
-    @property
-    def is_in_code(self) -> bool:
-        """Whether sizes and bands of an image are in the code, and no words are read."""
-        return False
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """The bits of the numbers of post-ops that are among the words: where everything after the sums is f32."""
-        is_plain = self.dst_type == f32 and not self.operand_types
-        return numbers_of(self.post_ops) if is_plain and not self.is_in_code else ()
-
-    @property
-    def numbers_bytes(self) -> int:
-        """What the code reads of these, from the first word on."""
-        return len(self.numbers) * VECTORS[self.isa].splat_bytes
-
-    @property
-    def chain(self) -> tuple[PostOp, ...]:
-        """The post-ops as they are in the code."""
-        return without_numbers(self.post_ops) if self.numbers else self.post_ops
 
     @property
     def may_compute_again(self) -> bool:
@@ -250,9 +228,8 @@ class GroupedRows:
         others = [r for operand in operands if operand is not OLD_DST for r in self.operand_ranges(operand, lanes)]
         old = list(writes) * (OLD_DST in operands)
         src, values = self.src_ranges(self.places(columns)), self.words()
-        after = -(-self.numbers_bytes // WORD_BYTES) * WORD_BYTES
-        words = [Range(SHAPE, 0, self.numbers_bytes), Range(SHAPE, after, WORD_BYTES * len(values))] if values else []
-        reads = (*joined(src), *self.weights_ranges(columns), *bias, *others, *old, *joined(words))
+        words = self.ranges_of_words(SHAPE, values)
+        reads = (*joined(src), *self.weights_ranges(columns), *bias, *others, *old, *words)
         return Footprint(reads, writes, words=KernelWords(SHAPE, values) if values else None)
 
     def bias_ranges(self) -> list[Range]:

@@ -7,15 +7,16 @@ are the same wherever they come.
 
 from collections.abc import Sequence
 from functools import lru_cache
-
-import numpy as np
+from struct import pack, unpack
 
 from asmdnn.generators.functions.chain import compose, operands_of
 from asmdnn.generators.functions.postops import ExpressionOp, PostOp
 from asmdnn.generators.functions.program import Program, Step
 from asmdnn.isa.vectors import VECTORS
+from asmdnn.types import f32
 
 MOST_NUMBERS = 8
+WORD_BYTES = 8
 ARITHMETIC = frozenset(("add", "sub", "mul", "div", "min", "max", "fma", "fnma", "select"))
 
 
@@ -52,6 +53,8 @@ def places_of(program: Program) -> list[int]:
 
 
 def words_of_numbers(numbers: Sequence[int], isa: str) -> tuple[int, ...]:
-    """The numbers as instructions read them from memory, one after another, in words of 8 bytes."""
-    copies = np.repeat(np.array(numbers, np.uint32), VECTORS[isa].splat_bytes // 4)
-    return tuple(np.append(copies, copies[:0] if len(copies) % 2 == 0 else copies[:1]).view(np.int64).tolist())
+    """The numbers as instructions read them from memory, one after another, in words."""
+    copies = VECTORS[isa].splat_bytes // f32.size_bytes
+    data = b"".join(pack("<I", bits) * copies for bits in numbers)
+    data += bytes(-len(data) % WORD_BYTES)
+    return unpack(f"<{len(data) // WORD_BYTES}q", data)

@@ -164,13 +164,20 @@ class Values:
             else:
                 self.v.broadcast(target, self.v.asm.const(step.immediate.to_bytes(4, "little"), 4, size=4))
         elif step.op == "number":
-            self.v.load_splat(target, self.slots.numbers[step.immediate])
+            self.load_number(target, self.slots.numbers[step.immediate])
         else:
             source = self.source(step)
             if source.lanes is None:
                 self.v.broadcast(target, source.locate())
             else:
                 source.lanes.load(target, source.locate())
+
+    def load_number(self, target: Register, place: Pointer) -> None:
+        operand = self.v.splat_at(place)
+        if operand.bcode:
+            self.v.broadcast(target, place)
+        else:
+            self.v.load(target, operand)
 
     def last_use(self, value: int) -> int:
         if value in self.held:

@@ -49,7 +49,8 @@ def grouped_case(spec: GroupedRows, random: np.random.Generator, integers: bool)
         wanted, tolerance = narrowed(dst.wanted, np.asarray(tolerance), dst.kind)
         buffers["dst"] = replace(dst, wanted=wanted)
     words = np.array(spec.words(), np.int64)
-    unread = slice(spec.numbers_bytes, -(-spec.numbers_bytes // words.itemsize) * words.itemsize)
+    end = spec.number_places.stop
+    unread = slice(end, -(-end // words.itemsize) * words.itemsize)
     return Case(spec, {**buffers, "shape": constant_buffer(words, unread) if len(words) else None}, {"dst": tolerance})
 
 

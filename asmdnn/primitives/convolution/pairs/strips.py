@@ -56,7 +56,7 @@ class Strips:
     constants: dict[str, list[Int64]] = field(default_factory=dict)
     middle_bytes: int = 0
 
-    def phases(self, strips: list[Strip]) -> Iterator[Phase]:
+    def phases(self, strips: Sequence[Strip]) -> Iterator[Phase]:
         """One for every shape of strips, and of panels, each a group of records again and again."""
         full, rest = divmod(self.parts.pair.second.dst.dims[CHANNELS], self.panel)
         panels = [(0, self.panel, full)] * bool(full) + [(full * self.panel, rest, 1)] * bool(rest)
