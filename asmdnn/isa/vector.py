@@ -1,5 +1,5 @@
-"""f32 vector operations as generators use them: everything in which AVX2 and AVX-512 differ, and nothing else: registers
-by purpose, loads, stores, tails and multiplies of what `vector_of(isa, asm)` gives."""
+"""f32 vector operations as generators use them: everything in which AVX2 and AVX-512 differ, and nothing else:
+registers by purpose, loads, stores, tails and multiplies of what `vector_of(isa, asm)` gives."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

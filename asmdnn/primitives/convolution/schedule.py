@@ -87,6 +87,7 @@ def schedule_tiles(
     post_ops = ends.chain.on_registers({operand: place.operand for operand, place in operands.items()})
     depths = list(make_depths(ranges, "bias" in buffers, post_ops))
     tables = kernels.of_depths(depths, tiles.patterns, taps, panels.count)
+    last = {id(table): d for d, table in enumerate(tables)}
     weights = tensors["weights"]
     of_groups = offsets.of_groups(weights.dtype.size_bytes * weights.strides[0])
     layout = RecordLayout(offsets, tiles, panels, of_groups, chunks)
@@ -100,7 +101,8 @@ def schedule_tiles(
             alike = {id(table): layout.records(range(begin, end), piece, table) for table in tables}
             for d, depth in enumerate(depths):
                 records, cycles = alike[id(tables[d])]
-                of_depth = layout.of_depth(records, starts[d], depth.begin)
+                own = records if d == last[id(tables[d])] else records.copy()
+                of_depth = layout.of_depth(own, starts[d], depth.begin)
                 independent = bool(phases) and d == 0
                 phases.append(phase_of(of_depth, cycles, continues=d > 0, independent=independent, repeats=again))
     return Plan(name, flushing(phases), tensors, {"taps": tap_lists}, {}, ("dst",))
@@ -172,11 +174,10 @@ class RecordLayout:
         return (self.groups[:, None] + records).reshape(-1, records.shape[1]), np.tile(cycles, len(self.groups))
 
     def of_depth(self, records: Int64, starts: Int64, first_step: int) -> Int64:
-        """The records of the steps from one on; starts: of each pattern's tap list."""
-        found = records.copy()
-        found[:, 1 + TAPS] = starts[records[:, 1 + TAPS]]
-        found[:, 1 + PREFETCHED] += self.panels.panel_bytes * first_step // self.offsets.g.steps
-        return found
+        """The records, which are changed, for the steps from one on; starts: of each pattern's tap list."""
+        records[:, 1 + TAPS] = starts[records[:, 1 + TAPS]]
+        records[:, 1 + PREFETCHED] += self.panels.panel_bytes * first_step // self.offsets.g.steps
+        return records
 
 
 def prefetched_shares(g: ConvGeometry, depth_bytes: int, tiles: int, chunk: int) -> Int64:
