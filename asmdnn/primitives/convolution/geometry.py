@@ -153,6 +153,8 @@ class ConvGeometry:
 
     def pixels_of_dst(self, raster: Int64) -> Int64:
         """The raster numbers in all of dst of output pixels that are numbered within this part."""
+        if self.parts == 1:
+            return raster
         found = np.zeros_like(raster)
         for axis, at in zip(self.axes, np.unravel_index(raster, tuple(axis.o for axis in self.axes)), strict=True):
             pixels = axis.all_pixels

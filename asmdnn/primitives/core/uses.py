@@ -15,6 +15,8 @@ from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from itertools import chain
 
+import numpy as np
+
 from asmdnn.forking import importing
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.postops import Operand, PostOp, SumOp
@@ -31,6 +33,7 @@ from asmdnn.types import FLOATS8, f32
 NO_SUM = Sum(0.0)  # a reorder with such scales does nothing
 ANYWHERE = Operand(0, 0, 0, False)
 ROUNDING_SEED = "rounding_seed"
+MANY = 500  # records, of which not all are looked at in Python
 CHAIN = tuple[PostOp, ...]
 Form = tuple[object, ...]  # of a post-op: its class and its numbers, wherever its tensors lie
 
@@ -94,7 +97,10 @@ def check_chain(plan: Plan, attr: Attr) -> None:
 
 def called(phase: Phase) -> list[KernelSpec]:
     """The kernels that its records call, in the order of their first calls: the one that begins a sum comes first."""
-    specs = (phase.kernels[k] for k in dict.fromkeys(phase.records[:, 0].tolist()))
+    numbers = phase.records[:, 0]
+    if len(numbers) > MANY:  # most are those of the record before
+        numbers = numbers[np.flatnonzero(np.diff(numbers, prepend=-1))]
+    specs = (phase.kernels[k] for k in dict.fromkeys(numbers.tolist()))
     return [spec.kernel if isinstance(spec, ShiftedSpec) else spec for spec in specs]
 
 
