@@ -72,6 +72,20 @@ class Avx2(Vector):
     def end_condition(self, condition: Register) -> bool:
         return False
 
+    def broadcast_byte(self, dst: Register, number: int) -> None:
+        """In lanes, as bytes are widened."""
+        self.broadcast(dst, self.asm.const(pack("<I", number), 4, size=4))
+
+    def compare_elements(self, condition: Register, wanted: Register, source: Register | Pointer, size: int) -> None:
+        if size == 1:
+            self.asm.VPMOVZXBD(condition, source if isinstance(source, Pointer) else source.xmm)
+            source = condition
+        self.asm.VPCMPEQD(condition, wanted, source)
+
+    def add_where(self, total: Register, condition: Register, x: Register | Pointer) -> None:
+        self.asm.VANDPS(condition, condition, x)
+        self.add(total, total, condition)
+
     def nowhere(self, condition: Register) -> None:
         self.zero(condition)
 

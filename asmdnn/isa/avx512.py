@@ -88,6 +88,18 @@ class Avx512(Vector):
         self.asm.masks.free(condition)
         return True
 
+    def broadcast_byte(self, dst: Register, number: int) -> None:
+        self.broadcast(dst, self.asm.const(pack("<4B", *[number] * 4), 4, size=4))
+
+    def compare_elements(self, condition: Register, wanted: Register, source: Register | Pointer, size: int) -> None:
+        if size == 4:
+            self.asm.VPCMPEQD(condition, wanted, source)
+        else:
+            self.asm.VPCMPEQB(condition, wanted.xmm, source if isinstance(source, Pointer) else source.xmm)
+
+    def add_where(self, total: Register, condition: Register, x: Register | Pointer) -> None:
+        self.asm.VADDPS(total.masked(condition), total, x)
+
     def nowhere(self, condition: Register) -> None:
         self.asm.KXORW(condition, condition, condition)
 
