@@ -13,7 +13,7 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from asmdnn.isa.dot import BF16, dot_level
+from asmdnn.isa.dot import dot_level
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
@@ -38,7 +38,7 @@ from asmdnn.primitives.reorder.as_f32 import as_f32
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.records import dataclass
-from asmdnn.types import bf16
+from asmdnn.types import HALF_FLOATS
 
 NAME = "products"
 ROWS, PIXELS, PAIRS = "rows of channels", "rows of pixels", "pairs of pixels"  # scratch
@@ -64,14 +64,16 @@ class RasterAxis:
 def plans(desc: BackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """The plan of products for bf16, where that is expected to take less than one of f32; nothing for other types."""
     p, names = convolution_of(desc)
-    if {p.src.dtype, p.dst.dtype} != {bf16}:
+    if p.src.dtype != p.dst.dtype or p.src.dtype not in HALF_FLOATS:
         return
     name = f"{NAME}:{f32_level(engine.isa)}"
     try:
         check(desc, attr, halves=True)
-        if fast_pairs((p.src.dtype, p.dst.dtype), engine) is None:
-            raise Refused("the level does not multiply pairs of bf16, or slowly")
-        plan = with_bias(renamed(planned(p, engine), names), desc.diff_bias, engine)
+        pairs = fast_pairs((p.src.dtype,), engine)
+        if pairs is None:
+            raise Refused(f"the level does not multiply pairs of {p.src.dtype}, or slowly")
+        made = planned(p, f"{NAME}:{dot_level(pairs, engine.isa)}", engine)
+        plan = with_bias(renamed(made, names), desc.diff_bias, engine)
     except Refused as reason:
         yield Refusal(name, str(reason))
         return
@@ -83,7 +85,7 @@ def plans(desc: BackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | 
         yield plan
 
 
-def planned(p: ConvolutionDesc, engine: Engine) -> Plan:
+def planned(p: ConvolutionDesc, name: str, engine: Engine) -> Plan:
     """The products, between reorders of what is not plain.  Raises Refused."""
     if p.groups > 1 or p.has_groups:
         raise Refused("it takes no groups")
@@ -95,9 +97,7 @@ def planned(p: ConvolutionDesc, engine: Engine) -> Plan:
     weights = MemoryDesc(p.weights.dims, p.weights.dtype, f"{letters}ba")
     assembly = Assembly(engine.tuning, engine.isa)
     add_products(assembly, axes, {"src": src, "weights": weights, "dst": dst}, engine)
-    plan = assembly.plan(
-        f"{NAME}:{dot_level(BF16, engine.isa)}", {"src": src, "weights": weights, "dst": dst}, ("weights",)
-    )
+    plan = assembly.plan(name, {"src": src, "weights": weights, "dst": dst}, ("weights",))
     given = {name: tensor for name, tensor in p.tensors().items() if not tensor.is_any}
     return between_reorders(plan, given, engine.tuning, isa=engine.isa)
 
@@ -133,17 +133,17 @@ def add_products(
     places = list(dict.fromkeys(tuple(shift.place for shift in position) for position in positions))
     around = int(any(shift.cells for position in positions for shift in position))  # images of zeros, on both sides
     row = (images + 2 * around) * image
-    rows = MemoryDesc((images + 2 * around, into, *lines), bf16, strides=(image, row, *steps))
+    rows = MemoryDesc((images + 2 * around, into, *lines), src.dtype, strides=(image, row, *steps))
     for number, place in enumerate(places):
         part = cell_of(src, place, axes)
         copy = Pad(part, rows, (around, *[0] * (len(lines) + 1)))
-        buffer = assembly.room(f"{ROWS} {number}", into * row * bf16.size_bytes)
+        buffer = assembly.room(f"{ROWS} {number}", into * row * src.dtype.size_bytes)
         assembly.add_plan(plan_of((pad.plans,), copy, engine), {"src": View("src"), "dst": View(buffer)})
     product_plan = plan_of(
         (matmul_tiles.plan,),
         MatMul(
-            MemoryDesc((into, pixels), bf16, strides=(row, 1)),
-            MemoryDesc((pixels, out), bf16, "any"),
+            MemoryDesc((into, pixels), src.dtype, strides=(row, 1)),
+            MemoryDesc((pixels, out), dst.dtype, "any"),
             MemoryDesc((into, out), weights.dtype, "ab"),
         ),
         engine,
@@ -153,7 +153,7 @@ def add_products(
     for number, position in enumerate(positions):
         buffer = f"{ROWS} {places.index(tuple(shift.place for shift in position))}"
         away = sum(shift.cells * step for shift, step in zip(position, steps, strict=True))
-        start = bf16.size_bytes * (around * image + away)
+        start = src.dtype.size_bytes * (around * image + away)
         views = {"src": View(buffer, start), "weights": View(PAIRS), "dst": View("weights", number * size, size)}
         assembly.add_plan(product_plan, views)
 
@@ -168,7 +168,7 @@ def cell_of(src: MemoryDesc, place: tuple[int, ...], axes: tuple[RasterAxis, ...
 
 def add_pairs(assembly: Assembly, dst: MemoryDesc, lines: tuple[int, ...], packed: MemoryDesc, engine: Engine) -> None:
     """diff_dst with zeros after lines, as the product reads it."""
-    whole = MemoryDesc((*dst.dims[:2], *lines), bf16, "axb")
+    whole = MemoryDesc((*dst.dims[:2], *lines), dst.dtype, "axb")
     source, pixels = "dst", row_major(packed.dims, packed)
     if whole.dims != dst.dims or dst != whole:
         source = assembly.room(PIXELS, whole.size_bytes)
