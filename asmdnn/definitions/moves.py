@@ -21,6 +21,8 @@ UPDATES: Final = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": n
 
 def scattered(x: Array, indices: Array, updates: Array, axis: int, alg: str) -> Array:
     """x, of which indices name parts along an axis that become updates, or combine with them, in row-major order."""
+    if not updates.size:
+        return x.copy()
     result = np.moveaxis(x, axis, 0).copy()
     count = indices.ndim
     rows = np.moveaxis(updates, range(axis, axis + count), range(count)).reshape(-1, *result.shape[1:])

@@ -10,7 +10,8 @@ from asmdnn.primitives.concat.concat import axis_of
 from asmdnn.records import dataclass
 from asmdnn.types import s32
 
-MOVES = "none"
+Reduction = Literal["none", "add", "mul", "max", "min"]
+MOVES: Reduction = "none"
 ALGORITHMS = (MOVES, *REDUCTIONS)
 
 
@@ -32,7 +33,7 @@ class Scatter:
     updates: MemoryDesc
     dst: MemoryDesc
     axis: int = 0
-    alg: Literal["none", "add", "mul", "max", "min"] = "none"
+    alg: Reduction = MOVES
 
     def __post_init__(self) -> None:
         check_alg("Scatter.alg", self.alg, ALGORITHMS)
