@@ -79,8 +79,6 @@ class ConvWork(WeightsWork):
         self.problem = p
         if settings.alg == "wino" and not p.is_dense_3x3 and settings.dir.startswith("FWD"):
             raise Unimplemented("--alg=wino: is for 3x3 kernels of stride 1, no dilation, groups of 4 or more channels")
-        if settings.dt != "f32" and not settings.dir.startswith("FWD"):
-            raise Unimplemented(f"--dt={settings.dt}: gradients are built in f32 only")
         self.set_tensors(settings, p, dict(zip(CHANNELS, settings.strides, strict=False)))
         self.reduction = self._reduction()
         self.window = MappingProxyType({name: getattr(p, name) for name in WINDOW})

@@ -8,7 +8,7 @@ import pytest
 from asmdnn.bench.conv_work import ConvWork
 from asmdnn.bench.driver import TensorData
 from asmdnn.bench.peers import onednn_library
-from asmdnn.errors import AsmdnnError, Unimplemented
+from asmdnn.errors import AsmdnnError
 from tests.bench.test_command import run
 from tests.bench.test_drivers import read
 from tests.primitives import conv_gradients as reference
@@ -59,9 +59,15 @@ def test_cases_pass(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(records) == 3 * (4 + 8) + 4
 
 
-def test_other_types_are_not_built() -> None:
-    with pytest.raises(Unimplemented, match="gradients are built in f32 only"):
-        work("--conv --dir=BWD_D --dt=bf16:bf16:f32 ic16ih9oc24kh3")
+def test_half_floats_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    """Types are those of src or diff_src, of weights or diff_weights, and of diff_dst."""
+    types = "--dt=bf16,f16,f32:bf16:bf16"
+    code, records = run(capsys, "--conv", "--mode=C", "--dir=BWD_D", types, PROBLEMS[0])
+    assert code == 0 and len(records) == 3
+    words = ("--mode=C", "--dir=BWD_WB", "--dt=bf16,f16,bf16:f32:bf16", PROBLEMS[0])
+    code, records = run(capsys, "--conv", *words, "--deconv", *words)
+    assert code == 0 and len(records) == 6
+    assert {record["status"] for record in records} == {"passed"}
 
 
 def test_a_peer_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,7 +48,7 @@ class Dice:
 
 def pool(dice: Dice) -> str:
     alg = dice.of("max", "avg_np", "avg_p")
-    return f"--pool --dir=BWD_D --alg={alg} --tag={dice.of(*TAGS)} {dice.window()}"
+    return f"--pool --dir=BWD_D --alg={alg} --dt={dice.of(*TYPES)} --tag={dice.of(*TAGS)} {dice.window()}"
 
 
 def bnorm(dice: Dice) -> str:
@@ -72,6 +72,7 @@ def lnorm(dice: Dice) -> str:
 
 def softmax(dice: Dice) -> str:
     how = f"--alg={dice.of('SOFTMAX', 'LOGSOFTMAX')} --axis={dice.of('0', '1', '-1')}"
+    how += f" --sdt={dice.of(*TYPES)} --ddt={dice.of(*TYPES)}"
     tags = f"--stag={dice.of(*TAGS)} --dtag={dice.of('any', 'abx', 'axb')}"
     return f"--softmax --dir=BWD_D {how} {tags} {dice.dims(dice.up_to(3) + 1)}"
 
@@ -86,14 +87,15 @@ def prelu(dice: Dice) -> str:
 def lrn(dice: Dice) -> str:
     numbers = f"ls{dice.up_to(7)}alpha0.{dice.up_to(9)}beta0.{dice.of('5', '75', '6')}k{dice.up_to(2)}"
     tag = dice.of("abx", "axb", "aBx8b")
-    return f"--lrn --dir=BWD_D --alg={dice.of('ACROSS', 'WITHIN')} --tag={tag} {dice.image(axes=2)}_{numbers}"
+    how = f"--alg={dice.of('ACROSS', 'WITHIN')} --dt={dice.of(*TYPES)} --tag={tag}"
+    return f"--lrn --dir=BWD_D {how} {dice.image(axes=2)}_{numbers}"
 
 
 def resampling(dice: Dice) -> str:
     words = f"mb{dice.up_to(2)}ic{dice.up_to(40)}_"
     words += "".join(f"i{axis}{dice.up_to(9)}o{axis}{dice.up_to(12)}" for axis in "hw")
-    alg = dice.of("nearest", "linear", "cubic")
-    return f"--resampling --dir=BWD_D --alg={alg} --tag={dice.of('abx', 'axb', 'aBx8b')} {words}"
+    how = f"--alg={dice.of('nearest', 'linear', 'cubic')} --sdt={dice.of(*TYPES)} --ddt={dice.of(*TYPES)}"
+    return f"--resampling --dir=BWD_D {how} --tag={dice.of('abx', 'axb', 'aBx8b')} {words}"
 
 
 def eltwise(dice: Dice) -> str:
@@ -112,11 +114,12 @@ def shuffle(dice: Dice) -> str:
 def convolution(dice: Dice) -> str:
     driver, direction = dice.of("conv", "deconv"), dice.of("BWD_D", "BWD_W", "BWD_WB")
     tags = f"--stag={dice.of('any', 'abx', 'axb')} --dtag={dice.of('any', 'abx', 'axb')}"
-    return f"--{driver} --dir={direction} {tags} {dice.window()}oc{dice.up_to(40)}"
+    return f"--{driver} --dir={direction} --dt={dice.of(*TYPES)} {tags} {dice.window()}oc{dice.up_to(40)}"
 
 
 def ip(dice: Dice) -> str:
-    return f"--ip --dir={dice.of('BWD_D', 'BWD_W', 'BWD_WB')} {dice.image(axes=2)}oc{dice.up_to(40)}"
+    how = f"--dir={dice.of('BWD_D', 'BWD_W', 'BWD_WB')} --dt={dice.of(*TYPES)}"
+    return f"--ip {how} {dice.image(axes=2)}oc{dice.up_to(40)}"
 
 
 KINDS: tuple[Words, ...] = (

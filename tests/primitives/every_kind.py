@@ -159,6 +159,10 @@ g16mb2ic16ih8oc16kh3 g4mb2ic16ih8oc16kh3 --stag=any --dtag=any mb2ic3ih9oc24kh3
 --conv --dir=BWD_D --stag=axb --dtag=axb --wtag=abx mb2ic20ih8oc24kh3 --alg=wino --wtag=any,abx mb2ic32ih8oc32kh3ph1
 --deconv --dir=BWD_D,BWD_WB --stag=axb --dtag=axb mb2ic20ih5oh11oc24kh3sh2 g16mb2ic16ih5oh11oc16kh3sh2
 --stag=any --dtag=abx mb2ic24ih5oh7oc3kh3
+--conv --dir=BWD_D,BWD_WB --dt=bf16,f16 --stag=axb --dtag=axb mb2ic20ih8oc24kh3 --deconv mb2ic20ih5oh11oc24kh3sh2
+--ip --dir=BWD_D,BWD_WB --dt=bf16,f16 --stag=any,abx --dtag=any mb5ic9ih3oc8
+--lrn --dir=BWD_D --dt=bf16 --tag=axb mb2ic9ih5_ls3alpha0.5k2
+--resampling --dir=BWD_D --sdt=bf16 --ddt=bf16 --tag=axb,abx mb2ic16_ih5oh10
 """
 
 

@@ -24,17 +24,33 @@ CASES: tuple[Any, ...] = (  # alg, dims, size, beta
 TAGS = ("ab{}", "a{}b", "aB{}8b", "aB{}16b")
 
 
+def axes_of(desc: Any) -> tuple[int, ...]:
+    return (1,) if desc.alg == ACROSS else tuple(range(2, desc.src.ndims))
+
+
+def base_of(desc: Any, arrays: Any) -> Any:
+    """What the forward pass leaves."""
+    numbers = desc.local_size, desc.alpha, desc.k
+    return local_base(arrays["src"].astype(float), axes_of(desc), *numbers).astype(np.float32)
+
+
+def answer(desc: Any, arrays: Any) -> Any:
+    """(results, their errors)."""
+    x, dy = (arrays[name].astype(float) for name in ("src", "diff_dst"))
+    axes, size = axes_of(desc), desc.local_size
+    wanted, total = local_response_gradient(x, dy, axes, size, desc.alpha, desc.beta, desc.k)
+    error = local_response_error(total, 4 * size ** len(axes), desc.beta + 1)
+    return {"diff_src": wanted}, {"diff_src": error}
+
+
 def case(alg: Any, dims: Any, size: int, beta: float, tag: str, kept: bool) -> Any:
-    random, axes = np.random.default_rng(5), (1,) if alg == ACROSS else tuple(range(2, len(dims)))
+    random = np.random.default_rng(5)
     x, dy = (random.uniform(-3, 3, dims).astype(np.float32) for _ in range(2))
-    numbers = size, 2.0, beta, 1.5
-    wanted, total = local_response_gradient(x.astype(float), dy.astype(float), axes, *numbers)
     tensor = layout(dims, tag.format("cde"[: len(dims) - 2]))
-    base = local_base(x.astype(float), axes, size, 2.0, 1.5).astype(np.float32)
-    desc = dnn.LRNBackward(alg, tensor, tensor, tensor, *numbers, tensor if kept else None)
-    arrays = {"src": x, "diff_dst": dy} | ({"workspace": base} if kept else {})
-    error = local_response_error(total, 4 * size ** len(axes), beta + 1)
-    return desc, arrays, {"diff_src": wanted}, {"diff_src": error}
+    desc = dnn.LRNBackward(alg, tensor, tensor, tensor, size, 2.0, beta, 1.5, tensor if kept else None)
+    arrays = {"src": x, "diff_dst": dy}
+    wanted, error = answer(desc, arrays)
+    return desc, arrays | ({"workspace": base_of(desc, arrays)} if kept else {}), wanted, error
 
 
 @pytest.mark.parametrize("tag", TAGS)
@@ -84,8 +100,8 @@ def test_mistakes() -> None:
         dnn.primitive_desc(dnn.LRNBackward(WITHIN, *(layout((1, 2, 9, 9, 9), "abcde"),) * 3, 9))
     with pytest.raises(dnn.Unimplemented, match="a gradient has no post-ops"):
         dnn.primitive_desc(dnn.LRNBackward(ACROSS, x, x, x), dnn.Attr(["relu"]))
-    with pytest.raises(dnn.Unimplemented, match="bf16"):
-        dnn.primitive_desc(dnn.LRNBackward(ACROSS, *(dnn.MemoryDesc(x.dims, dnn.bf16, "abcd"),) * 3))
+    with pytest.raises(dnn.Unimplemented, match="src is s8, only f32, bf16, f16 is"):
+        dnn.primitive_desc(dnn.LRNBackward(ACROSS, *(dnn.MemoryDesc(x.dims, dnn.s8, "abcd"),) * 3))
     with pytest.raises(dnn.InvalidArguments, match="diff_dst has dims"):
         ops.lrn_gradient(np.ones((1, 4, 5, 6), np.float32), np.ones((1, 4, 5, 5), np.float32))
 

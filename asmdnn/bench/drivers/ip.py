@@ -1,4 +1,4 @@
-"""`--ip`: inner products of all types forward, of f32 backward."""
+"""`--ip`: inner products of all types forward, of floats backward."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar

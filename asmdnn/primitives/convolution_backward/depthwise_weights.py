@@ -19,7 +19,7 @@ from asmdnn.primitives.convolution.description import ConvolutionDesc
 from asmdnn.primitives.convolution.direct import make_geometry
 from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
 from asmdnn.primitives.convolution_backward.description import BackwardWeights
-from asmdnn.primitives.convolution_backward.weights import check, convolution_of, renamed, with_bias
+from asmdnn.primitives.convolution_backward.weights import check, convolution_of, renamed
 from asmdnn.primitives.convolution_backward.weights_tiles import (
     CALL_CYCLES,
     CHUNK_BYTES,
@@ -41,6 +41,7 @@ from asmdnn.primitives.products.matrices import dense_matrix
 from asmdnn.primitives.products.partial import PARTIAL, sum_of_rows
 from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.target import target_of
+from asmdnn.primitives.reduction.bias import with_bias
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.records import dataclass
 from asmdnn.types import f32
@@ -57,7 +58,7 @@ def plans(desc: BackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | 
     engine = at_level(engine, dot_level(F32, engine.isa))
     try:
         check(desc, attr)
-        yield with_bias(desc, renamed(planned(p, engine), names), engine)
+        yield with_bias(renamed(planned(p, engine), names), desc.diff_bias, engine)
     except Refused as reason:
         yield Refusal(f"{NAME}:{engine.isa}", str(reason))
 

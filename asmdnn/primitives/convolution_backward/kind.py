@@ -11,6 +11,7 @@ from asmdnn.primitives.convolution_backward.description import (
     DeconvolutionBackwardWeights,
 )
 from asmdnn.primitives.core.kind import Kind, Words
+from asmdnn.primitives.reorder.as_f32 import as_f32
 
 
 def data_words(desc: BackwardData) -> Words:
@@ -27,7 +28,7 @@ def words(desc: BackwardData | BackwardWeights, prop_kind: str) -> Words:
     return Words(primitive, f"alg:{p.algorithm_name}", problem_word(p), prop_kind)
 
 
-WEIGHTS = (depthwise_weights.plans, weights.plans)
+WEIGHTS = as_f32(depthwise_weights.plans, weights.plans)
 LETTERS = ConvolutionBackwardData.letters
 KINDS = (
     Kind(ConvolutionBackwardData, (data.plan_convolution,), data_words, transformed=("weights",), letters=LETTERS),

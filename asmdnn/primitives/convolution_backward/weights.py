@@ -28,16 +28,15 @@ from asmdnn.primitives.convolution_backward.description import BackwardWeights, 
 from asmdnn.primitives.convolution_backward.weights_tiles import TAPS, Tables, job_of, phases_of
 from asmdnn.primitives.convolution_backward.weights_units import GradientPanels
 from asmdnn.primitives.core.engine import Engine, at_level
-from asmdnn.primitives.core.implementation import implementation, plan_of
+from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.products.matrices import dense_matrix
 from asmdnn.primitives.products.partial import PARTIAL, sum_of_rows
 from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.target import target_of
-from asmdnn.primitives.reduction import reduction
-from asmdnn.primitives.reduction.description import ReductionForward
+from asmdnn.primitives.reduction.bias import with_bias
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
 from asmdnn.records import replace
-from asmdnn.types import f32
+from asmdnn.types import FLOAT_NAMES, f32
 
 NAME = "direct"
 WIDE, BLOCKS = "gradients of wide groups", "wide groups in rows"  # scratch
@@ -49,7 +48,7 @@ def plan(desc: BackwardWeights, attr: Attr, engine: Engine) -> Plan:
     check(desc, attr)
     engine = at_level(engine, dot_level(F32, engine.isa))
     p, names = convolution_of(desc)
-    return with_bias(desc, renamed(of_formats(p, engine), names), engine)
+    return with_bias(renamed(of_formats(p, engine), names), desc.diff_bias, engine)
 
 
 def check(desc: BackwardWeights, attr: Attr) -> None:
@@ -58,7 +57,7 @@ def check(desc: BackwardWeights, attr: Attr) -> None:
         raise Refused("a gradient has no post-ops, scales or zero points")
     for name, tensor in desc.tensors().items():
         if tensor.dtype != f32:
-            raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
+            raise Refused(f"{name} is {tensor.dtype}, only {', '.join(FLOAT_NAMES)} is implemented")
         if name.startswith("diff_") and name != "diff_dst" and tensor.may_overlap:
             raise Refused(f"elements of {name} overlap")
 
@@ -82,27 +81,6 @@ def renamed(plan: Plan, names: Mapping[str, str]) -> Plan:
     phases = tuple(phase.on({name: View(here) for name, here in names.items()}) for phase in plan.phases)
     ordered = {name: tensors[name] for name in ("src", "diff_weights", "diff_dst")}
     return replace(plan, phases=phases, tensors=ordered, outputs=("diff_weights",), in_place=())
-
-
-def with_bias(desc: BackwardWeights, plan: Plan, engine: Engine) -> Plan:
-    """The plan, and the sums of diff_dst over images and pixels after it."""
-    if desc.diff_bias is None:
-        return plan
-    diff_dst = plan.tensors["diff_dst"]
-    if 0 in diff_dst.dims:
-        raise Refused("diff_dst has no elements, of which there is no sum for diff_bias")
-    bias = MemoryDesc(desc.diff_bias.dims, f32, "a") if desc.diff_bias.is_any else desc.diff_bias
-    (size,), (step,) = bias.dims, bias.strides
-    ones = (1,) * (diff_dst.ndims - 2)
-    row = MemoryDesc((1, size, *ones), f32, strides=(size * step, step, *ones), offset0=bias.offset0)
-    if bias.inner_blocks:
-        raise Refused("diff_bias is blocked, it must be a vector")
-    sums = plan_of((reduction.plans,), ReductionForward("sum", diff_dst, row), engine)
-    assembly = Assembly(engine.tuning, engine.isa)
-    assembly.add_plan(plan, {})
-    assembly.add_plan(sums, {"src": View("diff_dst"), "dst": View("diff_bias")})
-    tensors = {**plan.tensors, "diff_bias": bias}
-    return assembly.plan(plan.implementation, tensors, ("diff_weights", "diff_bias"))
 
 
 def of_formats(p: AdjointConvolution, engine: Engine) -> Plan:

@@ -12,11 +12,11 @@ from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.inner_product import typed
+from asmdnn.primitives.inner_product import typed, typed_gradients
 from asmdnn.primitives.inner_product.flat import aligned, copy_back, weights_like
 from asmdnn.primitives.inner_product.inner_product import (
     InnerProductBackwardData,
@@ -69,11 +69,13 @@ def forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Job:
 
 def plan_backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """diff_src = diff_dst * weights, by every strategy."""
+    if typed_gradients.is_typed(desc):
+        return typed_gradients.plan(desc, attr, engine)
     return answers(lambda: backward_data(desc, attr, engine), dot_level(F32, engine.isa))
 
 
 def backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) -> Job:
-    check_backward(attr)
+    typed_gradients.check_attr(attr)
     desc = with_plain_formats(desc, but="weights")
     if desc.weights.is_any:
         width = panel_columns(desc.weights.dims[1], lanes_of(dot_level(F32, engine.isa)))
@@ -100,11 +102,13 @@ def backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) ->
 
 def plan_backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """diff_weights = diff_dst^T * src by every strategy, diff_bias = the sum of diff_dst's rows by the best."""
+    if typed_gradients.is_typed(desc):
+        return typed_gradients.plan(desc, attr, engine)
     return answers(lambda: backward_weights(desc, attr, engine), dot_level(F32, engine.isa))
 
 
 def backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engine) -> Job:
-    check_backward(attr)
+    typed_gradients.check_attr(attr)
     desc = with_plain_formats(desc, but="diff_weights")
     if desc.diff_weights.is_any:
         desc = desc.with_formats({"diff_weights": weights_like(desc.src, desc.diff_weights, 0)})
@@ -125,12 +129,6 @@ def backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engi
             multiply(assembly, sum_of_rows(assembly, diff_dst, mb, oc, bias), target)
 
     return Job(assembly, p, target, desc.tensors(), passed.tensors(), outputs, add_after=add_after)
-
-
-def check_backward(attr: Attr) -> None:
-    """Raise Refused for attributes that change anything."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("post-ops and scales of a backward pass are not implemented")
 
 
 def row_of_dst(bias: MemoryDesc) -> MemoryDesc:

@@ -24,8 +24,8 @@ from asmdnn.primitives.normalization.lrn_backward_description import LRNBackward
 from asmdnn.primitives.normalization.lrn_description import LRNForward
 from asmdnn.primitives.normalization.lrn_layout import layout_of
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
-from asmdnn.primitives.shapes.formats import like, row_major
-from asmdnn.types import PropKind
+from asmdnn.primitives.shapes.formats import like, of_type, row_major
+from asmdnn.types import FLOAT_NAMES, PropKind, f32
 
 SHARES, BASE, UNUSED = "shares of windows", "base of powers", "result of the forward pass"  # scratch
 
@@ -40,16 +40,16 @@ def inside_of(desc: LRNBackward, attr: Attr, engine: Engine) -> Inside:
     src = like(desc.diff_dst, desc.src)
     kept = {} if desc.workspace is None else {"workspace": like(src, desc.workspace)}
     passed = {"src": src, "diff_src": like(src, desc.diff_src), "diff_dst": like(src, desc.diff_dst), **kept}
-    check_tensors(passed, "diff_src")
+    check_tensors(passed, "diff_src", FLOAT_NAMES)
     if 0 in src.dims:
         return Inside(Assembly(tuning, isa).plan(f"lrn:{isa}", passed, ("diff_src",)), passed, tuning, isa)
     is_whole = not src.may_overlap and src.padded_dims == src.dims  # powers of what pads blocks are of 0
-    model, layout = src, layout_of(desc, src) if is_whole else None
+    model, layout = of_type(src, f32), layout_of(desc, src) if is_whole else None
     if layout is None:
-        model = row_major(src.dims, src)
+        model = row_major(src.dims, model)
         layout = layout_of(desc, model)
         assert layout is not None, "rows of plain tensors are dense"
-    tensors = {name: t if same_places(t, model) else model for name, t in passed.items()}
+    tensors = {name: of_type(t, f32) if same_places(t, model) else model for name, t in passed.items()}
     inner = MemoryDesc(model.dims, model.dtype, strides=model.strides, inner_blocks=model.inner_blocks)
     assembly, base = Assembly(tuning, engine.isa), "workspace"
     if not kept:

@@ -16,8 +16,8 @@ class LRNBackward:
         diff_src = diff_dst * b^-beta - 2 beta alpha / n * src * sum of diff_dst * src * b^(-beta - 1)
 
     where the sum is over all elements that have this one in their window.  alg, local_size, alpha, beta and k are those
-    of `LRNForward`.  src, diff_dst, diff_src: f32, of the same dims, in any formats.  workspace: b, as the forward pass
-    in training has written it; None computes it anew.  Raises InvalidArguments.
+    of `LRNForward`.  src, diff_dst, diff_src: f32, bf16 or f16, of the same dims, in any formats.  workspace: b, as the
+    forward pass in training has written it, of one of these types; None computes it anew.  Raises InvalidArguments.
     """
 
     alg: LRNAlgorithm

@@ -24,10 +24,11 @@ from asmdnn.primitives.resampling import resampling
 from asmdnn.primitives.resampling.adjoint import AdjointResampling, adjoint
 from asmdnn.primitives.resampling.backward_description import ResamplingBackward
 from asmdnn.primitives.resampling.taps import ResampleTaps
+from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.primitives.sum import sum as sums
 from asmdnn.primitives.sum.sum import SumForward
 from asmdnn.records import replace
-from asmdnn.types import f32
+from asmdnn.types import FLOAT_NAMES, FLOATS, f32
 
 MOST_TAPS: Final = 64  # of an element, which are code
 MOST_AT_ONCE: Final = 8  # taps along an axis
@@ -60,8 +61,8 @@ def taps_of(desc: ResamplingBackward, attr: Attr) -> tuple[ResampleTaps, ...]:
     if attr.post_ops or attr.quantizes:
         raise Refused("a gradient has no post-ops, scales or zero points")
     for name in ("diff_src", "diff_dst"):
-        if (dtype := getattr(desc, name).dtype) != f32:
-            raise Refused(f"{name} is {dtype}, only f32 is implemented")
+        if (dtype := getattr(desc, name).dtype) not in FLOATS:
+            raise Refused(f"{name} is {dtype}, only {', '.join(FLOAT_NAMES)} is implemented")
     if not desc.diff_dst.nelems() and desc.diff_src.nelems():
         raise Refused("diff_dst has no elements, of which there are no sums")
     if not desc.diff_dst.nelems():
@@ -111,14 +112,16 @@ def along(
     """Add what makes dst of src along one axis; dst.  Raises Refused."""
     firsts = range(0, taps.each, MOST_AT_ONCE)
     parts = [f"axis {axis}, taps from {first} on" for first in firsts] if len(firsts) > 1 else [dst.buffer]
+    in_f32 = of_type(dst.desc, f32)  # parts, whose sum alone is rounded
     for first, part in zip(firsts, parts, strict=True):
         some = some_of(taps, first)
         every = tuple(some if i == axis else same(n) for i, n in enumerate(src.desc.dims[2:]))
-        step = AdjointResampling("linear", src.desc, dst.desc, axis_taps=every)
+        made = dst.desc if len(parts) == 1 else in_f32
+        step = AdjointResampling("linear", src.desc, made, axis_taps=every)
         assembly.add_plan(plan_of((resampling.plans,), step, engine), {"src": View(src.buffer), "dst": View(part)})
     if len(parts) > 1:
-        assembly.scratch |= dict.fromkeys(parts, dst.desc.size_bytes)
-        total = plan_of((sums.plan,), SumForward((dst.desc,) * len(parts), dst.desc, (1.0,) * len(parts)), engine)
+        assembly.scratch |= dict.fromkeys(parts, in_f32.size_bytes)
+        total = plan_of((sums.plan,), SumForward((in_f32,) * len(parts), dst.desc, (1.0,) * len(parts)), engine)
         names = {f"src{i}": View(part) for i, part in enumerate(parts)}
         assembly.add_plan(total, {**names, "dst": View(dst.buffer)})
     return dst

@@ -16,9 +16,9 @@ from asmdnn.records import dataclass
 class ResamplingBackward:
     """diff_src[i] is the sum over all o of diff_dst[o] times the weight of src[i] in dst[o]: a resampling's adjoint.
 
-    diff_src, diff_dst: dims of src and dst of the forward pass, f32, in any formats, `any` too.  alg, factors,
-    coordinates, rounding: those of `ResamplingForward`.  The sums are in the order of diff_dst's elements.
-    Raises InvalidArguments.
+    diff_src, diff_dst: dims of src and dst of the forward pass, f32, bf16 or f16, in any formats, `any` too.
+    alg, factors, coordinates, rounding: those of `ResamplingForward`.  The sums are in the order of diff_dst's
+    elements.  Raises InvalidArguments.
     """
 
     alg: ResamplingAlgorithm

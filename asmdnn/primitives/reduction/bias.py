@@ -1,0 +1,35 @@
+"""The gradient of a bias after that of weights: sums of diff_dst over all dims but its channels."""
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.phase import View
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import plan_of
+from asmdnn.primitives.reduction import reduction
+from asmdnn.primitives.reduction.description import ReductionForward
+
+
+def with_bias(plan: Plan, bias: MemoryDesc | None, engine: Engine) -> Plan:
+    """The plan, and the sums of its diff_dst (n, o, ..) for diff_bias (o,) after it; as it is without one.
+
+    Raises Refused.
+    """
+    if bias is None:
+        return plan
+    diff_dst = plan.tensors["diff_dst"]
+    if 0 in diff_dst.dims:
+        raise Refused("diff_dst has no elements, of which there is no sum for diff_bias")
+    if bias.inner_blocks:
+        raise Refused("diff_bias is blocked, it must be a vector")
+    bias = MemoryDesc(bias.dims, bias.dtype, "a") if bias.is_any else bias
+    (size,), (step,) = bias.dims, bias.strides
+    ones = (1,) * (diff_dst.ndims - 2)
+    row = MemoryDesc((1, size, *ones), bias.dtype, strides=(size * step, step, *ones), offset0=bias.offset0)
+    sums = plan_of((reduction.plans,), ReductionForward("sum", diff_dst, row), engine)
+    assembly = Assembly(engine.tuning, engine.isa)
+    assembly.add_plan(plan, {})
+    assembly.add_plan(sums, {"src": View("diff_dst"), "dst": View("diff_bias")})
+    tensors = {**plan.tensors, "diff_bias": bias}
+    return assembly.plan(plan.implementation, tensors, ("diff_weights", "diff_bias"))

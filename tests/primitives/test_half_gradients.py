@@ -1,0 +1,129 @@
+"""Gradients of bf16 and f16: sums are f32, exact of small integers, and results the definition's, rounded once."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.bench.typed import narrowed
+from asmdnn.bench.values import decoded, encoded
+from asmdnn.primitives.core.description import asked
+from asmdnn.records import replace
+from asmdnn.types import FLOATS
+from tests.primitives import test_conv_backward_data as of_data
+from tests.primitives import test_conv_backward_weights as of_weights
+from tests.primitives import test_lrn_backward as of_lrn
+from tests.primitives import test_resampling_backward as of_resampling
+from tests.primitives.gradient_case import proved
+
+HALVES = (dnn.bf16, dnn.f16)
+NAMES = ("avx2", "avx512_core", "avx512_core_bf16")
+LEVELS = [pytest.param(level, marks=pytest.mark.isa(level)) for level in NAMES]
+
+
+def halved(desc: Any, dtype: dnn.DataType, *wide: str) -> Any:
+    """The same with tensors of that type, but those named."""
+    tensors = {name: tensor for name, tensor in asked(desc).items() if tensor.dtype in FLOATS and name not in wide}
+    tags = {name: "any" if tensor.is_any else tensor.tag for name, tensor in tensors.items()}
+    return replace(desc, **{name: dnn.MemoryDesc(tensors[name].dims, dtype, tag) for name, tag in tags.items()})
+
+
+def results(desc: Any, arrays: Any, level: str, threads: int = 1) -> tuple[str, dict[str, Any]]:
+    """The implementation, and results by name."""
+    pd = proved(desc, level, threads)
+    tensors = pd.plan.tensors
+    given = {name: dnn.Memory.from_numpy(encoded(arrays[name], tensors[name].dtype), tensors[name]) for name in arrays}
+    memories = {name: given.get(name) or dnn.Memory(tensor) for name, tensor in tensors.items()}
+    dnn.Primitive(pd).execute(**memories)
+    return pd.implementation, {name: decoded(memories[name].numpy(), tensors[name].dtype) for name in pd.plan.outputs}
+
+
+def compare(desc: Any, arrays: Any, wanted: Any, level: str, errors: Any = None) -> str:
+    """The implementation; results are right, and equal on 1 and 3 threads."""
+    name, found = results(desc, arrays, level)
+    assert {*found} == {*wanted}
+    others = results(desc, arrays, level, 3)[1]
+    for result, values in found.items():
+        error = np.broadcast_to((errors or {}).get(result, 0.0), values.shape)
+        right, allowed = narrowed(np.asarray(wanted[result], float), error, asked(desc)[result].dtype)
+        assert (np.abs(values.astype(float) - right) <= allowed).all(), result
+        assert np.array_equal(values, others[result]), result
+    return name
+
+
+CONVOLUTIONS = ("mb2ic20ih7oc24kh3sh2ph1", "mb1ic9ih6oc33kh1", "g19mb2ic19ih7oc19kh3ph1", "deconv:mb2ic20ih5oc24kh3sh2")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("text", CONVOLUTIONS)
+def test_convolutions(level: str, text: str, dtype: dnn.DataType) -> None:
+    for tag in ("any", "nhwc", "nchw"):
+        desc, arrays, wanted = of_data.gradient(text, tag, tag)
+        for wide in ((), ("diff_src",)):
+            compare(halved(desc, dtype, *wide), arrays, wanted, level)
+        desc, arrays, wanted = of_weights.gradient(text, tag, tag)
+        for wide in ((), ("diff_bias",), ("diff_weights", "diff_bias")):
+            way = compare(halved(desc, dtype, *wide), arrays, wanted, level)
+            assert way.startswith("reorder+"), way
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_inner_products(level: str, dtype: dnn.DataType) -> None:
+    random = np.random.default_rng(5)
+    for dims, tag in (((5, 19), "ab"), ((5, 9, 3, 2), "acdb"), ((5, 9, 3, 2), "any")):
+        x, w, dy = (random.integers(-4, 5, size).astype(np.float32) for size in (dims, (13, *dims[1:]), (5, 13)))
+        src, weights = (dnn.MemoryDesc(array.shape, dnn.f32, tag) for array in (x, w))
+        dst, bias = dnn.MemoryDesc(dy.shape, dnn.f32, "ab"), dnn.MemoryDesc((13,), dnn.f32, "a")
+        k = int(np.prod(dims[1:]))
+        back = (dy.astype(float) @ w.reshape(13, k)).reshape(dims)
+        data = halved(dnn.InnerProductBackwardData(src, weights, dst), dtype)
+        compare(data, {"weights": w, "diff_dst": dy}, {"diff_src": back}, level)
+        wanted = {"diff_weights": (dy.T.astype(float) @ x.reshape(5, k)).reshape(w.shape), "diff_bias": dy.sum(axis=0)}
+        desc = dnn.InnerProductBackwardWeights(src, weights, dst, bias)
+        for wide in ((), ("diff_bias", "diff_weights")):
+            compare(halved(desc, dtype, *wide), {"src": x, "diff_dst": dy}, wanted, level)
+
+
+@pytest.mark.isa("avx512_core_bf16")
+def test_products_of_pairs() -> None:
+    """bf16 is multiplied as such, by convolutions' data and by inner products."""
+    desc, arrays, wanted = of_data.gradient(CONVOLUTIONS[0], "nhwc", "nhwc")
+    assert compare(halved(desc, dnn.bf16), arrays, wanted, "avx512_core_bf16").endswith(":avx512_core_bf16")
+    tensors = (dnn.MemoryDesc(dims, dnn.bf16, "ab") for dims in ((64, 64), (32, 64), (64, 32)))
+    pd = proved(dnn.InnerProductBackwardWeights(*tensors), "avx512_core_bf16")
+    assert pd.implementation.endswith(":avx512_core_bf16")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("tag", of_lrn.TAGS)
+def test_local_response_norm(level: str, tag: str, dtype: dnn.DataType) -> None:
+    for which in of_lrn.CASES:
+        for kept in (True, False):
+            desc, arrays, _, _ = of_lrn.case(*which, tag, kept)
+            arrays |= {name: decoded(encoded(arrays[name], dtype), dtype) for name in ("src", "diff_dst")}
+            wanted, errors = of_lrn.answer(desc, arrays)
+            arrays |= {"workspace": of_lrn.base_of(desc, arrays)} if kept else {}
+            compare(halved(desc, dtype, "workspace"), arrays, wanted, level, errors)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("tag", of_resampling.TAGS[:3])
+def test_resampling(level: str, tag: str, dtype: dnn.DataType) -> None:
+    for inner, outer in of_resampling.SIZES:
+        for alg in ("nearest", "linear"):
+            desc, arrays, wanted, error = of_resampling.case(alg, inner, outer, tag)
+            for wide in ((), ("diff_src",), ("diff_dst",)):
+                compare(halved(desc, dtype, *wide), arrays, wanted, level, {"diff_src": error})
+
+
+def test_results_whose_elements_overlap() -> None:
+    """What is converted is not written twice to one place."""
+    src, dst = (dnn.MemoryDesc((1, 8, 4, 4), dnn.bf16, "any") for _ in range(2))
+    same = dnn.MemoryDesc((8, 8, 1, 1), dnn.bf16, strides=(8, 0, 1, 1))
+    with pytest.raises(dnn.Unimplemented, match="elements of diff_weights overlap"):
+        dnn.primitive_desc(dnn.ConvolutionBackwardWeights(src, same, dst))
