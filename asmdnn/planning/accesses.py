@@ -42,7 +42,7 @@ class Accesses:
 
     @classmethod
     def of(cls, footprint: Footprint) -> "Accesses":
-        return cls(spans_of(footprint.reads), spans_of(footprint.writes), footprint.taps, footprint.words)
+        return cls(spans_of(footprint.needed), spans_of(footprint.writes), footprint.taps, footprint.words)
 
 
 def spans_of(ranges: Iterable[Range]) -> dict[int, Spans]:

@@ -8,9 +8,9 @@ import pytest
 import asmdnn as dnn
 from asmdnn.network.compiled import CompiledSegment
 from tests.network.nets import engine
+from tests.support.drawing import RANDOM
 
-RANDOM = np.random.default_rng(11)
-X = RANDOM.standard_normal((4, 6, 5)).astype(np.float32)
+X = np.random.default_rng(11).standard_normal((4, 6, 5)).astype(np.float32)
 COMBINE: dict[str, Any] = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 REDUCTIONS = ("none", *COMBINE)
 

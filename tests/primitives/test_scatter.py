@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 import asmdnn as dnn
 from asmdnn.definitions.moves import scattered
+from asmdnn.planning.check import PlanError
+from asmdnn.records import replace
 
 ALGS = ("none", "add", "mul", "max", "min")
 Array = npt.NDArray[Any]
@@ -34,6 +36,12 @@ def run(x: Array, indices: Array, updates: Array, axis: int, alg: Any, threads: 
 def wanted(x: Array, indices: Array, updates: Array, axis: int, alg: str) -> Array:
     """In the order of indices, each rounded to f32, as kernels do."""
     return scattered(x, indices, updates, axis, alg)
+
+
+FIELDS: dict[str, Any] = {
+    "src": desc_of(np.zeros((4, 3), np.float32)), "indices": desc_of(np.zeros(2, np.int32)),
+    "updates": desc_of(np.zeros((2, 3), np.float32)), "dst": desc_of(np.zeros((4, 3), np.float32)),
+}  # fmt: skip
 
 
 @st.composite
@@ -100,6 +108,16 @@ def test_a_large_table_is_one_record_of_rows() -> None:
     assert found[39_999].tolist() == [2.0] * 96 and found.sum() == 3 * 96
 
 
+@pytest.mark.parametrize("alg", ALGS)
+def test_rows_that_stay_must_have_been_written(alg: Any) -> None:
+    """Data say which rows a kernel writes: a plan that does not copy src first is no proof that dst is whole."""
+    pd = dnn.primitive_desc(dnn.Scatter(**FIELDS, alg=alg), engine=dnn.Engine(threads=1))
+    assert len(pd.plan.phases) == 2
+    pd.plan.check()
+    with pytest.raises(PlanError, match="dst"):
+        replace(pd.plan, phases=pd.plan.phases[1:]).check()
+
+
 @pytest.mark.parametrize("index", [4, -5, 2**31 - 1, -(2**31)])
 def test_an_index_of_no_row_is_refused(index: int) -> None:
     x, updates = np.ones((4, 3), np.float32), np.zeros((2, 3), np.float32)
@@ -110,12 +128,6 @@ def test_an_index_of_no_row_is_refused(index: int) -> None:
     with pytest.raises(dnn.InvalidArguments, match=rf"indices\[1\] is {index}"):
         dnn.ops.scatter(x, indices, updates, out=out)
     assert (out == 1).all(), "nothing is written before"
-
-
-FIELDS: dict[str, Any] = {
-    "src": desc_of(np.zeros((4, 3), np.float32)), "indices": desc_of(np.zeros(2, np.int32)),
-    "updates": desc_of(np.zeros((2, 3), np.float32)), "dst": desc_of(np.zeros((4, 3), np.float32)),
-}  # fmt: skip
 
 
 @pytest.mark.parametrize(

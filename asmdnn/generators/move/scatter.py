@@ -65,7 +65,7 @@ class ScatterSpec:
         updates = rows_of(UPDATES, self.count, self.updates_step, self.row_bytes)
         indices = rows_of(INDICES, self.count, self.index_step, INDEX_BYTES)
         dst = rows_of(DST, self.limit, self.dst_step, self.row_bytes)
-        return Footprint((*updates, *(dst if self.combines else ()), *indices), dst)
+        return Footprint((*updates, *(dst if self.combines else ()), *indices), dst, partial=True)
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[])."""

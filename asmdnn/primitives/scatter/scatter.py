@@ -48,7 +48,7 @@ def inside_of(desc: Scatter, attr: Attr, engine: Engine) -> Inside:
     if desc.dst.nelems():
         add_reorder(assembly, Reordering("src", tensors["src"], "dst", tensors["dst"]))
     if desc.updates.nelems():
-        calls = list(calls_of(Rows.of(desc, tensors), engine))
+        calls = list(calls_of(ScatterSizes.of(desc, tensors), engine))
         assembly.add(phases_of(calls, views(ARGUMENTS), engine.tuning.phases, along_dst=True))
     whole = assembly.plan(f"{NAME}:{NARROWEST}", tensors, ("dst",))
     return Inside(whole, passed, engine.tuning, engine.isa)
@@ -70,7 +70,7 @@ def index_loops(indices: MemoryDesc) -> list[Loop]:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ScatterSizes:
     """The sizes of a scatter: `outer` tables of `limit` rows of `row_bytes`, each written by `count` indices that are
     index_step bytes apart; starts: where updates, dst and indices begin, in bytes."""
 
@@ -84,7 +84,7 @@ class Rows:
     starts: tuple[int, int, int]
 
     @classmethod
-    def of(cls, desc: Scatter, tensors: dict[str, MemoryDesc]) -> "Rows":
+    def of(cls, desc: Scatter, tensors: dict[str, MemoryDesc]) -> "ScatterSizes":
         dst, indices = tensors["dst"], tensors["indices"]
         step = merge(index_loops(indices))
         size = dst.dtype.size_bytes
@@ -100,7 +100,7 @@ class Rows:
         )
 
 
-def calls_of(rows: Rows, engine: Engine) -> Iterator[Call]:
+def calls_of(rows: ScatterSizes, engine: Engine) -> Iterator[Call]:
     """Of pieces of rows, each for all indices.  Raises Refused."""
     tuning, row_bytes = engine.tuning.gather, rows.row_bytes
     if max(row_bytes, rows.index_step) > MAX_OFFSET:
