@@ -70,11 +70,6 @@ class Footprint:
     words: KernelWords | None = None
     partial: bool = False
 
-    @property
-    def needed(self) -> tuple[Range, ...]:
-        """What must have been written before: what is read, and what may stay."""
-        return (*self.reads, *self.writes) if self.partial else self.reads
-
 
 NOTHING: Final = Footprint((), ())  # of code that has numbers in its frame and no buffers
 

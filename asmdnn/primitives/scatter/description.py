@@ -19,9 +19,10 @@ ALGORITHMS = (MOVES, *REDUCTIONS)
 class Scatter:
     """dst = src, and then dst[a.., indices[i..], b..] = updates[a.., i.., b..], the index being along `axis` of dst.
 
-    The mirror of a Gather.  updates: of the dims of a gather's dst.  indices: s32, any dims, from -n to n - 1 where axis
-    has n elements; negative ones count from the end, and others make `execute` and bound calls raise InvalidArguments
-    before anything is written.  They are taken in row-major order: of those that name one row the last one stays.
+    The mirror of a Gather.  updates: of the dims of a gather's dst.  indices: s32, any dims, from -n to n - 1 where
+    axis has n elements; negative ones count from the end, and others make `execute` and bound calls raise
+    InvalidArguments before anything is written.  They are taken in row-major order: of those that name one row the last
+    one stays.
 
     alg: "none"; or "add", "mul", "max", "min", which combine updates with what dst has, in the same order, in f32; max
     and min hand NaN on.  src, updates and dst have one type, any of them where alg is none, else f32, bf16 or f16, each
