@@ -140,6 +140,7 @@ def indexed(isa: str) -> Iterator[PoolIndicesSpec]:
             vectors=2,
             carries=True,
         )
+    yield from in_windows(isa)
     for carries in (False, True):
         dense = 8 * lanes
         window = (Taps(1, 0), Taps(1, 0), Taps(2, dense))
@@ -154,6 +155,25 @@ def indexed(isa: str) -> Iterator[PoolIndicesSpec]:
             vectors=2,
             carries=carries,
             streaming=True,
+        )
+
+
+def in_windows(isa: str) -> Iterator[PoolIndicesSpec]:
+    """Places as positions of a window, in bytes."""
+    lanes = LANES[isa]
+    for elements in (lanes - 1, 3 * lanes + 1):
+        pixel = 4 * elements
+        taps = (Taps(3, 7 * pixel), Taps(3, pixel))
+        yield PoolIndicesSpec(
+            isa,
+            (PixelLoop(5, 2 * pixel, pixel),),
+            taps,
+            (0,),
+            window_numbers=(4, 1),
+            elements=elements,
+            pixels=2,
+            vectors=2,
+            places="u8",
         )
 
 

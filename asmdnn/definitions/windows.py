@@ -98,6 +98,20 @@ def largest_gradient(d: Array, where: Array, window: SlidingWindow, sizes: Sizes
     return spread(((at, np.where(n == where, d, 0)) for at, n in taps(numbers, window, -1)), window, sizes)
 
 
+def position_gradient(d: Array, where: Array, window: SlidingWindow, sizes: Sizes) -> Doubles:
+    """As largest_gradient, of numbers of positions in the windows."""
+    positions = enumerate(np.ndindex(*window.kernel))
+    return spread(((at, np.where(n == where, d, 0)) for n, at in positions), window, sizes)
+
+
+def positions_of(where: Array, window: SlidingWindow, sizes: Sizes) -> Array:
+    """Numbers of elements of a plane as those of positions in the windows that have them."""
+    numbers, found = np.arange(np.prod(sizes), dtype=np.int64).reshape(1, 1, *sizes), np.zeros(where.shape, np.int64)
+    for position, (_, number) in enumerate(taps(numbers, window, -1)):
+        found = np.where(number == where, position, found)
+    return found
+
+
 def window_means(x: Array, window: SlidingWindow, includes_padding: bool) -> tuple[Array, Array]:
     """(The mean of each window, how many elements count): all of the kernel, or those that are none of padding."""
     if includes_padding:

@@ -12,6 +12,7 @@ class Avx2(Vector):
     """ymm0-15; a tail is a vector register with the sign bits set."""
 
     bytes, count = 32, 16
+    splat_bytes = 32
     most_pixels = MappingProxyType({1: 12, 2: 6, 3: 4})
 
     def zero(self, dst: Register) -> None:
@@ -28,6 +29,9 @@ class Avx2(Vector):
 
     def splat(self, bits: int) -> Pointer:
         return self.asm.const(pack("<I", bits) * self.lanes, self.bytes, size=self.bytes)
+
+    def splat_at(self, place: Pointer) -> Pointer:
+        return place.sized(self.bytes)
 
     def round(self, dst: Register, src: Register | Pointer, mode: int) -> None:
         self.asm.VROUNDPS(dst, src, mode)
@@ -67,6 +71,20 @@ class Avx2(Vector):
 
     def end_condition(self, condition: Register) -> bool:
         return False
+
+    def broadcast_byte(self, dst: Register, number: int) -> None:
+        """In lanes, as bytes are widened."""
+        self.broadcast(dst, self.asm.const(pack("<I", number), 4, size=4))
+
+    def compare_elements(self, condition: Register, wanted: Register, source: Register | Pointer, size: int) -> None:
+        if size == 1:
+            self.asm.VPMOVZXBD(condition, source if isinstance(source, Pointer) else source.xmm)
+            source = condition
+        self.asm.VPCMPEQD(condition, wanted, source)
+
+    def add_where(self, total: Register, condition: Register, x: Register | Pointer) -> None:
+        self.asm.VANDPS(condition, condition, x)
+        self.add(total, total, condition)
 
     def nowhere(self, condition: Register) -> None:
         self.zero(condition)

@@ -18,6 +18,20 @@ class Conditions:
         """The lanes where a and b compare as VCMPPS's predicate says."""
         self.asm.VCMPPS(condition, a, b, predicate)
 
+    def broadcast_byte(self, dst: Register, number: int) -> None:
+        """dst = what `compare_elements` finds in bytes of that number."""
+        raise NotImplementedError
+
+    def compare_elements(self, condition: Register, wanted: Register, source: Register | Pointer, size: int) -> None:
+        """The lanes of elements of `size` bytes, 1 or 4, that are wanted, which lie side by side, in memory or in
+        a register's low end."""
+        raise NotImplementedError
+
+    def add_where(self, total: Register, condition: Register, x: Register | Pointer) -> None:
+        """total += x where the condition holds, and nothing, or 0, elsewhere; a condition in a vector register is
+        overwritten."""
+        raise NotImplementedError
+
     def select(self, dst: Register, condition: Register, then: Register | Pointer, otherwise: Register) -> None:
         """dst = then where the condition holds, else otherwise."""
         raise NotImplementedError

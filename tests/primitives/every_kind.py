@@ -188,6 +188,8 @@ def gradients() -> Iterator[Description]:
     for tag in ("acdb", "abcd"):
         src, dst, indices = t(2, 16, 9, 9, tag=tag), t(2, 16, 4, 4, tag=tag), t(2, 16, 4, 4, tag=tag, dtype=dnn.s32)
         yield dnn.PoolingBackward("max", src, dst, (3, 3), (2, 2), indices=indices)
+        in_windows = t(2, 16, 4, 4, tag=tag, dtype=dnn.u8)
+        yield dnn.PoolingBackward("max", src, dst, (3, 3), (2, 2), indices=in_windows)
         yield dnn.PoolingBackward("avg_include_padding", src, dst, (3, 3), (2, 2))
 
 

@@ -13,8 +13,8 @@ ALL = (2, 8, 3, 3)
 X, Y = dnn.MemoryDesc(DIMS, dnn.f32, "nchw"), dnn.MemoryDesc(ALL, dnn.f32, "nchw")
 
 
-def pooled() -> Any:
-    places = dnn.MemoryDesc(ALL, dnn.s32, "nchw")
+def pooled(kind: dnn.DataType = dnn.s32) -> Any:
+    places = dnn.MemoryDesc(ALL, kind, "nchw")
     return "indices", dnn.PoolingBackward("max", X, Y, (2, 2), (2, 2), indices=places)
 
 
@@ -39,6 +39,18 @@ def test_one_of_other_dims_is_refused(make: Any) -> None:
 def test_places_of_no_pixel_are_passed_over(place: int) -> None:
     """They name where gradients go: none goes outside, whatever they are."""
     _, desc = pooled()
+    pd = dnn.primitive_desc(desc, engine=AVX2)
+    memories = {argument: dnn.Memory(tensor) for argument, tensor in pd.plan.tensors.items()}
+    memories["diff_dst"].array[...] = 1
+    memories["indices"].array[...] = place
+    dnn.Primitive(pd).execute(**memories)
+    assert not memories["diff_src"].array.any()
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("place", [4, 255])
+def test_positions_of_no_window_are_passed_over(place: int) -> None:
+    _, desc = pooled(dnn.u8)
     pd = dnn.primitive_desc(desc, engine=AVX2)
     memories = {argument: dnn.Memory(tensor) for argument, tensor in pd.plan.tensors.items()}
     memories["diff_dst"].array[...] = 1

@@ -14,6 +14,7 @@ from asmdnn.types import FLOATS
 from tests.primitives import test_conv_backward_data as of_data
 from tests.primitives import test_conv_backward_weights as of_weights
 from tests.primitives import test_lrn_backward as of_lrn
+from tests.primitives import test_pooling_backward as of_pooling
 from tests.primitives import test_resampling_backward as of_resampling
 from tests.primitives.gradient_case import proved
 
@@ -119,6 +120,20 @@ def test_resampling(level: str, tag: str, dtype: dnn.DataType) -> None:
             desc, arrays, wanted, error = of_resampling.case(alg, inner, outer, tag)
             for wide in ((), ("diff_src",), ("diff_dst",)):
                 compare(halved(desc, dtype, *wide), arrays, wanted, level, {"diff_src": error})
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("tag", of_pooling.TAGS)
+def test_pooling(level: str, tag: str, dtype: dnn.DataType) -> None:
+    for shape in of_pooling.SHAPES:
+        for places in (dnn.s32, dnn.u8):
+            desc, arrays, wanted = of_pooling.gradient(shape, "max", tag, places)
+            for wide in ((), ("diff_src",), ("diff_dst",)):
+                compare(halved(desc, dtype, *wide), arrays, wanted, level)
+        for alg in ("avg_include_padding", "avg_exclude_padding"):
+            desc, arrays, wanted = of_pooling.gradient(shape, alg, tag)
+            compare(halved(desc, dtype), arrays, wanted, level, {"diff_src": 1e-5})
 
 
 def test_results_whose_elements_overlap() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.values import decoded, encoded, rounded
-from asmdnn.definitions.windows import SlidingWindow, largest, window_means
+from asmdnn.definitions.windows import SlidingWindow, largest, positions_of, window_means
 from asmdnn.planning.tuning import DEFAULT
 from asmdnn.types import PoolingAlgorithm
 from tests.support.tuning import tuned, with_numbers
@@ -27,6 +27,14 @@ PROBLEMS: tuple[Any, ...] = (
     ((1, 6, 13, 19), (3, 2), (3, 4), (0, 1), (2, 0), (0, 1)),
     ((1, 3, 8, 40), (2, 3), (1, 1), (1, 2), (0, 3), (1, 2)),
 )
+CLIPPED = (
+    (1, 6, 5, 4),
+    (11, 9),
+    (1, 1),
+    (0, 0),
+    (5, 4),
+    (5, 4),
+)  # windows that all cover src
 OTHER_AXES: tuple[Any, ...] = (
     ((2, 9, 37), (4,), (2,), (0,), (1,), (2,), "abc"),
     ((1, 3, 5000), (5,), (1,), (0,), (2,), (2,), "abc"),
@@ -135,10 +143,13 @@ def test_one_and_three_axes(isa: str, alg: PoolingAlgorithm, problem: Any) -> No
     assert np.abs(dst.numpy() - expected(alg, x, problem)).max() <= bound(alg, problem)
 
 
+@pytest.mark.parametrize("places", [dnn.s32, dnn.u8], ids=str)
 @pytest.mark.parametrize("tag", TAGS)
-def test_indices_are_of_the_first_maximum(isa: str, tag: str) -> None:
-    for problem in PROBLEMS:
+def test_indices_are_of_the_first_maximum(isa: str, tag: str, places: dnn.DataType) -> None:
+    """s32 ones count elements of the plane, u8 ones positions of the window."""
+    for problem in (*PROBLEMS, CLIPPED):
         desc = described("max", problem, tag, indices=True)
+        desc = replace(desc, indices=dnn.MemoryDesc(desc.dst.dims, places, tag))
         x = np.random.default_rng(3).integers(0, 3, problem[0]).astype(np.float32)  # many are equal
         pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa))
         pd.plan.check()
@@ -147,6 +158,8 @@ def test_indices_are_of_the_first_maximum(isa: str, tag: str) -> None:
         assert np.array_equal(memories["dst"].numpy(), expected("max", x, problem))
         plane = np.arange(np.prod(problem[0][2:]), dtype=np.float64).reshape(1, 1, *problem[0][2:])
         wanted = largest(x.astype(np.float64), window_of(problem), plane)[1]
+        if places == dnn.u8:
+            wanted = positions_of(wanted, window_of(problem), problem[0][2:])
         assert np.array_equal(memories["indices"].numpy(), wanted)
 
 
@@ -386,7 +399,10 @@ def test_torch(isa: str, ceil_mode: bool) -> None:
 
 def test_bad_input() -> None:
     src, dst = dnn.MemoryDesc((1, 2, 4, 4), dnn.f32, "abcd"), dnn.MemoryDesc((1, 2, 2, 2), dnn.f32, "abcd")
-    places = dnn.MemoryDesc((1, 2, 2, 2), dnn.s32, "abcd")
+    places, wide, bytewise = (
+        dnn.MemoryDesc(dims, dtype, "abcd")
+        for dims, dtype in (((1, 2, 2, 2), dnn.s32), ((1, 2, 4, 4), dnn.f32), ((1, 2, 4, 4), dnn.u8))
+    )
     for arguments, says in (
         (("min", src, dst, (2, 2), (2, 2)), "must be one of max, avg_include_padding"),
         (("max", src, None, (2, 2), (2, 2)), "dst must be a MemoryDesc"),
@@ -403,10 +419,16 @@ def test_bad_input() -> None:
             "lies in padding alone, its maximum has no place",
         ),
         (("avg_include_padding", src, dst, (2, 2), (2, 2), (), (), (), places), "indices are of max pooling"),
-        (("max", src, dst, (2, 2), (2, 2), (), (), (), dst), "it must be s32"),
+        (("max", src, dst, (2, 2), (2, 2), (), (), (), dst), "it must be s32 or u8"),
+        (
+            ("max", wide, wide, (17, 17), (1, 1), (), (8, 8), (8, 8), bytewise),
+            "more than 256 positions: indices must",
+        ),
     ):
         with pytest.raises(dnn.InvalidArguments, match=says):
             dnn.PoolingForward(*arguments)  # type: ignore[arg-type]
+    with pytest.raises(dnn.InvalidArguments, match="indices is u8, windows of different sizes have s32 ones"):
+        dnn.AdaptivePooling("max", wide, wide, bytewise)
     with pytest.raises(dnn.InvalidArguments, match="both must be at least 1"):
         dnn.AdaptivePooling("max", dnn.MemoryDesc((1, 2, 0, 4), dnn.f32, "abcd"), dst)
     x = np.zeros((1, 2, 4, 4), np.float32)

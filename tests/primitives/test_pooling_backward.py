@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.definitions.windows import SlidingWindow, positions_of
 from tests.primitives.conv_case import layout
 from tests.primitives.gradient_case import check, check_emulated, check_guarded, proved, run
 
@@ -38,7 +39,7 @@ def windows_of(shape: Any) -> Any:
         yield out, inside
 
 
-def gradient(shape: Any, alg: str, tag: str) -> Any:
+def gradient(shape: Any, alg: str, tag: str, places: dnn.DataType = dnn.s32) -> Any:
     """(description, inputs, results), on integers that means divide without rounding."""
     dims, made, *window = shape
     random = np.random.default_rng(3)
@@ -59,10 +60,29 @@ def gradient(shape: Any, alg: str, tag: str) -> Any:
         for i, pixel in enumerate(inside):
             wanted[(..., *pixel)] += np.where(best == i, dy[at], 0)
             indices[at] = np.where(best == i, np.ravel_multi_index(pixel, dims[2:]), indices[at])
-    kept = dnn.MemoryDesc(dy.shape, dnn.s32, layout(dy.shape, tag).tag or "any") if alg == "max" else None
+    kept = dnn.MemoryDesc(dy.shape, places, layout(dy.shape, tag).tag or "any") if alg == "max" else None
+    if places == dnn.u8:
+        indices = positions_of(indices, sliding(shape), dims[2:]).astype(np.uint8)
     desc = dnn.PoolingBackward(alg, layout(dims, tag), layout(dy.shape, tag), *window, indices=kept)  # type: ignore[arg-type]
     arrays = {"diff_dst": dy} | ({"indices": indices} if alg == "max" else {})
     return desc, arrays, {"diff_src": wanted}
+
+
+def sliding(shape: Any) -> SlidingWindow:
+    """Padding behind such that there are as many windows as results."""
+    dims, made, kernel, strides, dilations, before, _ = shape
+    steps = tuple(d + 1 for d in dilations)
+    extents = [(o - 1) * s + (k - 1) * d + 1 for o, k, s, d in zip(made, kernel, strides, steps, strict=True)]
+    after = tuple(max(0, n - i - b) for n, i, b in zip(extents, dims[2:], before, strict=True))
+    return SlidingWindow(kernel, strides, steps, before, after)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_places_in_windows(isa: str, shape: Any) -> None:
+    """u8 places: a quarter of the bytes, and kernels that know which one a position has."""
+    for tag in TAGS:
+        pd = check(*gradient(shape, "max", tag, dnn.u8), isa)
+        assert pd.implementation.removeprefix("reorder+") == f"maxima:{isa}"
 
 
 @pytest.mark.parametrize("alg", ALGS)
@@ -85,15 +105,16 @@ def test_emulated(alg: str) -> None:
     check_emulated(*gradient(SHAPES[0], alg, "any"), "avx512_core", 1e-5)
 
 
+@pytest.mark.parametrize("places", [dnn.s32, dnn.u8], ids=str)
 @pytest.mark.parametrize("shape", SHAPES[:3], ids=str)
-def test_what_the_forward_pass_keeps(isa: str, shape: Any) -> None:
+def test_what_the_forward_pass_keeps(isa: str, shape: Any, places: dnn.DataType) -> None:
     """Indices as they come; for the places that they name <forward(x), y> = <x, backward(y)>."""
     dims, made, *window = shape
     random = np.random.default_rng(5)
     x = random.integers(-99, 99, dims).astype(np.float32)
     y = random.integers(-4, 5, (*dims[:2], *made)).astype(np.float32)
     src, dst = layout(dims, "axb"), layout(y.shape, "axb")
-    indices = dnn.MemoryDesc(y.shape, dnn.s32, dst.tag or "any")
+    indices = dnn.MemoryDesc(y.shape, places, dst.tag or "any")
     forward = run(proved(dnn.PoolingForward("max", src, dst, *window, indices=indices), isa), {"src": x})
     desc = dnn.PoolingBackward("max", src, dst, *window, indices=indices)
     back = run(proved(desc, isa), {"diff_dst": y, "indices": forward["indices"]})["diff_src"]
@@ -122,9 +143,9 @@ def test_what_is_not_implemented() -> None:
     desc = dnn.PoolingBackward("max", SRC, DST, (2, 2), (2, 2), indices=PLACES)
     with pytest.raises(dnn.Unimplemented, match="a gradient has no post-ops, scales or zero points"):
         dnn.primitive_desc(desc, dnn.Attr([dnn.Eltwise("relu")]))
-    half = dnn.MemoryDesc(SRC.dims, dnn.bf16, "any")
-    with pytest.raises(dnn.Unimplemented, match="diff_src is bf16, only f32 is implemented"):
-        dnn.primitive_desc(dnn.PoolingBackward("max", half, DST, (2, 2), (2, 2), indices=PLACES))
+    octets = dnn.MemoryDesc(SRC.dims, dnn.s8, "any")
+    with pytest.raises(dnn.Unimplemented, match="diff_src is s8, only f32, bf16, f16 is implemented"):
+        dnn.primitive_desc(dnn.PoolingBackward("max", octets, DST, (2, 2), (2, 2), indices=PLACES))
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ from asmdnn.definitions.windows import (
     largest_gradient,
     mean_error,
     means_gradient,
+    position_gradient,
+    positions_of,
     window_means,
 )
 from asmdnn.records import dataclass
@@ -48,6 +50,7 @@ class PoolSettings(AttributeSettings):
     tag: str = "abx"
     alg: str = "max"
     mb: int = 0
+    places: str = "s32"
 
 
 Axes = tuple[int, ...]
@@ -63,7 +66,7 @@ class PoolWork(TensorWork):
         settings, p = case.settings, case.problem
         src, dst = (desc_of(dims, settings.dt, settings.tag) for dims in (p.src_dims, p.dst_dims))
         self.alg, self.has_indices = settings.alg, settings.dir == "FWD_D" and settings.alg == "max"
-        indices = desc_of(dst.dims, "s32", settings.tag) if self.has_indices else None
+        indices = desc_of(dst.dims, settings.places, settings.tag) if self.has_indices else None
         self.descs = {"src": src, "dst": dst} | ({"indices": indices} if indices else {})
         self.results = ("dst", "indices")[: 1 + self.has_indices]
         self.attr = settings.attr(dst.dims)
@@ -82,6 +85,8 @@ class PoolWork(TensorWork):
             mean, count = window_means(x, self.window, includes_padding=self.alg == "avg_p")
             return self.judged(data, mean, mean_error(x, mean, count, self.window, data.exact))
         values, where = largest(x, self.window, numbers_of(x.shape[2:]))
+        if self.has_indices and self.descs["indices"].dtype == dnn.u8:
+            where = positions_of(where, self.window, x.shape[2:])
         found = self.judged(data, values, 0.0)
         if not self.has_indices:
             return found
@@ -129,7 +134,8 @@ class PoolGradientWork(GradientWork):
         settings, self.problem = case.settings, case.problem
         src, dst = (desc_of(dims, settings.dt, settings.tag) for dims in (self.problem.src_dims, self.problem.dst_dims))
         self.alg, self.is_max = settings.alg, settings.alg == "max"
-        indices = desc_of(dst.dims, "s32", settings.tag) if self.is_max else None
+        indices = desc_of(dst.dims, settings.places, settings.tag) if self.is_max else None
+        self.in_windows = settings.places == "u8"
         self.descs = {"diff_dst": dst, "diff_src": src} | ({"indices": indices} if indices else {})
         self.attr, self.forward_tensors = settings.attr(src.dims), ("src", "dst") if self.is_max else ()
         self.sizes, self.window = windows_of(self.problem)
@@ -140,7 +146,9 @@ class PoolGradientWork(GradientWork):
         arrays = {"diff_dst": random_values(random, dst.dims, dst.dtype, LARGEST_OF.get(dst.dtype.name, 8), exact)}
         if self.is_max:
             x = self.forward_src
-            arrays["indices"] = largest(x, self.window, numbers_of(x.shape[2:]))[1].astype(np.int32)
+            where = largest(x, self.window, numbers_of(x.shape[2:]))[1]
+            where = positions_of(where, self.window, x.shape[2:]) if self.in_windows else where
+            arrays["indices"] = where.astype(self.descs["indices"].dtype.numpy)
         return arrays
 
     @property
@@ -154,7 +162,8 @@ class PoolGradientWork(GradientWork):
         roundings = gamma(1 + math.prod(self.window.kernel))
         if self.is_max:
             where = self.real(data, "indices")
-            values, size = (largest_gradient(x, where, self.window, sizes) for x in (d, np.abs(d)))
+            gradient = position_gradient if self.in_windows else largest_gradient
+            values, size = (gradient(x, where, self.window, sizes) for x in (d, np.abs(d)))
             roundings *= not data.exact
         else:
             values, size = (means_gradient(x, self.window, sizes, self.alg == "avg_p") for x in (d, np.abs(d)))
@@ -214,6 +223,8 @@ DRIVER = Driver(
         "alg": Option("alg", _alg, "max (default), avg_np without padding, avg_p with it", True),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
         "mb": IMAGES,
+        "places": Option("places", one_of("s32", "u8"),
+                         "indices of maxima: s32 in a plane (default), or u8 in the window, as oneDNN's", True),
     },
     parse_problem,
     _work,

@@ -6,11 +6,12 @@
 |---|---|---|
 | src     | f32    | as in pixels.py; only read |
 | dst     | f32    | only written |
-| indices | s32    | laid out as dst; only written |
+| indices | s32, or u8 | laid out as dst; only written |
 | first   | s64[1] | the number of the first position of the first window; only read |
 | carried | s32    | instead, of positions that are maxima themselves: their indices, laid out as src; only read |
 
-Numbers count as `loop_numbers` and `window_numbers` say: elements of a plane, row by row, if these are its strides.
+Numbers count as `loop_numbers` and `window_numbers` say: elements of a plane, row by row, if these are its strides, or
+positions of a window.
 NaN is passed over; of a window of NaN alone the first position counts.  With `streaming`, results go past the caches if
 dst and indices are aligned to a vector, as all their steps must be.
 """
@@ -26,6 +27,7 @@ from asmdnn.generators.pooling.window import DST, SRC, PixelLoop, Reduction, Tap
 from asmdnn.generators.stepping import repeated
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Register, low32, mem
+from asmdnn.isa.elements import element_of, size_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
@@ -56,12 +58,13 @@ class PoolIndicesSpec:
     vectors: int
     carries: bool = False
     streaming: bool = False
+    places: str = "s32"
 
     @property
     def name(self) -> str:
         sizes = "x".join(str(taps.positions) for taps in self.window)
         words = ["maxpool_indices_f32", sizes, f"{self.pixels}x{self.vectors}", *["carried"] * self.carries]
-        words += [*["streaming"] * self.streaming, checksum(self)]
+        words += [*["streaming"] * self.streaming, *[self.places] * (self.places != "s32"), checksum(self)]
         return f"{'_'.join(words)}__{self.isa}"
 
     @property
@@ -69,9 +72,14 @@ class PoolIndicesSpec:
         """What the frame points to, in order."""
         return CARRYING if self.carries else ARGUMENTS
 
+    @property
+    def smaller(self) -> int:
+        """How many places take as many bytes as an element of dst."""
+        return F32_BYTES // size_of(self.places)
+
     def footprint(self) -> Footprint:
         src, dst = pixels_touched(self.loops, self.window, F32_BYTES * self.elements)
-        indices = tuple(Range(INDICES, r.begin_bytes, r.end_bytes) for r in dst)
+        indices = tuple(Range(INDICES, r.begin_bytes // self.smaller, r.end_bytes // self.smaller) for r in dst)
         numbers = [Range(FIRST, r.begin_bytes, r.end_bytes) for r in src] if self.carries else [Range(FIRST, 0, 8)]
         return Footprint((*src, *numbers), (*dst, *indices))
 
@@ -121,7 +129,7 @@ class IndicesCode:
             self.loop(0, parts)
 
     def steps(self, src: int, dst: int, number: int) -> list[tuple[Register, int]]:
-        return list(zip(self.pointers, (src, dst, dst, number), strict=True))
+        return list(zip(self.pointers, (src, dst, dst // self.spec.smaller, number), strict=True))
 
     def loop(self, level: int, parts: Sequence[Lanes]) -> None:
         """The loops from this level on; pointers end where the next result of the loop outside would follow."""
@@ -160,7 +168,10 @@ class IndicesCode:
                 to, store = at + p * self.spec.loops[-1].dst_bytes + j * self.v.bytes, self.store
                 store = store if part is self.v else part.store_last
                 store(mem(self.pointers[DST], to, size=self.v.bytes), self.best[p][j])
-                store(mem(self.pointers[INDICES], to, size=self.v.bytes), self.place[p][j])
+                if self.spec.smaller > 1:
+                    store = element_of(self.spec.places).lanes(self.v, part).store
+                place = mem(self.pointers[INDICES], to // self.spec.smaller, size=self.v.bytes // self.spec.smaller)
+                store(place, self.place[p][j])
 
     def taps(self) -> list[Register]:
         """Pointers that walk over a window."""

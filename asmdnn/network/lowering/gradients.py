@@ -6,6 +6,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Node
+from asmdnn.network.lowering.pooling import places_of
 from asmdnn.network.lowering.sources import as_wanted
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.windows import pooling
@@ -20,7 +21,7 @@ from asmdnn.primitives.pooling.description import PoolingForward
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
 from asmdnn.primitives.softmax.description import SoftmaxAlgorithm
-from asmdnn.types import PoolingAlgorithm, PropKind, f32, s32
+from asmdnn.types import PoolingAlgorithm, PropKind, f32
 
 TRAINING = PropKind.forward_training
 
@@ -78,7 +79,9 @@ def lower_max_pool(steps: Steps, group: Group) -> None:
     found = maxima_of(steps, node)
     if found is None:
         source, plain = steps.plain(x), row_major(dims)
-        forward = PoolingForward("max", source.desc, plain, **fields, indices=row_major(dims, s32))
+        forward = PoolingForward(
+            "max", source.desc, plain, **fields, indices=row_major(dims, places_of(fields["kernel"]))
+        )
         steps.add((), f"{group.label}: places", forward, {"src": source}, {"dst": "", "indices": ""})
         found = made(steps, "indices")
     lies = found.desc

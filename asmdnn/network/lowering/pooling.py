@@ -1,5 +1,6 @@
 """Pooling, with maps after it as post-ops: of windows, and of whole planes."""
 
+from collections.abc import Sequence
 from math import prod
 from operator import add
 
@@ -18,10 +19,10 @@ from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.concat.pad import Pad
-from asmdnn.primitives.pooling.description import PoolingForward
+from asmdnn.primitives.pooling.description import MOST_POSITIONS, PoolingForward
 from asmdnn.primitives.reduction.description import ReductionAlgorithm, ReductionForward
 from asmdnn.records import replace
-from asmdnn.types import PoolingAlgorithm, f32, s32
+from asmdnn.types import DataType, PoolingAlgorithm, f32, s32, u8
 
 GLOBAL: dict[str, tuple[PoolingAlgorithm, ReductionAlgorithm]] = {
     "GlobalAveragePool": ("avg_include_padding", "mean"),
@@ -92,10 +93,15 @@ def has_gradient(steps: Steps, group: Group) -> bool:
 def add_with_places(steps: Steps, group: Group, desc: PoolingForward, source: Place) -> None:
     """Maxima, and where each is, in one format."""
     dst = steps.chosen(desc, "dst")
-    indices = MemoryDesc(dst.dims, s32, strides=dst.strides, inner_blocks=dst.inner_blocks)
+    indices = MemoryDesc(dst.dims, places_of(desc.kernel), strides=dst.strides, inner_blocks=dst.inner_blocks)
     desc = replace(desc, dst=dst, indices=indices)
     steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result, "indices": ""})
     steps.maxima[group.result] = Place(steps.steps[-1].buffers["indices"], indices)
+
+
+def places_of(kernel: Sequence[int]) -> DataType:
+    """The smallest type that counts the positions of a window, or the elements of a plane."""
+    return u8 if prod(kernel) <= MOST_POSITIONS else s32
 
 
 def operand(steps: Steps, node: Node, counts_padding: bool) -> tuple[Place, Start]:

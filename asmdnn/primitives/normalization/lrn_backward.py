@@ -13,19 +13,20 @@ from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
+from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import plan_of
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
-from asmdnn.primitives.normalization import lrn
+from asmdnn.primitives.normalization import lrn, lrn_channels
 from asmdnn.primitives.normalization.lrn import MOST_PLACES, phases_over, same_places
 from asmdnn.primitives.normalization.lrn_backward_description import LRNBackward
 from asmdnn.primitives.normalization.lrn_description import LRNForward
 from asmdnn.primitives.normalization.lrn_layout import layout_of
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
-from asmdnn.types import FLOAT_NAMES, PropKind, f32
+from asmdnn.types import FLOAT_NAMES, DataType, PropKind, f32
 
 SHARES, BASE, UNUSED = "shares of windows", "base of powers", "result of the forward pass"  # scratch
 
@@ -43,6 +44,8 @@ def inside_of(desc: LRNBackward, attr: Attr, engine: Engine) -> Inside:
     check_tensors(passed, "diff_src", FLOAT_NAMES)
     if 0 in src.dims:
         return Inside(Assembly(tuning, isa).plan(f"lrn:{isa}", passed, ("diff_src",)), passed, tuning, isa)
+    if lrn_channels.takes(desc, src, isa):
+        return Inside(by_pixels(desc, passed, engine), passed, tuning, isa)
     is_whole = not src.may_overlap and src.padded_dims == src.dims  # powers of what pads blocks are of 0
     model, layout = of_type(src, f32), layout_of(desc, src) if is_whole else None
     if layout is None:
@@ -70,6 +73,24 @@ def inside_of(desc: LRNBackward, attr: Attr, engine: Engine) -> Inside:
     make = partial(LrnGradientSpec, isa=isa, factor=2 * desc.beta * desc.forward().factor)
     assembly.add(phases_over(layout, arguments, make, tuning))
     return Inside(assembly.plan(f"lrn:{isa}", tensors, ("diff_src",)), passed, tuning, isa)
+
+
+def by_pixels(desc: LRNBackward, passed: Mapping[str, MemoryDesc], engine: Engine) -> Plan:
+    """The plan of kernels that take all channels of pixels.  Raises Refused."""
+    src, isa = passed["src"], f32_level(engine.isa)
+    tensors = {name: t if same_places(t, src) else dense(src, t.dtype) for name, t in passed.items()}
+    assembly, base = Assembly(engine.tuning, engine.isa), "workspace"
+    if "workspace" not in passed:
+        base = BASE
+        add_base(assembly, desc, src, dense(src, f32), engine)
+    given = {"dst": tensors["diff_src"], "diff": tensors["diff_dst"], "base": tensors.get(base, dense(src, f32))}
+    assembly.add(lrn_channels.phases(desc, {"src": src, **given}, View(base), engine))
+    return assembly.plan(f"lrn:{isa}", tensors, ("diff_src",))
+
+
+def dense(model: MemoryDesc, dtype: DataType) -> MemoryDesc:
+    """Laid out alike, from its first element on."""
+    return MemoryDesc(model.dims, dtype, strides=model.strides, inner_blocks=model.inner_blocks)
 
 
 def add_base(assembly: Assembly, desc: LRNBackward, src: MemoryDesc, base: MemoryDesc, engine: Engine) -> None:

@@ -32,12 +32,12 @@ class PoolCall:
 
 
 def phases_of(
-    calls: Sequence[PoolCall], arguments: Sequence[str], tuning: PhaseTuning
+    calls: Sequence[PoolCall], arguments: Sequence[str], tuning: PhaseTuning, smaller: int = 1
 ) -> tuple[list[Phase], dict[str, Int64]]:
     """All calls in the order of dst, or, of many, rounds of those that share their outer loops; and the constants that
     they read: numbers, and the words of kernels of pixels, where arguments ask for them.
 
-    indices are laid out as dst, those that are carried as src.
+    indices are laid out as dst, `smaller` times as small, those that are carried as src.
     """
     kernels = tuple(dict.fromkeys(call.spec for call in calls))
     many = sum(call.count for call in calls) > tuning.written_out
@@ -50,12 +50,18 @@ def phases_of(
     for outer, some in shared.items():
         kernel, places, cycles = in_order_of_dst(some, {spec: i for i, spec in enumerate(kernels)}, len(outer))
         numbers, steps = numbered(places[:, 2], outer) if "first" in arguments else (first[:0], [0] * len(outer))
-        columns = {"src": places[:, 0], "dst": places[:, 1], "indices": places[:, 1], "carried": places[:, 0]}
+        columns = {
+            "src": places[:, 0],
+            "dst": places[:, 1],
+            "indices": places[:, 1] // smaller,
+            "carried": places[:, 0],
+        }
         columns |= {"first": WORD_BYTES * (len(first) + np.arange(len(places))), "words": starts[kernel]}
         records = np.stack([kernel, *(columns[name] for name in arguments)], axis=1)
         loops = []
         for (loop, _), step in zip(outer, steps, strict=True):
-            moves = {"src": loop[1], "dst": loop[2], "indices": loop[2], "carried": loop[1], "first": step, "words": 0}
+            moves = {"src": loop[1], "dst": loop[2], "indices": loop[2] // smaller, "carried": loop[1]}
+            moves |= {"first": step, "words": 0}
             loops.append((loop.times, tuple(moves[name] for name in arguments)))
         made = in_loops(kernels, views(arguments), records, cycles, loops, tuning)
         phases += without_barrier(made) if phases else made

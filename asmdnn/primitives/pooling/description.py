@@ -9,9 +9,10 @@ from asmdnn.primitives.convolution.description import AXES
 from asmdnn.primitives.pooling.windows import WindowRun, adaptive_runs, axis_runs
 from asmdnn.primitives.shapes.windows import MAX_SIZE, sizes_of
 from asmdnn.records import dataclass
-from asmdnn.types import PoolingAlgorithm, s32
+from asmdnn.types import PoolingAlgorithm, s32, u8
 
 MAX, INCLUDE, EXCLUDE = ALGORITHMS = ("max", "avg_include_padding", "avg_exclude_padding")
+MOST_POSITIONS = 256  # of a window, which u8 counts
 FIELDS = {"strides": (1, 1), "dilations": (0, 0), "padding_l": (0, 0), "padding_r": (0, 0)}  # least, default
 
 
@@ -28,8 +29,8 @@ def check_tensors(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None, 
         return
     if alg != MAX:
         raise InvalidArguments(f"indices are of max pooling, alg is {alg}")
-    if indices.dims != dst.dims or indices.dtype != s32:
-        raise InvalidArguments(f"indices is {indices}, it must be s32 of dst's dims {dst.dims}")
+    if indices.dims != dst.dims or indices.dtype not in (s32, u8):
+        raise InvalidArguments(f"indices is {indices}, it must be s32 or u8 of dst's dims {dst.dims}")
     if prod(src.dims[2:]) > MAX_SIZE:
         raise InvalidArguments(f"src has {prod(src.dims[2:])} elements in a plane, s32 cannot count so many")
 
@@ -43,8 +44,9 @@ class PoolingForward:
     1), dilations >= 0 (0 is dense, the default), padding_l and padding_r >= 0 (default 0).  Sizes of dst are those of
     whole windows in the padded src, or one more for a last window that ends after it (ceil mode): what is after the
     padding counts for nothing.  A window in padding alone has the mean 0, and -infinity, or the least integer, as its
-    largest number.  indices: s32 of dst's dims, for max: where the first maximum of each window is, as the
-    number of its element in the plane, row by row, as torch counts.
+    largest number.  indices: s32 or u8 of dst's dims, for max: where the first maximum of each window is, as the
+    number of its element in the plane, row by row, as torch counts.  u8: as the number of its position in the window,
+    row by row, as in oneDNN's workspace; a window has at most 256 positions then, those in the padding included.
     NaN is passed over by max, as in oneDNN; a window of NaN alone gives -infinity.
     Raises InvalidArguments if sizes do not fit, and for a window in padding alone whose mean would be 0 / 0, or whose
     maximum has no place.
@@ -72,6 +74,10 @@ class PoolingForward:
             object.__setattr__(self, name, sizes_of(name, value, axes, least))
         for axis, name in enumerate(AXES[-axes:]):
             self._check_axis(axis, name)
+        if self.indices is not None and self.indices.dtype == u8 and prod(self.kernel) > MOST_POSITIONS:
+            raise InvalidArguments(
+                f"kernel {self.kernel} has more than {MOST_POSITIONS} positions: indices must be s32"
+            )
 
     def _check_axis(self, axis: int, name: str) -> None:
         size, made, stride = self.src.dims[2 + axis], self.dst.dims[2 + axis], self.strides[axis]
@@ -133,6 +139,8 @@ class AdaptivePooling:
     def __post_init__(self) -> None:
         check_alg("AdaptivePooling.alg", self.alg, ("max", "avg"))
         check_tensors(self.src, self.dst, self.indices, self.alg)
+        if self.indices is not None and self.indices.dtype != s32:
+            raise InvalidArguments("indices is u8, windows of different sizes have s32 ones")
         for name, size, made in zip(AXES[2 - self.src.ndims :], self.src.dims[2:], self.dst.dims[2:], strict=True):
             if not size or not made:
                 raise InvalidArguments(f"the {name} of src is {size}, of dst {made}: both must be at least 1")

@@ -14,10 +14,10 @@ from asmdnn.isa.vectors import VECTORS, lanes_of, vector_bytes
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.pooling.calls import PoolCall
-from asmdnn.primitives.pooling.schedule import Planes, WindowNest, calls_of, lanes_in, pieces_of
+from asmdnn.primitives.pooling.schedule import Planes, WindowNest, calls_of, in_windows, lanes_in, pieces_of
 from asmdnn.primitives.pooling.windows import WindowRun, Windows
 from asmdnn.records import dataclass, replace
-from asmdnn.types import F32_BYTES, DataType, f32
+from asmdnn.types import F32_BYTES, DataType, f32, s32
 
 LINE_ELEMENTS = 16
 OTHER_REGISTERS = 4  # what is loaded, -infinity, a tail's mask
@@ -34,6 +34,7 @@ class PoolKernels:
     chain: tuple[PostOp, ...]
     streams: bool
     tuning: Tuning
+    places: str = "s32"  # the type of indices
     of_bytes: str = ""  # the ending of maxima of bytes, where elements are words of four
     dtype: DataType = f32  # in memory
 
@@ -122,7 +123,8 @@ def reads_dst(chain: Sequence[PostOp]) -> bool:
 
 def index_calls(maker: PoolKernels, runs: Sequence[Sequence[WindowRun]], carries: bool = False) -> Iterator[PoolCall]:
     """Of kernels that write the places of the maxima, too.  carries: src is maxima already, whose places are known."""
-    for piece in pieces_of(maker.planes, runs, maker.windows.steps):
+    count = None if maker.places == s32.name else in_windows(maker.windows.rows)
+    for piece in pieces_of(maker.planes, runs, maker.windows.steps, count):
         for part, elements in parts_of(piece, maker.planes.src.block, INDEXED_ELEMENTS):
 
             def make(
@@ -141,7 +143,8 @@ def index_calls(maker: PoolKernels, runs: Sequence[Sequence[WindowRun]], carries
                     pixels=pixels,
                     vectors=vectors,
                     carries=carries,
-                    streaming=streams_pixels(maker, elements, loops),
+                    streaming=streams_pixels(maker, elements, loops) and maker.places == s32.name,
+                    places=maker.places,
                 )
 
             positions = prod(taps.positions for taps in piece.window)

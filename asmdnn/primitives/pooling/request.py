@@ -75,7 +75,8 @@ def request_of(desc: Pooling, attr: Attr, engine: Engine) -> PoolRequest:
 
 
 def windows_of(desc: Pooling) -> Windows:
-    row = None
+    rows: tuple[Row, ...] = ()
     if isinstance(desc, PoolingForward):
-        row = Row(desc.kernel[-1], desc.steps[-1], desc.strides[-1], desc.padding_l[-1], desc.dst.dims[-1])
-    return Windows(desc.is_max, tuple(tuple(desc.runs(axis)) for axis in range(desc.src.ndims - 2)), desc.steps, row)
+        sizes = zip(desc.kernel, desc.steps, desc.strides, desc.padding_l, desc.dst.dims[2:], strict=True)
+        rows = tuple(Row(*of_axis) for of_axis in sizes)
+    return Windows(desc.is_max, tuple(tuple(desc.runs(axis)) for axis in range(desc.src.ndims - 2)), desc.steps, rows)

@@ -19,14 +19,14 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
 from asmdnn.primitives.pooling.calls import PoolCall
-from asmdnn.primitives.pooling.windows import WindowRun
+from asmdnn.primitives.pooling.windows import Row, WindowRun
 from asmdnn.records import dataclass, replace
 
 
 class WindowNest(NamedTuple):
     """What one kernel makes again and again: a nest of loops with one window.
 
-    src, dst: byte offsets of its first window's first position and result.  number: that position's in the plane.
+    src, dst: byte offsets of its first window's first position and result.  number: that position's.
     loop_numbers, window_numbers: how it grows with a step of each loop and axis.  divisors: of each result of the last
     loop, which is the whole last axis where lanes are pixels.
     """
@@ -80,25 +80,63 @@ def single(layout: ImageLayout) -> ImageLayout:
     return replace(layout, block=1, block_bytes=layout.channel_bytes, channel_bytes=layout.element_bytes)
 
 
-def pieces_of(planes: Planes, runs: Sequence[Sequence[WindowRun]], steps: Sequence[int]) -> Iterator[WindowNest]:
-    """A piece for every combination of runs of the axes, without the loops over planes; steps: between positions."""
+class Counting(NamedTuple):
+    """The numbers of positions along an axis: of the first one of a run, and what is added in a step of the run and of
+    the window."""
+
+    first: int
+    of_step: int
+    of_position: int
+
+
+Count = Callable[[int, WindowRun], Counting]  # of an axis, and a run of it
+
+
+def in_planes(planes: Planes, steps: Sequence[int]) -> Count:
+    """As elements of a plane."""
     numbers = planes.numbers()
+
+    def count(axis: int, run: WindowRun) -> Counting:
+        return Counting(run.window.first * numbers[axis], run.step * numbers[axis], steps[axis] * numbers[axis])
+
+    return count
+
+
+def in_windows(rows: Sequence[Row]) -> Count:
+    """As positions of a window, those in the padding included."""
+
+    def count(axis: int, run: WindowRun) -> Counting:
+        row, number = rows[axis], prod(other.columns for other in rows[axis + 1 :])
+        first, last = row.outside(run.output), row.outside(run.output + run.outputs - 1)
+        step = (last - first) // max(1, run.outputs - 1)
+        return Counting(first * number, step * number, number)
+
+    return count
+
+
+def pieces_of(
+    planes: Planes, runs: Sequence[Sequence[WindowRun]], steps: Sequence[int], count: Count | None = None
+) -> Iterator[WindowNest]:
+    """A piece for every combination of runs of the axes, without the loops over planes; steps: between positions.
+    count: positions are counted as elements of a plane if it is None."""
+    count = count or in_planes(planes, steps)
     for combined in product(*runs):
-        axes = list(zip(combined, steps, planes.src.axis_bytes, planes.dst.axis_bytes, numbers, strict=True))
-        if sum(run.window.inside * step * at for run, step, at, _, _ in axes) > MAX_OFFSET:
+        axes = list(zip(combined, steps, planes.src.axis_bytes, planes.dst.axis_bytes, strict=True))
+        if sum(run.window.inside * step * at for run, step, at, _ in axes) > MAX_OFFSET:
             raise Refused("a window spans more than 2 GiB")
-        src = sum(run.window.first * at for run, _, at, _, _ in axes)
-        dst = sum(run.output * at for run, _, _, at, _ in axes)
+        src = sum(run.window.first * at for run, _, at, _ in axes)
+        dst = sum(run.output * at for run, _, _, at in axes)
+        counts = [count(axis, run) for axis, run in enumerate(combined)]
         yield WindowNest(
             src=planes.src.start_bytes + src,
             dst=planes.dst.start_bytes + dst,
-            number=sum(run.window.first * n for run, _, _, _, n in axes),
-            loops=tuple(PixelLoop(run.outputs, run.step * at, to) for run, _, at, to, _ in axes),
+            number=sum(counted.first for counted in counts),
+            loops=tuple(PixelLoop(run.outputs, run.step * at, to) for run, _, at, to in axes),
             window=tuple(
-                Taps(run.window.inside, step * at if run.window.inside > 1 else 0) for run, step, at, _, _ in axes
+                Taps(run.window.inside, step * at if run.window.inside > 1 else 0) for run, step, at, _ in axes
             ),
-            loop_numbers=tuple(run.step * n for run, _, _, _, n in axes),
-            window_numbers=tuple(step * n for _, step, _, _, n in axes),
+            loop_numbers=tuple(counted.of_step for counted in counts),
+            window_numbers=tuple(counted.of_position for counted in counts),
             divisor=prod(run.window.divisor for run, *_ in axes),
         )
 

@@ -5,7 +5,7 @@ from math import prod
 from types import MappingProxyType
 
 from asmdnn.generators.pooling.pixel_words import UNROLLED
-from asmdnn.isa.elements import element_of, narrowing_level
+from asmdnn.isa.elements import element_of, narrowing_level, size_of
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -21,7 +21,7 @@ from asmdnn.primitives.pooling.windows import reduced_runs, single_runs, undivid
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.primitives.shapes.words import in_words
 from asmdnn.records import dataclass, replace
-from asmdnn.types import f32, s8, s32, u8
+from asmdnn.types import F32_BYTES, f32, s8, s32, u8
 
 PLAIN = ("src", "dst")
 OWN = (*PLAIN, "indices")
@@ -49,7 +49,8 @@ class PoolStrategy:
         streams = dtype == f32 and request.streams(tensors)
         isa = request.isa if request.windows.is_max else narrowing_level(dtype.name, request.engine.isa)
         common = (isa, request.windows, planes, request.chain, streams, request.engine.tuning)
-        return PoolKernels(*common, of_bytes=ending, dtype=dtype)
+        places = tensors["indices"].dtype.name if "indices" in tensors else s32.name
+        return PoolKernels(*common, places=places, of_bytes=ending, dtype=dtype)
 
 
 def check_alone(request: PoolRequest) -> None:
@@ -110,7 +111,7 @@ def long_rows(request: PoolRequest) -> Tensors:
 
 def dense_channels(request: PoolRequest) -> Tensors:
     """As they are, if they are f32 with dense channels; else the format that is."""
-    wanted = {name: of_type(t, s32 if name == "indices" else f32) for name, t in request.tensors.items()}
+    wanted = {name: t if name == "indices" else of_type(t, f32) for name, t in request.tensors.items()}
     src, dst = wanted["src"], wanted["dst"]
     same_places = "indices" not in wanted or of_type(wanted["indices"], f32) == dst
     are_f32 = all(request.tensors[name].dtype == f32 for name in PLAIN)
@@ -147,6 +148,8 @@ def check_overlap(maker: PoolKernels) -> None:
 
 
 def check_indexed_overlap(maker: PoolKernels) -> None:
+    if maker.places != s32.name:
+        raise Refused("indices are positions in a window, which one axis alone does not tell")
     if not overlap(maker, maker.tuning.pooling.indexed_positions):
         least = maker.tuning.pooling.indexed_positions
         raise Refused(f"windows have at most {least} positions, or share too few of them")
@@ -167,9 +170,10 @@ def add_calls(
     calls: Iterable[PoolCall],
     arguments: tuple[str, ...] = PLAIN,
     places: Mapping[str, View] = NO_PLACES,
+    places_bytes: int = F32_BYTES,
 ) -> None:
-    """Phases of the calls; `places` says what stands for an argument."""
-    phases, constants = phases_of(list(calls), arguments, assembly.tuning.phases)
+    """Phases of the calls; `places` says what stands for an argument; places_bytes: of an index."""
+    phases, constants = phases_of(list(calls), arguments, assembly.tuning.phases, F32_BYTES // places_bytes)
     own = {name: f"{name} {len(assembly.constants)}" for name in constants}
     assembly.add([phase.on({**places, **{name: View(own[name]) for name in own}}) for phase in phases])
     assembly.constants |= {own[name]: array for name, array in constants.items()}
@@ -199,7 +203,7 @@ def add_pixels(assembly: Assembly, maker: PoolKernels, tensors: Tensors) -> None
 
 
 def add_indexed(assembly: Assembly, maker: PoolKernels, tensors: Tensors) -> None:
-    add_calls(assembly, index_calls(maker, maker.windows.axes), (*OWN, "first"))
+    add_calls(assembly, index_calls(maker, maker.windows.axes), (*OWN, "first"), places_bytes=size_of(maker.places))
 
 
 def add_two_steps(assembly: Assembly, maker: PoolKernels, tensors: Tensors) -> None:

@@ -24,7 +24,7 @@ class WindowRun(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Windows along a row that are alike but for its ends: positions `dilation` elements apart, windows `stride`."""
+    """Windows along an axis that are alike but for its ends: positions `dilation` elements apart, windows `stride`."""
 
     columns: int
     dilation: int
@@ -32,19 +32,28 @@ class Row(NamedTuple):
     padding: int
     results: int
 
+    def outside(self, output: int) -> int:
+        """Positions of a window before its first one inside."""
+        return max(0, -((output * self.stride - self.padding) // self.dilation))
+
 
 @dataclass(frozen=True, slots=True)
 class Windows:
     """All windows of a pooling.
 
     axes: the runs of each axis, outermost first; steps: from a position to the next one, in elements of each axis.
-    row: of the last axis, None where windows have different sizes inside src, too.
+    rows: of each axis, none where windows have different sizes inside src, too.
     """
 
     is_max: bool
     axes: tuple[tuple[WindowRun, ...], ...]
     steps: tuple[int, ...]
-    row: Row | None
+    rows: tuple[Row, ...]
+
+    @property
+    def row(self) -> Row | None:
+        """The last axis, on which pixels are dense."""
+        return self.rows[-1] if self.rows else None
 
     @property
     def most_inside(self) -> tuple[int, ...]:

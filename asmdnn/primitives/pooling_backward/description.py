@@ -14,8 +14,9 @@ class PoolingBackward:
     """The gradient of a PoolingForward: every element of diff_dst goes back to its window of diff_src.
 
     Means: divided by what the forward pass divides by, to all of the window inside src.  Max: to the element that
-    `indices` names, as the forward pass has written them: s32, in any format.  diff_src, diff_dst: in any formats,
-    `any` too; dims and window are those of the forward pass.  Raises InvalidArguments if sizes do not fit together.
+    `indices` names, as the forward pass has written them: s32 or u8, in any format; what names no element of its window
+    is passed over.  diff_src, diff_dst: f32, bf16 or f16, in any formats, `any` too; dims and window are those of the
+    forward pass.  Raises InvalidArguments if sizes do not fit together.
     """
 
     alg: PoolingAlgorithm

@@ -9,18 +9,16 @@ from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.pooling.kind import words as forward_words
 from asmdnn.primitives.pooling_backward import maxima, means
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
-from asmdnn.types import f32, s32
+from asmdnn.types import FLOAT_NAMES, FLOATS
 
 
 def request_of(desc: PoolingBackward, attr: Attr, engine: Engine) -> tuple[PoolingBackward, Engine]:
     """What both ways are asked.  Raises Refused for attributes that change anything, and for types."""
     if attr.post_ops or attr.quantizes:
         raise Refused("a gradient has no post-ops, scales or zero points")
-    for name, tensor, dtype in (
-        ("diff_src", desc.diff_src, f32), ("diff_dst", desc.diff_dst, f32), ("indices", desc.indices, s32)
-    ):  # fmt: skip
-        if tensor is not None and tensor.dtype != dtype:
-            raise Refused(f"{name} is {tensor.dtype}, only {dtype} is implemented")
+    for name, tensor in (("diff_src", desc.diff_src), ("diff_dst", desc.diff_dst)):
+        if tensor.dtype not in FLOATS:
+            raise Refused(f"{name} is {tensor.dtype}, only {', '.join(FLOAT_NAMES)} is implemented")
     if desc.diff_src.may_overlap:
         raise Refused("elements of diff_src overlap")
     return desc, engine

@@ -1,56 +1,70 @@
-"""Gradients of maxima: every pixel of diff_src is the sum over its windows of where(the index names it, diff_dst, 0).
+"""Gradients of maxima: every pixel of diff_src sums diff_dst over its windows, where the maximum's place is its own.
 
 As in a deconvolution, pixels at one place in a cell of strides are reached by the same positions of windows, but for
-the edges.  So a *patch* of pixels is one element-wise function of diff_dst and indices, and every element of diff_src
-is written once.  Where windows overlap so much that a patch has many positions, several passes add to one another.
-Channels lie side by side, plain or blocked; other formats are copied.
+the edges.  So a *patch* of cells is a kernel of diff_dst and places, and every element of diff_src is written once.  A
+kernel takes a row of cells with all pixels of each; of the axes outside each place in a cell is a patch of its own.  Of
+a pixel with many positions, several passes add to one another.  Channels lie side by side, plain or blocked; other
+formats are copied.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import pairwise, product
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
-from asmdnn.generators.functions.expression import Builder
-from asmdnn.generators.functions.postops import ExpressionOp
-from asmdnn.generators.functions.program import Program
+from asmdnn.generators.pooling.maxima_gradient import DST, CellPixel, MaximaGradientSpec, WindowPlace
+from asmdnn.isa.elements import narrowing_level
+from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.phase import Phase, View
+from asmdnn.planning.calls import Call, phases_of
+from asmdnn.planning.loops import Loop
+from asmdnn.planning.phase import MOST_CYCLES, Phase, View
 from asmdnn.planning.phases import merged, of_one_width, sorted_by
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import NO_ATTR
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
 from asmdnn.primitives.pooling_backward.means import words_of
 from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.records import dataclass, replace
-from asmdnn.types import f32
+from asmdnn.types import F32_BYTES, DataType, f32, s32
 
 NAME = "maxima"
 NUMBERS = "numbers of pixels"  # a constant
 SUMS = "sums of positions"  # scratch
-LARGEST_PLANE = 2**24  # numbers up to which f32 holds every one
-AT_ONCE = 9  # positions of a pass: two operands each
-OPERANDS = ("diff_dst", "indices")
-DST = 1  # of the arguments of element-wise kernels
+AT_ONCE = 64  # positions of a pass, which are code
+MOST_CHANNELS = 128  # of a kernel, which are unrolled
+CALL_CYCLES, VECTOR_CYCLES, POSITION_CYCLES = 40, 2, 2
+
+
+class Reached(NamedTuple):
+    """A window that has a pixel: its result along an axis, and the pixel's number in it."""
+
+    output: int
+    position: int
+
+
+class Pixels(NamedTuple):
+    """Pixels at a place in the cells of an axis, and what reaches that of the first cell."""
+
+    place: int
+    windows: tuple[Reached, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Along an axis: pixels first, first + step, ... of src, `count` of them, and for each position that reaches them
-    the output whose window has it at the first one."""
+    """Along an axis: `count` cells from pixel `first` on, `step` pixels apart, with these pixels."""
 
     first: int
     step: int
     count: int
-    outputs: tuple[int, ...]
+    pixels: tuple[Pixels, ...]
 
 
 def plan(request: tuple[PoolingBackward, Engine]) -> Plan:
@@ -58,44 +72,70 @@ def plan(request: tuple[PoolingBackward, Engine]) -> Plan:
     desc, engine = request
     if desc.indices is None:
         raise Refused(f"it is of maxima, whose places are known, alg is {desc.alg}")
-    isa, pixels = f32_level(engine.isa), desc.diff_src.dims[2:]
-    if prod(pixels) > LARGEST_PLANE:
-        raise Refused(f"diff_src has planes of {prod(pixels)} elements, numbers beyond 2^24 are not exact in f32")
+    pixels = desc.diff_src.dims[2:]
     given = {"diff_src": desc.diff_src, "diff_dst": desc.diff_dst, "indices": desc.indices}
-    tag = tag_of(given, lanes_of(isa))
+    tag = tag_of(given, lanes_of(f32_level(engine.isa)))
     own = {name: MemoryDesc(tensor.dims, tensor.dtype, tag) for name, tensor in given.items()}
     assembly = Assembly(engine.tuning, engine.isa)
-    assembly.constants[NUMBERS] = words_of(np.arange(prod(pixels), dtype=np.float32))
-    patches = list(product(*(patches_of(desc, axis) for axis in range(len(pixels))))) if desc.diff_src.nelems() else []
-    add_passes(assembly, patches, own, engine)
-    made = assembly.plan(f"{NAME}:{isa}", own, ("diff_src",))
+    if desc.indices.dtype == s32:
+        assembly.constants[NUMBERS] = words_of(np.arange(prod(pixels), dtype=np.int32))
+    *outer, row = (patches_of(desc, axis) for axis in range(len(pixels)))
+    each = ([patch for cell in along for patch in apart(cell)] for along in outer)
+    patches = list(product(*each, row)) if desc.diff_src.nelems() else []
+    job = MaximaJob(own, desc.kernel, narrowing_level(desc.diff_src.dtype.name, engine.isa), engine)
+    add_passes(assembly, patches, job)
+    made = assembly.plan(f"{NAME}:{f32_level(engine.isa)}", own, ("diff_src",))
     passed = {name: tensor for name, tensor in given.items() if not tensor.is_any}
     return between_reorders(made, passed, engine.tuning, isa=engine.isa)
 
 
-def add_passes(
-    assembly: Assembly, patches: Sequence[tuple[Patch, ...]], tensors: Mapping[str, MemoryDesc], engine: Engine
-) -> None:
+@dataclass(frozen=True, slots=True, eq=False)
+class MaximaJob:
+    """tensors: as kernels take them.  kernel: sizes of the window.  isa: of the kernels."""
+
+    tensors: Mapping[str, MemoryDesc]
+    kernel: tuple[int, ...]
+    isa: str
+    engine: Engine
+
+    @property
+    def counts_pixels(self) -> bool:
+        return self.tensors["indices"].dtype == s32
+
+    @property
+    def channels(self) -> int:
+        """That lie side by side."""
+        dst = self.tensors["diff_src"]
+        return dst.blocks[1] if dst.inner_blocks else dst.dims[1]
+
+    @property
+    def streams(self) -> bool:
+        """Whether results go past the caches: whole lines of f32, of tensors that caches do not hold."""
+        size = sum(tensor.size_bytes for tensor in self.tensors.values())
+        dst = self.tensors["diff_src"]
+        lines = self.channels * F32_BYTES % LINE_BYTES == 0 and dst.dtype == f32
+        return lines and size >= self.engine.tuning.elementwise.streaming_bytes
+
+
+def add_passes(assembly: Assembly, patches: Sequence[tuple[Patch, ...]], job: MaximaJob) -> None:
     """As many passes as the patch with the most positions needs; all but the last one leave sums, from two buffers in
     turns, to the one after."""
-    pixels = tensors["diff_src"].dims[2:]
-    numbers = MemoryDesc((1, 1, *pixels), f32, LETTERS[: 2 + len(pixels)])
-    most = max((prod(len(along.outputs) for along in patch) for patch in patches), default=0)
+    most = max((len(windows) for patch in patches for _, windows in pixels_of(patch)), default=0)
     passes = max(1, -(-most // AT_ONCE))
+    dst = job.tensors["diff_src"]
     for number in range(passes):
         before, result = (f"{SUMS} 2" if n % 2 else SUMS for n in (number - 1, number))
         if number == passes - 1:
             result = "diff_src"
         else:
-            assembly.scratch[result] = tensors["diff_src"].size_bytes
-        places = {"dst": View(result), "numbers": View(NUMBERS, 0, numbers.size_bytes), "before": View(before)}
+            assembly.scratch[result] = of_type(dst, f32).size_bytes
+        arguments = [View(result), View("diff_dst"), View("indices")]
+        arguments += [View(NUMBERS)] * job.counts_pixels + [View(before)] * (number > 0)
         found: list[Phase] = []
         for patch in patches:
-            part = added(patch, number, {**tensors, "numbers": numbers}, engine)
-            operands = (name for name in part.tensors if name.startswith(OPERANDS))
-            read = {name: View(name.split()[0]) for name in operands}  # "indices 3" is a view of the indices
-            found += [phase.on({**read, **places}) for phase in part.phases]
-        assembly.add(by_row(found, engine.tuning.phases.written_out))
+            calls = list(calls_of(patch, number, job, f32 if number < passes - 1 else dst.dtype))
+            found += phases_of(calls, tuple(arguments), assembly.tuning.phases)
+        assembly.add(by_row(found, assembly.tuning.phases.written_out))
 
 
 def by_row(phases: Sequence[Phase], most: int) -> list[Phase]:
@@ -117,55 +157,115 @@ def tag_of(tensors: Mapping[str, MemoryDesc], lanes: int) -> str:
 
 
 def patches_of(desc: PoolingBackward, axis: int) -> Iterator[Patch]:
-    """All pixels along an axis: place by place of a cell, and of each, runs that the same positions reach."""
+    """All pixels along an axis: runs of cells that the same positions reach."""
     size, made, stride = desc.diff_src.dims[2 + axis], desc.diff_dst.dims[2 + axis], desc.strides[axis]
     step, before = desc.dilations[axis] + 1, desc.padding_l[axis]
+    shifts: list[list[tuple[int, int]]] = []  # of each place: from a cell to an output, and the position there
+    ends = {0}
     for place in range(min(stride, size)):
         count = len(range(place, size, stride))
         far = [place + before - r * step for r in range(desc.kernel[axis])]
-        shifts = [distance // stride for distance in far if distance % stride == 0]
-        ends = {0, count} | {min(max(x, 0), count) for shift in shifts for x in (-shift, made - shift)}
-        for begin, end in pairwise(sorted(ends)):
-            inside = tuple(begin + shift for shift in shifts if begin + shift >= 0 and end + shift <= made)
-            yield Patch(place + begin * stride, stride, end - begin, inside)
+        shifts.append([(distance // stride, r) for r, distance in enumerate(far) if distance % stride == 0])
+        ends |= {count} | {min(max(x, 0), count) for shift, _ in shifts[-1] for x in (-shift, made - shift)}
+    for begin, end in pairwise(sorted(ends)):
+        pixels = tuple(
+            Pixels(place, tuple(Reached(begin + n, r) for n, r in found if begin + n >= 0 and end + n <= made))
+            for place, found in enumerate(shifts)
+            if place + (end - 1) * stride < size
+        )
+        yield Patch(begin * stride, stride, end - begin, pixels)
 
 
-@lru_cache
-def chosen(positions: int, goes_on: bool) -> Program:
-    """The sum of diff_dst where the index is the number of the pixel; of the number, what was before, and for each
-    position diff_dst and the index."""
-    build = Builder(1 + goes_on + 2 * positions)
-    number, *rest = build.inputs
-    total = rest.pop(0) if goes_on else number * 0.0
-    for x, index in zip(rest[::2], rest[1::2], strict=True):
-        total = total + build.where(index == number, x, 0.0)
-    return build.finish(total)
+def apart(patch: Patch) -> Iterator[Patch]:
+    """Each place in its cells as one."""
+    for place, windows in patch.pixels:
+        yield replace(patch, first=patch.first + place, pixels=(Pixels(0, windows),))
 
 
-def added(patch: tuple[Patch, ...], number: int, tensors: Mapping[str, MemoryDesc], engine: Engine) -> Plan:
-    """The pixels of a patch with the positions of one pass."""
-    dims = (*tensors["diff_src"].dims[:2], *(along.count for along in patch))
-    first, steps = [along.first for along in patch], [along.step for along in patch]
-    of_src = {"dst": view(tensors["diff_src"], dims, first, steps)}
-    others = {} if number == 0 else {"before": of_src["dst"]}
-    places = list(product(*(along.outputs for along in patch)))[number * AT_ONCE : (number + 1) * AT_ONCE]
-    for i, place in enumerate(places):
-        for name in OPERANDS:
-            others[f"{name} {i}"] = view(tensors[name], dims, place, [1] * len(place))
-    program = chosen(len(places), number > 0)
-    request = Request(
-        NAME, ("numbers", view(tensors["numbers"], (1, 1, *dims[2:]), first, steps)), ("dst", of_src["dst"]), others,
-        lambda operands: ExpressionOp(program, tuple(operands[name] for name in others)),
-    )  # fmt: skip
-    return schedule(request, NO_ATTR, engine)
+def pixels_of(patch: tuple[Patch, ...]) -> Iterator[tuple[int, list[tuple[Reached, ...]]]]:
+    """The pixels of a row's cell: their places in it, and windows, with what they are along each axis."""
+    *outer, row = patch
+    for place, windows in row.pixels:
+        yield place, list(product(*(along.pixels[0].windows for along in outer), windows))
 
 
-def view(
-    tensor: MemoryDesc, dims: tuple[int, ...], first: "tuple[int, ...] | list[int]", steps: list[int]
-) -> MemoryDesc:
-    """Pixels `first` + n * `steps` along the axes, of a format whose axes are not blocked."""
-    along = tensor.strides[2:]
-    offset = sum(at * stride for at, stride in zip(first, along, strict=True))
-    strides = (*tensor.strides[:2], *(step * stride for step, stride in zip(steps, along, strict=True)))
-    placed = {"inner_blocks": tensor.inner_blocks, "offset0": tensor.offset0 + offset}
-    return MemoryDesc(dims, tensor.dtype, strides=strides, **placed)  # type: ignore[arg-type]  # by name
+def calls_of(patch: tuple[Patch, ...], number: int, job: MaximaJob, dtype: DataType) -> Iterator[Call]:
+    """Of the pixels of a patch, with the positions of one pass; dtype: of the result.  Raises Refused."""
+    src, made = job.tensors["diff_src"], job.tensors["diff_dst"]
+    some = slice(number * AT_ONCE, (number + 1) * AT_ONCE)
+    found = [
+        (place, [place_of(each, made.strides[2:], job.kernel) for each in windows[some]])
+        for place, windows in pixels_of(patch)
+    ]
+    start = min((each.at for _, places in found for each in places), default=0)
+    if max((each.at - start for _, places in found for each in places), default=0) * F32_BYTES > MAX_OFFSET:
+        raise Refused("windows that share a pixel are more than 2 GiB apart")
+    pixels = tuple(
+        CellPixel(place, place * src.strides[-1], tuple(each._replace(at=each.at - start) for each in places))
+        for place, places in found
+    )
+    steps, row = ArgumentSteps(job, dtype, number > 0), patch[-1]
+    for channel in range(0, job.channels, MOST_CHANNELS):
+        spec = MaximaGradientSpec(
+            isa=job.isa,
+            cells=row.count,
+            elements=min(MOST_CHANNELS, job.channels - channel),
+            cell_bytes=dtype.size_bytes * row.step * src.strides[-1],
+            step=made.strides[-1],
+            pixels=pixels,
+            kinds=(dtype.name, made.dtype.name, job.tensors["indices"].dtype.name),
+            numbered=row.step if job.counts_pixels else 0,
+            accumulates=number > 0,
+            streaming=job.streams and dtype == f32,
+        )
+        yield Call(spec, steps.start(patch, start, channel), steps.loops(patch[:-1]), cycles_of(spec))
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentSteps:
+    """Where the arguments of a call are, in bytes.  dtype: of the result; accumulates: there are sums before."""
+
+    job: MaximaJob
+    dtype: DataType
+    accumulates: bool
+
+    def of(self, src: int, dst: int, number: int = 0) -> tuple[int, ...]:
+        """So many elements of diff_src, of diff_dst and the places, and of numbers."""
+        made, places = self.job.tensors["diff_dst"].dtype, self.job.tensors["indices"].dtype
+        found = [src * self.dtype.size_bytes, dst * made.size_bytes, dst * places.size_bytes]
+        return (*found, *[number * F32_BYTES] * self.job.counts_pixels, *[src * F32_BYTES] * self.accumulates)
+
+    def start(self, patch: tuple[Patch, ...], first: int, channel: int) -> tuple[int, ...]:
+        """Of the patch's first pixel, whose windows begin at element `first` of diff_dst."""
+        src = self.job.tensors["diff_src"]
+        numbers = sum(along.first * self.counted(axis) for axis, along in enumerate(patch))
+        at = sum(along.first * stride for along, stride in zip(patch, src.strides[2:], strict=True))
+        return self.of(at + channel, first + channel, numbers)
+
+    def loops(self, outer: tuple[Patch, ...]) -> tuple[Loop, ...]:
+        """Over images, blocks of channels, and all axes but the last."""
+        src, made = self.job.tensors["diff_src"], self.job.tensors["diff_dst"]
+        blocks = src.padded_dims[1] // self.job.channels if src.inner_blocks else 1
+        loops = [Loop(n, self.of(src.strides[a], made.strides[a])) for a, n in ((0, src.dims[0]), (1, blocks))]
+        for axis, along in enumerate(outer):
+            step = self.of(along.step * src.strides[2 + axis], made.strides[2 + axis], along.step * self.counted(axis))
+            loops.append(Loop(along.count, step))
+        return tuple(loop for loop in loops if loop.extent > 1)
+
+    def counted(self, axis: int) -> int:
+        """How far numbers of pixels are apart along an axis."""
+        return prod(self.job.tensors["diff_src"].dims[3 + axis :])
+
+
+def place_of(windows: tuple[Reached, ...], strides: tuple[int, ...], kernel: tuple[int, ...]) -> WindowPlace:
+    """Of one window along each axis."""
+    at, number = 0, 0
+    for window, stride, size in zip(windows, strides, kernel, strict=True):
+        at, number = at + window.output * stride, number * size + window.position
+    return WindowPlace(at, number)
+
+
+def cycles_of(spec: MaximaGradientSpec) -> int:
+    vectors, positions = -(-spec.elements // lanes_of(spec.isa)), sum(len(pixel.positions) for pixel in spec.pixels)
+    each = VECTOR_CYCLES * len(spec.pixels) + POSITION_CYCLES * positions
+    return min(MOST_CYCLES, CALL_CYCLES + spec.cells * vectors * each)

@@ -3,6 +3,8 @@
 Where windows have different divisors, at edges and in ceil mode, diff_dst is divided first, and the weights are 1.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,9 +23,11 @@ from asmdnn.primitives.core.implementation import plan_of
 from asmdnn.primitives.deconvolution import kind as deconvolution
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
+from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.types import f32
 
 Floats = npt.NDArray[np.float32]
+Array = npt.NDArray[Any]
 NAME = "means"
 WEIGHTS, FACTORS = "weights of means", "factors of means"  # constants
 DIVIDED = "divided"  # scratch
@@ -40,7 +44,7 @@ def plan(request: tuple[PoolingBackward, Engine]) -> Plan:
     channels = desc.diff_src.dims[1]
     dims = (channels, 1, 1, *desc.kernel) if channels > 1 else (1, 1, *desc.kernel)
     adjoint = AdjointDeconvolution(
-        src=desc.diff_dst,
+        src=desc.diff_dst if same else in_f32(desc.diff_dst),
         weights=MemoryDesc(dims, f32, "any"),
         dst=desc.diff_src,
         **{name: getattr(desc, name) for name in ("strides", "dilations", "padding_l", "padding_r")},
@@ -49,7 +53,7 @@ def plan(request: tuple[PoolingBackward, Engine]) -> Plan:
     weights = inner.tensors["weights"]
     value = factors.flat[0] if same else np.float32(1)
     assembly = Assembly(engine.tuning, engine.isa)
-    tensors = {"diff_src": inner.tensors["dst"], "diff_dst": inner.tensors["src"]}
+    tensors = {"diff_src": inner.tensors["dst"], "diff_dst": of_type(inner.tensors["src"], desc.diff_dst.dtype)}
     places = {"src": View("diff_dst"), "dst": View("diff_src"), "weights": View(WEIGHTS)}
     if not same:
         divide(assembly, tensors["diff_dst"], factors, engine)
@@ -57,6 +61,10 @@ def plan(request: tuple[PoolingBackward, Engine]) -> Plan:
     assembly.add_plan(inner, places)
     assembly.constants[WEIGHTS] = words_of(Memory.from_numpy(np.full(dims, value, np.float32), weights).array)
     return assembly.plan(f"{NAME}:{f32_level(engine.isa)}", tensors, ("diff_src",))
+
+
+def in_f32(tensor: MemoryDesc) -> MemoryDesc:
+    return MemoryDesc(tensor.dims, f32, "any") if tensor.is_any else of_type(tensor, f32)
 
 
 def factors_of(desc: PoolingBackward) -> Floats:
@@ -69,20 +77,21 @@ def factors_of(desc: PoolingBackward) -> Floats:
 
 
 def divide(assembly: Assembly, diff_dst: MemoryDesc, factors: Floats, engine: Engine) -> None:
-    """diff_dst times the factors, into scratch."""
+    """diff_dst times the factors, into scratch of f32."""
+    divided = of_type(diff_dst, f32)
     plane = MemoryDesc((1, 1, *factors.shape), f32, LETTERS[: diff_dst.ndims])
     request = Request(
-        "divided", ("diff_dst", diff_dst), ("dst", diff_dst), {"factors": plane},
+        "divided", ("diff_dst", diff_dst), ("dst", divided), {"factors": plane},
         lambda operands: BinaryOp("mul", operands["factors"]),
     )  # fmt: skip
-    divided = schedule(request, NO_ATTR, engine)
+    plan = schedule(request, NO_ATTR, engine)
     assembly.constants[FACTORS] = words_of(factors.ravel())
-    assembly.scratch[DIVIDED] = diff_dst.size_bytes
-    assembly.add_plan(divided, {"dst": View(DIVIDED), "factors": View(FACTORS, 0, factors.nbytes)})
+    assembly.scratch[DIVIDED] = divided.size_bytes
+    assembly.add_plan(plan, {"dst": View(DIVIDED), "factors": View(FACTORS, 0, factors.nbytes)})
 
 
-def words_of(array: Floats) -> Int64:
-    """f32 as a constant of a plan: in whole words."""
+def words_of(array: Array) -> Int64:
+    """Numbers as a constant of a plan: in whole words."""
     data = np.zeros(-(-array.nbytes // WORD_BYTES) * WORD_BYTES, np.uint8)
     data[: array.nbytes] = array.view(np.uint8).ravel()
     return data.view(np.int64)

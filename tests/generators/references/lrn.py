@@ -4,8 +4,10 @@ import numpy as np
 
 from asmdnn.corpus.conv import LANES
 from asmdnn.generators.functions.lrn import LrnSpec
+from asmdnn.generators.functions.lrn_channels import LrnChannelsSpec
 from asmdnn.generators.functions.lrn_gradient import LrnGradientSpec
 from asmdnn.generators.functions.tap_rows import TapRows
+from asmdnn.types import DATA_TYPES
 from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
 from tests.support.arena import Doubles, Elements, buffer_of, elements
 
@@ -54,4 +56,39 @@ def gradient_case(spec: LrnGradientSpec, random: np.random.Generator, integers: 
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
 
 
-REFERENCES = {LrnSpec: Reference(lrn_case, rounds=True), LrnGradientSpec: Reference(gradient_case, rounds=True)}
+def channels_case(spec: LrnChannelsSpec, random: np.random.Generator, integers: bool) -> Case:
+    """base is above 0, from less than 1 to some."""
+    kinds = [DATA_TYPES[kind] for kind in spec.kinds]
+    memory = {name: elements(random, integers, kind) for name, kind in zip(spec.frame, kinds, strict=True)}
+    base, size = memory["base"], 0.0
+    base.initial = base.values = np.float64(np.float32(0.5 + np.abs(base.values)))
+
+    def load(name: str, argument: int, pixel: int) -> Doubles:
+        return np.concatenate([memory[name].load(at, spec.block) for at in places(argument, pixel)])
+
+    def places(argument: int, pixel: int) -> list[int]:
+        starts = (pixel * spec.pixel_step + block * spec.block_step for block in range(spec.blocks))
+        return [kinds[argument].size_bytes * at for at in starts]
+
+    for pixel in range(spec.pixels):
+        x, dy, b = (load(name, argument, pixel) for argument, name in ((0, "src"), (2, "diff"), (3, "base")))
+        direct, shares = dy * b**-spec.beta, dy * x * b ** (-spec.beta - 1)
+        total, sizes = (windowed(values, spec.window) for values in (shares, np.abs(shares)))
+        result = direct - spec.factor * x * total
+        size = max(size, (np.abs(direct) + spec.factor * np.abs(x) * sizes).max())
+        for at, values in zip(places(1, pixel), np.split(result, spec.blocks), strict=True):
+            memory["dst"].store(at, values)
+    bound = UNIT_ROUNDOFF * (2 * ROUNDINGS + spec.window[1] - spec.window[0]) * size
+    bound += {"bf16": 2.0**-8, "f16": 2.0**-11}.get(spec.kinds[1], 0) * size
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
+
+
+def windowed(values: Doubles, window: tuple[int, int]) -> Doubles:
+    """Of each, the sum of those in the window from it on."""
+    count = len(values)
+    found = [values[max(0, c + window[0]) : max(0, min(count, c + window[1]))].sum() for c in range(count)]
+    return np.array(found)
+
+
+CASES = {LrnSpec: lrn_case, LrnGradientSpec: gradient_case, LrnChannelsSpec: channels_case}
+REFERENCES = {kind: Reference(make, rounds=True) for kind, make in CASES.items()}

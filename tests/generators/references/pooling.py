@@ -7,6 +7,7 @@ import numpy as np
 
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.generators.pooling.indices import PoolIndicesSpec
+from asmdnn.generators.pooling.maxima_gradient import MaximaGradientSpec
 from asmdnn.generators.pooling.pixels import PoolPixelsSpec
 from asmdnn.generators.pooling.planes import PoolPlanesSpec
 from asmdnn.generators.pooling.rows import PoolRowsSpec
@@ -14,9 +15,9 @@ from asmdnn.generators.pooling.window import PixelLoop, Taps
 from asmdnn.types import DATA_TYPES, f32, s8, s32, u8
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.support import functions
-from tests.support.arena import Doubles, Elements, buffer_of, constant_buffer, elements
+from tests.support.arena import REACH_BYTES, Doubles, Elements, buffer_of, constant_buffer, elements
 
-FIRST = 12345
+FIRST, FIRST_SMALL = 12345, 240  # of places that fit into s32, and u8
 Memory = dict[str, Elements]
 
 
@@ -74,19 +75,23 @@ def pixels_case(spec: PoolPixelsSpec, random: np.random.Generator, integers: boo
 def indices_case(spec: PoolIndicesSpec, random: np.random.Generator, integers: bool) -> Case:
     """The first of equal maxima counts."""
     memory = {name: elements(random, integers) for name in ("src", "dst")}
-    memory |= {name: elements(random, True, s32) for name in ("indices", "carried")[: 1 + spec.carries]}
+    kinds = {"indices": DATA_TYPES[spec.places], "carried": s32}
+    memory |= {name: elements(random, True, kinds[name]) for name in ("indices", "carried")[: 1 + spec.carries]}
+    start = FIRST if spec.places == "s32" else FIRST_SMALL
     for step, src, dst in steps(spec.loops):
         found = [memory["src"].load(src + at, spec.elements) for _, at in positions(spec.window)]
-        number = FIRST + sum(i * n for i, n in zip(step, spec.loop_numbers, strict=True))
+        number = start + sum(i * n for i, n in zip(step, spec.loop_numbers, strict=True))
         numbers = [np.full(spec.elements, number + np.dot(at, spec.window_numbers)) for at, _ in positions(spec.window)]
         if spec.carries:
             numbers = [memory["carried"].load(src + at, spec.elements) for _, at in positions(spec.window)]
         memory["dst"].store(dst, np.max(found, 0))
-        memory["indices"].store(dst, np.take_along_axis(np.array(numbers), np.argmax(found, 0)[None], 0)[0])
+        memory["indices"].store(
+            dst // spec.smaller, np.take_along_axis(np.array(numbers), np.argmax(found, 0)[None], 0)[0]
+        )
     buffers = {name: buffer_of(memory[name]) for name in memory}
     if spec.carries:
         return Case(spec, buffers, {})
-    return Case(spec, {**buffers, "first": constant_buffer(np.array([FIRST], np.int64))}, {})
+    return Case(spec, {**buffers, "first": constant_buffer(np.array([start], np.int64))}, {})
 
 
 def rows_case(spec: PoolRowsSpec, random: np.random.Generator, integers: bool) -> Case:
@@ -114,7 +119,34 @@ def planes_case(spec: PoolPlanesSpec, random: np.random.Generator, integers: boo
     return case_of(spec, memory)
 
 
+def maxima_gradient_case(spec: MaximaGradientSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Places are those of this or that position, so that some are wanted and some are not."""
+    dst, diff, kind = (DATA_TYPES[name] for name in spec.kinds)
+    memory = {"dst": elements(random, integers, dst), "diff": elements(random, integers, diff)}
+    wanted = [place.number for pixel in spec.pixels for place in pixel.positions] or [0]
+    memory["places"] = Elements(random.choice([*wanted, 77], 2 * REACH_BYTES // kind.size_bytes).astype(float), kind)
+    if spec.counts_pixels:
+        memory["numbers"] = Elements(random.choice([*wanted, 78], REACH_BYTES // 2).astype(float), s32)
+    if spec.accumulates:
+        memory["before"] = elements(random, integers)
+    for i, pixel in product(range(spec.cells), spec.pixels):
+        at = i * spec.cell_of("f32") + f32.size_bytes * pixel.at
+        total = memory["before"].load(at, spec.elements) if spec.accumulates else np.zeros(spec.elements)
+        at = f32.size_bytes * (i * spec.numbered + pixel.number)
+        number = memory["numbers"].load(at, 1) if spec.counts_pixels else None
+        for place in pixel.positions:
+            start = i * spec.step + place.at
+            x = memory["diff"].load(diff.size_bytes * start, spec.elements)
+            found = memory["places"].load(kind.size_bytes * start, spec.elements)
+            total = total + np.where(found == (place.number if number is None else number), x, 0)
+        memory["dst"].store(i * spec.cell_bytes + dst.size_bytes * pixel.at, total)
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {})
+
+
 CASES: dict[type, Callable[..., Case]] = {
-    PoolPixelsSpec: pixels_case, PoolIndicesSpec: indices_case, PoolRowsSpec: rows_case, PoolPlanesSpec: planes_case
+    PoolPixelsSpec: pixels_case, PoolIndicesSpec: indices_case, PoolRowsSpec: rows_case, PoolPlanesSpec: planes_case,
+    MaximaGradientSpec: maxima_gradient_case,
 }  # fmt: skip
-REFERENCES = {kind: Reference(make, rounds=kind is not PoolIndicesSpec) for kind, make in CASES.items()}
+REFERENCES = {
+    kind: Reference(make, rounds=kind not in (PoolIndicesSpec, MaximaGradientSpec)) for kind, make in CASES.items()
+}
