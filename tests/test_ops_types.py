@@ -50,6 +50,7 @@ MOVES: dict[str, Callable[..., Any]] = {
     "expand": lambda x: ops.expand(x[:1], (3, 8, 6, 6)),
     "gather": lambda x: ops.gather(x, np.array([1, 0]), 1),
     "embedding": lambda x: ops.embedding(x[0, 0], np.array([2, 2])),
+    "scatter": lambda x: ops.scatter(x, np.array([1, -1]), x[:, 2:4], 1),
 }
 
 

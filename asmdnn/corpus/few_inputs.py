@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from asmdnn.corpus.conv import LANES, RELU, SUM_HALF, of_levels
-from asmdnn.corpus.grouped import EDGES, channels_last, rows, whole
+from asmdnn.corpus.grouped import EDGES, NUMBERS, channels_last, rows, whole
 from asmdnn.generators.dot.few_inputs import MOST_HELD, FewInputsSpec
 from asmdnn.generators.dot.grouped_shape import OTHER_REGISTERS
 from asmdnn.generators.dot.row_cuts import Segment
@@ -52,6 +52,7 @@ def ends(isa: str) -> Iterator[FewInputsSpec]:
     chain = (SUM_HALF, BinaryOp("add", full), BinaryOp("mul", channel))
     yield inputs_of(isa, 3, whole(2, times=2), whole(1), bias=True, post_ops=chain)
     yield inputs_of(isa, 3, whole(4), whole(1), bias=True, post_ops=(RELU,), streaming=True)
+    yield inputs_of(isa, 3, whole(4), whole(1), bias=True, post_ops=NUMBERS)
 
 
 FAMILIES = of_levels("few_inputs", kernels=kernels, edges=edges, ends=ends)

@@ -7,11 +7,12 @@ from asmdnn.corpus.conv import LANES, LEAKY, RELU, SUM_HALF, of_levels
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
 from asmdnn.generators.dot.grouped_shape import OTHER_REGISTERS
 from asmdnn.generators.dot.row_cuts import Band, Segment
-from asmdnn.generators.functions.postops import BinaryOp, Operand
+from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand
 from asmdnn.isa.vectors import VECTORS
 from asmdnn.records import replace
 
 INSIDE = (Band(1, 0, 3),)
+NUMBERS = (EltwiseOp("linear", 2.0, 1.0, 1.0), EltwiseOp("clip", -64.0, 96.0, 1.0), LEAKY)
 EDGES = (Band(1, 2, 1), Band(2, 0, 3), Band(1, 0, 2), Band(1, 0, 0))
 
 
@@ -108,6 +109,16 @@ def counted(isa: str) -> Iterator[GroupedRowsSpec]:
     yield rows(isa, left, right, overlap=1, padding=1, channels=3, post_ops=(BinaryOp("add", channel),))
 
 
+def numbers(isa: str) -> Iterator[GroupedRowsSpec]:
+    """Numbers of post-ops among the words: alone, beside operands and what dst held, of a tail, past the caches."""
+    lanes = LANES[isa]
+    yield rows(isa, Segment(3, 2, 5), whole(2, times=2), padding=2, bands=EDGES[:2], bias=True, post_ops=NUMBERS)
+    yield rows(isa, whole(2), **channels_last(isa, 1, 3), post_ops=(SUM_HALF, *NUMBERS))
+    chain = (BinaryOp("add", Operand(5, 0, 4 * lanes, False)), *NUMBERS)
+    yield rows(isa, whole(2), whole(1), **channels_last(isa, 2, lanes), abreast=2, post_ops=chain)
+    yield rows(isa, whole(3), bands=EDGES[:2], bias=True, post_ops=NUMBERS, streaming=True)
+
+
 def groups(isa: str) -> Iterator[GroupedRowsSpec]:
     """Every size of a group; one that is followed by a tail; two vectors."""
     lanes = LANES[isa]
@@ -174,6 +185,7 @@ FAMILIES = of_levels(
     edges=edges,
     tails=tails,
     counted=counted,
+    numbers=numbers,
     groups=groups,
     ends=ends,
     planes=planes,

@@ -12,6 +12,7 @@ class Avx2(Vector):
     """ymm0-15; a tail is a vector register with the sign bits set."""
 
     bytes, count = 32, 16
+    splat_bytes = 32
     most_pixels = MappingProxyType({1: 12, 2: 6, 3: 4})
 
     def zero(self, dst: Register) -> None:
@@ -28,6 +29,9 @@ class Avx2(Vector):
 
     def splat(self, bits: int) -> Pointer:
         return self.asm.const(pack("<I", bits) * self.lanes, self.bytes, size=self.bytes)
+
+    def splat_at(self, place: Pointer) -> Pointer:
+        return place.sized(self.bytes)
 
     def round(self, dst: Register, src: Register | Pointer, mode: int) -> None:
         self.asm.VROUNDPS(dst, src, mode)

@@ -13,6 +13,7 @@ class Avx512(Vector):
     """zmm0-31; a tail is a mask register; a multiply can broadcast its own memory operand."""
 
     bytes, count = 64, 32
+    splat_bytes = 4
     most_pixels = MappingProxyType({1: 24, 2: 14, 3: 9, 4: 6})
 
     def zero(self, dst: Register) -> None:
@@ -34,6 +35,9 @@ class Avx512(Vector):
 
     def splat(self, bits: int) -> Pointer:
         return self.asm.const(pack("<I", bits), 4, size=4, broadcast=self.lanes)
+
+    def splat_at(self, place: Pointer) -> Pointer:
+        return place.sized(4).broadcast_to(self.lanes)
 
     def round(self, dst: Register, src: Register | Pointer, mode: int) -> None:
         self.asm.VRNDSCALEPS(dst, src, mode)

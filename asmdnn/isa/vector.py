@@ -1,7 +1,5 @@
-"""f32 vector operations as generators use them: everything in which AVX2 and AVX-512 differ, and nothing else.
-
-A generator calls `vector_of(isa, asm)` and then works with registers by purpose, loads, stores, tails and multiplies.
-"""
+"""f32 vector operations as generators use them: everything in which AVX2 and AVX-512 differ, and nothing else:
+registers by purpose, loads, stores, tails and multiplies of what `vector_of(isa, asm)` gives."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -52,6 +50,7 @@ class Vector(Conditions, Counted, Lanes):
 
     bytes: ClassVar[int]
     count: ClassVar[int]
+    splat_bytes: ClassVar[int]
     most_pixels: ClassVar[Mapping[int, int]]  # of a convolution's tile for each number of vectors, if registers allow
 
     def __init__(self, asm: Assembler) -> None:
@@ -200,6 +199,10 @@ class Vector(Conditions, Counted, Lanes):
 
     def splat(self, bits: int) -> Pointer:
         """An operand with these 32 bits in every lane, from the constant pool."""
+        raise NotImplementedError
+
+    def splat_at(self, place: Pointer) -> Pointer:
+        """The same from other memory, of which `splat_bytes` are copies of the element."""
         raise NotImplementedError
 
     def round(self, dst: Register, src: Register | Pointer, mode: int) -> None:

@@ -20,7 +20,7 @@ from asmdnn.planning.assembly import nothing
 from asmdnn.planning.phase import Int64, Phase, View
 from asmdnn.planning.phases import of_one_width
 from asmdnn.planning.plan import Plan
-from asmdnn.records import replace
+from asmdnn.records import altered
 
 ROOM_SHARE = 8  # of L2: what steps that were brought side by side write; with all of it GoogLeNet took 8% longer
 ALONE_CYCLES = 1_800  # a step below this costs one thread less than a barrier costs two (0.28 us, and half the work)
@@ -122,7 +122,7 @@ def alone_if_small(plan: Plan) -> Sequence[Phase]:
     """The phases of a small step on one thread: it then waits only before a step that threads share."""
     if plan.cycles > ALONE_CYCLES:
         return plan.phases
-    return [phase if phase.alone else replace(phase, alone=True) for phase in plan.phases]
+    return [phase if phase.alone else altered(phase, alone=True) for phase in plan.phases]
 
 
 class Constants:

@@ -176,4 +176,4 @@ def records_of(arguments: Sequence[str], columns: Mapping[str, Int64 | int], ker
 
 def flushing(phases: Iterable[Phase], flushes: bool = True) -> tuple[Phase, ...]:
     """The phases with subnormal numbers as zeros, or as they are."""
-    return tuple(phase if phase.flushes == flushes else replace(phase, flushes=flushes) for phase in phases)
+    return tuple(phase if phase.flushes == flushes else altered(phase, flushes=flushes) for phase in phases)

@@ -1,6 +1,7 @@
 """Attention, rows and products by a dim that changes: few further kernels, counted over many extents."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import product
 
 import pytest
 
@@ -15,11 +16,11 @@ def engine_of(isa: str) -> dnn.Engine:
     return dnn.Engine(isa=isa, threads=1, machine="zen4", l2_bytes=1 << 20)  # type: ignore[arg-type]
 
 
-def different(descs: Iterable[object], isa: str) -> int:
-    """How many kernels there are that differ in their code."""
+def different(descs: Iterable[object], isa: str, attrs: Sequence[dnn.Attr] = (dnn.Attr(),)) -> int:
+    """How many kernels there are that differ in their code, of each description with all of these attributes."""
     found: set[KernelSpec] = set()
-    for desc in descs:
-        specs = dnn.primitive_desc(desc, engine=engine_of(isa)).plan.specs  # type: ignore[arg-type]
+    for desc, attr in product(descs, attrs):
+        specs = dnn.primitive_desc(desc, attr, engine_of(isa)).plan.specs  # type: ignore[arg-type]
         found |= {getattr(spec, "code_spec", spec) for spec in specs}
     return len(found)
 
@@ -37,7 +38,13 @@ def convolution(width: int) -> dnn.ConvolutionForward:
     )
 
 
-def product(rows: int) -> dnn.MatMul:
+def depthwise(width: int) -> dnn.ConvolutionForward:
+    src = dnn.MemoryDesc((1, 32, 8, width), dnn.f32, "any")
+    weights = dnn.MemoryDesc((32, 1, 1, 3, 3), dnn.f32, "any")
+    return dnn.ConvolutionForward(src=src, weights=weights, dst=src, padding_l=(1, 1), padding_r=(1, 1))
+
+
+def rows_of_product(rows: int) -> dnn.MatMul:
     src, weights = dnn.MemoryDesc((rows, 120), dnn.f32, "ab"), dnn.MemoryDesc((120, 120), dnn.f32, "any")
     return dnn.MatMul(src, weights, dnn.MemoryDesc((rows, 120), dnn.f32, "ab"))
 
@@ -57,4 +64,13 @@ def test_convolutions(isa: str, most: int) -> None:
 @pytest.mark.parametrize(("isa", "most"), [("avx2", 8), ("avx512_core", 16)])
 def test_products(isa: str, most: int) -> None:
     """By the number of rows."""
-    assert different(map(product, EXTENTS), isa) <= most
+    assert different(map(rows_of_product, EXTENTS), isa) <= most
+
+
+def test_numbers_of_post_ops(isa: str) -> None:
+    """Depthwise rows whose post-ops differ in numbers alone have the same kernels."""
+    chains = [
+        dnn.Attr([dnn.Eltwise("hardswish", 1 / 6, 0.5), dnn.Eltwise("linear", scale, 2.0 - scale)])
+        for scale in (0.25, 1.25, 3.0)
+    ]
+    assert different(map(depthwise, EXTENTS), isa, chains) == different(map(depthwise, EXTENTS), isa, chains[:1]) <= 20

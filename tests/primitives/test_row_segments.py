@@ -131,6 +131,30 @@ def changed(plan: Plan, place: int, more: int) -> Plan:
     return replace(plan, constants={**plan.constants, "shape": words})
 
 
+def test_numbers_of_post_ops_are_data(isa: str) -> None:
+    """Two slopes have one code, and each its own results; at guard pages, too."""
+    codes = set()
+    for alpha in (0.25, 0.5):
+        case = depthwise(13, 67, 5, chain=f"relu:{alpha}")
+        pd, data = planned(case, isa), make_data(case, integers=True)
+        codes.add(frozenset(spec.code_spec for spec in specs_of(pd.plan)))
+        assert all(len(spec.numbers) == 1 for spec in specs_of(pd.plan))
+        primitive, wanted = dnn.Primitive(pd), expected(case, data)
+        check_at_pages(lambda at_end, primitive=primitive, data=data, wanted=wanted: run_guarded(  # type: ignore[misc]
+            primitive, data.arrays(), wanted, at_end
+        ))  # fmt: skip
+    assert len(codes) == 1
+
+
+def test_vectors_of_numbers_lie_in_lines(planned_isa: str) -> None:
+    """As many as there are bands: an instruction that reads one in two lines takes longer."""
+    plan = planned(depthwise(40, 67, chain="relu:0.25"), planned_isa).plan
+    phase = plan.phases[0]
+    starts = phase.records[:, 1 + phase.kernels[0].frame.index("shape")]
+    assert len({*starts}) > 1
+    assert not ((plan.constants["shape"].ctypes.data + starts) % 64).any()
+
+
 @pytest.mark.parametrize("place", [0, 1, 4, -2])
 def test_other_numbers_are_told(planned_isa: str, place: int) -> None:
     """What a constant says, and what the footprint is of."""

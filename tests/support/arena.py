@@ -151,7 +151,9 @@ def buffer_of(memory: Elements) -> Buffer | None:
     return Buffer(before, start, read, written, memory.values[cut].copy(), kind=memory.result)
 
 
-def constant_buffer(values: npt.NDArray[Any]) -> Buffer:
-    """Data that is read from its first byte to its last."""
+def constant_buffer(values: npt.NDArray[Any], unread: slice = slice(0)) -> Buffer:
+    """Data that is read from its first byte to its last, but for some."""
     data = np.frombuffer(values.tobytes(), np.uint8)
-    return Buffer(data, 0, np.ones(len(data), bool), np.zeros(len(data), bool), np.zeros(0))
+    read = np.ones(len(data), bool)
+    read[unread] = False
+    return Buffer(data, 0, read, np.zeros(len(data), bool), np.zeros(0))

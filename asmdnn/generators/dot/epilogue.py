@@ -91,7 +91,8 @@ class TileEpilogue:
     @property
     def key(self) -> Hashable:
         """Everything that the code of an accumulator depends on, except its place."""
-        return self.chain, self.types, tuple(self.homes.items()), tuple(self.slots.free), self.streams
+        slots = tuple(self.slots.free), tuple(self.slots.numbers)
+        return self.chain, self.types, tuple(self.homes.items()), slots, self.streams
 
     def emit(self, dst: Pointer | Register, streaming: bool, body: Callable[[], None]) -> None:
         """`body` with streaming stores where that is asked for and dst is a multiple of a vector, else with plain ones.

@@ -121,9 +121,9 @@ class GroupedRowsCode(RowsCode):
         super().__init__(spec, asm, parts)
         self.shape, self.band = asm.gp.take("shape"), asm.gp.take("band")
         asm.MOV(self.shape, mem(asm.frame, WORD_BYTES * SHAPE))
-        self.in_front = list(words_in_front(spec))
-        self.of_band = list(words_of_band(spec, Band(0, 0, 0)))
-        self.kernel_row = spec.of_kernel_row()
+        self.in_front, self.of_band = list(words_in_front(spec)), list(words_of_band(spec, Band(0, 0, 0)))
+        self.epilogue.slots.numbers = [mem(self.shape, place, size=f32.size_bytes) for place in spec.number_places]
+        self.kernel_row = spec.of_kernel_row(), len(spec.numbers)  # in front of what it reads
         self.of_dst = spec.isa, spec.dst_pixel_bytes, spec.dst_type, spec.dst_whole, spec.channels
 
     def number(self, name: str) -> Pointer:

@@ -7,6 +7,7 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, KernelWords, Range, joined
 from asmdnn.generators.dot.epilogue import EpilogueTypes
 from asmdnn.generators.dot.row_cuts import Band, Segment
+from asmdnn.generators.dot.row_numbers import RowNumbers
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, Register
@@ -27,7 +28,7 @@ Uses = dict[int, list[tuple[int, int]]]  # of a column: (pixel, kernel position)
 
 
 @dataclass(frozen=True, slots=True)
-class GroupedRows:
+class GroupedRows(RowNumbers):
     """Everything that the bytes of rows depend on, of a grouped convolution (grouped.py) or of one with few inputs
     (few_inputs.py), which say how a lane finds its inputs; sizes in bytes where they say so.
 
@@ -115,11 +116,6 @@ class GroupedRows:
         return EpilogueTypes(self.dst_type, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
 
     @property
-    def is_in_code(self) -> bool:
-        """Whether sizes and bands of an image are in the code, and no words are read."""
-        return False
-
-    @property
     def may_compute_again(self) -> bool:
         """Whether to compute a pixel twice changes nothing: nobody reads what was written, or what lies beside it, and
         it stays in the caches."""
@@ -189,7 +185,7 @@ class GroupedRows:
     @property
     def name(self) -> str:
         words = [f"{self.kernel}s{self.stride}", f"{self.sizes}x{self.channels * self.vectors}"]
-        words += ["bias"] * self.bias + list(words_of(self.post_ops)) + ["streaming"] * self.streaming
+        words += ["bias"] * self.bias + list(words_of(self.chain)) + ["streaming"] * self.streaming
         words += [checksum(self.code_spec)]
         words = [f"{self.planes}of"] * (self.planes != 1) + words
         types = "f32" if self.src_type == self.weights_type == f32 else f"{self.src_type}{self.weights_type}"
@@ -232,7 +228,7 @@ class GroupedRows:
         others = [r for operand in operands if operand is not OLD_DST for r in self.operand_ranges(operand, lanes)]
         old = list(writes) * (OLD_DST in operands)
         src, values = self.src_ranges(self.places(columns)), self.words()
-        words = [Range(SHAPE, 0, 8 * len(values))] if values else []
+        words = self.ranges_of_words(SHAPE, values)
         reads = (*joined(src), *self.weights_ranges(columns), *bias, *others, *old, *words)
         return Footprint(reads, writes, words=KernelWords(SHAPE, values) if values else None)
 
@@ -294,4 +290,4 @@ def without_image(spec: AnyRows) -> AnyRows:
     """The same without what is in the words of an image."""
     segments = tuple(replace(x, times=0) if x.is_counted else x for x in spec.segments)
     spec = replace(spec, bands=(), segments=segments, overlap=0, src_plane_bytes=0, weights_plane_bytes=0)
-    return replace(spec, src_row_bytes=0, src_tap_bytes=0, dst_row_bytes=0)
+    return replace(spec, src_row_bytes=0, src_tap_bytes=0, dst_row_bytes=0, post_ops=spec.chain)

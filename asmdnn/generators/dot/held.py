@@ -69,7 +69,7 @@ class TilePlan:
             uses[arg] += 1
         steps = range(len(program.steps))
         self.of_vector = [i for i in steps if program.steps[i].op == "input" and program.steps[i].immediate in common]
-        constants = [i for i in steps if program.steps[i].op == "constant"]
+        constants = [i for i in steps if program.steps[i].op in ("constant", "number")]
         self.candidates = [*self.of_vector, *sorted(constants, key=lambda i: -uses[i])]
 
     def next_vector(self) -> None:
@@ -114,7 +114,7 @@ def most_alive(program: Program) -> int:
         last[result] = len(program.steps)
     alive = [0] * (len(program.steps) + 1)
     for i, step in enumerate(program.steps):
-        if step.op != "constant":
+        if step.op not in ("constant", "number"):
             begin = i if step.op != "input" or step.immediate == 0 else first.get(i, i)
             for k in range(begin, last[i]):
                 alive[k] += 1

@@ -1,17 +1,19 @@
 """The words of an image that kernels of rows read, so that their code knows neither its size nor its bands.
 
-In front distances and how often segments come, then the words of every band, then 0 in the place of a band's rows.
-What the code of a spec has no use for is left out.
+In front numbers of post-ops, distances and how often segments come, then the words of every band, then 0 in the place
+of a band's rows.  What the code of a spec has no use for is left out.
 """
 
 from collections.abc import Iterator
 
 from asmdnn.generators.dot.grouped_shape import GroupedRows
 from asmdnn.generators.dot.row_cuts import Band
+from asmdnn.generators.functions.numbers import words_of_numbers
 
 WORD_BYTES = 8
 ROW_OF_SRC, ROW_OF_DST = "row of src", "row of dst"  # bytes from the end a row's last pixel to the next row's first
 BACK_IN_SRC, BACK_IN_DST = "back in src", "back in dst"  # bytes from the end the first segment back to the second one
+NUMBERS = "numbers"  # of post-ops, as instructions read them; which word follows
 TIMES = "times"  # of a segment that is counted; its number follows
 TAP_OF_SRC = "tap of src"  # bytes from the last input of a kernel row to the first one of the next
 INPUT_OF_SRC = "input of src"  # bytes from an input to the next one
@@ -30,10 +32,11 @@ def words_of(spec: GroupedRows) -> Iterator[int]:
 
 
 def words_in_front(spec: GroupedRows) -> dict[str, int]:
-    """By name, in order.  The first is read in a stretch of code that kernels of other segments copy, so its place
-    depends on none."""
+    """By name, in order.  The distance of inputs is read in a stretch of code that kernels of other segments copy, so
+    its place depends on none."""
     step, between = spec.stride * spec.src_pixel_bytes, spec.input_step_bytes
-    found = {} if between is None else {INPUT_OF_SRC: between}
+    found = {f"{NUMBERS} {i}": word for i, word in enumerate(words_of_numbers(spec.numbers, spec.isa))}
+    found |= {} if between is None else {INPUT_OF_SRC: between}
     found[ROW_OF_SRC] = spec.src_row_bytes - spec.width * step
     found[ROW_OF_DST] = spec.dst_row_bytes - spec.width * spec.dst_pixel_bytes
     if len(spec.segments) > 1:

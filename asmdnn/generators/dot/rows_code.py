@@ -33,7 +33,7 @@ class RowsCode:
                 asm.MOV(pointer, mem(asm.frame, 8 * argument))
         self.operands = [operand for operand in operands_of(spec.post_ops) if operand is not OLD_DST]
         homes = {operand.argument: copy_of_word(asm, operand.argument) for operand in self.operands}
-        self.epilogue = TileEpilogue(self.v, spec.post_ops, homes, spec.epilogue_types)
+        self.epilogue = TileEpilogue(self.v, spec.chain, homes, spec.epilogue_types)
 
     @property
     def dst_bytes(self) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Container, Mapping, Sequence
 from typing import Final
 
-from asmdnn.generators.functions.program import Program, Step
+from asmdnn.generators.functions.program import IN_MEMORY, Program, Step
 from asmdnn.generators.functions.values import NOTHING_HELD, Slots, Source, Values
 from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.formula import BINARY, COMMUTATIVE, SHIFTS, UNARY
@@ -78,7 +78,7 @@ def side_by_side(
     places = ((i + AFTER * j, j, i) for i in range(len(program.steps)) for j in range(vectors))
     for _, j, i in sorted(places):
         step = program.steps[i]
-        if j and (step.op == "constant" or (step.op == "input" and step.immediate in common)):
+        if j and (step.op in ("constant", "number") or (step.op == "input" and step.immediate in common)):
             number[i, j] = number[i, 0]
             continue
         number[i, j] = len(steps)
@@ -97,7 +97,7 @@ class ProgramCode:
         """The code of all steps."""
         for now, step in enumerate(self.steps):
             self.values.now = now
-            if step.op not in ("input", "constant"):
+            if step.op not in IN_MEMORY:
                 self.emit_step(step)
                 self.values.free_slots()
         self.values.now = len(self.steps)

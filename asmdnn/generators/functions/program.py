@@ -4,6 +4,7 @@
 |---|---|
 | input     | argument number `immediate`; 0 is the vector that the program transforms |
 | constant  | the f32 with the bits `immediate` in every lane |
+| number    | in every lane the f32 that the kernel reads as its number `immediate` (numbers.py) |
 | add sub mul div | of args 0 and 1 |
 | min max   | of args 0 and 1; arg 1 where either is NaN or both are zero, as MINPS does |
 | fma fnma  | args 0 * 1 + 2 and 2 - 0 * 1, rounded once |
@@ -19,6 +20,8 @@ from enum import IntEnum
 
 from asmdnn.isa.formula import float_of
 from asmdnn.records import dataclass
+
+IN_MEMORY = ("input", "number", "constant")  # steps that compute nothing
 
 
 class Rounding(IntEnum):
@@ -72,7 +75,7 @@ class Program:
     @property
     def size(self) -> int:
         """How many steps compute something."""
-        return sum(step.op not in ("input", "constant") for step in self.steps)
+        return sum(step.op not in IN_MEMORY for step in self.steps)
 
     def __str__(self) -> str:
         """A line for each step, such as "v3 = fma(v1, v2, 0.5)"; constants stand where they are used."""
@@ -87,7 +90,7 @@ class Program:
                 words = [text(a) for a in step.args]
                 if step.op == "select":
                     words.append(Predicate(step.immediate).name)
-                elif step.op in ("input", "shl", "shr", "sar", "round"):
+                elif step.op in ("input", "number", "shl", "shr", "sar", "round"):
                     words.append(str(step.immediate))
                 lines.append(f"v{i} = {step.op}({', '.join(words)})")
         return "\n".join([*lines, f"return {', '.join(map(text, self.results))}"])

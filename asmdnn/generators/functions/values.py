@@ -35,10 +35,14 @@ class Source:
 
 
 class Slots:
-    """Places on the stack for values, shared by all programs of a kernel; what one gives back the next one takes."""
+    """Places on the stack for values, shared by all programs of a kernel; what one gives back the next one takes.
+
+    numbers: where those lie that the kernel is told, as `Vector.splat_at` reads them.
+    """
 
     def __init__(self, v: Vector) -> None:
         self.v = v
+        self.numbers: Sequence[Pointer] = ()
         self.free: list[Pointer] = []
 
     def take(self) -> Pointer:
@@ -132,6 +136,8 @@ class Values:
             return self.spilled[value]
         if step.op == "constant":
             return self.v.splat(step.immediate)
+        if step.op == "number":
+            return self.v.splat_at(self.slots.numbers[step.immediate])
         source = self.source(step)
         return source.locate() if source.lanes is self.v else None
 
@@ -157,12 +163,21 @@ class Values:
                 self.v.zero(target)
             else:
                 self.v.broadcast(target, self.v.asm.const(step.immediate.to_bytes(4, "little"), 4, size=4))
+        elif step.op == "number":
+            self.load_number(target, self.slots.numbers[step.immediate])
         else:
             source = self.source(step)
             if source.lanes is None:
                 self.v.broadcast(target, source.locate())
             else:
                 source.lanes.load(target, source.locate())
+
+    def load_number(self, target: Register, place: Pointer) -> None:
+        operand = self.v.splat_at(place)
+        if operand.bcode:
+            self.v.broadcast(target, place)
+        else:
+            self.v.load(target, operand)
 
     def last_use(self, value: int) -> int:
         if value in self.held:
@@ -207,4 +222,6 @@ class Values:
     def is_cheap(self, value: int) -> bool:
         """Whether it can be loaded again from where it came from."""
         step = self.steps[value]
-        return step.op == "constant" or (step.op == "input" and isinstance(self.inputs[step.immediate], Source))
+        if step.op == "input":
+            return isinstance(self.inputs[step.immediate], Source)
+        return step.op in ("constant", "number")

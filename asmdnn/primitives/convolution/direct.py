@@ -1,6 +1,7 @@
 """Direct convolution, forward: tiles of the output, each a sum over taps, from and to the user's own layout."""
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 import numpy as np
 
@@ -33,9 +34,10 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.records import replace
-from asmdnn.types import s32
+from asmdnn.types import DataType, s32
 
 NAME = "direct"
+MOST_FORMATS = 1024
 Parts = Callable[[Desc, ImageLayout, ImageLayout], list[ConvGeometry]]
 SCALED = {"src": {0: 0}, "weights": {0: 1}}  # the dims that dst has too: images and output channels
 SCALED_GROUPS = {"src": {0: 0}, "weights": {0: 1, 1: 1}}  # and, with weights of one group, the group
@@ -143,7 +145,7 @@ def scaled_dims(desc: ConvolutionDesc) -> Mapping[str, Mapping[int, int]]:
 def channels_of_dst(desc: ConvolutionDesc) -> MemoryDesc | None:
     """A dense bias, viewed as a tensor that broadcasts to dst."""
     ones = (1,) * (desc.dst.ndims - 2)
-    return desc.bias and MemoryDesc((1, *desc.bias.dims, *ones), desc.bias.dtype, LETTERS[: desc.dst.ndims])
+    return desc.bias and laid_out((1, *desc.bias.dims, *ones), desc.bias.dtype, LETTERS[: desc.dst.ndims])
 
 
 def resolve_activations(desc: Desc, lanes: int) -> Desc:
@@ -160,7 +162,13 @@ def resolve_activations(desc: Desc, lanes: int) -> Desc:
         few = desc.groups == 1 and desc.src.dims[1] != whole < TAP_CHANNELS
         wanted |= {"src": f"aBx{whole}b" if few else "axb", "dst": "axb"}
     unset = {name: d for name, d in desc.tensors().items() if d.is_any and name in wanted}
-    return desc.with_formats({name: MemoryDesc(d.dims, d.dtype, wanted[name]) for name, d in unset.items()})
+    return desc.with_formats({name: laid_out(d.dims, d.dtype, wanted[name]) for name, d in unset.items()})
+
+
+@lru_cache(MOST_FORMATS)
+def laid_out(dims: tuple[int, ...], dtype: DataType, tag: str) -> MemoryDesc:
+    """The tensor in a format: layers have activations in common, and a bias is asked for several times."""
+    return MemoryDesc(dims, dtype, tag)
 
 
 def panel_widths(desc: ConvolutionDesc, isa: str) -> tuple[int, ...]:
@@ -208,4 +216,4 @@ def panels_desc(desc: ConvolutionDesc, panel_channels: int) -> MemoryDesc:
     rows = weights_rows(-(-weights.dims[1 + has_groups] // at_once), desc.parts)
     tag = f"{group}{out.upper()}{into.upper()}x{rows}{into}{panel_channels}{out}"
     tag += f"{at_once}{into}" * (at_once > 1)
-    return MemoryDesc(weights.dims, weights.dtype, tag)
+    return laid_out(weights.dims, weights.dtype, tag)

@@ -153,6 +153,8 @@ class ConvGeometry:
 
     def pixels_of_dst(self, raster: Int64) -> Int64:
         """The raster numbers in all of dst of output pixels that are numbered within this part."""
+        if self.parts == 1:
+            return raster
         found = np.zeros_like(raster)
         for axis, at in zip(self.axes, np.unravel_index(raster, tuple(axis.o for axis in self.axes)), strict=True):
             pixels = axis.all_pixels
@@ -162,6 +164,8 @@ class ConvGeometry:
     def flattened(self) -> "ConvGeometry":
         """The same convolution with neighbouring axes merged into one, where both are pointwise and both layouts allow
         it: all pixels of a 1x1 convolution become one row."""
+        if len(self.axes) == 1 or (not self.axes[-1].is_pointwise and not any(x.is_pointwise for x in self.axes[:-1])):
+            return self
         axes, src, dst = list(self.axes[-1:]), [self.src.pixel_bytes], [self.dst.pixel_bytes]
         for axis, src_step, dst_step in zip(
             self.axes[-2::-1], self.src.axis_bytes[-2::-1], self.dst.axis_bytes[-2::-1], strict=True

@@ -19,7 +19,7 @@ from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution import reordered
 from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc, channels_of_group
-from asmdnn.primitives.convolution.direct import Parts, channels_of_dst, nothing, scaled_dims
+from asmdnn.primitives.convolution.direct import Parts, channels_of_dst, laid_out, nothing, scaled_dims
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.grouped_kernels import base_spec, position_steps, takes_dots
 from asmdnn.primitives.convolution.grouped_schedule import (
@@ -85,7 +85,7 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc]) ->
     check_weights(desc, weights)
     image = f"aBx{lanes}b" if types == F32 else "axb"
     wanted = {"src": image, "bias": "a", "dst": image}
-    formats = {n: MemoryDesc(d.dims, d.dtype, wanted[n]) for n, d in desc.tensors().items() if d.is_any and n in wanted}
+    formats = {n: laid_out(d.dims, d.dtype, wanted[n]) for n, d in desc.tensors().items() if d.is_any and n in wanted}
     resolved = desc.with_formats({**formats, "weights": weights})
     if 0 in resolved.dst.dims:
         return nothing(resolved, attr, engine)
@@ -160,7 +160,7 @@ def weights_desc(weights: MemoryDesc, group: int, lanes: int, at_once: int = 1) 
     letters = [LETTERS[: weights.ndims], *(f"{size}{letter}" for size, letter in blocks)]
     for _, letter in blocks:
         letters[0] = letters[0].replace(letter, letter.upper())
-    return MemoryDesc(weights.dims, weights.dtype, "".join(letters))
+    return laid_out(weights.dims, weights.dtype, "".join(letters))
 
 
 def vectors_together(desc: ConvolutionDesc, lanes: int) -> int:

@@ -138,10 +138,10 @@ def calls_of_part(g: ConvGeometry, of: RowKernels, piece: ChunkRounds, specs: Ro
     bands = tuple(dict.fromkeys(chunk.bands for chunk in chunks))
     places = [bands.index(chunk.bands) for chunk in chunks]
     whole = [shaped(spec, g, kind, engine) for kind in kinds]
-    shapes = [[replace(of_kind, bands=each) for each in bands] for of_kind in whole]
     calls = []
     for planes, depths in planes_of(g.axes[0]).items():
-        numbers = [[specs.number(replace(each, planes=planes)) for each in some] for some in shapes]
+        shapes = [[replace(of_kind, bands=each, planes=planes) for each in bands] for of_kind in whole]
+        numbers = [[specs.number(each) for each in some] for some in shapes]
         kernels = np.array(numbers)[[kinds.index(run[1:]) for run in runs]]
         calls.append(calls_of(kernels[:, places], runs, chunks, depths, of.in_turn))
     kernel, first, together, z, plane, begin, end = np.concatenate(calls).T

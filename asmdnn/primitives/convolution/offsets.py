@@ -79,9 +79,10 @@ class Offsets:
         columns = {
             "src": (g.src.start_bytes + image * g.src.image_bytes + tiles.src_bytes).ravel(),
             **dict.fromkeys(self.of_dst, (g.dst.start_bytes + image * g.dst.image_bytes + tiles.dst_bytes).ravel()),
-            **dict.fromkeys(OF_WEIGHTS, (image * g.weights_image_bytes + 0 * tiles.first).ravel()),
             **{name: place.of_pixels(image, pixels) for name, place in self.operands.items()},
         }
+        if g.weights_image_bytes:
+            columns |= dict.fromkeys(OF_WEIGHTS, (image * g.weights_image_bytes + 0 * tiles.first).ravel())
         return records_of(self.arguments, columns)
 
     def of_panels(self, panels: ConvPanels) -> Int64:
@@ -104,6 +105,8 @@ class Offsets:
         """int64[groups, 1 + arguments]: the offsets of each group of channels; it has `group_bytes` of
         weights."""
         g, number = self.g, np.arange(self.g.groups)
+        if g.groups == 1:
+            return np.zeros((1, 1 + len(self.arguments)), np.int64)
         first = g.ic * number
         columns = {
             "src": g.src.channels(first // g.types.group) + first % g.types.group * g.types.src.size_bytes,

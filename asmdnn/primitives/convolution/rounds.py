@@ -90,6 +90,10 @@ def cut_image(g: ConvGeometry, tiling: Tiling, most: int, together: int) -> Tile
 
 
 def whole_image(g: ConvGeometry, tiling: Tiling) -> TileCut:
+    if g.rows == 1:
+        row = RowCut(g.width, tiling.pixels)
+        tiles = np.arange(row.tiles)
+        return TileCut(row.begins(tiles), row.sizes(tiles), (TilePiece(0, row.tiles),))
     first, size = strips_at(g, tiling.pixels, tiling.strip_rows, [(0, g.rows)])
     return TileCut(first, size, (TilePiece(0, len(first)),))
 

@@ -1,6 +1,7 @@
 """The planes and rows of an image for kernels of rows: chunks, cut into bands; of many chunks, one that comes again."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby
 
 import numpy as np
@@ -10,6 +11,8 @@ from asmdnn.planning.cuts import ranges_of, runs_of
 from asmdnn.primitives.convolution.axis import Axis, TransposedAxis
 from asmdnn.primitives.convolution.rounds import inside
 from asmdnn.records import dataclass
+
+MOST_CUTS = 256  # of whose rows chunks are known: images of many widths have the same heights
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class RowChunk:
 class ChunkRounds:
     """Chunks, `times` them, each time `rows` further down."""
 
-    chunks: list[RowChunk]
+    chunks: Sequence[RowChunk]
     times: int = 1
     rows: int = 0
 
@@ -52,8 +55,13 @@ def row_pieces(axis: Axis, size: int, most: int, unit: int = 1) -> list[ChunkRou
     return [*pieces, ChunkRounds(cut_rows(axis, edges))] if edges else pieces
 
 
-def cut_rows(axis: Axis, ranges: Sequence[tuple[int, int]]) -> list[RowChunk]:
+def cut_rows(axis: Axis, ranges: Sequence[tuple[int, int]]) -> Sequence[RowChunk]:
     """A chunk of each range of rows."""
+    return chunks_along(axis, tuple(ranges))
+
+
+@lru_cache(MOST_CUTS)
+def chunks_along(axis: Axis, ranges: tuple[tuple[int, int], ...]) -> tuple[RowChunk, ...]:
     found = []
     reach = axis.reach(np.concatenate([np.arange(begin, end) for begin, end in ranges])).tolist()
     at = 0
@@ -62,7 +70,7 @@ def cut_rows(axis: Axis, ranges: Sequence[tuple[int, int]]) -> list[RowChunk]:
         bands = tuple(Band(len(list(same)), *kernel) for kernel, same in groupby(kernel_rows))
         found.append(RowChunk(begin, end, bands))
         at += end - begin
-    return found
+    return tuple(found)
 
 
 def planes_of(axis: Axis) -> dict[int, list[tuple[int, int]]]:

@@ -13,6 +13,7 @@ from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
 from asmdnn.primitives.convolution.grouped_kernels import takes_dots, takes_rows
 from asmdnn.primitives.convolution.grouped_schedule import LONGEST_KERNEL
 from asmdnn.primitives.convolution.multiplied import check_stored, types_of
+from asmdnn.primitives.convolution.tile_refusals import is_dense
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.types import Algorithm, f32
 
@@ -109,7 +110,7 @@ def layout_of(name: str, desc: MemoryDesc, lanes: int) -> ImageLayout:
 def check_types(desc: ConvolutionDesc) -> None:
     """Raises Refused."""
     check_stored(desc.tensors())
-    if desc.bias is not None and desc.bias != MemoryDesc(desc.bias.dims, desc.bias.dtype, "a"):
+    if desc.bias is not None and not is_dense(desc.bias):
         raise Refused("bias must be dense")
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")

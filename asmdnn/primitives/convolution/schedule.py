@@ -5,7 +5,7 @@ starts from the bias, the others continue from dst.
 """
 
 from collections.abc import Iterable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +24,15 @@ from asmdnn.primitives.convolution.offsets import ConvPanels, Offsets
 from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.rounds import TileCut, TilePiece, cut_image, rounds_of, rounds_of_cut
 from asmdnn.primitives.convolution.starts import STARTS, Starts
-from asmdnn.primitives.convolution.taps import make_tap_lists, rows_of_panel, taps_of_ranges
+from asmdnn.primitives.convolution.taps import DepthTaps, make_tap_lists, rows_of_panel, taps_of_ranges
 from asmdnn.primitives.convolution.tile_kernels import Table, TileKernels, TileTypes
 from asmdnn.primitives.convolution.tiles import Tiles, make_tiles
 from asmdnn.primitives.convolution.tiling import Tiling, choose_depths, prefetch_lines
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.records import dataclass
+from asmdnn.records import dataclass, replace
 from asmdnn.types import DataType, f32
 
+MOST_LISTS = 64  # of tiles, for layers that differ in their number of images
 Cycles = npt.NDArray[np.int32]
 
 
@@ -76,8 +77,7 @@ def schedule_tiles(
     cut = cut_image(g, tiling, conv_tuning.written_out // each, conv_tuning.round_records // each)
     images, rounds = rounds_of_cut(g, cut, panels.count, conv_tuning)
     tiles = make_tiles(g, cut.first, cut.size)
-    taps = taps_of_ranges(g, tiles.patterns, ranges)
-    tap_lists, starts = make_tap_lists(g, taps, row_bytes)
+    taps, tap_lists, starts = taps_of_tiles(replace(g, mb=1), tiles, tuple(ranges), row_bytes)
 
     chunks = chunks_of(g, cut, images, panels, engine)
     lines = prefetch_lines(row_bytes, chunks.chunk, tuning.phases)
@@ -87,6 +87,7 @@ def schedule_tiles(
     post_ops = ends.chain.on_registers({operand: place.operand for operand, place in operands.items()})
     depths = list(make_depths(ranges, "bias" in buffers, post_ops))
     tables = kernels.of_depths(depths, tiles.patterns, taps, panels.count)
+    last = {id(table): d for d, table in enumerate(tables)}
     weights = tensors["weights"]
     of_groups = offsets.of_groups(weights.dtype.size_bytes * weights.strides[0])
     layout = RecordLayout(offsets, tiles, panels, of_groups, chunks)
@@ -100,10 +101,20 @@ def schedule_tiles(
             alike = {id(table): layout.records(range(begin, end), piece, table) for table in tables}
             for d, depth in enumerate(depths):
                 records, cycles = alike[id(tables[d])]
-                of_depth = layout.of_depth(records, starts[d], depth.begin)
+                own = records if d == last[id(tables[d])] else records.copy()
+                of_depth = layout.of_depth(own, starts[d], depth.begin)
                 independent = bool(phases) and d == 0
                 phases.append(phase_of(of_depth, cycles, continues=d > 0, independent=independent, repeats=again))
     return Plan(name, flushing(phases), tensors, {"taps": tap_lists}, {}, ("dst",))
+
+
+@lru_cache(MOST_LISTS)
+def taps_of_tiles(
+    g: ConvGeometry, tiles: Tiles, ranges: tuple[tuple[int, int], ...], row_bytes: int
+) -> tuple[list[DepthTaps], Int64, Int64]:
+    """The taps of all ranges of steps, their lists, and where these start; any number of images has the same."""
+    taps = taps_of_ranges(g, tiles.patterns, ranges)
+    return taps, *make_tap_lists(g, taps, row_bytes)
 
 
 def vector_pointers(g: ConvGeometry, tiling: Tiling, engine: Engine) -> tuple[str, ...]:
@@ -172,11 +183,10 @@ class RecordLayout:
         return (self.groups[:, None] + records).reshape(-1, records.shape[1]), np.tile(cycles, len(self.groups))
 
     def of_depth(self, records: Int64, starts: Int64, first_step: int) -> Int64:
-        """The records of the steps from one on; starts: of each pattern's tap list."""
-        found = records.copy()
-        found[:, 1 + TAPS] = starts[records[:, 1 + TAPS]]
-        found[:, 1 + PREFETCHED] += self.panels.panel_bytes * first_step // self.offsets.g.steps
-        return found
+        """The records, which are changed, for the steps from one on; starts: of each pattern's tap list."""
+        records[:, 1 + TAPS] = starts[records[:, 1 + TAPS]]
+        records[:, 1 + PREFETCHED] += self.panels.panel_bytes * first_step // self.offsets.g.steps
+        return records
 
 
 def prefetched_shares(g: ConvGeometry, depth_bytes: int, tiles: int, chunk: int) -> Int64:

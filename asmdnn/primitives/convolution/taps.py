@@ -223,6 +223,7 @@ class TapOffsets:
         self.inner = [prod(sizes[a + 1 :]) for a in range(len(sizes))]
         self.channels: dict[tuple[int, ...], Int64] = {}
         self.positions: dict[tuple[Position, ...], Int64] = {}
+        self.found: dict[tuple[tuple[int, ...], tuple[Position, ...]], Int64] = {}  # patterns have them in common
 
     def of(self, taps: ConvTaps) -> Int64:
         """int64[channel runs * positions * 2]: bytes from the tile's source pixel, and from the panel's start.
@@ -230,6 +231,12 @@ class TapOffsets:
         Runs of channels one after the other, each at every position; but several at a time where a pixel has many."""
         if not taps.count:
             return np.zeros(0, np.int64)
+        key = taps.first, taps.positions
+        if key not in self.found:
+            self.found[key] = self.found_of(taps)
+        return self.found[key]
+
+    def found_of(self, taps: ConvTaps) -> Int64:
         channels = self.channels.get(taps.first)
         if channels is None:
             channels = self.channels[taps.first] = self.of_channels(np.array(taps.first, np.int64))

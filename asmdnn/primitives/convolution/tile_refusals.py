@@ -1,5 +1,7 @@
 """What tiles of a direct convolution refuse: formats that their kernels cannot address, and steps that a copy saves."""
 
+from functools import lru_cache
+
 from asmdnn.generators.dot.conv_shape import blocks_of
 from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.isa.dot import Types
@@ -12,15 +14,18 @@ from asmdnn.primitives.convolution.description import ConvolutionDesc, channels_
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.core.engine import Engine
 
+MOST_BIASES = 256  # whose format is known
+
 
 def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, types: Types, engine: Engine) -> None:
     """Raise Refused unless kernels that multiply `types` can address these tensors."""
     isa, planar = engine.isa, engine.tuning.convolution.planar_channels
     lanes = lanes_of(isa)
-    for name in desc.tensors().keys() & {"dst", "bias"}:
-        if (dtype := desc.tensors()[name].dtype) not in RESULTS:
+    tensors = desc.tensors()
+    for name in tensors.keys() & {"dst", "bias"}:
+        if (dtype := tensors[name].dtype) not in RESULTS:
             raise Refused(f"{name} is {dtype}, it must be one of {', '.join(map(str, RESULTS))}")
-    if desc.bias is not None and desc.bias != MemoryDesc(desc.bias.dims, desc.bias.dtype, "a"):
+    if desc.bias is not None and not is_dense(desc.bias):
         raise Refused("bias must be dense")
     into = channels_of_group(desc, "src")
     if not src.is_dense and into > planar:
@@ -32,6 +37,12 @@ def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, typ
         raise Refused(f"dst {format_of(desc.dst)} {blocks}, {isa} stores multiples of {lanes}")
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
+
+
+@lru_cache(MOST_BIASES)
+def is_dense(bias: MemoryDesc) -> bool:
+    """Whether its elements lie one after another, from the start."""
+    return bias == MemoryDesc(bias.dims, bias.dtype, "a")
 
 
 def check_steps(desc: ConvolutionDesc, src: ImageLayout, types: Types) -> None:

@@ -18,6 +18,7 @@ from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.records import dataclass
 
 MOST_PLANES = 64  # whose tiles are known
+MOST_SIZES = 256  # of tiles whose pixels are one after another
 Position = tuple[int, ...]  # of the kernel, along each axis
 Positions = tuple[tuple[tuple[int, ...], tuple[Position, ...]], ...]  # (pixels, the positions that reach exactly these)
 
@@ -83,6 +84,8 @@ def tiles_of(g: TilePlane, begins: bytes, sizes: bytes) -> Tiles:
     Python only for each new pattern.
     """
     first, size = np.frombuffer(begins, np.int64), np.frombuffer(sizes, np.int64)
+    if len(g.axes) == 1 and g.axes[0].is_pointwise:
+        return of_one_row(g, first, size)
     row, column = np.divmod(first, max(1, g.width))
     alike = rows_alike(g, row, int(((column + size - 1) // max(1, g.width)).max(initial=0)) + 1)
     _, chosen, number = np.unique(
@@ -93,6 +96,20 @@ def tiles_of(g: TilePlane, begins: bytes, sizes: bytes) -> Tiles:
     steps = list(zip(g.axes, index, g.src_bytes, g.dst_bytes, strict=True))
     src = sum_of([axis.windows(at) * step for axis, at, step, _ in steps])
     return Tiles(patterns, pattern[number], src, sum_of([at * step for _, at, _, step in steps]), first)
+
+
+def of_one_row(g: TilePlane, first: Int64, size: Int64) -> Tiles:
+    """The same where output x reads input x alone: tiles of one size are alike."""
+    (src_step,), (dst_step,) = g.src_bytes, g.dst_bytes
+    found, pattern = np.unique(size, return_inverse=True)
+    patterns = tuple(pattern_of_pixels(pixels, src_step) for pixels in found.tolist())
+    return Tiles(patterns, pattern, first * src_step, first * dst_step, first)
+
+
+@lru_cache(MOST_SIZES)
+def pattern_of_pixels(pixels: int, step: int) -> Pattern:
+    """Of so many, each with its own source, one after another."""
+    return Pattern(tuple(i * step for i in range(pixels)), ((tuple(range(pixels)), ((0,),)),))
 
 
 def rows_alike(g: TilePlane, row: Int64, together: int) -> Int64:

@@ -1,6 +1,7 @@
 """How to cut a convolution: the register block, the strips, ranges of channels, by the model of planning/cost.py."""
 
 from collections.abc import Collection
+from functools import lru_cache
 from math import prod
 
 from asmdnn.generators.dot.conv_shape import blocks_of
@@ -66,7 +67,7 @@ class ImageModel:
         self.steps, self.depth = g.steps, g.steps * g.positions
         self.pixels, self.vectors = (g.rows, g.width), -(-g.oc_stored // lanes)
         self.streamed = tuning.phases
-        self.near = replace(self.streamed, weights_stream_cycles=0)
+        self.near = without_stream(self.streamed)
         self.read: dict[int, int] = {}
 
     def cycles(self, t: Tiling) -> float:
@@ -91,6 +92,12 @@ class ImageModel:
         if pixels not in self.read:
             self.read[pixels] = source_bytes(self.g, pixels, self.steps)
         return self.read[pixels]
+
+
+@lru_cache
+def without_stream(tuning: PhaseTuning) -> PhaseTuning:
+    """Of weights that are near."""
+    return replace(tuning, weights_stream_cycles=0)
 
 
 def source_bytes(g: ConvGeometry, pixels: int, steps: int) -> int:

@@ -1,5 +1,6 @@
 """Engine: the machine, the ISA level, the threads and the cache that plans are made for; Stream: in-order execution."""
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from asmdnn.errors import InvalidArguments, resembling, shown
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 BATCH: Final = "batch"
 NEVER: Final = 1 << 60  # elements, rows or cycles, more than a product has
+MOST_ENGINES: Final = 64  # whose other levels are known
 _OF_THE_MACHINE = cast("Tuning", object())  # in the place of one that is not given
 
 
@@ -139,4 +141,10 @@ class Stream:
 
 def at_level(engine: Engine, isa: IsaName) -> Engine:
     """The same with another ISA level."""
-    return engine if isa == engine.isa else replace(engine, isa=isa)
+    return engine if isa == engine.isa else _at_other_level(engine, isa)
+
+
+@lru_cache(MOST_ENGINES)
+def _at_other_level(engine: Engine, isa: IsaName) -> Engine:
+    """Made once: planners ask for each convolution, several times."""
+    return replace(engine, isa=isa)

@@ -15,6 +15,8 @@ from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from itertools import chain
 
+import numpy as np
+
 from asmdnn.forking import importing
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.postops import Operand, PostOp, SumOp
@@ -31,6 +33,7 @@ from asmdnn.types import FLOATS8, f32
 NO_SUM = Sum(0.0)  # a reorder with such scales does nothing
 ANYWHERE = Operand(0, 0, 0, False)
 ROUNDING_SEED = "rounding_seed"
+MANY = 500  # records, of which not all are looked at in Python
 CHAIN = tuple[PostOp, ...]
 Form = tuple[object, ...]  # of a post-op: its class and its numbers, wherever its tensors lie
 
@@ -81,12 +84,12 @@ def check_chain(plan: Plan, attr: Attr) -> None:
     """Raise PlanError unless the post-ops stand in the kernels, one after the other."""
     ops = [op for op in attr.post_ops if not isinstance(op, Depthwise) and op != NO_SUM]
     wanted = [form_of(op.on_registers(*[ANYWHERE] * len(op.tensors))) for op in ops]
-    reached = 0
+    reached, applied = 0, Applied(wanted)
     for number, phase in enumerate(plan.phases):
-        chains = dict.fromkeys((type(spec), chain_of(spec, wanted)) for spec in called(phase) if has_chain(spec))
-        if phase.groups is None and len({forms for _, forms in chains}) > 1:
+        chains = dict.fromkeys((type(spec), applied.by(spec)) for spec in called(phase) if has_chain(spec))
+        if phase.groups is None and len({place for _, place in chains}) > 1:
             reject(plan, f"has kernels with and without post-ops in phase {number}")
-        for form in chain.from_iterable(forms for _, forms in chains):
+        for form in chain.from_iterable(applied.chains[place] for _, place in chains):
             reached += reached < len(wanted) and form == wanted[reached]
     if reached < len(ops):
         reject(plan, f"does not apply the post-op {ops[reached]}")
@@ -94,7 +97,10 @@ def check_chain(plan: Plan, attr: Attr) -> None:
 
 def called(phase: Phase) -> list[KernelSpec]:
     """The kernels that its records call, in the order of their first calls: the one that begins a sum comes first."""
-    specs = (phase.kernels[k] for k in dict.fromkeys(phase.records[:, 0].tolist()))
+    numbers = phase.records[:, 0]
+    if len(numbers) > MANY:  # most are those of the record before
+        numbers = numbers[np.flatnonzero(np.diff(numbers, prepend=-1))]
+    specs = (phase.kernels[k] for k in dict.fromkeys(numbers.tolist()))
     return [spec.kernel if isinstance(spec, ShiftedSpec) else spec for spec in specs]
 
 
@@ -103,9 +109,23 @@ def has_chain(spec: KernelSpec) -> bool:
     return bool(chain_fields(type(spec)))
 
 
-def chain_of(spec: KernelSpec, wanted: list[Form]) -> tuple[Form, ...]:
-    """Those of the wanted post-ops that a kernel applies, in its order."""
-    return tuple(form for form in forms_in(spec) if form in wanted)
+class Applied:
+    """Those of the wanted post-ops that kernels apply, in their order: `chains`, each of which is there once, and of
+    every kernel which one is its.  Specs are many, and their hashes take time."""
+
+    def __init__(self, wanted: list[Form]) -> None:
+        self.wanted, self.chains = wanted, list[tuple[Form, ...]]()
+        self._known: dict[int, tuple[KernelSpec, int]] = {}  # by id
+
+    def by(self, spec: KernelSpec) -> int:
+        known = self._known.get(id(spec))
+        if known is not None:
+            return known[1]
+        chain = tuple(form for form in forms_in(spec) if form in self.wanted)
+        if chain not in self.chains:
+            self.chains.append(chain)
+        self._known[id(spec)] = spec, self.chains.index(chain)
+        return self._known[id(spec)][1]
 
 
 @lru_cache
@@ -131,8 +151,14 @@ def forms_in(value: object) -> Iterator[Form]:
 
 def form_of(op: PostOp) -> Form:
     """Equal for post-ops that do the same, wherever their tensors lie."""
-    numbers = (getattr(op, field.name) for field in fields(op) if field.name != "operands")
-    return (type(op), *(number for number in numbers if not isinstance(number, Operand)))
+    numbers = [getattr(op, name) for name in names_in(type(op))]  # type: ignore[arg-type]  # every class has a hash
+    return (type(op), *[number for number in numbers if not isinstance(number, Operand)])
+
+
+@lru_cache
+def names_in(kind: Hashable) -> tuple[str, ...]:
+    """The fields of a class of post-ops that are not all operands."""
+    return tuple(field.name for field in fields(kind) if field.name != "operands")  # type: ignore[arg-type]
 
 
 def reject(plan: Plan, what: str) -> None:

@@ -49,7 +49,9 @@ def grouped_case(spec: GroupedRows, random: np.random.Generator, integers: bool)
         wanted, tolerance = narrowed(dst.wanted, np.asarray(tolerance), dst.kind)
         buffers["dst"] = replace(dst, wanted=wanted)
     words = np.array(spec.words(), np.int64)
-    return Case(spec, {**buffers, "shape": constant_buffer(words) if len(words) else None}, {"dst": tolerance})
+    end = spec.number_places.stop
+    unread = slice(end, -(-end // words.itemsize) * words.itemsize)
+    return Case(spec, {**buffers, "shape": constant_buffer(words, unread) if len(words) else None}, {"dst": tolerance})
 
 
 def kinds_of_rows(spec: GroupedRows) -> dict[str, DataType]:

@@ -1,6 +1,7 @@
 """What a strip of rows and a panel of channels are of every tensor of a pair, and where they begin."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from asmdnn.memory import MemoryDesc
@@ -14,6 +15,7 @@ from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
 CHANNELS, ROWS = 1, 2  # dims of activations
+MOST_STRIPS = 512  # of whose sizes strips are known: heights do not change with widths
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +44,28 @@ class Strip:
         return self.rows, self.src_rows, self.above, self.below
 
 
-def strips_of(second: ConvolutionForward, rows: int) -> list[Strip]:
+def strips_of(second: ConvolutionForward, rows: int) -> Sequence[Strip]:
     """dst in strips of so many rows, or nearly.  Raises Refused where one reads padding alone."""
     stride, dilation, padding = (sizes[0] for sizes in (second.strides, second.dilations, second.padding_l))
     extent = (second.kernel[0] - 1) * (dilation + 1) + 1
+    return strips_along(second.src.dims[ROWS], second.dst.dims[ROWS], rows, (stride, padding, extent))
+
+
+@lru_cache(MOST_STRIPS)
+def strips_along(src_rows: int, dst_rows: int, rows: int, window: tuple[int, int, int]) -> tuple[Strip, ...]:
+    """The same of sizes along one axis; window: stride, padding, rows from the first of a window to the last."""
+    stride, padding, extent = window
     found = []
-    for begin, end in ranges_of(second.dst.dims[ROWS], rows, 1):
+    for begin, end in ranges_of(dst_rows, rows, 1):
         first, last = begin * stride - padding, (end - 1) * stride - padding + extent
-        low, high = max(0, first), min(second.src.dims[ROWS], last)
+        low, high = max(0, first), min(src_rows, last)
         if high <= low:
             raise Refused(f"rows {begin} to {end} of dst lie in the padding alone")
         found.append(Strip(begin, end, low, high, low - first, last - high))
-    return found
+    return tuple(found)
 
 
-def runs_of(strips: list[Strip]) -> Iterator[list[Strip]]:
+def runs_of(strips: Sequence[Strip]) -> Iterator[Sequence[Strip]]:
     """Strips of one shape one after another."""
     cuts = [0, *(i for i, (a, b) in enumerate(pairwise(strips), 1) if a.shape != b.shape), len(strips)]
     yield from (strips[begin:end] for begin, end in pairwise(cuts))

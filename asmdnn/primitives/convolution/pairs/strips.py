@@ -23,7 +23,7 @@ from asmdnn.planning.steps import StepRecords, group_of, step_of, widened
 from asmdnn.primitives.convolution import direct, grouped
 from asmdnn.primitives.convolution.pairs.pair import MIDDLE
 from asmdnn.primitives.convolution.pairs.parts import CHANNELS, ROWS, Parts, Strip, StripPlace, runs_of, strips_of
-from asmdnn.primitives.convolution.row_specs import SHAPES
+from asmdnn.primitives.convolution.row_specs import SHAPES, in_lines
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass, field, replace
 from asmdnn.types import f32
@@ -39,7 +39,7 @@ def planned_strips(parts: Parts, engine: Engine, panel: int, rows: int) -> Plan:
     if sum(phase.count for phase in phases) <= engine.tuning.convolution.written_out:
         phases = [together(phases)]
     phases = [phases[0], *(phase for each in phases[1:] for phase in without_barrier([each]))]
-    constants = {name: np.concatenate(data) for name, data in strips.constants.items()}
+    constants = {name: in_lines(data) for name, data in strips.constants.items()}
     scratch = {MIDDLE: strips.middle_bytes}
     name = f"{NAME}:{engine.isa}"
     return Plan(name, flushing(phases), parts.tensors, constants, scratch, ("dst",), per_part=(MIDDLE,))
@@ -56,7 +56,7 @@ class Strips:
     constants: dict[str, list[Int64]] = field(default_factory=dict)
     middle_bytes: int = 0
 
-    def phases(self, strips: list[Strip]) -> Iterator[Phase]:
+    def phases(self, strips: Sequence[Strip]) -> Iterator[Phase]:
         """One for every shape of strips, and of panels, each a group of records again and again."""
         full, rest = divmod(self.parts.pair.second.dst.dims[CHANNELS], self.panel)
         panels = [(0, self.panel, full)] * bool(full) + [(full * self.panel, rest, 1)] * bool(rest)
