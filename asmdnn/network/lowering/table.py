@@ -20,6 +20,7 @@ MODULES = (
     "convolutions",
     "products",
     "views",
+    "scatters",
     "pooling",
     "rows",
     "recurrent",
