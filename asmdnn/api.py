@@ -95,6 +95,7 @@ from asmdnn.primitives.reorder.reordering import reorder
 from asmdnn.primitives.resampling.backward_description import ResamplingBackward
 from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
+from asmdnn.primitives.scatter.description import Scatter
 from asmdnn.primitives.shuffle.shuffle import Shuffle
 from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.primitives.stochastic_rounding.stochastic_rounding import StochasticRounding
@@ -191,6 +192,7 @@ __all__ = [
     "Reorder",
     "ResamplingBackward",
     "ResamplingForward",
+    "Scatter",
     "Shuffle",
     "SoftmaxBackward",
     "SoftmaxForward",

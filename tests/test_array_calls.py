@@ -328,6 +328,7 @@ MATRIX, HALF = np.zeros((4, 4), np.float32), np.zeros((4, 4), np.float16)
         (lambda x: ops.expand(x, (2, 4, 4)), "x"),
         (lambda x: ops.gather(x, np.zeros(2, np.int32)), "x"),
         (lambda x: ops.gather(MATRIX, misaligned(2, dtype=np.int32)), "indices"),
+        (lambda x: ops.scatter(x, np.zeros(2, np.int32), MATRIX[:2]), "x"),
         (lambda x: ops.conv2d(misaligned(1, 3, 8, 8), np.zeros((4, 3, 3, 3), np.float32)), "x"),
         (lambda x: ops.conv2d(np.zeros((1, 3, 8, 8), np.float16), misaligned(4, 3, 3, 3, dtype=np.float16)), "w"),
     ],

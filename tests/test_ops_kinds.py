@@ -119,6 +119,7 @@ CALLS: dict[str, tuple[tuple[np.ndarray, ...], Callable[..., Any]]] = {
     "embedding": ((PLANE, ROWS), ops.embedding),
     "expand": ((PLANE,), lambda x: ops.expand(x, (2, 4, 6))),
     "gather": ((PLANE, ROWS), lambda x, rows: ops.gather(x, rows, 1)),
+    "scatter": ((PLANE, ROWS, PLANE), lambda x, rows, y: ops.scatter(x, rows, ops.gather(y, rows, 1), 1, "add")),
     "group_norm": ((X,), lambda x: ops.group_norm(x, 4)),
     "group_norm_gradient": ((X, X), lambda dy, x: ops.group_norm_gradient(dy, x, 4)),
     "gru": ((f32(3, 2, 6),), lambda x: ops.gru(x, GATES["gru"])),

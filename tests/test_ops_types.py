@@ -50,6 +50,7 @@ MOVES: dict[str, Callable[..., Any]] = {
     "expand": lambda x: ops.expand(x[:1], (3, 8, 6, 6)),
     "gather": lambda x: ops.gather(x, np.array([1, 0]), 1),
     "embedding": lambda x: ops.embedding(x[0, 0], np.array([2, 2])),
+    "scatter": lambda x: ops.scatter(x, np.array([1, -1]), x[:, 2:4], 1),
 }
 
 
@@ -146,3 +147,45 @@ def test_junk(call: Callable[[Any], Any], says: str) -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(dnn.Unimplemented, match="src is s8, only f32, bf16, f16 is implemented"):
         ops.layer_norm(np.ones((2, 3), np.int8))
+
+
+GRADIENTS: dict[str, Callable[..., Any]] = {
+    "softmax": lambda dy, x, **more: ops.softmax_gradient(dy, x, 1, **more),
+    "log_softmax": lambda dy, x, **more: ops.log_softmax_gradient(dy, x, **more),
+    "lrn": lambda dy, x, **more: ops.lrn_gradient(dy, x, **more),
+    "avg_pool": lambda dy, x, **more: ops.avg_pool_gradient(dy, (2, 8, 18, 18), 3, **more),
+    "max_pool": lambda dy, x, **more: ops.max_pool_gradient(dy, PLACES, (2, 8, 12, 12), 2, **more),
+    "resize": lambda dy, x, **more: ops.resize_gradient(dy, (2, 8, 3, 4), mode="linear", **more),
+    "conv input": lambda dy, x, **more: ops.conv_input_gradient(dy, x, (2, 8, 11, 11), **more),
+    "conv weights": lambda dy, x, **more: ops.conv_weight_gradient(x, dy, 1, **more)[0],
+    "conv bias": lambda dy, x, **more: ops.conv_weight_gradient(x, dy, 1, **more)[1],
+    "transposed input": lambda dy, x, **more: ops.conv_transpose_input_gradient(dy, WEIGHTS.astype(dy.dtype), **more),
+}
+PLACES = ops.max_pool(RANDOM.uniform(-4, 4, (2, 8, 12, 12)).astype(np.float32), 2, return_indices=True)[1]
+WEIGHTS = RANDOM.integers(-8, 9, (4, 8, 1, 1)).astype(np.float32) / 8
+
+
+@FLOATS
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_are_those_of_f32_rounded(isa: str, name: str, kind: Any) -> None:
+    """In the type of dy; into f32 that is what `out` is of."""
+    engine, function = dnn.Engine(isa=isa), GRADIENTS[name]
+    dy, x = Y.astype(kind), X.astype(kind)
+    if name == "conv input":
+        dy, x = dy[:, :2], np.ascontiguousarray(x[:, :, :, :6]).reshape(2, 8, 6, 6)
+    wide = function(dy.astype(np.float32), x.astype(np.float32), engine=engine)
+    found = function(dy, x, engine=engine)
+    assert found.dtype == kind and found.shape == wide.shape
+    error = ROUNDOFF[kind.name] * np.abs(wide) + 1e-5 * np.abs(wide).max()
+    assert (np.abs(found.astype(np.float32) - wide) <= error).all()
+    if not name.startswith("conv w") and name != "conv bias":
+        exact = np.empty(wide.shape, np.float32)
+        assert function(dy, x, out=exact, engine=engine) is exact
+        assert (np.abs(exact - wide) <= 1e-5 * np.abs(wide).max()).all()
+
+
+def test_gradients_of_other_types() -> None:
+    with pytest.raises(dnn.InvalidArguments, match="dy has dtype int8, convert it to float32"):
+        ops.avg_pool_gradient(np.zeros((1, 2, 3, 3), np.int8), (1, 2, 6, 6), 2)
+    with pytest.raises(dnn.InvalidArguments, match="out is of s8, a gradient is of f32, bf16, f16"):
+        ops.avg_pool_gradient(np.zeros((1, 2, 3, 3), np.float32), (1, 2, 6, 6), 2, out=np.zeros((1, 2, 6, 6), np.int8))

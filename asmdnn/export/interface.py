@@ -14,6 +14,7 @@ from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.primitives.core.registry import kind_of
 from asmdnn.primitives.gather.description import Gather
+from asmdnn.primitives.scatter.description import Scatter
 from asmdnn.records import dataclass
 from asmdnn.types import DATA_TYPES, HALF_FLOATS
 
@@ -136,7 +137,7 @@ def of_primitive(pd: PrimitiveDesc, bound: Container[str]) -> CInterface:
     """
     plan, desc = pd.plan, pd.desc
     limits = dict[str, int]()
-    if isinstance(desc, Gather):
+    if isinstance(desc, Gather | Scatter):
         if not plan.tensors["indices"].is_dense:
             raise Unimplemented("indices are not dense, and C checks dense ones: give them a plain format")
         limits["indices"] = desc.limit

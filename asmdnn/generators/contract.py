@@ -59,7 +59,8 @@ class KernelWords:
 class Footprint:
     """Everything one call reads and writes; no prefetches.  rereads: it reads back what it has written.
 
-    words: numbers that it is called with, for which alone the rest holds; they are among the reads.
+    words: numbers that it is called with, for which alone the rest holds; they are among the reads.  partial: data say
+    which of the rows it writes; the others stay as they were, so all of them must have been written before.
     """
 
     reads: tuple[Range, ...]
@@ -67,6 +68,7 @@ class Footprint:
     taps: TapList | None = None
     rereads: bool = False
     words: KernelWords | None = None
+    partial: bool = False
 
 
 NOTHING: Final = Footprint((), ())  # of code that has numbers in its frame and no buffers

@@ -23,7 +23,7 @@ SCANS_BY_AXES = 9  # the operator set since which a Scan has no batches
 MOST_ROUNDS = 256  # of a loop that data end
 BY_INDICES = {
     "Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND", "TensorScatter", "RoiAlign",
-    "MaxUnpool", "OneHotRows",
+    "MaxUnpool", "OneHotRows", "ScatterRows",
 }  # fmt: skip
 
 

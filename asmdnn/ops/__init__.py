@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from asmdnn.ops.inner_products import inner_product as inner_product
     from asmdnn.ops.lookup import embedding as embedding
     from asmdnn.ops.lookup import gather as gather
+    from asmdnn.ops.lookup import scatter as scatter
     from asmdnn.ops.masking import dropout as dropout
     from asmdnn.ops.masking import stochastic_rounding as stochastic_rounding
     from asmdnn.ops.moves import concat as concat
@@ -97,7 +98,7 @@ MODULES = {
     ),
     "elementwise": ("binary", "eltwise", "select"),
     "inner_products": ("inner_product",),
-    "lookup": ("embedding", "gather"),
+    "lookup": ("embedding", "gather", "scatter"),
     "masking": ("dropout", "stochastic_rounding"),
     "moves": ("concat", "expand", "pad", "slice", "split"),
     "normalization": ("batch_norm", "group_norm", "layer_norm", "lrn", "lrn_gradient", "rms_norm"),

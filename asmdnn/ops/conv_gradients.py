@@ -7,9 +7,10 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory.allocation import allocated
-from asmdnn.ops.arguments import Array, as_f32, pads, per_axis
+from asmdnn.ops.arguments import AnyArray, pads, per_axis
 from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow, plain_weights
-from asmdnn.ops.gradients import Descs, dims_of, gradient, gradients
+from asmdnn.ops.gradients import Descs, dims_of, floats, gradient, gradients
+from asmdnn.ops.typed import kind_of
 from asmdnn.primitives.convolution_backward.description import (
     BackwardData,
     BackwardWeights,
@@ -36,17 +37,18 @@ def conv_input_gradient(
     algorithm: ConvolutionAlgorithm = "direct",
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
+) -> AnyArray:
     """The gradient of x of conv1d, conv2d or conv3d (the rank says which), for the gradient dy of their result.
 
     w and the window as they were in the forward pass; image: the dims of x, (n, c, h, w) and so on.  algorithm: as in
-    conv2d.  out: anything that exports memory of x's dims.  Raises InvalidArguments, Unimplemented.
+    conv2d.  dy, w: f32, bf16 or f16; the result has dy's type, or that of out: anything that exports memory of x's
+    dims.  Raises InvalidArguments, Unimplemented.
     """
-    dst, weights = as_f32("dy", dy), allocated(np.ascontiguousarray, as_f32("w", w))
+    dst, weights = floats("dy", dy), allocated(np.ascontiguousarray, floats("w", w))
     kind = function_of("conv", dst)
     window = ConvWindow(stride, padding, dilation, groups, 0, algorithm)
     key = (kind.name, "input", window.plain(kind))
-    dims, plain = dims_of("image", image, kind.axes + 2), plain_weights(kind, weights.shape, groups)
+    dims, plain = dims_of("image", image, kind.axes + 2), plain_weights(kind, weights.shape, groups, kind_of(weights))
 
     def describe(descs: Descs) -> BackwardData:
         fields = {**window_of(kind, window), "algorithm": algorithm}
@@ -66,16 +68,16 @@ def conv_transpose_input_gradient(
     groups: int = 1,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
+) -> AnyArray:
     """The gradient of x of conv_transpose1d, 2d or 3d for the gradient dy of their result: a convolution of dy.
 
     w and the window as they were in the forward pass, but output_padding, which follows from the dims of dy.  Raises
     InvalidArguments, Unimplemented.
     """
-    dst, weights = as_f32("dy", dy), allocated(np.ascontiguousarray, as_f32("w", w))
+    dst, weights = floats("dy", dy), allocated(np.ascontiguousarray, floats("w", w))
     kind = function_of("conv_transpose", dst)
     window = ConvWindow(stride, padding, dilation, groups)
-    key, plain = (kind.name, "input", window.plain(kind)), plain_weights(kind, weights.shape, groups)
+    key, plain = (kind.name, "input", window.plain(kind)), plain_weights(kind, weights.shape, groups, kind_of(weights))
     fields, sizes = transposed_window(kind, window, dst.shape, weights.shape)
 
     def describe(descs: Descs) -> BackwardData:
@@ -96,7 +98,7 @@ def conv_weight_gradient(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     engine: Engine | None = None,
-) -> tuple[Array, Array]:
+) -> tuple[AnyArray, AnyArray]:
     """(dw, db): the gradients of w and b of conv1d, conv2d or conv3d, for the gradient dy of their result.
 
     x and the window as they were in the forward pass; kernel: one integer or (height, width) of w.  dw is dense, (o,
@@ -115,7 +117,7 @@ def conv_transpose_weight_gradient(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     engine: Engine | None = None,
-) -> tuple[Array, Array]:
+) -> tuple[AnyArray, AnyArray]:
     """(dw, db) of conv_transpose1d, 2d or 3d: dw is dense, (c, o / groups, kh, kw), as w is there.
 
     All else is as in conv_weight_gradient; output_padding follows from the dims of x and dy.
@@ -125,15 +127,15 @@ def conv_transpose_weight_gradient(
 
 def weight_gradient(
     name: str, x: Any, dy: Any, kernel: int | Sequence[int], window: ConvWindow, engine: Engine | None
-) -> tuple[Array, Array]:
-    src, dst = as_f32("x", x), as_f32("dy", dy)
+) -> tuple[AnyArray, AnyArray]:
+    src, dst = floats("x", x), floats("dy", dy)
     kind = function_of(name, dst)
     if src.ndim != dst.ndim:
         raise InvalidArguments(f"x has dims {src.shape}, dy {dst.shape}: both must have {dst.ndim}")
     sizes, numbers = per_axis("kernel", kernel, kind.axes, 1), window.plain(kind)
     ends = (src.shape[1], dst.shape[1]) if kind.transposed else (dst.shape[1], src.shape[1])
     shape = (ends[0], ends[1] // window.groups, *sizes)
-    plain = plain_weights(kind, shape, window.groups)
+    plain = plain_weights(kind, shape, window.groups, kind_of(dst))
     fields = window_of(kind, window)
     if kind.transposed:
         fields, _ = transposed_window(kind, window, dst.shape, shape)
@@ -148,7 +150,7 @@ def weight_gradient(
     return dw, db
 
 
-def function_of(name: str, dy: Array) -> ConvFunction:
+def function_of(name: str, dy: AnyArray) -> ConvFunction:
     """The function that dy is a result of.  Raises InvalidArguments."""
     axes = dy.ndim - 2
     if not 1 <= axes <= MOST_AXES:

@@ -9,18 +9,28 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.tags import LETTERS
-from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, output
+from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
+from asmdnn.ops.typed import kind_of, numpy_type, typed, typed_output
 from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine, engine_key
 from asmdnn.primitives.core.primitive import Primitive
-from asmdnn.types import f32
+from asmdnn.types import FLOATS, DataType, f32
 
 Descs = dict[str, MemoryDesc]
 Labels = Mapping[str, tuple[str, Any]]  # by the primitive's names: what callers call the argument, and its array
 NEEDED = frozenset(("src", "dst", "diff_dst"))  # other inputs may be left out
+TYPED = frozenset(("diff_src", "diff_weights", "diff_bias"))  # of the type of diff_dst; other results are f32
 find = calls.entries.get
+
+
+def floats(label: str, value: Any) -> AnyArray:
+    """An array of f32, bf16 or f16; other types are refused, and numbers of Python become float32."""
+    array = typed(label, value)
+    if kind_of(array) not in FLOATS:
+        raise InvalidArguments(f"{label} has dtype {array.dtype}, convert it to float32")
+    return array
 
 
 def gradient(
@@ -30,9 +40,9 @@ def gradient(
     describe: Callable[[Descs], Description],
     out: Any,
     engine: Engine | None,
-) -> Array:
+) -> AnyArray:
     """One result, in `out` if that is given; else as `gradients`."""
-    target = None if out is None else output("out", out)
+    target = None if out is None else typed_output("out", out)
     (found,) = gradients(key, inputs, dict([result]), describe, target, engine)
     return found if out is None else out
 
@@ -42,10 +52,11 @@ def gradients(
     inputs: Labels,
     results: Mapping[str, tuple[int, ...]],
     describe: Callable[[Descs], Description],
-    out: Array | None,
+    out: AnyArray | None,
     engine: Engine | None,
-) -> tuple[Array, ...]:
-    """Compute results of these dims, by the primitive's names; the last one into `out`, if that is given.
+) -> tuple[AnyArray, ...]:
+    """Compute results of these dims, by the primitive's names; the last one into `out`, if that is given.  They are of
+    the type that diff_dst has, or f32.
 
     key: the function and all its arguments that are no arrays.  inputs that are None are left out.  describe: the
     description, from the descriptors of inputs and results.  Raises InvalidArguments, Unimplemented.
@@ -53,38 +64,46 @@ def gradients(
     for name in NEEDED & inputs.keys():
         if inputs[name][1] is None:
             raise InvalidArguments(f"{inputs[name][0]} must be an array, not None")
-    given = {name: (label, as_f32(label, array)) for name, (label, array) in inputs.items() if array is not None}
+    given = {name: (label, floats(label, array)) for name, (label, array) in inputs.items() if array is not None}
     arrays: list[AnyArray] = [array for _, array in given.values()]
-    shapes = tuple((name, array.shape, array.strides) for name, (_, array) in given.items())
-    where = None if out is None else (out.shape, out.strides)
+    kind = kind_of(given["diff_dst"][1]) if "diff_dst" in given else f32
+    shapes = tuple((name, array.shape, array.strides, array.dtype) for name, (_, array) in given.items())
+    where = None if out is None else (out.shape, out.strides, out.dtype)
     full_key = ("gradients", *key, shapes, tuple(results.items()), where, engine_key(engine))
     try:
         call = find(full_key)
     except Exception:  # what cannot be hashed or compared is nothing that prepare() takes
         call = None
     if call is None:
-        call = calls.put(full_key, prepare(given, results, describe, out, engine))
-    *first, _ = results.values()
-    others = [allocated(np.empty, dims, F32) for dims in first]
+        call = calls.put(full_key, prepare(given, results, kind, describe, out, engine))
+    *first, last = results
+    held = [array.dtype for array in arrays]
+    others = [allocated(np.empty, results[name], numpy_type(kind if name in TYPED else f32, held)) for name in first]
+    if out is None and kind != f32 and last in TYPED:
+        out = allocated(np.empty, results[last], numpy_type(kind, held))
     return (*others, call([*arrays, *others], out))
 
 
 def prepare(
-    given: Mapping[str, tuple[str, Array]],
+    given: Mapping[str, tuple[str, AnyArray]],
     results: Mapping[str, tuple[int, ...]],
+    kind: DataType,
     describe: Callable[[Descs], Description],
-    out: Array | None,
+    out: AnyArray | None,
     engine: Engine | None,
 ) -> ArrayCall:
-    """The call for arrays of these shapes and strides."""
+    """The call for arrays of these shapes and strides; kind: the type of TYPED results."""
     for label, array in given.values():
         if not array.ndim:
             raise InvalidArguments(f"{label} is a scalar, it must have dims")
     layouts = {name: layout_of(label, array) for name, (label, array) in given.items()}
     descs = {name: desc for name, (desc, _) in layouts.items()}
-    descs |= {name: MemoryDesc(dims, f32, LETTERS[: len(dims)]) for name, dims in results.items()}
+    for name, dims in results.items():
+        descs[name] = MemoryDesc(dims, kind if name in TYPED else f32, LETTERS[: len(dims)])
     last = [*results][-1]
     if out is not None:
+        if kind_of(out) not in FLOATS:
+            raise InvalidArguments(f"out is of {kind_of(out)}, a gradient is of {', '.join(map(str, FLOATS))}")
         if out.shape != results[last]:
             raise InvalidArguments(f"out has dims {out.shape}, the result has {results[last]}")
         descs[last] = desc_of("out", out)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from asmdnn.ops.applied import SameDims, apply
-from asmdnn.ops.arguments import AnyArray, Array, as_f32
-from asmdnn.ops.gradients import Descs, gradient
+from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.gradients import Descs, floats, gradient
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
@@ -178,12 +178,13 @@ def lrn_gradient(
     alg: LRNAlgorithm = "lrn_across_channels",
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
+) -> AnyArray:
     """The gradient of x of lrn(x, size, ...), for the gradient dy of its result; what powers are of is computed anew.
 
-    Of f32 arrays (n, c, ..) with the same dims.  Raises InvalidArguments, Unimplemented.
+    Of arrays (n, c, ..) with the same dims, of f32, bf16 or f16; the result has dy's type.
+    Raises InvalidArguments, Unimplemented.
     """
-    src, numbers = as_f32("x", x), (size, alpha, beta, k)
+    src, numbers = floats("x", x), (size, alpha, beta, k)
 
     def describe(descs: Descs) -> LRNBackward:
         return LRNBackward(alg, descs["src"], descs["diff_dst"], descs["diff_src"], *numbers)

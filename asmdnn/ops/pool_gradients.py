@@ -9,8 +9,8 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.foreign import as_array
-from asmdnn.ops.arguments import F32, Array, as_f32
-from asmdnn.ops.gradients import Descs, Labels, dims_of, gradient
+from asmdnn.ops.arguments import F32, AnyArray
+from asmdnn.ops.gradients import Descs, Labels, dims_of, floats, gradient
 from asmdnn.ops.pooling import Sizes, each, flag
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
@@ -27,9 +27,10 @@ def avg_pool_gradient(
     count_include_pad: bool = True,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
+) -> AnyArray:
     """The gradient of x of avg_pool, for the gradient dy of its result; image: the dims of x, (n, c, h, w) and so on.
 
+    dy: f32, bf16 or f16, as the result.
     The window is that of the forward pass; ceil_mode is in the dims of dy.  Raises InvalidArguments, Unimplemented.
     """
     include = flag("count_include_pad", count_include_pad)
@@ -48,14 +49,14 @@ def max_pool_gradient(
     dilation: Sizes = 1,
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
+) -> AnyArray:
     """The gradient of x of max_pool, for the gradient dy of its result and the indices that it has returned.
 
     They are int64, or int32 as jax makes them.  An index that is no pixel of its window is passed over.  All else is as
     in avg_pool_gradient.
     """
     places = as_array("indices", indices)
-    if places.dtype not in (np.int64, np.int32) or places.shape != as_f32("dy", dy).shape:
+    if places.dtype not in (np.int64, np.int32) or places.shape != floats("dy", dy).shape:
         raise InvalidArguments(f"indices must be int64 or int32 with the dims of dy, not {places.dtype} {places.shape}")
     words = allocated(places.clip(-1, 2**31 - 1).astype, np.int32, order="C")
     kept = {"indices": ("indices", words.view(F32))}
@@ -70,8 +71,8 @@ def pool_gradient(
     kept: Labels,
     out: Any,
     engine: Engine | None,
-) -> Array:
-    dst = as_f32("dy", dy)
+) -> AnyArray:
+    dst = floats("dy", dy)
     axes = dst.ndim - 2
     if not 1 <= axes <= 3:
         raise InvalidArguments(f"dy has dims {shown(dst.shape)}, 3 to 5 are needed: (n, c, ...)")

@@ -7,10 +7,10 @@ from typing import Any
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.ops.applied import Descs, apply
-from asmdnn.ops.arguments import AnyArray, Array, as_f32
+from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.data_format import into_last, is_last, result_like
 from asmdnn.ops.gradients import Descs as Gradients
-from asmdnn.ops.gradients import dims_of, gradient
+from asmdnn.ops.gradients import dims_of, floats, gradient
 from asmdnn.ops.pooling import each, image
 from asmdnn.primitives.attributes.numbers import finite
 from asmdnn.primitives.core.engine import Engine
@@ -80,13 +80,14 @@ def resize_gradient(
     rounding: NearestRounding = "round_prefer_ceil",
     out: Any = None,
     engine: Engine | None = None,
-) -> Array:
+) -> AnyArray:
     """The gradient of x of resize, for the gradient dy of its result; image: the dims of x, (n, c, [d, [h,]] w).
 
-    factor: as given to resize; None, as for a size, means the quotient of dims.  All else is as there.
+    dy: f32, bf16 or f16, as the result.  factor: as given to resize; None, as for a size, means the quotient of dims.
+    All else is as there.
     Raises InvalidArguments, Unimplemented.
     """
-    array = as_f32("dy", dy)
+    array = floats("dy", dy)
     dims = dims_of("image", image, array.ndim)
     given = () if factor is None else factors_of(factor, array.ndim - 2)
 

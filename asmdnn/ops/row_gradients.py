@@ -4,8 +4,8 @@ from typing import Any
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
-from asmdnn.ops.arguments import Array, as_f32
-from asmdnn.ops.gradients import Descs, gradient, gradients
+from asmdnn.ops.arguments import AnyArray, Array, as_f32
+from asmdnn.ops.gradients import Descs, floats, gradient, gradients
 from asmdnn.primitives.channel_gradients.description import GroupNormBackward
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.normalization.channel_description import GroupNormForward, checked_groups
@@ -17,21 +17,22 @@ from asmdnn.types import PropKind, f32
 LEAST_DIMS = 2  # of what has rows
 
 
-def softmax_gradient(dy: Any, y: Any, axis: int = -1, *, out: Any = None, engine: Engine | None = None) -> Array:
+def softmax_gradient(dy: Any, y: Any, axis: int = -1, *, out: Any = None, engine: Engine | None = None) -> AnyArray:
     """The gradient of x of softmax(x, axis), for its result y and the gradient dy of that: y * (dy - sum of dy * y).
 
-    Of f32 arrays with the same dims.  Raises InvalidArguments, Unimplemented.
+    Of arrays with the same dims, of f32, bf16 or f16; the result has the type of dy.
+    Raises InvalidArguments, Unimplemented.
     """
     return of_softmax("accurate", dy, y, axis, out, engine)
 
 
-def log_softmax_gradient(dy: Any, y: Any, axis: int = -1, *, out: Any = None, engine: Engine | None = None) -> Array:
+def log_softmax_gradient(dy: Any, y: Any, axis: int = -1, *, out: Any = None, engine: Engine | None = None) -> AnyArray:
     """The same of log_softmax: dy - e^y * sum of dy."""
     return of_softmax("log", dy, y, axis, out, engine)
 
 
-def of_softmax(alg: SoftmaxAlgorithm, dy: Any, y: Any, axis: int, out: Any, engine: Engine | None) -> Array:
-    dst = as_f32("y", y)
+def of_softmax(alg: SoftmaxAlgorithm, dy: Any, y: Any, axis: int, out: Any, engine: Engine | None) -> AnyArray:
+    dst = floats("y", y)
 
     def describe(descs: Descs) -> SoftmaxBackward:
         return SoftmaxBackward(alg, descs["dst"], descs["diff_dst"], descs["diff_src"], axis)

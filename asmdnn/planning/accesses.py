@@ -39,10 +39,12 @@ class Accesses:
     writes: Mapping[int, Spans]
     taps: TapList | None
     words: KernelWords | None = None
+    partial: bool = False
 
     @classmethod
     def of(cls, footprint: Footprint) -> "Accesses":
-        return cls(spans_of(footprint.reads), spans_of(footprint.writes), footprint.taps, footprint.words)
+        reads, writes = spans_of(footprint.reads), spans_of(footprint.writes)
+        return cls(reads, writes, footprint.taps, footprint.words, footprint.partial)
 
 
 def spans_of(ranges: Iterable[Range]) -> dict[int, Spans]:

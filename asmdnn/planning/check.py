@@ -46,13 +46,15 @@ class Proof:
     """What is known after some phases of a plan.
 
     ready: buffers that hold what they should.  partial: those that are written in part, by whom and how often each
-    element.  since_reads, since_writes: what phases since the last barrier have touched; in_turn: one thread runs them.
+    element; completed: those that were written whole.  since_reads, since_writes: what phases since the last barrier
+    have touched; in_turn: one thread runs them.
     """
 
     plan: Schedule
     ready: set[str] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
     partial: dict[str, tuple[str, Written]] = field(default_factory=dict)
+    completed: set[str] = field(default_factory=set)
     since_reads: list[Extent] = field(default_factory=list)
     since_writes: list[Extent] = field(default_factory=list)
     in_turn: bool = True
@@ -85,6 +87,9 @@ class Proof:
         writes = [(one, a, extent) for one in calls for a, extent in one.writes if not self.is_own(extent)]
         if (phase.continues or phase.independent) and not self.in_turn:
             self.check_unsynchronised(calls, [extent for _, _, extent in writes if extent.buffer not in kept], where)
+        for one, _, extent in writes:
+            if one.accesses.partial and extent.buffer not in self.completed:
+                raise PlanError(f"{one.where(where)}: data say what of {extent.buffer} is written, the rest never was")
         names = dict.fromkeys(extent.buffer for _, _, extent in writes)
         for name in names:
             own = [(one, a) for one, a, extent in writes if extent.buffer == name]
@@ -166,6 +171,7 @@ class Proof:
             return
         if written.is_complete:
             self.partial.pop(name, None)
+            self.completed.add(name)
         else:
             self.partial[name] = (where, written)
 

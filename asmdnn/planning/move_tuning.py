@@ -57,7 +57,7 @@ class MoveTuning:
 
 @dataclass(frozen=True, slots=True)
 class GatherTuning:
-    """Of gathers."""
+    """Of gathers and scatters."""
 
     call_cycles: int = 20  # of a kernel
     row_cycles: int = 4  # of a row: its index, bounded and multiplied
@@ -65,6 +65,8 @@ class GatherTuning:
     record_bytes: int = 16 << 10  # of dst: threads get equal shares
     row_bytes: int = 64 << 10  # of a row that is copied in one piece
     most_rows: int = 1 << 10  # of a record: where rows lie apart, its footprint is listed row by row
+    scattered_bytes: int = 256  # of each row at least in a record of a scatter, which has all indices
+    scattered_rows: int = 1 << 14  # at most where rows are cut: their footprints are listed, too
 
 
 @dataclass(frozen=True, slots=True)

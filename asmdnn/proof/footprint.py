@@ -72,21 +72,25 @@ class Judge(Walker):
                 self._check(state, step, access, AbstractValue(base, where.offset), is_write)
 
     def _check_rows(self, step: PlacedInstruction, access: Access, where: AbstractValue) -> None:
-        """A read of a row whose number is data, bounded by a comparison: of each row that it may be."""
+        """An access to a row whose number is data, bounded by a comparison: to each row that it may be.  Only what may
+        stay as it was is written so."""
         base, at = where
         assert base is not None
-        allowed = self._allowed.get((Base("argument", base.number), False))
-        if access.writes or access.mask is not None or at is None or allowed is None:
-            self._complain("where it goes depends on data, which is allowed to plain reads of arguments alone", step)
+        is_write = access.writes
+        allowed = self._allowed.get((Base("argument", base.number), is_write))
+        is_plain = access.mask is None and not (access.reads and access.writes)
+        if not is_plain or at is None or allowed is None or (is_write and not self.footprint.partial):
+            self._complain("where it goes depends on data: plain reads may, and writes of rows that may stay", step)
             return
-        key = (base, at, at + access.size_bytes, False)
+        key = (base, at, at + access.size_bytes, is_write)
         if key not in self._approved:
             last = base.group - 1
             for row in range(base.group) if len(allowed[0]) > 1 else (0, last):  # of one range the ends are enough
                 begin = at + row * base.word
                 if not contains(allowed, begin, begin + access.size_bytes):
                     what = f"bytes [{begin}, {begin + access.size_bytes}) of argument {base.number}"
-                    self._complain(f"it reads {what} if an index is {row}, which the footprint does not say", step)
+                    verb = "writes" if is_write else "reads"
+                    self._complain(f"it {verb} {what} if an index is {row}, which the footprint does not say", step)
             self._approved.add(key)
 
     def _check(
@@ -117,7 +121,9 @@ class Judge(Walker):
                 state.written.add((where.base.number, begin, end))
 
     def leave(self, state: WalkState, step: PlacedInstruction) -> None:
-        """All that the footprint says is written has been."""
+        """All that the footprint says is written has been, but for rows that data name."""
+        if self.footprint.partial:
+            return
         done = by_argument(Range(*touched) for touched in state.written)
         for (base, is_write), claimed in self._allowed.items():
             if is_write and not self.unbounded:

@@ -404,7 +404,8 @@ def test_problem_sets_can_be_described(name: str, driver: str, problems: int) ->
 @pytest.mark.parametrize(
     "words",
     ["--shuffle --dt={0} 3x16x8", "--reorder --sdt={0} 3x16x8", "--concat --sdt={0} --ddt={0} 3x16x8:3x16x8",
-     "--gather --dt={0} 30x16:9", "--pool --dt={0} ic16ih9oh7kh3ph0", "--sum --sdt={0} 3x16x8",
+     "--gather --dt={0} 30x16:9", "--scatter --dt={0} 30x16:9", "--pool --dt={0} ic16ih9oh7kh3ph0",
+     "--sum --sdt={0} 3x16x8",
      "--eltwise --dt={0} 3x16x8", "--binary --sdt={0} 3x16x8:3x16x8", "--prelu --sdt={0}:f32 3x16x8:1x16x1"],
 )  # fmt: skip
 @pytest.mark.parametrize("dtype", ["u8", "s8"])

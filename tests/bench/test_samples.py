@@ -75,6 +75,8 @@ TABLE: dict[str, tuple[dict[str, tuple[str, ...]], tuple[str, ...]]] = {
     "rnn": ({"alg": ("VANILLA_RNN", "VANILLA_LSTM", "VANILLA_GRU", "LBR_GRU"), "activation": ("RELU", "TANH"),
              "direction": ("left2right", "right2left", "concat", "sum"), "trivial-strides": ("true", "false"),
              "tag": ("tnc", "ntc"), "use-packed": ("true", "false")}, ("t3mb2sic13", "l2t2mb3sic8", "t1mb1sic19")),
+    "scatter": ({"dt": ("f32", "bf16"), "alg": ("none", "add", "mul"), "axis": ("0", "1"), "stag": ("abx", "axb")},
+                ("9x7x5:2x3", "30x16:11")),
     "sdpa": ({"mask": ("none", "buffer", "buffer_1d", "buffer_2d", "causal_bottom_right"),
               "ktag": ("abx", "abdc", "acdb"), "qtag": ("abx", "acbd"), "vtag": ("abx", "abdc"), "dtag": ("abx",)},
              ("1x4x9x8:1x2x8x12:1x2x12x5", "2x3x8x8:2x3x8x8:2x3x8x8")),

@@ -188,6 +188,7 @@ def moves(r: Odd) -> Description:
     return r.one(  # type: ignore[no-any-return]
         dnn.Pad(source, r.desc(padded), tuple(before), r.one("constant", "edge")),
         dnn.Gather(source, indices, r.free(found), axis),
+        dnn.Scatter(source, indices, r.desc(found), source, axis, r.one("none", "add")),
         dnn.Shuffle(source, source, axis, size),
         dnn.TopKForward(r.one("max", "min"), source, r.desc(best, dnn.s32), axis, r.one(None, r.desc(best))),
         dnn.Reorder(r.desc(dims, r.one(*TYPES)), r.desc(dims, r.one(*TYPES))),

@@ -149,6 +149,7 @@ OTHERS = """
 --reorder --sdt=f32,s8 --ddt=f32,u8 --stag=abx --dtag=axb,aBx8b 2x17x3x5
 --gemm 5x30:30x17 --ip --dir=BWD_D,BWD_WB mb5ic9ih3oc8
 --eltwise --dir=BWD_D --alg=relu 3x19 --shuffle --axis=1 --group=4 2x16x5 --concat --axis=1 3x4x5:3x2x5 --gather 9x5:3
+--scatter --alg=none,add 9x5:3
 --dropout 3x19 --lrn mb2ic9ih5_ls3alpha0.5k2 --cumsum --axis=1 3x19 --topk --k=2 --axis=1 3x19
 --sdpa 1x4x9x8:1x2x8x12:1x2x12x5 1x2x1x8:1x2x8x12:1x2x12x5
 --rnn --prop=FWD_D,BWD_DW --alg=VANILLA_RNN,VANILLA_LSTM,VANILLA_GRU,LBR_GRU --activation=TANH l1t2mb3sic8slc8dhc8
@@ -206,6 +207,7 @@ def copied() -> Iterator[Description]:
     plain, blocked, mask = t(2, 16, 5), t(2, 16, 5, tag="aBc8b"), t(2, 16, 5, dtype=dnn.u8)
     yield dnn.Concat((t(2, 4, 5), t(2, 12, 5)), blocked, 1)
     yield dnn.Gather(blocked, t(3, dtype=dnn.s32), t(2, 3, 5), 1)
+    yield dnn.Scatter(blocked, t(3, dtype=dnn.s32), t(2, 3, 5), blocked, 1, "max")
     yield dnn.Dropout(blocked, blocked, mask)
     yield dnn.StochasticRounding(blocked, blocked)
     yield from (trees(), trees(several=True), trees(src="aB8b"), trees(several=True, dst="ba"))

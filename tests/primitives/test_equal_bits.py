@@ -44,6 +44,7 @@ MAPS = """
 --sum --scales=2:-1 --sdt=f32:f32 --stag=abx:axb 3x19x5
 --prelu --stag=abx,axb 3x19x5:1x19x1 --shuffle --tag=abx,axb --group=4 --axis=1 2x16x5 --dropout --p=0.5 3x19
 --reorder --stag=abx,axb --dtag=axb,aBx8b,aBx16b 2x17x3x5 --concat --stag=abx:axb --axis=1 3x4x5:3x2x5 --gather 9x5:3
+--scatter --alg=add 9x5:30
 """
 SUMS = """
 --reduction --stag=abx,axb --alg=sum,mean,max,min 3x19x5:3x1x5 3x700x2:3x1x2

@@ -22,7 +22,12 @@ def local() -> Any:
     return "workspace", dnn.LRNBackward("lrn_across_channels", X, X, X, workspace=X)
 
 
-@pytest.mark.parametrize("make", [pooled, local])
+def fused() -> Any:
+    mask, c = dnn.MemoryDesc(DIMS, dnn.u8, "nchw"), dnn.MemoryDesc((8,), dnn.f32, "a")
+    return "workspace", dnn.BatchNormBackward(X, X, X, c, c, fuse="norm_relu", workspace=mask)
+
+
+@pytest.mark.parametrize("make", [pooled, lambda: pooled(dnn.u8), local, fused])
 def test_one_of_other_dims_is_refused(make: Any) -> None:
     name, desc = make()
     pd = dnn.primitive_desc(desc, engine=AVX2)

@@ -181,6 +181,13 @@ def moves() -> dict[str, Call]:
             dnn.Gather,
             lambda: {"src": desc(5, 3), "indices": desc(2, dtype=dnn.s32), "dst": desc(2, 3), "axis": 0},
         ),
+        "Scatter": (
+            dnn.Scatter,
+            lambda: {
+                "src": desc(5, 3), "indices": desc(2, dtype=dnn.s32), "updates": desc(2, 3), "dst": desc(5, 3),
+                "axis": 0, "alg": "add",
+            },
+        ),
         "Pad": (
             dnn.Pad,
             lambda: {"src": desc(2, 3), "dst": desc(3, 5), "before": (1, 1), "mode": "constant", "value": 2.0},

@@ -49,6 +49,13 @@ def array_moves() -> dict[str, Call]:
             dnn.ops.gather,
             lambda: {"x": array(4, 3), "indices": np.array([1, -1]), "axis": 0, "out": array(2, 3), "engine": ENGINE},
         ),
+        "ops.scatter": (
+            dnn.ops.scatter,
+            lambda: {
+                "x": array(4, 3), "indices": np.array([1, -1]), "updates": array(2, 3), "axis": 0, "reduction": "add",
+                "out": array(4, 3), "engine": ENGINE,
+            },
+        ),
         "ops.embedding": (
             dnn.ops.embedding,
             lambda: {"table": array(4, 3), "indices": np.array([1]), "out": array(1, 3), "engine": ENGINE},

@@ -19,6 +19,7 @@ from asmdnn.generators.functions.postops import ReluOp
 from asmdnn.generators.functions.resample_rows import ResampleRowsSpec
 from asmdnn.generators.move.gather import GatherSpec
 from asmdnn.generators.move.rows import RowsSpec
+from asmdnn.generators.move.scatter import ScatterSpec
 from asmdnn.generators.pooling.pixel_words import TILES
 from asmdnn.generators.pooling.pixels import PoolPixelsSpec
 from asmdnn.generators.pooling.window import PixelLoop, Taps
@@ -46,6 +47,8 @@ WINDOWS = PoolPixelsSpec("avx2", "avg", (PixelLoop(1, 0, 32),), (Taps(9, 320), T
 PLANES = inputs_of("avx2", 2, LEFT, BETWEEN, padding=1, bands=(Band(2, 0, 3),))
 INPUT = list(words_in_front(PLANES)).index(INPUT_OF_SRC)
 GATHER = GatherSpec("avx2", 1, 9, 68, 68, 68, 4)
+SCATTER = ScatterSpec(isa="avx2", count=1, limit=9, row_bytes=68, updates_step=68, dst_step=68, index_step=4)
+ADDING = replace(SCATTER, reduction="add")
 RBX, RAX, RCX = (register("r64", number) for number in (3, 0, 1))
 NOP3 = bytes.fromhex("0f1f00")
 
@@ -208,15 +211,23 @@ def reads_beside_its_numbers() -> Kernel:
     return with_bytes(ROWS, line.offset + len(line.data) - 1, bytes((BAND_BYTES + 8,)))
 
 
-def a_row_too_many() -> Kernel:
+def a_row_too_many(spec: KernelSpec) -> Kernel:
     """An index that is compared with one more than there are rows."""
-    line = find(GATHER, "cmp ")
-    return with_bytes(GATHER, line.offset + len(line.data) - 1, bytes((10,)))
+    line = find(spec, "cmp ")
+    return with_bytes(spec, line.offset + len(line.data) - 1, bytes((10,)))
 
 
-def rows_too_far_apart() -> Kernel:
-    line = find(GATHER, "imul ")
-    return with_bytes(GATHER, line.offset + len(line.data) - 1, bytes((69,)))
+def rows_too_far_apart(spec: KernelSpec) -> Kernel:
+    line = find(spec, "imul ")
+    return with_bytes(spec, line.offset + len(line.data) - 1, bytes((69,)))
+
+
+def whole_claim() -> Kernel:
+    """All rows are said to be written, which data decide."""
+    kernel = kernel_of(SCATTER)
+    assert kernel.contract.footprint is not None
+    footprint = replace(kernel.contract.footprint, partial=False)
+    return Kernel(kernel.name, replace(kernel.contract, footprint=footprint), kernel.code)
 
 
 def unbounded_index() -> Kernel:
@@ -344,8 +355,12 @@ WITH_BYTES: dict[str, tuple[Callable[[], Kernel], str, str]] = {
     "a window too high": (lambda: other_word("positions 0", 1, WINDOWS), "footprint", "argument 0"),
     "a window too narrow": (lambda: other_word("positions 1", -1, WINDOWS), "footprint", "argument 0"),
     "a number after the last": (reads_beside_its_numbers, "footprint", "argument 4"),
-    "a row too many to choose from": (a_row_too_many, "footprint", "if an index is 9"),
-    "rows too far apart": (rows_too_far_apart, "footprint", "if an index is 8"),
+    "a row too many to choose from": (lambda: a_row_too_many(GATHER), "footprint", "argument 0 if an index is 9"),
+    "rows too far apart": (lambda: rows_too_far_apart(GATHER), "footprint", "argument 0 if an index is 8"),
+    "a row too many to write": (lambda: a_row_too_many(SCATTER), "footprint", "argument 1 if an index is 9"),
+    "a row too many to add to": (lambda: a_row_too_many(ADDING), "footprint", "argument 1 if an index is 9"),
+    "written rows too far apart": (lambda: rows_too_far_apart(SCATTER), "footprint", "argument 1 if an index is 8"),
+    "rows that data choose are said to be written": (whole_claim, "footprint", "depends on data"),
     "a store moved by 4 bytes": (shifted_store, "footprint", "not all written"),
     "a store to the constants": (store_to_constants, "provenance", "own code"),
     "a load beside the constants": (beside_the_constants, "provenance", "beside its constants"),

@@ -70,7 +70,7 @@ class MaximaGradientSpec:
 
     @property
     def name(self) -> str:
-        positions = "-".join(str(len(pixel.positions)) for pixel in self.pixels)
+        positions = ".".join(str(len(pixel.positions)) for pixel in self.pixels)
         words = [self.kinds[DST], self.kinds[PLACES], f"{self.cells}x{self.elements}", positions]
         words += ["acc"] * self.accumulates + ["streaming"] * self.streaming
         return f"maxpool_back_{'_'.join(words)}_{checksum(self)}__{self.isa}"

@@ -5,11 +5,14 @@ from functools import cache
 from importlib import import_module
 
 from asmdnn.network.decompositions.foreign import DOMAIN, ForeignOperator, check, results_of
-from asmdnn.network.decompositions.words import Decomposer, Sentences, are_kernels, are_known, is_f32
+from asmdnn.network.decompositions.words import Decomposer, Sentences, are_kernels, are_known, are_numbers, is_f32
 from asmdnn.network.graph import ML, NOTHING, Node
 from asmdnn.network.operators.evaluation import own_errors
 
-MODULES = ("casts", "attention", "norms", "products", "losses", "rows", "indexing", "dynamic", "recurrent", "choices")
+MODULES = (
+    "casts", "attention", "norms", "products", "losses", "rows", "indexing", "scatters", "dynamic", "recurrent",
+    "choices",
+)  # fmt: skip
 FOREIGN = ("fused", "transformers", "integers", "dynamic_products", "few_bits", "integer_transformers")
 PREVIEWS = ("preview",)
 CLASSICAL = ("trees", "linear_models", "features", "labels")
@@ -17,6 +20,7 @@ COMPOSED = ("sampling", "signals", "states")
 OF_ANY_TYPE = {  # which move elements; others are of f32 alone
     "Trilu", "CenterCropPad", "OneHot", "ReverseSequence", "GatherElements", "GatherND",
 }  # fmt: skip
+OF_NUMBERS = {"ScatterElements", "Scatter", "ScatterND"}  # of all that kernels compute with, and of halves
 OF_EVERY_TYPE = {"CastLike", "Where"}
 EVERYWHERE = {"SimplifiedLayerNormalization"}  # which onnxruntime writes without its domain
 OF_ONNX = ("QLinearConv", "QLinearMatMul")  # which onnxruntime shares
@@ -40,6 +44,7 @@ def decomposed(folding: Sentences, node: Node) -> dict[str, str] | None:
     """
     decomposition = decompositions().get(node.op) if not node.domain else None
     fits = are_kernels if node.op in OF_ANY_TYPE else is_f32
+    fits = are_numbers if node.op in OF_NUMBERS else fits
     fits = are_known if node.op in OF_EVERY_TYPE else fits
     if decomposition is None or not fits(folding, node) or not folding.kept_integers.isdisjoint(node.inputs):
         return None

@@ -157,3 +157,8 @@ def is_f32(folding: Sentences, node: Node) -> bool:
     types = [folding.values[name].dtype for name in node.inputs if name != NOTHING]
     floats = [dtype == F32 or is_half(dtype) for dtype in types]
     return any(floats) and all(one or x.kind in KINDS for one, x in zip(floats, types, strict=True))
+
+
+def are_numbers(folding: Sentences, node: Node) -> bool:
+    """Whether a node has operands of types that kernels compute with, or of what becomes f32 inside."""
+    return are_kernels(folding, node) or is_f32(folding, node)

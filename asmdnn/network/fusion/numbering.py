@@ -14,6 +14,7 @@ from asmdnn.network.operators.own import OWN
 from asmdnn.network.static import StaticGraph
 
 F32, TRUTH, WIDE = np.dtype(np.float32), np.dtype(np.bool_), (np.dtype(np.int64), np.dtype(np.int32))
+OPSET = 13  # of the nodes that are made
 
 
 class KnownIntegers:
@@ -66,8 +67,9 @@ class KnownIntegers:
             self.made(one.name, self.values[name].shape)
         outputs = tuple(names.get(name, name) for name in node.outputs)
         op = changed.pop("op", node.op)
+        domain = node.domain if op == node.op else ""
         attributes = changed or node.attributes
-        self.nodes.append(Node(op, tuple(inputs), outputs, attributes, name=node.name, domain="", opset=node.opset))
+        self.nodes.append(Node(op, tuple(inputs), outputs, attributes, node.name, domain, opset=node.opset))
         for name, one in known:
             self.learn(name, one)
         return True

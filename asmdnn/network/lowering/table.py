@@ -18,6 +18,7 @@ MODULES = (
     "convolutions",
     "products",
     "views",
+    "scatters",
     "pooling",
     "rows",
     "recurrent",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from asmdnn.definitions.moves import shuffled
+from asmdnn.definitions.moves import scattered, shuffled
 from asmdnn.definitions.softmax import attention as attended
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators import few_bits, gradients, recurrent, trained_recurrent, training, trees
@@ -30,6 +30,11 @@ def one_hot_rows(node: Node, indices: Array, table: Array) -> Array:
 
 def rows_types(node: Node, indices: Value, table: Value) -> list[Type]:
     return [((*indices.shape, table.shape[1]), table.dtype)]
+
+
+def scatter_rows(node: Node, x: Array, indices: Array, updates: Array) -> Array:
+    """Rows of a matrix by the numbers of a vector: ONNX's scatters of flattened operands."""
+    return scattered(x, indices, updates, 0, node.get("reduction"))
 
 
 def counted_from_the_start(node: Node, x: Array) -> Array:
@@ -66,6 +71,7 @@ OPERATORS = {
     "Integers": Operator(lambda node, x: x.astype(np.int64), integer_types),
     "Written": Operator(lambda node, x: x, same_as_first),
     "OneHotRows": Operator(one_hot_rows, rows_types),
+    "ScatterRows": Operator(scatter_rows, same_as_first),
     "ChannelShuffle": Operator(channel_shuffle, same_as_first),
     "Attention": Operator(attention),
     "MatMulInteger": Operator(

@@ -1,7 +1,7 @@
 """Gradients of convolutions and deconvolutions, as kinds of primitives."""
 
 from asmdnn.primitives.convolution.kind import problem_word
-from asmdnn.primitives.convolution_backward import data, depthwise_weights, weights
+from asmdnn.primitives.convolution_backward import data, depthwise_weights, weights, weights_products
 from asmdnn.primitives.convolution_backward.description import (
     BackwardData,
     BackwardWeights,
@@ -28,7 +28,7 @@ def words(desc: BackwardData | BackwardWeights, prop_kind: str) -> Words:
     return Words(primitive, f"alg:{p.algorithm_name}", problem_word(p), prop_kind)
 
 
-WEIGHTS = as_f32(depthwise_weights.plans, weights.plans)
+WEIGHTS = (weights_products.plans, *as_f32(depthwise_weights.plans, weights.plans))
 LETTERS = ConvolutionBackwardData.letters
 KINDS = (
     Kind(ConvolutionBackwardData, (data.plan_convolution,), data_words, transformed=("weights",), letters=LETTERS),

@@ -36,7 +36,7 @@ from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.reduction.bias import with_bias
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
 from asmdnn.records import replace
-from asmdnn.types import FLOAT_NAMES, f32
+from asmdnn.types import FLOAT_NAMES, FLOATS, f32
 
 NAME = "direct"
 WIDE, BLOCKS = "gradients of wide groups", "wide groups in rows"  # scratch
@@ -51,13 +51,15 @@ def plan(desc: BackwardWeights, attr: Attr, engine: Engine) -> Plan:
     return with_bias(renamed(of_formats(p, engine), names), desc.diff_bias, engine)
 
 
-def check(desc: BackwardWeights, attr: Attr) -> None:
-    """Raise Refused for what changes anything, and for types."""
+def check(desc: BackwardWeights, attr: Attr, halves: bool = False) -> None:
+    """Raise Refused for what changes anything, and for types; halves: whether bf16 and f16 are taken."""
     if attr.post_ops or attr.quantizes:
         raise Refused("a gradient has no post-ops, scales or zero points")
     for name, tensor in desc.tensors().items():
-        if tensor.dtype != f32:
+        if tensor.dtype not in FLOATS:
             raise Refused(f"{name} is {tensor.dtype}, only {', '.join(FLOAT_NAMES)} is implemented")
+        if tensor.dtype != f32 and not halves:
+            raise Refused(f"{name} is {tensor.dtype}, kernels take f32")
         if name.startswith("diff_") and name != "diff_dst" and tensor.may_overlap:
             raise Refused(f"elements of {name} overlap")
 

@@ -31,6 +31,7 @@ FOLDERS = (
     "pooling",
     "concat",
     "gather",
+    "scatter",
     "dropout",
     "stochastic_rounding",
     "tree_ensemble",

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from asmdnn.generators.move.gather import ARGUMENTS, DST, INDEX_BYTES, INDICES, GatherSpec
+from asmdnn.generators.move.by_index import INDEX_BYTES
+from asmdnn.generators.move.gather import ARGUMENTS, DST, INDICES, GatherSpec
 from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import NARROWEST
 from asmdnn.memory import MemoryDesc

@@ -1,19 +1,27 @@
-"""What indices may be, checked before a call that reads by them."""
+"""What indices may be, checked before a call that goes by them."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory
-from asmdnn.primitives.gather.description import Gather
 
 NO_AXIS = 64  # in the place of one: no tensor has so many
 
 
-def check_memories(desc: Gather, memories: Mapping[str, Memory]) -> None:
+class ByIndex(Protocol):
+    """What has indices: a gather, a scatter."""
+
+    @property
+    def limit(self) -> int: ...
+    @property
+    def axis(self) -> int: ...
+
+
+def check_memories(desc: ByIndex, memories: Mapping[str, Memory]) -> None:
     """Raise InvalidArguments, which names the first wrong one, unless all indices are in range.
 
     Two passes of numpy's, 3 us for few indices.  The kernel bounds each number again, so that indices which another

@@ -1,0 +1,85 @@
+"""Integers that say where something is: positions that kernels count, and indices that they go by, as f32."""
+
+from math import prod
+
+from asmdnn.network.fusion.exact import ANYTHING, IntegerBounds, Known
+from asmdnn.network.fusion.numbering import F32, OPSET, TRUTH, WIDE, KnownIntegers
+from asmdnn.network.graph import NOTHING, Node
+from asmdnn.network.operators.definition import size_along
+from asmdnn.network.operators.own import OWN
+
+
+class PlaceOperators(KnownIntegers):
+    """Their handlers, of a pass over a graph."""
+
+    def scattered(self, node: Node) -> bool:
+        """Moved, or combined where no product grows."""
+        (x, places, updates), how = node.inputs, node.get("reduction")
+        found = self.operands(node, (x, updates))
+        if found is None or how == "mul":
+            return False
+        result = self.as_it_is(node.outputs[0], *found)
+        if how == "add":
+            old, new = (one.bounds for one in found)
+            times = prod(self.values[places].shape)
+            result = self.bounded(
+                node,
+                IntegerBounds(old.least + min(0.0, times * new.least), old.most + max(0.0, times * new.most)),
+                *found,
+            )
+        return self.results(node, (found[0].name, places, found[1].name), [(node.outputs[0], result)])
+
+    def position(self, node: Node) -> bool:
+        """Of any numbers; below 2^24, which kernels make as f32."""
+        x = self.number(node.inputs[0]) if self.is_integer(node.inputs[0]) else Known(node.inputs[0], ANYTHING)
+        if x is None:
+            return False
+        return self.results(node, (x.name,), [(node.outputs[0], self.counted(node, node.outputs[0]))])
+
+    def top(self, node: Node) -> bool:
+        values, positions = (*node.outputs, NOTHING)[:2]
+        is_integer = self.is_integer(node.inputs[0])
+        x = self.number(node.inputs[0]) if is_integer else Known(node.inputs[0], ANYTHING)
+        if x is None or self.values[node.inputs[0]].dtype not in (F32, *WIDE):
+            return False
+        known = [(values, self.as_it_is(values, x))] if is_integer and values in self.values else []
+        known += [(positions, self.counted(node, positions))] if positions in self.values else []
+        return self.results(node, (x.name, *node.inputs[1:]), known)
+
+    def index(self, node: Node) -> bool:
+        """Of a caller's, checked before a run; of those that kernels make, looked at after it if they may be wrong."""
+        (x,), (result,) = node.inputs, node.outputs
+        limit, axis = node.get("limit"), node.get("axis")
+        if x in self.source.inputs:
+            name = self.made(f"{result}, given", self.values[x].shape)
+            self.nodes.append(Node("Number", (x,), (name,), {"limit": limit, "axis": axis}, "", OWN))
+        else:
+            known = self.number(x)
+            if known is None:
+                return False
+            name = known.name
+            if known.bounds.least < -limit or known.bounds.most >= limit:
+                integers = self.made(f"{result}, made", self.values[x].shape, WIDE[0])
+                self.nodes.append(Node("Integers", (name,), (integers,), {"bounds": tuple(known.bounds)}, "", OWN))
+                name = self.made(f"{result}, looked at", self.values[x].shape)
+                attributes = {"limit": limit, "axis": axis}
+                self.nodes.append(Node("LookedAt", (known.name, integers), (name,), attributes, "", OWN))
+        zero, size = self.constant(0.0), self.constant(float(limit))
+        shape = self.values[x].shape
+        below = self.made(f"{result}, below 0", shape, TRUTH)
+        wrapped, made = (self.made(f"{result}{words}", shape) for words in (", wrapped", " as numbers"))
+        self.nodes.append(Node("Less", (name, zero), (below,), {}, name="", domain="", opset=OPSET))
+        self.nodes.append(Node("Add", (name, size), (wrapped,), {}, name="", domain="", opset=OPSET))
+        self.nodes.append(Node("Where", (below, wrapped, name), (made,), {}, name=node.name, domain="", opset=OPSET))
+        self.learn(result, Known(made, IntegerBounds(0, limit - 1)))
+        return True
+
+    def integers(self, node: Node) -> bool:
+        """Of numbers that fusion has bounded."""
+        self.learn(node.outputs[0], Known(node.inputs[0], IntegerBounds(*node.get("bounds"))))
+        return True
+
+    def counted(self, node: Node, name: str) -> Known:
+        dims = self.values[node.inputs[0]].shape
+        size = size_along(dims, node.get("axis", -1 if node.op == "TopK" else 0))
+        return Known(f"{name} as numbers", IntegerBounds(0, max(0, size - 1)))
