@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,27 @@ def by_indices(c: Chance) -> RandomNode:
     return RandomNode(op, [x, c.random.integers(-dims[axis], dims[axis], shape)], {"axis": axis})
 
 
+def put(c: Chance) -> RandomNode:
+    """Scatters; without a reduction no place is named twice, as what stays is then nobody's word."""
+    op, dims = c.one_of("ScatterElements", "ScatterND"), c.dims(1, 4)
+    dtype, axis = c.one_of(np.float32, np.float32, np.int64), c.axis(dims)
+    known = {"reduction": c.one_of("none", "add", "mul" if dtype == np.float32 else "add", "max", "min")}
+    is_once, size = known["reduction"] == "none", dims[axis]
+    if op == "ScatterND":
+        depth, count = c.number(1, len(dims)), c.number(1, 6)
+        places = prod(dims[:depth])
+        numbers = c.random.permutation(places)[:count] if is_once else c.random.integers(0, places, count)
+        indices = np.stack(np.unravel_index(numbers, dims[:depth]), -1)
+        updates = c.array(len(numbers), *dims[depth:], dtype=dtype)
+        return RandomNode(op, [c.array(*dims, dtype=dtype), indices, updates], known, 18, constants=OTHERS)
+    shape = [c.number(1, n) for n in dims]
+    one_each = np.argsort(c.random.random([size if i == axis else n for i, n in enumerate(shape)]), axis)
+    indices = one_each.take(range(shape[axis]), axis) if is_once else c.random.integers(0, size, shape)
+    indices = indices - size * (c.random.random(shape) < 0.3)
+    given = [c.array(*dims, dtype=dtype), indices, c.array(*shape, dtype=dtype)]
+    return RandomNode(op, given, {"axis": axis, **known}, 18, constants=c.one_of((), (1,)))
+
+
 def chosen(c: Chance) -> RandomNode:
     """With one truth everywhere, or with several."""
     op, dims = c.one_of("Where", "Pow", "Trilu"), c.dims(2, 4)
@@ -194,7 +216,7 @@ def compressed(c: Chance) -> RandomNode:
 
 
 KINDS: list[Callable[[Chance], RandomNode]] = [
-    pooling, convolution, reduction, cut, by_indices, chosen, resizing, recurrent, norm, compressed,
+    pooling, convolution, reduction, cut, by_indices, put, chosen, resizing, recurrent, norm, compressed,
 ]  # fmt: skip
 
 

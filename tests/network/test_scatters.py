@@ -111,6 +111,26 @@ def test_indices_out_of_range_are_refused() -> None:
 
 
 @pytest.mark.isa("avx2")
+@pytest.mark.parametrize("op", ["ScatterND", "ScatterElements"])
+def test_open_dims(op: str) -> None:
+    """A template of the second shape serves the others."""
+    g = dnn.Graph()
+    x, u = g.input("x", ("rows", 6)), g.input("u", ("some", 6))
+    width = 1 if op == "ScatterND" else 6
+    i = g.input("i", ("some", width), np.int64)
+    net = g.compile(y=g.apply(op, x, i, u, reduction="add"), engine=engine())
+    for rows, some in ((5, 3), (7, 4), (9, 2), (30, 11), (9, 2)):
+        feeds = {
+            "x": RANDOM.standard_normal((rows, 6)).astype(np.float32),
+            "i": RANDOM.integers(-rows, rows, (some, width)),
+            "u": RANDOM.standard_normal((some, 6)).astype(np.float32),
+        }
+        wanted = feeds["x"].copy()
+        np.add.at(wanted, (feeds["i"], np.arange(6)), feeds["u"])
+        np.testing.assert_array_equal(net.run(feeds)["y"], wanted)
+
+
+@pytest.mark.isa("avx2")
 def test_halves() -> None:
     g = dnn.Graph()
     x, u = g.input("x", (4, 3), np.float16), g.input("u", (1, 3), np.float16)
