@@ -54,7 +54,7 @@ def pair_of(desc: ConvolutionForward, attr: Attr) -> Pair:
         padding_r=op.padding_r,
         prop_kind=desc.prop_kind,
     )
-    first = replace(desc, dst=MemoryDesc(desc.dst.dims, f32, "any"))
+    first = desc.with_formats({"dst": second.src})
     names = {"weights": f"dw_weights_{at[0]}", "bias": f"dw_bias_{at[0]}"}
     for i, x in enumerate(after):
         names |= {f"{name}_{i}": f"{name}_{at[0] + 1 + i}" for name in x.tensors}

@@ -113,7 +113,8 @@ def prepared_pair(pair: Pair, desc: ConvolutionForward, engine: Engine) -> Prepa
     middle = MemoryDesc(desc.dst.dims, f32, f"aBx{lanes}b")
     first = shared_plan(pair.first, pair.first_attr, caller, direct.NAME, {"dst": middle})
     first = first or direct.planned(replace(pair.first, dst=middle), pair.first_attr, engine)
-    alone = replace(pair.second, algorithm=desc.algorithm)
+    same = pair.second.algorithm == desc.algorithm
+    alone = pair.second if same else replace(pair.second, algorithm=desc.algorithm)
     second = shared_plan(alone, pair.second_attr, caller, grouped.name_of(alone), {"src": middle})
     second = second or grouped.planned(replace(pair.second, src=middle), pair.second_attr, engine)
     panel = first.tensors["weights"].blocks[0]
