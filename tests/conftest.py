@@ -26,6 +26,7 @@ import asmdnn as dnn
 from asmdnn import environment
 from asmdnn.isa.levels import isa_of
 from asmdnn.isa.vectors import f32_level
+from asmdnn.jit import packs
 from asmdnn.ops.calls import ArrayCall
 from asmdnn.planning.host import detected, effective_isa, executable_isas, host
 from tests.support.drawing import sampled, start_anew
@@ -45,6 +46,14 @@ MOST_THREADS = 8  # of a machine that is not at hand: more would only wait for o
 SWEEP = 100
 Sweep = Callable[[Sequence[Any], int], list[Any]]
 _levels: set[tuple[str, str]] = set()  # of the primitives that the running test has executed, and of their engines
+
+
+@pytest.fixture(autouse=True)
+def _packs_of_one_test() -> Iterator[None]:
+    """Packs serve a whole process: those that a test loads would give kernels and plans to the tests after it."""
+    before = packs.loaded()
+    yield
+    packs._loaded[:] = before
 
 
 @pytest.fixture(scope="session", autouse=True)
