@@ -50,7 +50,6 @@ class Sentences:
                 {"input_ids": shape},
                 constants={"attention_mask": ones, "token_type_ids": zeros},
                 engine=self.engine,
-                fallback="numpy",
             )
         return self.networks[tokens]
 

@@ -82,6 +82,13 @@ def test_integers(reduction: str) -> None:
     check("ScatterND", (x, indices, updates), (indices[:, 0],), False, reduction=reduction)
 
 
+@pytest.mark.isa("avx2")
+def test_truths_are_moved() -> None:
+    x, updates = RANDOM.random((6, 3)) < 0.5, RANDOM.random((2, 3)) < 0.5
+    indices = np.array([[5], [0]])
+    check("ScatterND", (x, indices, updates), (indices[:, 0],), False, reduction="none")
+
+
 def test_products_of_integers_are_left_to_numpy() -> None:
     g = dnn.Graph()
     x, u = g.input("x", (6, 3), np.int64), g.input("u", (1, 3), np.int64)

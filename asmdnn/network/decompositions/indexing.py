@@ -8,49 +8,96 @@ from math import prod
 import numpy as np
 
 from asmdnn.network.decompositions.words import Decomposer
-from asmdnn.network.graph import Node
+from asmdnn.network.element_types import CODES
+from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.own import OWN
 
 Names = tuple[str, ...] | None
+Part = tuple[str, int, int, int]  # indices along an axis: their name, its size, its number, and its distance
 MOST_PLACES = 1 << 24  # that are counted exactly
 
 
 def gather_elements(w: Decomposer, node: Node, x: str, indices: str) -> Names:
-    """dst[i, j, k] = src[i, indices[i, j, k], k], of axis 1 of three."""
+    """dst[i, j, k] = src[i, indices[i, j, k], k], of axis 1 of three.  Of f32 by constants fusion takes whole rows."""
     dims, shape = w.shape(x), w.shape(indices)
     axis = normal(node.get("axis", 0), len(dims))
-    if not fits(w, x, indices):
+    if not fits(w, x, indices) or (w.data(indices) is not None and w.value(x).dtype == np.float32):
         return None
-    steps = [prod(dims[i + 1 :]) for i in range(len(dims))]
-    own = np.indices(shape, sparse=True)
-    others = sum(np.asarray(own[i] * step) for i, step in enumerate(steps) if i != axis)
-    base = np.broadcast_to(np.asarray(others), tuple(1 if i == axis else n for i, n in enumerate(shape)))
-    place = w("Add", w("Mul", index(w, indices, dims[axis], axis), w.like(indices, steps[axis])), w.like(indices, base))
-    return (w("Gather", w.reshaped(x, prod(dims)), place, axis=0),)
+    places = places_of(w, [(indices, dims[axis], axis, prod(dims[axis + 1 :]))], elements_beside(dims, shape, axis))
+    return looked_up(w, x, places, (prod(dims), 1), shape)
 
 
 def gather_nd(w: Decomposer, node: Node, x: str, indices: str) -> Names:
     """dst[b, i] = src[b, indices[b, i, 0], indices[b, i, 1], ...], b being `batch_dims` axes."""
     dims, shape, batch = w.shape(x), w.shape(indices), node.get("batch_dims", 0)
-    depth = shape[-1]
+    end = batch + shape[-1]
     if not fits(w, x, indices):
         return None
-    row, places = prod(dims[batch + depth :]), dims[: batch + depth]
     base = np.arange(prod(dims[:batch])).reshape((*shape[:batch], *[1] * (len(shape) - 1 - batch)))
-    total = w.like(indices, base * prod(places[batch:]))
-    for i in range(depth):
-        one = w("Gather", indices, w.constant(i, np.int64), axis=len(shape) - 1)
-        step = w.like(indices, prod(places[batch + i + 1 :]))
-        total = w("Add", w("Mul", index(w, one, places[batch + i], batch + i), step), total)
-    rows = w("Gather", w.reshaped(x, prod(places), row), total, axis=0)
-    return (w.reshaped(rows, *shape[:-1], *dims[batch + depth :]),)
+    parts = parts_of(w, indices, dims[batch:end], batch)
+    places = places_of(w, parts, np.broadcast_to(base * prod(dims[batch:end]), shape[:-1]))
+    return looked_up(w, x, places, (prod(dims[:end]), prod(dims[end:])), (*shape[:-1], *dims[end:]))
 
 
 def fits(w: Decomposer, x: str, indices: str) -> bool:
-    """Whether indices are data, and there are elements, as many as are counted exactly."""
-    some = 0 not in (*w.shape(x), *w.shape(indices))
-    return some and w.data(indices) is None and prod(w.shape(x)) <= MOST_PLACES and w.value(x).dtype != np.bool_
+    """Whether there are elements, as many as are counted exactly."""
+    return 0 not in (*w.shape(x), *w.shape(indices)) and prod(w.shape(x)) <= MOST_PLACES
+
+
+def looked_up(w: Decomposer, x: str, places: str | None, matrix: tuple[int, int], made: tuple[int, ...]) -> Names:
+    """Rows of x as a matrix, in the dims `made`."""
+    if places is None:
+        return None
+    rows = w("Gather", w.reshaped(numbers_of(w, x), *matrix), places, axis=0)
+    return (in_type_of(w, w.reshaped(rows, *made), x),)
+
+
+def numbers_of(w: Decomposer, x: str) -> str:
+    """Truths as numbers, which alone are moved; others as they are."""
+    return w("Cast", x, to=CODES["float32"]) if w.value(x).dtype == np.bool_ else x
+
+
+def in_type_of(w: Decomposer, found: str, x: str) -> str:
+    """What was moved of such numbers, in the type of x."""
+    return w("Cast", found, to=CODES["bool"]) if w.value(x).dtype == np.bool_ else found
+
+
+def elements_beside(dims: tuple[int, ...], shape: tuple[int, ...], axis: int) -> Array:
+    """Where elements of `shape` are in a tensor of `dims`, but for the axis."""
+    own = np.indices(shape, sparse=True)
+    places = sum(np.asarray(own[i] * prod(dims[i + 1 :])) for i in range(len(dims)) if i != axis)
+    return np.broadcast_to(np.asarray(places), shape)
+
+
+def parts_of(w: Decomposer, indices: str, dims: tuple[int, ...], first: int) -> list[Part]:
+    """Of the last axis of indices, whose elements are along these dims, the axes from `first` on."""
+    data, found = w.data(indices), list[Part]()
+    for i, size in enumerate(dims):
+        if data is not None:
+            one = w.constant(data[..., i], data.dtype)
+        else:
+            one = w("Gather", indices, w.constant(i, np.int64), axis=len(w.shape(indices)) - 1)
+        found.append((one, size, first + i, prod(dims[i + 1 :])))
+    return found
+
+
+def places_of(w: Decomposer, parts: list[Part], base: Array) -> str | None:
+    """A vector of the numbers of rows: `base` and what indices add to it; None for constants out of range, which are
+    refused as they are."""
+    known = [w.data(name) for name, *_ in parts]
+    if all(data is not None for data in known):
+        total = base.astype(np.int64)
+        for data, (_, size, _, step) in zip(known, parts, strict=True):
+            numbers = np.asarray(data).astype(np.int64)
+            if not -size <= numbers.min() <= numbers.max() < size:
+                return None
+            total = total + step * np.where(numbers < 0, numbers + size, numbers)
+        return w.constant(total.ravel(), np.int64)
+    name = w.like(parts[0][0], base)
+    for one, size, axis, step in parts:
+        name = w("Add", w("Mul", index(w, one, size, axis), w.like(one, step)), name)
+    return w.reshaped(name, base.size)
 
 
 def index(w: Decomposer, indices: str, limit: int, axis: int) -> str:
