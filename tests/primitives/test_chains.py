@@ -148,6 +148,7 @@ def of_few_bits() -> tuple[tuple[Description, dnn.Attr], ...]:
     )
 
 
+ABOVE_AVX2 = {("convolution_backward", "products")}  # of pairs of bf16, which avx2 does not multiply
 OF_GRADIENTS = {dnn.ConvolutionBackwardData, dnn.DeconvolutionBackwardData}  # their tests have post-ops of their own
 
 
@@ -165,7 +166,7 @@ def test_problems_are_of_every_kind_that_takes_post_ops_and_of_every_implementat
             takes |= {type(desc)} if is_plan and attr.post_ops else set()
     assert takes == {type(desc) for desc in WITH_POST_OPS} | OF_GRADIENTS
     assert {type(desc) for desc in (*WITH_POST_OPS, *others())} == set(kinds())
-    assert words[False] <= words[True]
+    assert words[False] - ABOVE_AVX2 <= words[True]
 
 
 SCALED: tuple[tuple[Description, dict[str, int]], ...] = (

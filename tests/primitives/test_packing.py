@@ -14,6 +14,8 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.jit import packs
 from asmdnn.primitives.core import packing
 from asmdnn.primitives.core.implementation import plans
+from asmdnn.runtime.execution import programs
+from asmdnn.runtime.kernels import kernel_cache
 
 ROOT = Path(__file__).parents[2]
 L2_BYTES = 512 << 10
@@ -105,6 +107,8 @@ def test_without_peachpy_on_a_machine_with_another_l2(pack: Path) -> None:
 
 @pytest.mark.isa("avx2")
 def test_without_peachpy_from_a_warm_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs.clear()  # kernels that other tests hold may be those of packs, and on no disk
+    kernel_cache.cache_clear()
     for pd in descs("avx2"):
         dnn.Primitive(pd)  # in this process's cache, which the tests keep on disk
     assert compute("", ASMDNN_CACHE="1") == [False, True, 0, False]

@@ -36,7 +36,6 @@ from asmdnn.generators.stepping import repeated
 from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.elements import element_of, size_of, storing_element
-from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
 from asmdnn.records import dataclass
@@ -156,11 +155,7 @@ class LrnChannelsCode(Computation):
         self.row = F32_BYTES * (self.before + whole + self.before)
         self.together = min(spec.pixels, max(1, BATCH_VECTORS // vectors_of(spec.isa, spec.blocks, spec.block)))
         self.whole, shares = whole, self.together * self.row
-        room = asm.stack(shares + self.together * F32_BYTES * whole + LINE_BYTES)
-        self.stack = asm.gp.take("stack")  # so that vectors are stored in lines of their own
-        asm.LEA(self.stack, room)
-        asm.ADD(self.stack, LINE_BYTES - 1)
-        asm.AND(self.stack, -LINE_BYTES)
+        self.stack = asm.stack(shares + self.together * F32_BYTES * whole)
         self.rest = shares
 
     def all_pixels(self) -> None:
@@ -186,7 +181,7 @@ class LrnChannelsCode(Computation):
         self.v.registers.free(zero)
 
     def at(self, offset: int) -> Pointer:
-        return mem(self.stack, offset, size=self.v.bytes)
+        return self.stack.shifted(offset).sized(self.v.bytes)
 
     def some(self, pixels: int, parts: Sequence[Lanes]) -> None:
         """Pixels from where the pointers are."""

@@ -68,7 +68,7 @@ def lower(steps: Steps, group: Group) -> None:
     lowering = lowering_of(group)
     if lowering is None:
         raise Refused("no primitive computes it")
-    made = steps.value(group.main.outputs[0]).dtype
+    made = next(steps.value(name).dtype for name in group.main.outputs if name)
     if lowering.of_floats and made in BYTES:
         raise Refused(f"it computes {made}, where kernels would saturate and integers wrap around")
     before = steps.branch() if group.maps else steps
