@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import asmdnn as dnn
-from asmdnn.definitions.moves import scattered
+from asmdnn.definitions.moves import scattered as wanted
 from asmdnn.planning.check import PlanError
 from asmdnn.records import replace
 
@@ -31,11 +31,6 @@ def run(x: Array, indices: Array, updates: Array, axis: int, alg: Any, threads: 
     dst = dnn.Memory(pd.dst_desc)
     dnn.Primitive(pd).execute(**given, dst=dst)
     return dst.numpy()
-
-
-def wanted(x: Array, indices: Array, updates: Array, axis: int, alg: str) -> Array:
-    """In the order of indices, each rounded to f32, as kernels do."""
-    return scattered(x, indices, updates, axis, alg)
 
 
 FIELDS: dict[str, Any] = {

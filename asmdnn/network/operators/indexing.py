@@ -2,10 +2,9 @@
 
 import numpy as np
 
+from asmdnn.definitions.moves import UPDATES
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Shape, Type, Value, axis_of, bounded, normal, number
-
-UPDATES = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
 def gather(node: Node, x: Array, indices: Array) -> Array:
