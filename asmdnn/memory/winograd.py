@@ -15,7 +15,7 @@ from asmdnn.types import F32_BYTES, UPPER_FLOATS, DataType, f32
 TAPS: Final = 3  # along an axis
 HALF_BITS, HALF_UNIT = 16, 1 << 15  # that an upper half leaves out of f32; half of the least that it keeps
 POINTS: Final = {2: (0.0, 1.0, -1.0), 4: (0.0, 0.5**0.5, -(0.5**0.5), 2**0.5, -(2**0.5))}  # and infinity
-GROUPS: Final = {t: F32_BYTES // t.size_bytes for t in UPPER_FLOATS}  # input channels side by side, as a multiply takes them
+GROUPS: Final = {t: F32_BYTES // t.size_bytes for t in UPPER_FLOATS}  # input channels that a multiply takes together
 FIRST_SIGN: Final = {2: -1, 4: 1}  # of the row for point 0, whose sign is free
 COLUMNS: Final = 1024  # taps that are transformed at a time: float64 of them stays in L2, and BLAS on one thread
 
