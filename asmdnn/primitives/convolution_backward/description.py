@@ -18,6 +18,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import activations, weights, words_of
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
+from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.records import dataclass, fields, replace
 from asmdnn.types import Algorithm, ConvolutionAlgorithm, FormatTag
 
@@ -35,9 +36,8 @@ class ConvolutionBackward:
     roles: ClassVar[Mapping[str, str]] = OF_DATA
 
     def __post_init__(self) -> None:
-        for name in self.roles.values():
-            if not isinstance(desc := getattr(self, name), MemoryDesc) and not (name == "diff_bias" and desc is None):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
+        optional = tuple(name for name in self.roles.values() if name == "diff_bias")
+        check_descs(self, *[name for name in self.roles.values() if name not in optional], optional=optional)
         try:
             forward = self.forward()
         except InvalidArguments as reason:

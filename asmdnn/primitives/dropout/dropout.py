@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments
 from asmdnn.generators.functions.dropout import ARGUMENTS, DropoutSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import Memory, MemoryDesc
@@ -16,6 +16,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
+from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass
 from asmdnn.types import f32, s32, u8
 
@@ -44,8 +45,7 @@ class Dropout:
     def __post_init__(self) -> None:
         for name in ("src", "dst", "mask"):
             desc = getattr(self, name)
-            if not isinstance(desc, MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
+            check_tensor(name, desc)
             if desc.dims != self.src.dims:
                 raise InvalidArguments(f"{name} has dims {desc.dims}, src has {self.src.dims}: make them equal")
         if self.mask.dtype != u8:
