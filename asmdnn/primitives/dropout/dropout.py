@@ -12,7 +12,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.move_tuning import DropoutTuning
 from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
@@ -65,8 +65,7 @@ def check_memories(desc: Dropout, memories: Mapping[str, Memory]) -> None:
 def inside_of(desc: Dropout, attr: Attr, engine: Engine) -> Inside:
     """The plan of a dropout.  Raises Refused."""
     isa = f32_level(engine.isa)
-    if attr.post_ops or attr.quantizes:
-        raise Refused("post-ops, scales and zero points are not implemented")
+    refuse_attr(attr)
     passed = {"src": like(desc.dst, desc.src)}
     passed |= {"dst": like(passed["src"], desc.dst), "mask": like(row_major(desc.mask.dims, desc.mask), desc.mask)}
     for name, tensor in passed.items():

@@ -21,7 +21,7 @@ from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, ways_as_passed_or_copied
@@ -104,8 +104,7 @@ class ShuffleRequest:
 
 def request_of(desc: Shuffle, attr: Attr, engine: Engine) -> ShuffleRequest:
     """Raises Refused."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("a shuffle has no post-ops, scales or zero points")
+    refuse_attr(attr, "a shuffle")
     dst = like(desc.dst if desc.src.may_overlap else desc.src, desc.dst)
     if dst.may_overlap:
         raise Refused("elements of dst overlap")
