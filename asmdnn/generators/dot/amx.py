@@ -57,7 +57,6 @@ class AmxTileSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return (*ARGUMENTS, *names_of_operands(self.tile.post_ops))
 
     def footprint(self) -> Footprint:
@@ -65,7 +64,6 @@ class AmxTileSpec:
         return self.tile.footprint()
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         cut = EqualTiles.of(self.tile.rows)
         block = min(BLOCK_TILES, cut.tiles), min(self.tile.panel_vectors, self.tile.vectors)
         whole = self.tile.depth * self.tile.types.src.size_bytes // TILE_ROW_BYTES

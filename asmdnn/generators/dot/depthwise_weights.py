@@ -59,15 +59,12 @@ class DepthwiseWeightsSpec:
     dst_step: int
     weights_step: int
     accumulate: bool = False
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         words = [str(len(self.positions)), *["acc"] * self.accumulate, checksum(self)]
         return f"depthwise_weights_f32_{'_'.join(words)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        return ARGUMENTS
 
     @property
     def held(self) -> int:
@@ -100,7 +97,6 @@ class DepthwiseWeightsSpec:
         return len(self.positions)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame)."""
         DepthwiseWeightsCode(self, asm).emit()
         asm.ret()
 

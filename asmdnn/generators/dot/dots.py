@@ -40,15 +40,11 @@ class DotsSpec:
     depth: int
     src_row_bytes: int
     types: Types = F32
+    frame = OPERANDS
 
     @property
     def name(self) -> str:
         return f"dots_{self.types}_{self.rows}x{self.depth}_{checksum(self)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return OPERANDS
 
     def footprint(self) -> Footprint:
         row, vector = (x.size_bytes * self.depth for x in (self.types.weights, self.types.src))
@@ -57,7 +53,6 @@ class DotsSpec:
         return Footprint((*src, Range(WEIGHTS, 0, vector)), (dst,))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         dot = dot_of(self.types, self.isa, vector_of(self.isa, asm))
         code = DotsCode(self, dot)
         strips, rest = divmod(self.rows, STRIP)

@@ -40,15 +40,11 @@ class GemvSpec:
     src_depth_bytes: int
     weights_row_bytes: int
     types: Types = F32
+    frame = OPERANDS
 
     @property
     def name(self) -> str:
         return f"gemv_{self.types}_{self.columns}x{self.depth}_{checksum(self)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return OPERANDS
 
     @property
     def pass_groups(self) -> int:
@@ -72,7 +68,6 @@ class GemvSpec:
         return Footprint((*src, *weights), (dst,), rereads=self.passes > 1)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         dot = dot_of(self.types, self.isa, vector_of(self.isa, asm))
         src, weights, dst = load_operands(asm)
         group, most = self.types.group, self.pass_groups

@@ -56,17 +56,13 @@ class OuterSpec:
     prefetches: bool = False
     streaming: bool = False
     types: Types = F32
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         words = [f"{self.rows}x{self.columns}x{self.depth}"] + ["bias"] * bool(self.bias)
         words += ["prefetch"] * self.prefetches + ["streaming"] * self.streaming + [checksum(self)]
         return f"outer_{self.types}_{'_'.join(words)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         size, bias = self.types.sums.size_bytes, self.bias
@@ -90,7 +86,6 @@ class OuterSpec:
                 yield Range(WEIGHTS, begin, begin + self.types.weights_bytes * width)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         dot = dot_of(self.types, self.isa, vector_of(self.isa, asm))
         rows = OuterCode(self, dot)
         with dot.ready():

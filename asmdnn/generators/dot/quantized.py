@@ -72,7 +72,6 @@ class QuantizedProductSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         fixed = ("src", "src_scales", "src_sums", "weights", "scales", *["offsets"] * self.offsets, "dst")
         return (*fixed, *names_of_operands(self.after))
 
@@ -103,7 +102,6 @@ class QuantizedProductSpec:
         return Footprint(tuple(dict.fromkeys(reads)), written)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         QuantizedProductCode(self, vector_of(self.isa, asm)).emit()
         asm.ret()
 

@@ -46,15 +46,11 @@ class SkinnySpec:
     weights_row_bytes: int
     dst_row_bytes: int
     types: Types = F32
+    frame = OPERANDS
 
     @property
     def name(self) -> str:
         return f"skinny_{self.types}_{self.rows}x{self.columns}x{self.depth}_{checksum(self)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return OPERANDS
 
     @property
     def pass_groups(self) -> int:
@@ -78,7 +74,6 @@ class SkinnySpec:
         )
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         dot = dot_of(self.types, self.isa, vector_of(self.isa, asm))
         code = SkinnyCode(self, dot)
         (whole, cut), most = divmod(self.depth, self.types.group), self.pass_groups

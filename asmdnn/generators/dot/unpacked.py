@@ -79,7 +79,6 @@ class UnpackedProductSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         fixed = ("src", "weights", "scales", *["offsets"] * self.offsets, "dst")
         return (*fixed, *names_of_operands(self.after))
 
@@ -117,7 +116,6 @@ class UnpackedProductSpec:
         return Footprint(tuple(dict.fromkeys(reads)), written)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         code = SumsOfGroups if self.rows <= ROWS_BY_GROUPS else ScaledWeights
         code(self, vector_of(self.isa, asm)).emit()
         asm.ret()

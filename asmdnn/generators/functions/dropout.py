@@ -38,15 +38,11 @@ class DropoutSpec:
 
     isa: str
     count: int
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         return f"dropout_f32_{self.count}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         numbers = (Range(PROBABILITY, 0, 4), Range(SEED, 0, 4), Range(FIRST, 0, 4))
@@ -55,7 +51,6 @@ class DropoutSpec:
         return Footprint((Range(SRC, 0, size), *numbers), writes)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         v = vector_of(self.isa, asm)
         code = DropoutCode(v)
         turns, rest = divmod(self.count, VECTORS * v.lanes)

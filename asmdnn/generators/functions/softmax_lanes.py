@@ -52,7 +52,6 @@ class SoftmaxLanesSpec(SoftmaxShape):
         return self.touched(rereads=self.keeps)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         LanesCode(self, vector_of(self.isa, asm)).emit()
         asm.ret()
 

@@ -38,23 +38,18 @@ class StochasticRoundingSpec:
     isa: str
     count: int
     dst: DataType = f32
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         types = f32.name if self.dst == f32 else f"{f32.name}{self.dst}"
         return f"stochastic_rounding_{types}_{self.count}__{self.isa}"
 
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
-
     def footprint(self) -> Footprint:
         src, dst = (dtype.size_bytes * self.count for dtype in (f32, self.dst))
         return Footprint((Range(SRC, 0, src), Range(SEED, 0, 4), Range(FIRST, 0, 4)), (Range(DST, 0, dst),))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         v = vector_of(self.isa, asm)
         code = StochasticRoundingCode(v, self.dst)
         turns, rest = divmod(self.count, VECTORS * v.lanes)

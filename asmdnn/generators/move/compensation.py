@@ -57,6 +57,7 @@ class CompensationSpec:
     repeat_step: int = 0
     dst_step: int = S32_BYTES
     factor: int = FACTOR
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
@@ -91,11 +92,6 @@ class CompensationSpec:
 
     def at(self, repeat: int, output: int) -> int:
         return repeat * self.repeat_step + output * self.src_step
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         outputs, size = range(self.outputs), self.dense

@@ -49,7 +49,6 @@ class InterleaveSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ("src", "dst")
 
     @property
@@ -94,7 +93,6 @@ class InterleaveSpec:
         )
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         v = vector_of(self.isa, asm)
         src, dst = (asm.gp.take(name) for name in self.frame)
         asm.MOV(src, mem(asm.frame, 8 * SRC))

@@ -45,16 +45,12 @@ class DynamicRowsSpec:
     elements: int
     src_row_bytes: int
     columns: int
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         sizes = f"{self.rows}x{self.elements}for{self.columns}"
         return f"dynamic_rows_f32u8_{sizes}_{checksum(self)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         src = rows_touched(0, self.rows, self.src_row_bytes, self.elements, F32_BYTES)
@@ -62,7 +58,6 @@ class DynamicRowsSpec:
         return Footprint((*src, *columns[:2]), (Range(1, 0, self.rows * self.elements), *columns[2:]))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         DynamicRowsCode(self, vector_of(self.isa, asm)).emit()
         asm.ret()
 

@@ -92,7 +92,6 @@ class RecurrentTileSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ("src", "weights", *(operand.name for operand in self.operands), "prefetched")
 
     @property
@@ -139,7 +138,6 @@ class RecurrentTileSpec:
         return list(ranges(argument, ((at, x.dtype.size_bytes * (lanes if x.whole else n)) for at, n in spans)))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame)."""
         code = StepCode(self, asm)
         code.start()
         if self.depth:
