@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.attributes import ScaleWords
 from asmdnn.bench.dims import desc_of
-from asmdnn.bench.driver import Case, PeerSide
+from asmdnn.bench.driver import Case, Peer, PeerSide
 from asmdnn.bench.pairs import TwoPrimitives, depthwise_of, second_problem
 from asmdnn.bench.post_ops import dims_after
 from asmdnn.bench.problems import ConvProblem
@@ -22,9 +22,6 @@ from asmdnn.definitions.winograd import BF16_ROUNDINGS, ROUNDINGS, winograd_size
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.records import dataclass, replace
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 WINDOW = ("strides", "dilations", "padding_l", "padding_r")
 
@@ -186,7 +183,7 @@ class ConvWork(WeightsWork):
         last = replace(settings, post_ops=after, stag=between, wtag="any", bia_dt="f32", scales=())
         second = type(self)(replace(self.case, settings=last, problem=second_problem(self.problem, word)))
 
-        def connected(one: "OnednnPrimitive") -> "OnednnPrimitive":
+        def connected(one: Peer) -> Peer:
             second.shared = {"src": one.storage["dst"]}
             return second.peer_primitive(isa, threads, second.results)
 

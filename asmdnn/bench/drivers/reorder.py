@@ -6,13 +6,13 @@ is what oneDNN's reorder computes, in f32.  --oflag=s8s8_comp:MASK asks for the 
 """
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
-from asmdnn.bench.driver import Array, Case, Driver, TensorData
+from asmdnn.bench.driver import Array, Case, Driver, Peer, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.post_ops import chain
 from asmdnn.bench.quantization import Quantity, joined, quantities
@@ -26,9 +26,6 @@ from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.reorder.compensation import compensation_desc
 from asmdnn.records import dataclass
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 ARGUMENTS = ("src", "dst")
 LARGEST_VALUE = 300  # beyond what 8 bits hold, so that some results saturate
@@ -112,12 +109,12 @@ class ReorderWork(TensorWork):
         values, size = (np.broadcast_to(sum(each, np.zeros(())), dims) for each in (terms, map(np.abs, terms)))
         return values, size * (0.0 if plain else ROUNDINGS * UNIT_ROUNDOFF)
 
-    def onednn(self, peer: "OnednnPrimitive") -> Any:
+    def onednn(self, peer: Peer) -> Any:
         ends = (end for name in ("src", "dst") for end in (peer.descs[name], peer.engine))
         create, destroy = peer.lib.dnnl_reorder_primitive_desc_create, peer.lib.dnnl_primitive_desc_destroy
         return peer.own(create, destroy, *ends, self.attributes_of(peer))
 
-    def peer_primitive(self, isa: str, threads: int, results: tuple[str, ...]) -> "OnednnPrimitive":
+    def peer_primitive(self, isa: str, threads: int, results: tuple[str, ...]) -> Peer:
         if self.mask is not None:
             raise Unimplemented("oneDNN's C interface has no function that asks for a compensation")
         return super().peer_primitive(isa, threads, results)
