@@ -11,6 +11,7 @@ import pytest
 from asmdnn import asm
 from asmdnn.asm import low32, mem
 from asmdnn.errors import InvalidArguments, Unimplemented
+from tests.support.python import python
 
 INTEGERS = ("int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t", "size_t", "bool")
 LEVELS = [level for level in ("avx2", "avx512_core") if not asm.levels.level_of(level).missing()]
@@ -279,11 +280,9 @@ def test_threads_make_a_function_once() -> None:
 
 def test_numpy_free_start() -> None:
     """`import asmdnn.asm` brings neither numpy nor PeachPy."""
-    import subprocess
-    import sys
 
     code = "import asmdnn.asm, sys; print(sorted({'numpy', 'peachpy', 'iced_x86'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert python(code) == "[]"
 
 
 def test_a_level_that_is_not_here() -> None:
