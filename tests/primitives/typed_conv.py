@@ -13,7 +13,7 @@ import numpy.typing as npt
 import asmdnn as dnn
 from asmdnn.bench.problems import ConvProblem, parse_problem
 from asmdnn.bench.taps import sums_of
-from tests.support.plans import emulate_plan
+from tests.support.plans import execute
 
 UNIT_ROUNDOFF = 2.0**-24
 HALF_ULP = {dnn.f32: 2.0**-24, dnn.bf16: 2.0**-8, dnn.f16: 2.0**-11}  # of 1, at most that share of a number
@@ -99,10 +99,7 @@ def holding(desc: dnn.MemoryDesc, values: Array) -> dnn.Memory:
 def computed(pd: dnn.PrimitiveDesc, data: dict[str, Array], emulated: bool = False) -> Array:
     """dst's numbers; its padding must be zero, and what lies between its elements untouched."""
     memories = {name: holding(desc, data[name]) for name, desc in pd.plan.tensors.items()}
-    if emulated:
-        emulate_plan(pd.plan, memories)
-    else:
-        dnn.Primitive(pd).execute(**memories)
+    execute(pd, memories, emulated)
     dst = memories["dst"]
     inside = np.zeros(dst.array.size, bool)
     inside[dst.desc.offsets(with_padding=True)] = True
