@@ -142,6 +142,14 @@ class Assembler:
         self.SUB(counter, 1)
         self.JNZ(start)
 
+    @contextmanager
+    def repeated(self, count: int, counter: str, name: str) -> Iterator[None]:
+        """The body runs `count` > 0 times, which a register taken as `counter` counts down."""
+        with self.gp.taken(counter) as left:
+            self.MOV(left, count)
+            with self.loop(left, name):
+                yield
+
     def align(self, alignment: int) -> None:
         """NOPs up to the next multiple of `alignment` bytes, a power of two up to 64."""
         check_alignment(alignment)

@@ -116,12 +116,9 @@ class AmxCode:
         width = tile.panel_vectors * self.v.lanes
         whole, rest = divmod(tile.columns, width)
         if whole > 1:
-            left = self.asm.gp.take("panels left")
-            self.asm.MOV(left, whole)
-            with self.asm.loop(left, "panels"):
+            with self.asm.repeated(whole, "panels left", "panels"):
                 self.panel(width)
                 self.next_panel()
-            self.asm.gp.free(left)
         elif whole:
             self.panel(width)
             if rest:
@@ -135,13 +132,10 @@ class AmxCode:
         pairs = (cut.tiles - 1) // BLOCK_TILES
         with self.finish.columns(columns):
             if pairs:
-                left = self.asm.gp.take("pairs of tiles left")
-                self.asm.MOV(left, pairs)
-                with self.asm.loop(left, "pairs of tiles"):
+                with self.asm.repeated(pairs, "pairs of tiles left", "pairs of tiles"):
                     self.block((0, size), columns)
                     self.finish.rows(0, BLOCK_TILES * size)
                     self.asm.ADD(self.src, BLOCK_TILES * size * self.tile.src_row_bytes)
-                self.asm.gp.free(left)
             last = cut.tiles - BLOCK_TILES * pairs
             if last == 1:
                 self.block((-cut.again,), columns)

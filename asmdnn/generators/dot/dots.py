@@ -58,11 +58,8 @@ class DotsSpec:
         strips, rest = divmod(self.rows, STRIP)
         with dot.ready():
             if strips:
-                left = asm.gp.take("strips left")
-                asm.MOV(left, strips)
-                with asm.loop(left, "strips of rows"):
+                with asm.repeated(strips, "strips left", "strips of rows"):
                     code.strip(STRIP)
-                asm.gp.free(left)
             for rows in (2, 1):
                 if rest & rows:
                     code.strip(rows)
@@ -87,13 +84,10 @@ class DotsCode:
         chunks, rest = divmod(self.spec.depth, elements)
         steps = ((self.src, types.weights.size_bytes * elements), (self.weights, types.src.size_bytes * elements))
         if chunks:
-            left = asm.gp.take("chunks left")
-            asm.MOV(left, chunks)
-            with asm.loop(left, "chunks of depth"):
+            with asm.repeated(chunks, "chunks left", "chunks of depth"):
                 self.chunk(acc, elements)
                 for pointer, size in steps:
                     asm.ADD(pointer, size)
-            asm.gp.free(left)
         if rest:
             self.chunk(acc, rest)
         for pointer, size in steps if chunks else ():

@@ -84,14 +84,11 @@ class GemvSpec:
                 code.one_pass(src, [GROUP_BYTES] * rest, first=True)
             passes = (whole - rest) // most
             if passes:
-                left = asm.gp.take("passes left")
-                asm.MOV(left, passes)
-                with asm.loop(left, "passes"):
+                with asm.repeated(passes, "passes left", "passes"):
                     advance(rest)
                     code.one_pass(src, [GROUP_BYTES] * most, first=False)
                     if rest != most:
                         advance(most - rest)
-                asm.gp.free(left)
             if cut:
                 if rest:
                     advance(rest)
@@ -119,13 +116,10 @@ class GemvCode:
         chunk = CHUNK * v.lanes
         chunks, rest = divmod(self.spec.columns, chunk)
         if chunks:
-            left = asm.gp.take("chunks left")
-            asm.MOV(left, chunks)
-            with asm.loop(left, f"chunks of {held} rows"):
+            with asm.repeated(chunks, "chunks left", f"chunks of {held} rows"):
                 self.step(chunk, copies, held, first)
                 asm.ADD(self.weights, size * chunk)
                 asm.ADD(self.dst, CHUNK * v.bytes)
-            asm.gp.free(left)
         if rest:
             self.step(rest, copies, held, first)
         if chunks:

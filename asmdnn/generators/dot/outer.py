@@ -113,15 +113,12 @@ class OuterCode:
     def emit(self, streaming: bool) -> None:
         spec, asm = self.spec, self.asm
         self.streaming = streaming
-        left = asm.gp.take("rows left")
-        asm.MOV(left, spec.rows)
-        with asm.loop(left, "rows"):
+        with asm.repeated(spec.rows, "rows left", "rows"):
             self.row()
             steps = {SRC: spec.src_row_bytes, DST: spec.dst_row_bytes, BIAS: spec.bias.row_bytes if spec.bias else 0}
             for argument, step in steps.items():
                 if step:
                     asm.ADD(self.pointers[argument], step)
-        asm.gp.free(left)
 
     def row(self) -> None:
         """All columns of a row; the pointers are left as they were."""
@@ -131,13 +128,10 @@ class OuterCode:
         if spec.bias and spec.bias.columns:
             steps[BIAS] = CHUNK * v.bytes
         if chunks:
-            left = asm.gp.take("chunks left")
-            asm.MOV(left, chunks)
-            with asm.loop(left, "chunks of columns"):
+            with asm.repeated(chunks, "chunks left", "chunks of columns"):
                 self.chunk(CHUNK * v.lanes)
                 for argument, step in steps.items():
                     asm.ADD(self.pointers[argument], step)
-            asm.gp.free(left)
         if rest:
             self.chunk(rest)
         for argument, step in steps.items() if chunks else ():

@@ -134,11 +134,9 @@ class QuantizedProductCode(PanelProductCode):
         for of_row in self.sums:
             for total in of_row:
                 v.zero(total)
-        left = asm.gp.take("groups left")
-        asm.MOV(left, spec.groups)
-        with asm.loop(left, "groups"):
+        with asm.repeated(spec.groups, "groups left", "groups"):
             self.group()
-        asm.gp.free(left, *self.pointers)
+        asm.gp.free(*self.pointers)
         v.registers.free(self.low, *(x for of_row in (*self.products, *self.octets) for x in of_row), *self.nibbles)
         self.end()
 

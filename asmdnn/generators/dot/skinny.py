@@ -85,12 +85,9 @@ class SkinnySpec:
             if passes or (rest and cut):
                 code.advance(rest)
             if passes:
-                left = asm.gp.take("passes left")
-                asm.MOV(left, passes)
-                with asm.loop(left, "passes"):
+                with asm.repeated(passes, "passes left", "passes"):
                     code.one_pass([GROUP_BYTES] * most, first=False)
                     code.advance(most)
-                asm.gp.free(left)
             if cut:
                 code.one_pass([cut * self.types.src.size_bytes], first=not rest)
         asm.ret()
@@ -126,13 +123,10 @@ class SkinnyCode:
         weights_bytes, dst_bytes = (x.size_bytes * chunk for x in (self.spec.types.weights, self.spec.types.sums))
         chunks, rest = divmod(self.spec.columns, chunk)
         if chunks:
-            left = asm.gp.take("chunks left")
-            asm.MOV(left, chunks)
-            with asm.loop(left, f"chunks of {len(groups) * self.spec.types.group} rows"):
+            with asm.repeated(chunks, "chunks left", f"chunks of {len(groups) * self.spec.types.group} rows"):
                 self.chunk(chunk, groups, first)
                 asm.ADD(self.weights, weights_bytes)
                 asm.ADD(self.dst, dst_bytes)
-            asm.gp.free(left)
         if rest:
             self.chunk(rest, groups, first)
         if chunks:

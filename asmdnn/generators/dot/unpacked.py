@@ -151,13 +151,11 @@ class UnpackedProductCode(PanelProductCode):
         for of_row in self.sums:
             for total in of_row:
                 v.zero(total)
-        left = asm.gp.take("groups left")
-        asm.MOV(left, spec.groups)
-        with asm.loop(left, "groups"):
+        with asm.repeated(spec.groups, "groups left", "groups"):
             self.group()
             for argument, pointer in enumerate(self.pointers[SCALES:], SCALES):
                 asm.ADD(pointer, spec.step_bytes(argument))
-        asm.gp.free(left, *self.pointers)
+        asm.gp.free(*self.pointers)
         v.registers.free(*self.held)
         self.end()
 
@@ -172,10 +170,8 @@ class UnpackedProductCode(PanelProductCode):
         if blocks == unrolled:
             self.blocks(unrolled, into)
             return
-        with asm.gp.taken("blocks left") as left:
-            asm.MOV(left, blocks // unrolled)
-            with asm.loop(left, "blocks"):
-                self.blocks(unrolled, into)
+        with asm.repeated(blocks // unrolled, "blocks left", "blocks"):
+            self.blocks(unrolled, into)
 
     def blocks(self, count: int, into: list[list[Register]]) -> None:
         """So many times the steps of k that a lane holds."""

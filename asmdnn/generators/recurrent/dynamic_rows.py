@@ -165,25 +165,19 @@ class DynamicRowsCode(Computation):
         if rows == 1:
             self.walk_row(elements, sizes, body)
             return
-        left = asm.gp.take("rows left")
-        asm.MOV(left, rows)
-        with asm.loop(left, "rows"):
+        with asm.repeated(rows, "rows left", "rows"):
             self.walk_row(elements, sizes, body)
             if gap := self.spec.src_row_bytes - elements * F32_BYTES:
                 asm.ADD(self.pointers["src"], gap)
-        asm.gp.free(left)
 
     def walk_row(self, elements: int, sizes: Mapping[str, int], body: Callable[[Lanes], None]) -> None:
         v, asm = self.v, self.v.asm
         whole, rest = divmod(elements, v.lanes)
         if whole:
-            left = asm.gp.take("vectors left")
-            asm.MOV(left, whole)
-            with asm.loop(left, "vectors"):
+            with asm.repeated(whole, "vectors left", "vectors"):
                 body(v)
                 for name, size in sizes.items():
                     asm.ADD(self.pointers[name], v.lanes * size)
-            asm.gp.free(left)
         if rest:
             tail = v.tail(rest)
             body(tail)

@@ -198,15 +198,12 @@ class StepCode:
             rounds = (spec.depth - (1 if spec.missing else 0)) // UNROLL
             looped = rounds if rounds > 1 else 0
             if looped:
-                left = asm.gp.take("steps left")
-                asm.MOV(left, looped)
-                with asm.loop(left, "steps"):
+                with asm.repeated(looped, "steps left", "steps"):
                     self.steps(UNROLL, weights, spare)
                     asm.ADD(self.pointers[SRC], UNROLL * GROUP_BYTES)
                     asm.ADD(self.pointers[WEIGHTS], UNROLL * spec.weights_row_bytes)
                     if spec.prefetch_lines:
                         asm.ADD(self.pointers[len(spec.frame) - 1], spec.prefetch_lines * LINE_BYTES)
-                asm.gp.free(left)
             last = GROUP_BYTES - spec.missing * spec.types.src.size_bytes
             self.steps(spec.depth - looped * UNROLL, weights, spare, last)
             self.v.registers.free(*weights, *spare)

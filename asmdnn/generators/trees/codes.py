@@ -53,9 +53,7 @@ class TreeCodesSpec:
 
     def generate(self, asm: Assembler) -> None:
         code = CodesCode(self, asm)
-        rows = asm.gp.take("rows left")
-        asm.MOV(rows, self.rows)
-        with asm.loop(rows, "rows"):
+        with asm.repeated(self.rows, "rows left", "rows"):
             code.row()
         asm.ret()
 

@@ -78,13 +78,10 @@ class SourceTransformSpec:
         full, rest = divmod(self.channels, v.lanes)
         if full:
             asm.role("whole vectors")
-            left = asm.gp.take("vectors left")
-            asm.MOV(left, full)
-            with asm.loop(left, "vectors"):
+            with asm.repeated(full, "vectors left", "vectors"):
                 code.transform(v)
                 asm.ADD(code.src, self.vector_bytes)
                 asm.ADD(code.dst, self.source_type.size_bytes * v.lanes)
-            asm.gp.free(left)
         if rest:
             asm.role("tail")
             tail = v.tail(rest)
