@@ -9,12 +9,13 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.bench.attributes import ScaleWords
 from asmdnn.bench.dims import desc_of
-from asmdnn.bench.driver import Case, Peer, PeerSide
+from asmdnn.bench.driver import Case, PeerSide
 from asmdnn.bench.pairs import TwoPrimitives, depthwise_of, second_problem
 from asmdnn.bench.post_ops import dims_after
 from asmdnn.bench.problems import ConvProblem
 from asmdnn.bench.product_work import SCALED_ENDS, Arrays, Doubles, product_options
 from asmdnn.bench.taps import positions_of, window_of
+from asmdnn.bench.tensor_work import Peer
 from asmdnn.bench.weights_work import CHANNELS, LAYER_DIRECTION, WeightsSettings, WeightsWork
 from asmdnn.bench.words import IMAGES, Option, Strides, one_of, show_strides, strides
 from asmdnn.definitions import convolution as definition

@@ -6,7 +6,7 @@ A driver is a module of asmdnn.bench.drivers, named as its option, with a `DRIVE
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy.typing as npt
 
@@ -16,13 +16,6 @@ from asmdnn.bench.words import Option, Settings
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.description import Description
 from asmdnn.records import dataclass, field
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
-
-    Peer = OnednnPrimitive
-else:
-    Peer = Any  # nobody loads oneDNN who does not compare with it
 
 Array = npt.NDArray[Any]
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from asmdnn.bench import typed
-from asmdnn.bench.driver import Array, Data, Peer, PeerSide, TensorData
+from asmdnn.bench.driver import Array, Data, PeerSide, TensorData
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.tensor_work import FORWARD, NUMBERS, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, NUMBERS, Peer, TensorWork
 from asmdnn.bench.values import joined
 
 BACKWARD = {"BWD_D": 160, "BWD_DW": 128}  # oneDNN's numbers: of data alone, of all

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asmdnn.bench.driver import Array, Peer, TensorData
+from asmdnn.bench.driver import Array, TensorData
 from asmdnn.bench.gradients import BACKWARD, GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.norms import FLAG_BITS
+from asmdnn.bench.tensor_work import Peer
 from asmdnn.bench.values import poison
 from asmdnn.definitions.normalization import moments, normalization_gradient, sum_roundings
 from asmdnn.definitions.rounding import as_f32, gamma

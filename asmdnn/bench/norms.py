@@ -7,9 +7,9 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.attributes import AttributeSettings, options
-from asmdnn.bench.driver import Array, Peer, TensorData
+from asmdnn.bench.driver import Array, TensorData
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.tensor_work import FORWARD, FORWARD_DIRECTION, PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, FORWARD_DIRECTION, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.values import joined
 from asmdnn.bench.words import FIRST_DIM, INPLACE, Option, data_type, direction
 from asmdnn.errors import InvalidArguments

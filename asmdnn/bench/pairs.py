@@ -5,9 +5,10 @@ from collections.abc import Callable
 import numpy as np
 
 from asmdnn.bench.axis import ProblemAxis
-from asmdnn.bench.driver import Array, Data, Peer, TensorData
+from asmdnn.bench.driver import Array, Data, TensorData
 from asmdnn.bench.post_ops import DepthwiseWord, Word
 from asmdnn.bench.problems import ConvProblem
+from asmdnn.bench.tensor_work import Peer
 from asmdnn.records import replace
 
 

@@ -22,12 +22,12 @@ from asmdnn.bench.attributes import (
     scales_of,
     zero_points_option,
 )
-from asmdnn.bench.driver import Array, Peer, TensorData
+from asmdnn.bench.driver import Array, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.numbers import ALL_F32, INTEGERS, TypedNumbers
 from asmdnn.bench.products import Filler
 from asmdnn.bench.quantization import Quantity
-from asmdnn.bench.tensor_work import TensorWork
+from asmdnn.bench.tensor_work import Peer, TensorWork
 from asmdnn.bench.typed import narrowed
 from asmdnn.bench.typed_words import any_bias_type, older_types_of_tensors, typed, types_of_tensors
 from asmdnn.bench.values import NAMED, decoded, encoded, joined

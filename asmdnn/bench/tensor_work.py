@@ -14,14 +14,18 @@ import numpy.typing as npt
 
 import asmdnn as dnn
 from asmdnn.bench import chains, typed
-from asmdnn.bench.driver import Array, Peer, PeerSide, TensorData, Work
+from asmdnn.bench.driver import Array, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.values import decoded, poison, random_values
 from asmdnn.bench.words import Option, direction
 from asmdnn.primitives.core.description import Description
 
 if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import Tensor
+    from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
+
+    Peer = OnednnPrimitive
+else:
+    Peer = Any  # nobody loads oneDNN who does not compare with it
 
 PROP_KINDS = MappingProxyType({"FWD_D": dnn.PropKind.forward_training, "FWD_I": dnn.PropKind.forward_inference})
 FORWARD = MappingProxyType({"FWD_D": 64, "FWD_I": 96})  # oneDNN's numbers

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Protocol
 
 import asmdnn as dnn
 from asmdnn.bench.dims import desc_of
-from asmdnn.bench.driver import Peer
 from asmdnn.bench.numbers import TypedNumbers
 from asmdnn.bench.product_work import ProductSettings, ProductWork
+from asmdnn.bench.tensor_work import Peer
 from asmdnn.bench.words import Option, direction
 from asmdnn.records import dataclass
 

@@ -8,11 +8,11 @@ import asmdnn as dnn
 from asmdnn.bench import chains
 from asmdnn.bench.attributes import ScaledSettings, options
 from asmdnn.bench.dims import DimsProblem, dims_problem, dims_words, longer_desc
-from asmdnn.bench.driver import Array, Case, Driver, Peer, TensorData
+from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.peers.onednn_numbers import BINARY as BINARY_NUMBERS
 from asmdnn.bench.quantization import joined, quantities
-from asmdnn.bench.tensor_work import TensorWork
+from asmdnn.bench.tensor_work import Peer, TensorWork
 from asmdnn.bench.values import decoded, encoded
 from asmdnn.bench.words import DDT, DTAG, Option, data_type, flag, one_of, tag
 from asmdnn.definitions.elementwise import BINARY, rounding_error

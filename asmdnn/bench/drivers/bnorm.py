@@ -7,10 +7,10 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.bench.channel_norms import ChannelNormWork, NormProblem, parse
 from asmdnn.bench.dims import completed, desc_of
-from asmdnn.bench.driver import Array, Case, Driver, Peer, PeerSide, TensorData
+from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData
 from asmdnn.bench.norm_gradients import NormGradientWork
 from asmdnn.bench.norms import GRADIENTS, NormSettings, norm_options
-from asmdnn.bench.tensor_work import PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.words import LAYOUT
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.primitives.normalization.channel_description import Fusion

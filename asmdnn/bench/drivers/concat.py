@@ -6,10 +6,10 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
-from asmdnn.bench.driver import Array, Case, Driver, Peer, TensorData
+from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import Quantity, joined, quantities
-from asmdnn.bench.tensor_work import MOST_SOURCES, NUMBERS_OF_MANY, TensorWork
+from asmdnn.bench.tensor_work import MOST_SOURCES, NUMBERS_OF_MANY, Peer, TensorWork
 from asmdnn.bench.values import TYPES, random_values, rounded
 from asmdnn.bench.words import DTAG, TAGS, Option, Settings, axis, data_type
 from asmdnn.errors import InvalidArguments

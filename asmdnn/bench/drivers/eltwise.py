@@ -8,11 +8,11 @@ import asmdnn as dnn
 from asmdnn.bench import dims, older, typed
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
-from asmdnn.bench.driver import Array, Case, Driver, Peer, TensorData
+from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.peers.onednn_numbers import ELTWISE
 from asmdnn.bench.quantization import real
-from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.words import FIRST_DIM, LAYOUT, Option, data_type, direction, flag, one_of
 from asmdnn.definitions.elementwise import forward, rounding_error, slope
 from asmdnn.definitions.rounding import as_f32

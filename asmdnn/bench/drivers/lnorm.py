@@ -6,11 +6,11 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, completed, desc_of, dims_problem
-from asmdnn.bench.driver import Case, Driver, Peer, TensorData
+from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.norm_gradients import NormGradientWork
 from asmdnn.bench.norms import GRADIENTS, NormSettings, NormWork, norm_options
-from asmdnn.bench.tensor_work import PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.words import Option, data_type, tag
 from asmdnn.definitions.normalization import inverse_deviation, moments, rows_error, statistics_error
 from asmdnn.definitions.rounding import as_f32

@@ -6,11 +6,11 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.dims import completed, desc_of
-from asmdnn.bench.driver import Array, Case, Data, Driver, Peer, TensorData
+from asmdnn.bench.driver import Array, Case, Data, Driver, TensorData
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.lrn_problem import LrnProblem, parse
-from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.typed import numbers
 from asmdnn.bench.values import decoded
 from asmdnn.bench.words import IMAGES, LAYOUT, Option, Settings, data_type, direction, one_of

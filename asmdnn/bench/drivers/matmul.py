@@ -8,8 +8,9 @@ import asmdnn as dnn
 from asmdnn.bench import older
 from asmdnn.bench.attributes import scaled_options, zero_points_option
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
-from asmdnn.bench.driver import Case, Driver, Peer
+from asmdnn.bench.driver import Case, Driver
 from asmdnn.bench.product_work import Arrays, Doubles, ProductSettings, ProductWork, product_options
+from asmdnn.bench.tensor_work import Peer
 from asmdnn.bench.words import Option, Strides, number, show_strides, strides
 from asmdnn.definitions.products import product, product_size
 from asmdnn.errors import InvalidArguments

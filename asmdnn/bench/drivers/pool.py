@@ -9,11 +9,11 @@ import asmdnn as dnn
 from asmdnn.bench import chains
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import completed, desc_of
-from asmdnn.bench.driver import Array, Case, Data, Driver, Peer, PeerSide, TensorData
+from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.pool_problem import PoolProblem, parse_problem
-from asmdnn.bench.tensor_work import FORWARD, NUMBERS, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, NUMBERS, Peer, TensorWork
 from asmdnn.bench.values import encoded, joined, random_values
 from asmdnn.bench.words import IMAGES, LAYOUT, Option, data_type, direction, one_of
 from asmdnn.definitions.rounding import gamma

@@ -7,10 +7,10 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
-from asmdnn.bench.driver import Case, Driver, Peer, TensorData
+from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.words import INPLACE, Option, data_type, direction, tag
 from asmdnn.definitions.elementwise import prelu, prelu_gradient
 from asmdnn.definitions.normalization import sum_roundings

@@ -9,10 +9,10 @@ import asmdnn as dnn
 from asmdnn.bench import typed
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words, types_word
-from asmdnn.bench.driver import Array, Case, Driver, Peer, TensorData
+from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
-from asmdnn.bench.tensor_work import TensorWork
+from asmdnn.bench.tensor_work import Peer, TensorWork
 from asmdnn.bench.values import decoded, encoded
 from asmdnn.bench.words import DDT, FROM_TO, Option, data_type, one_of
 from asmdnn.definitions.reduction import reduced, reduced_error

@@ -12,11 +12,11 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
-from asmdnn.bench.driver import Array, Case, Driver, Peer, TensorData
+from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.post_ops import chain
 from asmdnn.bench.quantization import Quantity, joined, quantities
-from asmdnn.bench.tensor_work import TensorWork
+from asmdnn.bench.tensor_work import Peer, TensorWork
 from asmdnn.bench.values import TYPES, random_values, rounded
 from asmdnn.bench.values import joined as in_a_row
 from asmdnn.bench.words import Option, Settings, Strides, data_type, number, show_strides, strides, tag

@@ -6,11 +6,11 @@ import asmdnn as dnn
 from asmdnn.bench import chains, dims
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import desc_of, types_word
-from asmdnn.bench.driver import Case, Driver, Peer, TensorData
+from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.resampling_problem import ResamplingProblem, parse_problem
-from asmdnn.bench.tensor_work import FORWARD, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, Peer, TensorWork
 from asmdnn.bench.words import DDT, IMAGES, LAYOUT, Option, data_type, direction, one_of
 from asmdnn.definitions.resampling import resampled, resampled_gradient
 from asmdnn.errors import Unimplemented

@@ -12,10 +12,10 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
-from asmdnn.bench.driver import Array, Case, Data, Driver, Peer, PeerSide, TensorData
+from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData
 from asmdnn.bench.drivers.softmax import ALGS
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.values import joined
 from asmdnn.bench.words import Option, Settings, data_type, direction, one_of, tag
 from asmdnn.definitions.softmax import attention, attention_error, attention_gradient

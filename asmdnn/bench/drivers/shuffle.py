@@ -6,9 +6,9 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
-from asmdnn.bench.driver import Array, Case, Driver, Peer, TensorData
+from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.values import TYPES, random_values
 from asmdnn.bench.words import LAYOUT, Option, Settings, axis, data_type, direction, number
 from asmdnn.definitions.moves import shuffled

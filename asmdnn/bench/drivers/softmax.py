@@ -8,11 +8,11 @@ import asmdnn as dnn
 from asmdnn.bench import typed
 from asmdnn.bench.attributes import ScaledSettings, options, scales_of
 from asmdnn.bench.dims import DimsProblem, completed, desc_of, dims_problem, dims_words
-from asmdnn.bench.driver import Array, Case, Driver, Peer, TensorData
+from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import joined, quantities
-from asmdnn.bench.tensor_work import DATA_DIRECTION, FORWARD, PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import DATA_DIRECTION, FORWARD, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.values import encoded
 from asmdnn.bench.words import FIRST_DIM, FROM_TO, INPLACE, Option, axis, one_of
 from asmdnn.definitions.rounding import UNIT

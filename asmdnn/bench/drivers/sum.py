@@ -4,10 +4,10 @@ from typing import Any
 
 import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
-from asmdnn.bench.driver import Case, Driver, Peer, TensorData
+from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
-from asmdnn.bench.tensor_work import NUMBERS_OF_MANY, TensorWork
+from asmdnn.bench.tensor_work import NUMBERS_OF_MANY, Peer, TensorWork
 from asmdnn.bench.words import DDT, DTAG, TAGS, Option, Settings, data_type, each, flag
 from asmdnn.definitions.elementwise import weighted_sum, weighted_sum_error
 from asmdnn.errors import InvalidArguments
