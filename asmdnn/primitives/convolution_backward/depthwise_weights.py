@@ -127,7 +127,7 @@ def job_of(g: ConvGeometry, isa: str, dtype: DataType, channels: int) -> Depthwi
         sets.append(range(begin, begin + count))
         begin += count
     ranges = tuple(tuple(chunks[low:high]) for low, high in pairwise(ends))
-    return DepthwiseJob(g, isa, dtype, channels, ranges, images, tuple(sets))
+    return DepthwiseJob(g, isa, dtype, channels, chunks=ranges, images=images, sets=tuple(sets))
 
 
 def records(job: DepthwiseJob, specs: dict[DepthwiseWeightsSpec, int], words: list[Int64], accumulate: bool) -> Records:
