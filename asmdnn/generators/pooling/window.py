@@ -46,11 +46,14 @@ class Pooled:
     """What specs of pooling have in common: src and dst, and post-ops."""
 
     __slots__ = ()
-    frame = ARGUMENTS
 
     @property
     def chain(self) -> tuple[PostOp, ...]:
         raise NotImplementedError
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        return ARGUMENTS
 
     @property
     def reads_dst(self) -> bool:
