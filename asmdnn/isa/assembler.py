@@ -30,15 +30,7 @@ from asmdnn.isa.notes import Note, Notes
 from asmdnn.isa.operands import Register, high8, low32, rd_sae, register, rn_sae, rsp, ru_sae, rz_sae, sae
 from asmdnn.isa.peachpy_forms import require_peachpy
 from asmdnn.isa.pool import Pool
-from asmdnn.isa.registers import (
-    CALLEE_SAVED,
-    OutOfRegisters,
-    RegisterFile,
-    general_purpose_file,
-    mask_file,
-    tile_file,
-    vector_file,
-)  # fmt: skip
+from asmdnn.isa.registers import CALLEE_SAVED, OutOfRegisters, RegisterFile, scalar_files, vector_file
 from asmdnn.isa.stretches import STRETCHES, StretchRecorder
 
 __all__ = [
@@ -66,9 +58,7 @@ class Assembler:
         require_peachpy()
         self.name = name
         self.frame = register("r64", 7)
-        self.gp = general_purpose_file()
-        self.masks = mask_file()
-        self.tiles = tile_file()
+        self.gp, self.masks, self.tiles = scalar_files()
         self._vectors: RegisterFile | None = None
         self._prologue = Piece()
         self._piece = Piece()
