@@ -23,9 +23,8 @@ from asmdnn.generators.dot.operands import src_of
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_of
-from asmdnn.isa.dot_base import Row
 from asmdnn.isa.lines import LINE_BYTES
-from asmdnn.isa.vector import Lanes
+from asmdnn.isa.vector import Lanes, Row
 from asmdnn.isa.vectors import lanes_of, vector_of
 from asmdnn.records import dataclass
 
