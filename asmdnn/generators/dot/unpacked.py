@@ -21,8 +21,7 @@ from typing import Final
 from asmdnn.exact import exact
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.panel_product import PanelProductCode
-from asmdnn.generators.dot.quantized import PANEL_VECTORS, QUAD_BYTES
+from asmdnn.generators.dot.panel_product import PANEL_VECTORS, PanelProduct, PanelProductCode
 from asmdnn.generators.functions.chain import names_of_operands, words_of
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.rows import operands_touched, rows_touched
@@ -43,7 +42,7 @@ SRC, WEIGHTS, SCALES = range(3)
 
 @exact
 @dataclass(frozen=True, slots=True)
-class UnpackedProductSpec:
+class UnpackedProductSpec(PanelProduct):
     """Everything that the bytes of such a kernel depend on.  columns: of the first `vectors` of a panel, those that
     dst has.  bits: of an element of weights, 4 or 8.  signed: in two's complement.  in_order: nibbles of 8 k as they
     come.  scales_row_bytes: 0 in panels.  table: what nibbles are numbers of, "f4_e2m1" or "nf4"."""
@@ -67,11 +66,6 @@ class UnpackedProductSpec:
     table: str = ""
 
     @property
-    def block(self) -> int:
-        """How many k a lane holds."""
-        return 8 * QUAD_BYTES // self.bits
-
-    @property
     def name(self) -> str:
         size = f"{self.rows}x{self.columns}x{self.depth}by{self.group}"
         words = [*["offsets"] * self.offsets, *words_of(self.after), checksum(self)]
@@ -81,20 +75,6 @@ class UnpackedProductSpec:
     def frame(self) -> tuple[str, ...]:
         fixed = ("src", "weights", "scales", *["offsets"] * self.offsets, "dst")
         return (*fixed, *names_of_operands(self.after))
-
-    @property
-    def dst(self) -> int:
-        """The number of its argument."""
-        return SCALES + 1 + self.offsets
-
-    @property
-    def groups(self) -> int:
-        return self.depth // self.group
-
-    @property
-    def panel_bytes(self) -> int:
-        """Of a panel's row, of scales as of weights."""
-        return PANEL_VECTORS * VECTORS[self.isa].bytes
 
     def step_bytes(self, argument: int) -> int:
         """From a group's scales or offsets to the next one's."""
