@@ -16,8 +16,9 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import activations, weights, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
+from asmdnn.primitives.core.description import asked
 from asmdnn.primitives.shapes.tensors import check_descs
-from asmdnn.records import dataclass, fields, replace
+from asmdnn.records import dataclass, replace
 from asmdnn.types import PropKind
 
 MOST_DIMS = 5
@@ -31,8 +32,7 @@ class _InnerProduct:
 
     def tensors(self) -> dict[str, MemoryDesc]:
         """The descriptors by argument name; without the bias if there is none."""
-        every = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: desc for name, desc in every.items() if isinstance(desc, MemoryDesc)}
+        return asked(self)
 
     def with_formats(self: Description, tensors: Mapping[str, MemoryDesc]) -> Description:
         """The same with other formats of some tensors."""
