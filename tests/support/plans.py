@@ -32,6 +32,13 @@ def regions_of(plan: Plan, memories: Mapping[str, dnn.Memory]) -> list[MemoryReg
     return regions
 
 
+def proved_desc(*request: Any, **options: Any) -> dnn.PrimitiveDesc:
+    """As dnn.primitive_desc, and the plan is proved."""
+    pd = dnn.primitive_desc(*request, **options)
+    pd.plan.check()
+    return pd
+
+
 def execute(pd: dnn.PrimitiveDesc, memories: dict[str, dnn.Memory], emulated: bool = False) -> None:
     """By the CPU, or under emulation."""
     if emulated:
