@@ -37,7 +37,7 @@ class Bytes(NamedTuple):
         return float(self.scale) * self.off
 
 
-class File:
+class FileNodes:
     """Nodes and constants in the making."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class File:
         return result
 
 
-class RandomFile(File):
+class RandomFile(FileNodes):
     """One or two inputs as bytes, and what operators add."""
 
     def __init__(self, seed: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.errors import AsmdnnError
 from tests.network.nets import engine
-from tests.network.random_quantised import File
+from tests.network.random_quantised import FileNodes
 
 onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
@@ -17,7 +17,7 @@ MICROSOFT = "com.microsoft"
 UNEQUAL = 0.02  # share of results that are a step away from onnxruntime's
 
 
-class QuantisedFile(File):
+class File(FileNodes):
     """With constants of integers."""
 
     def __init__(self) -> None:
@@ -41,9 +41,9 @@ class QuantisedFile(File):
         return bytes(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
 
 
-def operators() -> tuple[QuantisedFile, str]:
+def operators() -> tuple[File, str]:
     """Most operators on integers, one after another."""
-    f = QuantisedFile()
+    f = File()
     sx, zx, s1, z1, s2, z2 = f.scale(0.0213), f.zero(121), f.scale(0.0417), f.zero(3), f.scale(0.0331), f.zero(17)
     x = f.node("QuantizeLinear", "x", sx, zx)
     channels = f.constant((f.random.random(8) * 0.004 + 0.001).astype(np.float32))
@@ -93,7 +93,7 @@ def test_operators_on_integers_are_those_of_onnxruntime() -> None:
 def test_files_of_onnxruntimes_quantiser(kind: str, activations: str, tmp_path: Path) -> None:
     """Natively throughout; the result is floats of integers, so in steps."""
     quantization = pytest.importorskip("onnxruntime.quantization")
-    f = QuantisedFile()
+    f = File()
     normal = lambda *dims: f.constant((f.random.standard_normal(dims) * 0.2).astype(np.float32))  # noqa: E731
     stem = f.node("Relu", f.node("Conv", "x", normal(8, 3, 3, 3), normal(8), kernel_shape=[3, 3], pads=[1] * 4))
     deep = f.node("Conv", stem, normal(8, 1, 3, 3), normal(8), kernel_shape=[3, 3], pads=[1] * 4, group=8)
@@ -142,7 +142,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 def test_pairs_that_contradict_themselves_name_their_node(name: str) -> None:
     changed, words = WRONG[name]
     given = {"x": np.ones((1, 3), np.uint8), "scale": np.float32(1), "zero": np.uint8(0), "axis": 1} | changed
-    f = QuantisedFile()
+    f = File()
     inputs = (f.constant(given[key]) for key in ("x", "scale", "zero"))
     f.node("DequantizeLinear", *inputs, axis=given["axis"])
     y = f.node("Add", "x", "t0")
@@ -155,7 +155,7 @@ def test_pairs_that_contradict_themselves_name_their_node(name: str) -> None:
 @pytest.mark.parametrize(("op", "scale", "result_scale"), [("Sigmoid", 3e38, 0.05), ("LeakyRelu", 0.02, 1e-42)])
 def test_scales_whose_quotients_f32_does_not_hold(op: str, scale: float, result_scale: float) -> None:
     """No kernel multiplies by infinity; the definition has no such number."""
-    f = QuantisedFile()
+    f = File()
     x = f.node("QuantizeLinear", "x", f.scale(0.02), f.zero(3))
     y = f.node(f"QLinear{op}", x, f.scale(scale), f.zero(3), f.scale(result_scale), f.zero(7), domain=MICROSOFT)
     data, feeds = f.model(y), {"x": f.random.standard_normal((1, 3, 10, 10)).astype(np.float32)}
@@ -168,7 +168,7 @@ def test_scales_whose_quotients_f32_does_not_hold(op: str, scale: float, result_
 
 @pytest.mark.parametrize(("op", "domain", "count"), [("QLinearConv", "", 3), ("QLinearAdd", MICROSOFT, 4)])
 def test_operators_on_integers_without_their_inputs(op: str, domain: str, count: int) -> None:
-    f = QuantisedFile()
+    f = File()
     y = f.node(op, *["x"] * count, domain=domain)
     with pytest.raises(AsmdnnError, match=f"{op} t0.*has {count} inputs"):
         dnn.load_onnx(f.model(y), engine=engine())
@@ -184,7 +184,7 @@ def answer_of(data: bytes, feeds: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("by_column", [False, True])
 def test_attention_of_integers(unidirectional: int, by_column: bool) -> None:
     """QAttention's product is of integers; the rest is that of Attention."""
-    f = QuantisedFile()
+    f = File()
     sx, zx = f.scale(0.03), f.zero(120)
     scales = f.random.uniform(0.001, 0.003, 96).astype(np.float32) if by_column else np.float32(0.002)
     points = np.zeros(96, np.int8) if by_column else np.int8(0)
@@ -201,13 +201,13 @@ def test_attention_of_integers(unidirectional: int, by_column: bool) -> None:
     np.testing.assert_allclose(net(x), wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
 
 
-def random_bias(f: QuantisedFile, size: int) -> Any:
+def random_bias(f: File, size: int) -> Any:
     return (f.random.standard_normal(size) * 0.1).astype(np.float32)
 
 
 def test_means_and_choices_of_integers() -> None:
     """QLinearReduceMean and QLinearWhere, which onnxruntime has no kernel for everywhere: the definitions."""
-    f = QuantisedFile()
+    f = File()
     s1, z1, s2, z2 = f.scale(0.05), f.zero(100), f.scale(0.03), f.zero(90)
     x = f.node("QuantizeLinear", "x", s1, z1)
     small = f.node("QLinearReduceMean", x, s1, z1, s2, z2, domain=MICROSOFT, axes=[2, 3], keepdims=1)
@@ -225,7 +225,7 @@ def test_means_and_choices_of_integers() -> None:
 
 def test_embeddings_of_integers() -> None:
     """QEmbedLayerNormalization: rows of bytes, and scale and shift of the norm."""
-    f, values = QuantisedFile(), onnx.helper.make_tensor_value_info
+    f, values = File(), onnx.helper.make_tensor_value_info
     tables = [f.random.integers(0, 256, dims).astype(np.uint8) for dims in ((50, 16), (9, 16), (16,), (16,))]
     words, places, gain, shift = map(f.constant, tables)
     scales = [f.scale(number) for number in (0.02, 0.03, 0.01, 0.005)]
