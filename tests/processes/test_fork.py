@@ -88,7 +88,7 @@ print([name for name in names if name.split(".")[0] in ("asmdnn", "peachpy", "si
 
 def printed(script: str, directory: Path) -> str:
     """By a new process, with a cache of its own."""
-    return python(script, PYTHONWARNINGS="ignore", ASMDNN_CACHE_DIR=str(directory / "cache"))
+    return python(script, cwd=directory, PYTHONWARNINGS="ignore", ASMDNN_CACHE_DIR=str(directory / "cache"))
 
 
 @pytest.mark.isa("avx2")

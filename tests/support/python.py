@@ -10,7 +10,12 @@ OF_OPENMP = ("OMP_", "GOMP_", "KMP_")
 
 
 def python(
-    script: str, *arguments: object, without: tuple[str, ...] = (), seconds: float = 300, **environment: str
+    script: str,
+    *arguments: object,
+    cwd: Path | None = None,
+    without: tuple[str, ...] = (),
+    seconds: float = 300,
+    **environment: str,
 ) -> str:
     """What the script prints in a new process, which ends well, and in time.  without: how variables begin that it does
     not inherit."""
@@ -18,6 +23,7 @@ def python(
     done = subprocess.run(
         [sys.executable, "-c", script, *map(str, arguments)],
         env=base | {"PYTHONPATH": str(ROOT)} | environment,
+        cwd=cwd,
         capture_output=True,
         text=True,
         timeout=seconds,
