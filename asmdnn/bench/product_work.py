@@ -145,13 +145,13 @@ class ProductWork(TensorWork):
         x = self.numbers_of(data)
         values, sizes = list(self.sums(x)), self.sizes(self.for_sizes(data, x))
         values[0] = values[0] * self.scales.factor + self._bias(x)
-        roundings = zip(self.results, values, self._errors(x, sizes, data.exact), strict=True)
+        roundings = zip(self.results, values, self._errors(x, sizes), strict=True)
         found = [self._result(data, name, value, error) for name, value, error in roundings]
         is_exact = data.exact and chains.is_exact(self.attr)
         tolerance = 0.0 if is_exact else joined([np.broadcast_to(one.tolerance, one.values.shape) for one in found])
         return Answer(joined([one.values for one in found]), tolerance, "numpy")
 
-    def _errors(self, x: Arrays, sizes: Sequence[Doubles], exact: bool) -> list[Doubles]:
+    def _errors(self, x: Arrays, sizes: Sequence[Doubles]) -> list[Doubles]:
         """Of the sums, with bias and scales; integers that are left as they are have none."""
         is_plain = not (self.attr.post_ops or self.attr.scales or "bias" in x)
         of_integers = all(self.typed.of(name) in INTEGERS for name in ("src", "weights"))
@@ -180,7 +180,7 @@ class ProductWork(TensorWork):
         x, added = self.numbers_of(data), self._added(data)
         if added is None or any(desc.dtype != dnn.f32 for desc in self.descs.values()):
             return self.answer(data).tolerance
-        errors = self._errors(x, self.sizes(self.for_sizes(data, x)), data.exact)
+        errors = self._errors(x, self.sizes(self.for_sizes(data, x)))
         ends = self.roundings + ENDS
         errors[0] = errors[0] / gamma(ends) + added
         return joined([gamma(ends + 2 * len(self.attr.post_ops)) * errors[0], *errors[1:]])

@@ -34,6 +34,13 @@ def joined(touched: Iterable[Range]) -> tuple[Range, ...]:
     return tuple(found)
 
 
+def rows_of(argument: int, rows: int, row_bytes: int, width: int) -> tuple[Range, ...]:
+    """The first `width` bytes of every row; rows that touch as one."""
+    if row_bytes == width:
+        return (Range(argument, 0, rows * width),)
+    return tuple(Range(argument, r * row_bytes, r * row_bytes + width) for r in range(rows))
+
+
 @dataclass(frozen=True, slots=True)
 class TapList:
     """A list of int64 that a kernel walks: for each group a count, then so many tuples of byte offsets.

@@ -17,7 +17,7 @@ before: a CPU's own prefetchers stop at the end of a page, and computing fills t
 """
 
 from asmdnn.generators.checksum import checksum
-from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.contract import Footprint, Range, rows_of
 from asmdnn.generators.functions.chain import (
     compose,
     compose_all,
@@ -122,13 +122,6 @@ class ElementwiseSpec:
             asm.bind(plain)
         code.all_rows(left, v.store)
         asm.ret()
-
-
-def rows_of(argument: int, rows: int, row_bytes: int, width: int) -> tuple[Range, ...]:
-    """The first `width` bytes of every row; rows that touch as one."""
-    if row_bytes == width:
-        return (Range(argument, 0, rows * width),)
-    return tuple(Range(argument, r * row_bytes, r * row_bytes + width) for r in range(rows))
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,8 +41,6 @@ class Predicate(IntEnum):
     less_equal = 0x12
     unordered = 0x03
     not_equal = 0x04
-    not_less = 0x15
-    not_less_equal = 0x16
     ordered = 0x07
     greater_equal = 0x1D
     greater = 0x1E

@@ -8,7 +8,6 @@ what the proof follows.
 from collections.abc import Callable
 from typing import Any
 
-from asmdnn.generators.contract import Range
 from asmdnn.generators.move.rows import IN_FLIGHT, UNROLLED_BYTES
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vectors import vector_of
@@ -19,13 +18,6 @@ SHORT_BYTES = 64  # rows up to this size are taken
 TOGETHER = 4  # at a time, so that a turn of the loop is little beside them
 
 At = Callable[[int, int], Any]  # the operand of so many bytes (second), that far (first) into a row
-
-
-def rows_of(argument: int, count: int, step: int, size: int) -> tuple[Range, ...]:
-    """`size` bytes of each of `count` rows; of dense ones all at once."""
-    if step == size:
-        return (Range(argument, 0, count * size),)
-    return tuple(Range(argument, i * step, i * step + size) for i in range(count))
 
 
 class RowsByIndex:

@@ -12,8 +12,8 @@ Whatever the indices hold, no byte outside of src is read: a comparison and a co
 which is what the proof follows.  Who calls the kernel refuses indices out of range beforehand.
 """
 
-from asmdnn.generators.contract import Footprint
-from asmdnn.generators.move.by_index import INDEX_BYTES, At, RowsByIndex, rows_of
+from asmdnn.generators.contract import Footprint, rows_of
+from asmdnn.generators.move.by_index import INDEX_BYTES, At, RowsByIndex
 from asmdnn.generators.move.rows import IN_FLIGHT, cover, load, store
 from asmdnn.isa.assembler import Assembler
 from asmdnn.records import dataclass

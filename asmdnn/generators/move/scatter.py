@@ -15,8 +15,8 @@ dst is written (by_index.py).  Who calls the kernel refuses indices out of range
 
 from typing import Any
 
-from asmdnn.generators.contract import Footprint
-from asmdnn.generators.move.by_index import INDEX_BYTES, At, RowsByIndex, rows_of
+from asmdnn.generators.contract import Footprint, rows_of
+from asmdnn.generators.move.by_index import INDEX_BYTES, At, RowsByIndex
 from asmdnn.generators.move.rows import IN_FLIGHT, load, store, view_of
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.formula import UNORDERED

@@ -11,7 +11,7 @@ in transpose_tiles.py.
 
 from typing import Any
 
-from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.contract import Footprint, Range, rows_of
 from asmdnn.generators.move.transpose_tiles import MOVED_BYTES, TransposeCode, quarters_of
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, mem
@@ -62,17 +62,11 @@ class TransposeSpec:
         return f"transpose_b{8 * self.unit_bytes}_{block}{more}__{self.isa}"
 
     def footprint(self) -> Footprint:
-        def rows_of(argument: int, rows: int, row_bytes: int, width: int) -> tuple[Range, ...]:
-            width *= self.unit_bytes
-            if row_bytes == width:
-                return (Range(argument, 0, rows * width),)
-            return tuple(Range(argument, r * row_bytes, r * row_bytes + width) for r in range(rows))
-
-        written = rows_of(DST, self.columns, self.dst_row_bytes, self.stored_rows)
+        width = self.stored_rows * self.unit_bytes
+        written = rows_of(DST, self.columns, self.dst_row_bytes, width)
         if self.group:
-            width = self.stored_rows * self.unit_bytes
             written = tuple(Range(DST, at, at + width) for at in map(self.column_bytes, range(self.columns)))
-        return Footprint(rows_of(SRC, self.rows, self.src_row_bytes, self.columns), written)
+        return Footprint(rows_of(SRC, self.rows, self.src_row_bytes, self.columns * self.unit_bytes), written)
 
     def column_bytes(self, column: int) -> int:
         """Where a column begins in dst."""

@@ -12,7 +12,6 @@ from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.attributes import FLOAT, FLOATS, INT, INTS, TEXTS, one_of
 
 FLOAT_CODE = 1
-SMALLEST_NORM = 1e-30
 MOST_INPUTS = 1024  # of a FeatureVectorizer
 
 

@@ -95,7 +95,37 @@ class ConvolutionBackward:
 
 
 @dataclass(frozen=True, slots=True)
-class ConvolutionBackwardData(ConvolutionBackward):
+class GradientOfData(ConvolutionBackward):
+    """Its tensors and window."""
+
+    diff_src: MemoryDesc
+    weights: MemoryDesc
+    diff_dst: MemoryDesc
+    strides: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    padding_l: tuple[int, ...] = ()
+    padding_r: tuple[int, ...] = ()
+    algorithm: Algorithm | ConvolutionAlgorithm = Algorithm.convolution_direct
+
+
+@dataclass(frozen=True, slots=True)
+class GradientOfWeights(ConvolutionBackward):
+    """Its tensors and window."""
+
+    roles: ClassVar[Mapping[str, str]] = OF_WEIGHTS
+    src: MemoryDesc
+    diff_weights: MemoryDesc
+    diff_dst: MemoryDesc
+    diff_bias: MemoryDesc | None = None
+    strides: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    padding_l: tuple[int, ...] = ()
+    padding_r: tuple[int, ...] = ()
+    algorithm: Algorithm | ConvolutionAlgorithm = Algorithm.convolution_direct
+
+
+@dataclass(frozen=True, slots=True)
+class ConvolutionBackwardData(GradientOfData):
     """diff_src[n, i, y, x] = sum over o, v, u, r, s of weights[o, i, r, s] * diff_dst[n, o, v, u]
 
     over all v, u, r, s with y = v*sh + r*(dh+1) - pt and x = u*sw + s*(dw+1) - pl; a pixel of src that no window
@@ -103,18 +133,9 @@ class ConvolutionBackwardData(ConvolutionBackward):
     algorithm: an Algorithm, or "direct", "auto" or "winograd".  Raises InvalidArguments if sizes do not fit together.
     """
 
-    diff_src: MemoryDesc
-    weights: MemoryDesc
-    diff_dst: MemoryDesc
-    strides: tuple[int, ...] = ()
-    dilations: tuple[int, ...] = ()
-    padding_l: tuple[int, ...] = ()
-    padding_r: tuple[int, ...] = ()
-    algorithm: Algorithm | ConvolutionAlgorithm = Algorithm.convolution_direct
-
 
 @dataclass(frozen=True, slots=True)
-class DeconvolutionBackwardData(ConvolutionBackward):
+class DeconvolutionBackwardData(GradientOfData):
     """diff_src[n, i, v, u] = sum over o, r, s of weights[o, i, r, s] * diff_dst[n, o, y, x]
 
     with y = v*sh + r*(dh+1) - pt and x = u*sw + s*(dw+1) - pl: a convolution of diff_dst.  Dims and window are those of
@@ -122,18 +143,11 @@ class DeconvolutionBackwardData(ConvolutionBackward):
     """
 
     _form: ClassVar[type[ConvolutionDesc]] = DeconvolutionForward
-    diff_src: MemoryDesc
-    weights: MemoryDesc
-    diff_dst: MemoryDesc
-    strides: tuple[int, ...] = ()
-    dilations: tuple[int, ...] = ()
-    padding_l: tuple[int, ...] = ()
-    padding_r: tuple[int, ...] = ()
     algorithm: Algorithm | ConvolutionAlgorithm = Algorithm.deconvolution_direct
 
 
 @dataclass(frozen=True, slots=True)
-class ConvolutionBackwardWeights(ConvolutionBackward):
+class ConvolutionBackwardWeights(GradientOfWeights):
     """diff_weights[o, i, r, s] = sum over n, v, u of diff_dst[n, o, v, u] * src[n, i, y, x]; diff_bias: sums
 
     with y = v*sh + r*(dh+1) - pt and x = u*sw + s*(dw+1) - pl, products with padding left out.  diff_bias may be None.
@@ -141,20 +155,9 @@ class ConvolutionBackwardWeights(ConvolutionBackward):
     them.  Raises InvalidArguments if sizes do not fit together.
     """
 
-    roles: ClassVar[Mapping[str, str]] = OF_WEIGHTS
-    src: MemoryDesc
-    diff_weights: MemoryDesc
-    diff_dst: MemoryDesc
-    diff_bias: MemoryDesc | None = None
-    strides: tuple[int, ...] = ()
-    dilations: tuple[int, ...] = ()
-    padding_l: tuple[int, ...] = ()
-    padding_r: tuple[int, ...] = ()
-    algorithm: Algorithm | ConvolutionAlgorithm = Algorithm.convolution_direct
-
 
 @dataclass(frozen=True, slots=True)
-class DeconvolutionBackwardWeights(ConvolutionBackward):
+class DeconvolutionBackwardWeights(GradientOfWeights):
     """diff_weights[o, i, r, s] = sum over n, v, u of diff_dst[n, o, y, x] * src[n, i, v, u]; diff_bias: sums
 
     with y and x as above: the same sum with the roles of src and diff_dst exchanged.  Dims and window are those of
@@ -162,15 +165,6 @@ class DeconvolutionBackwardWeights(ConvolutionBackward):
     """
 
     _form: ClassVar[type[ConvolutionDesc]] = DeconvolutionForward
-    roles: ClassVar[Mapping[str, str]] = OF_WEIGHTS
-    src: MemoryDesc
-    diff_weights: MemoryDesc
-    diff_dst: MemoryDesc
-    diff_bias: MemoryDesc | None = None
-    strides: tuple[int, ...] = ()
-    dilations: tuple[int, ...] = ()
-    padding_l: tuple[int, ...] = ()
-    padding_r: tuple[int, ...] = ()
     algorithm: Algorithm | ConvolutionAlgorithm = Algorithm.deconvolution_direct
 
 
