@@ -1,7 +1,7 @@
 """Attention of a few rows, such as the newest token's: values are read where they lie, and keys where they can be.
 
 Packing moves each element twice, and for so few rows a product reads it once or some times.  Keys that follow one
-another in memory are read by tiles, as values are; those whose own elements do, by dots, if up to three rows read them.
+another in memory are read by tiles, as values are; those whose own elements do, by dots, if a few rows read them.
 All else is as in schedule.py.
 """
 
@@ -59,8 +59,7 @@ class FewRowsPlan(AttentionPlan):
         super().__init__(desc, tensors, types, engine)
         key = tensors["key"]
         self.plain_keys = MemoryDesc((self.depth, self.keys), key.dtype, strides=(key.strides[3], key.strides[2]))
-        few = self.rows * self.heads <= self.groups * engine.tuning.products.dot_vectors
-        reads_keys = key.strides[2] == 1 or (few and self.has_dots())
+        reads_keys = key.strides[2] == 1 or self.has_dots()
         self.weights_at = {KEYS: "key" if reads_keys else KEYS, VALUES: "value"}
 
     def has_dots(self) -> bool:
