@@ -13,7 +13,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.planning.move_tuning import DropoutTuning, ElementwiseTuning, GatherTuning, MoveTuning, TreeTuning
 from asmdnn.planning.product_tuning import ProductTuning
-from asmdnn.records import dataclass, field, fields
+from asmdnn.records import dataclass, fields
 
 
 @exact
@@ -250,28 +250,28 @@ class Tuning:
     """The numbers of a CPU class, by who uses them.  Raises InvalidArguments unless all are above zero, and what is
     yes or no is a bool."""
 
-    phases: PhaseTuning = field(default_factory=PhaseTuning)
-    products: ProductTuning = field(default_factory=ProductTuning)
-    convolution: ConvolutionTuning = field(default_factory=ConvolutionTuning)
-    winograd: WinogradTuning = field(default_factory=WinogradTuning)
+    phases: PhaseTuning = PhaseTuning()
+    products: ProductTuning = ProductTuning()
+    convolution: ConvolutionTuning = ConvolutionTuning()
+    winograd: WinogradTuning = WinogradTuning()
     winograd_groups: WinogradTuning = GROUPS
-    pairs: PairTuning = field(default_factory=PairTuning)
-    moves: MoveTuning = field(default_factory=MoveTuning)
-    gather: GatherTuning = field(default_factory=GatherTuning)
-    dropout: DropoutTuning = field(default_factory=DropoutTuning)
-    trees: TreeTuning = field(default_factory=TreeTuning)
-    elementwise: ElementwiseTuning = field(default_factory=ElementwiseTuning)
-    softmax: SoftmaxTuning = field(default_factory=SoftmaxTuning)
-    normalization: NormalizationTuning = field(default_factory=NormalizationTuning)
-    reduction: ReductionTuning = field(default_factory=ReductionTuning)
-    topk: TopKTuning = field(default_factory=TopKTuning)
-    attention: AttentionTuning = field(default_factory=AttentionTuning)
-    recurrent: RecurrentTuning = field(default_factory=RecurrentTuning)
-    pooling: PoolingTuning = field(default_factory=PoolingTuning)
-    resampling: ResamplingTuning = field(default_factory=ResamplingTuning)
+    pairs: PairTuning = PairTuning()
+    moves: MoveTuning = MoveTuning()
+    gather: GatherTuning = GatherTuning()
+    dropout: DropoutTuning = DropoutTuning()
+    trees: TreeTuning = TreeTuning()
+    elementwise: ElementwiseTuning = ElementwiseTuning()
+    softmax: SoftmaxTuning = SoftmaxTuning()
+    normalization: NormalizationTuning = NormalizationTuning()
+    reduction: ReductionTuning = ReductionTuning()
+    topk: TopKTuning = TopKTuning()
+    attention: AttentionTuning = AttentionTuning()
+    recurrent: RecurrentTuning = RecurrentTuning()
+    pooling: PoolingTuning = PoolingTuning()
+    resampling: ResamplingTuning = ResamplingTuning()
 
     def __post_init__(self) -> None:
-        for name, value, kind in _values(self, ""):
+        for name, value, kind in _values(self, "", given=True):
             if kind is bool:
                 if not isinstance(value, bool):
                     raise InvalidArguments(f"tuning.{name} must be True or False, not {shown(value)}")
@@ -283,12 +283,14 @@ class Tuning:
         return ((name, value) for name, value, _ in _values(self, ""))
 
 
-def _values(group: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
-    """Their names, values and types."""
+def _values(group: Any, name: str, given: bool = False) -> Iterator[tuple[str, Any, Any]]:
+    """Their names, values and types; given: without those that are the default."""
     for each in fields(group):
         value, path = getattr(group, each.name), f"{name}{each.name}"
+        if given and value is each.default:
+            continue
         if hasattr(type(value), "__dataclass_fields__"):
-            yield from _values(value, f"{path}.")
+            yield from _values(value, f"{path}.", given)
         else:
             yield path, value, each.type
 
