@@ -1,13 +1,14 @@
-"""Attention of a few rows, such as the newest token's: values are read where they lie, and keys where they can be.
+"""Attention of some rows, such as the newest tokens': values are read where they lie, and keys where they can be.
 
-Packing moves each element twice, and for so few rows a product reads it once or some times.  Keys that follow one
+Packing moves each element twice, and for so few rows a product reads it once or some times.  Where those of other heads
+lie between two rows, each row is on a page of its own, and only one or two tiles of rows may read them.  Keys that follow one
 another in memory are read by tiles, as values are; those whose own elements do, by dots, if a few rows read them.
 All else is as in schedule.py.
 """
 
 from collections.abc import Mapping, Sequence
 
-from asmdnn.isa.dot import Types
+from asmdnn.isa.dot import Types, blocks_of, dot_level
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
@@ -37,17 +38,26 @@ PACKING = "pack"  # how the names of products begin that copy weights
 @implementation(NAME, f32_level)
 def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan an attention of few rows.  Raises Refused."""
-    passed, few = passed_of(desc, attr), engine.tuning.attention.few_rows
+    passed = passed_of(desc, attr)
     shared = desc.query.dims[1] // desc.value.dims[1] if 0 not in desc.dst.dims else 0
+    types = types_of(passed, engine)[0]
+    few = most_rows(passed["value"], types, engine)
     if not 1 <= shared * desc.query.dims[2] <= few:
         words = f"{shared * desc.query.dims[2]} rows of queries read a key"
         raise Refused(f"{words}, keys and values are read where they lie for 1 to {few}")
     if engine.any_batch:
         raise Refused("deterministic='batch' asks for the sums of many rows, whose keys and values are packed")
-    types = types_of(passed, engine)[0]
     if any(passed[name].dtype != types.weights or passed[name].inner_blocks for name in ("key", "value")):
         raise Refused(f"keys and values are no plain {types.weights}, as products multiply them")
     return FewRowsPlan.of(desc, passed, types, engine)
+
+
+def most_rows(value: MemoryDesc, types: Types, engine: Engine) -> int:
+    """That read keys and values where they lie, faster than packed ones."""
+    tuning = engine.tuning.attention
+    if not value.inner_blocks and value.strides[2] == value.dims[3]:
+        return tuning.few_rows
+    return tuning.far_tiles * blocks_of(types, dot_level(types, engine.isa))[2]
 
 
 class FewRowsPlan(AttentionPlan):

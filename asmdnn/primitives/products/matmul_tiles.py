@@ -96,6 +96,12 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types, tiled: bool) 
     return Job(assembly, p, target, tensors, as_passed, reads=("dst",) * post_ops.reads_dst)
 
 
+def in_panels(dims: tuple[int, int], types: Types, engine: Engine) -> MemoryDesc:
+    """Weights of k x n as tiles read them fastest, however few their columns are."""
+    tiles = WeightsPanels(types, lanes_of(dot_level(types, engine.isa)))
+    return MemoryDesc(dims, types.weights, tiles.tag(2, dims[1]) if dims[1] > 1 else LETTERS[:2])
+
+
 def scaled_dims(ndims: int) -> dict[str, dict[int, int]]:
     """The dims of src and weights that dst has too: of the batch, and rows or columns."""
     batch = {dim: dim for dim in range(ndims - 2)}
