@@ -165,11 +165,10 @@ class DotsCode:
         parts = list(zip(*acc, strict=True)) if step else [[x for row in acc for x in row]]
         (spare,) = v.registers.take("spare", 1)
         for c, part in enumerate(parts):
-            most = 1 << (len(part) - 1).bit_length()
-            total = v.sum_lanes([*part, *[part[-1]] * (most - len(part))], spare, self.dot.addition)
+            total = v.sum_lanes(part, spare, self.dot.addition)
             at = mem(self.dst, c * step, size=v.bytes)
-            if most == len(part):
-                v.store_first(at, total, most)
+            if len(part).bit_count() == 1:
+                v.store_first(at, total, len(part))
             else:
                 tail = v.tail(len(part))
                 tail.store(at, total)

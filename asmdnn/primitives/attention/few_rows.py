@@ -1,9 +1,9 @@
 """Attention of some rows, such as the newest tokens': values are read where they lie, and keys where they can be.
 
 Packing moves each element twice, and for so few rows a product reads it once or some times.  Where those of other heads
-lie between two rows, each row is on a page of its own, and only one or two tiles of rows may read them.  Keys that follow one
-another in memory are read by tiles, as values are; those whose own elements do, by dots, if a few rows read them.
-All else is as in schedule.py.
+lie between two rows, each row is on a page of its own, and only one or two tiles of rows may read them.  Keys that
+follow one another in memory are read by tiles, as values are; those whose own elements do, by dots, if a few rows read
+them.  All else is as in schedule.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.steps import StepRecords, steps_of
+from asmdnn.primitives.attention.counted import counted_product
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attention.schedule import (
     KEYS,
@@ -105,7 +106,8 @@ class FewRowsPlan(AttentionPlan):
         scratch |= {name: max(size, scratch.get(name, 0)) for name, size in plan.scratch_bytes.items()}
         self.assembly.per_part = tuple(dict.fromkeys((*self.assembly.per_part, *plan.scratch_bytes)))
         self.assembly.constants |= plan.constants
-        return steps_of(plan, {**places, "weights": self.weights_at[places["weights"]]})
+        steps = steps_of(plan, {**places, "weights": self.weights_at[places["weights"]]})
+        return [counted_product(step, self.numbers, fills_vectors=False) for step in steps]
 
     def starts(self, block: RowBlock) -> dict[str, int]:
         read = {name: tensor for name in self.weights_at.values() if (tensor := self.tensors.get(name))}
