@@ -25,8 +25,7 @@ from asmdnn.generators.dot.operands import DST, OPERANDS, SRC, WEIGHTS, load_ope
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dense import Run, dense_of
 from asmdnn.isa.dot import F32, Dot, Types, dot_class, dot_of
-from asmdnn.isa.dot_base import Row
-from asmdnn.isa.vector import Lanes
+from asmdnn.isa.vector import Lanes, Row
 from asmdnn.isa.vectors import VECTORS, lanes_of, vector_of
 from asmdnn.records import dataclass
 
@@ -76,16 +75,12 @@ class DotsSpec:
     columns: int = 1
     column_bytes: int = 0
     dst_column_bytes: int = 0
+    frame = OPERANDS
 
     @property
     def name(self) -> str:
         size = f"{self.rows}x{self.depth}" + f"x{self.columns}" * (self.columns > 1)
         return f"dots_{self.types}_{size}_{checksum(self)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return OPERANDS
 
     @property
     def dst_row_bytes(self) -> int:
@@ -101,7 +96,6 @@ class DotsSpec:
         return Footprint((*src, *weights), tuple(dst))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         dot = dot_of(self.types, self.isa, vector_of(self.isa, asm))
         strip = strip_of(self.types, self.isa, self.columns)
         assert strip, self
@@ -109,11 +103,8 @@ class DotsSpec:
         strips, rest = divmod(self.rows, strip.rows)
         with dot.ready():
             if strips:
-                left = asm.gp.take("strips left")
-                asm.MOV(left, strips)
-                with asm.loop(left, "strips of rows"):
+                with asm.repeated(strips, "strips left", "strips of rows"):
                     code.strip(strip.rows)
-                asm.gp.free(left)
             for rows in (2, 1):
                 if rest & rows:
                     code.strip(rows)
@@ -138,13 +129,10 @@ class DotsCode:
         chunks, rest = divmod(spec.depth, elements)
         steps = ((self.src, types.weights.size_bytes * elements), (self.weights, types.src.size_bytes * elements))
         if chunks:
-            left = asm.gp.take("chunks left")
-            asm.MOV(left, chunks)
-            with asm.loop(left, "chunks of depth"):
+            with asm.repeated(chunks, "chunks left", "chunks of depth"):
                 self.chunk(acc, elements)
                 for pointer, size in steps:
                     asm.ADD(pointer, size)
-            asm.gp.free(left)
         if rest:
             self.chunk(acc, rest)
         for pointer, size in steps if chunks else ():
