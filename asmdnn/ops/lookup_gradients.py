@@ -35,7 +35,10 @@ def gather_gradient(
 
 
 def embedding_gradient(dy: Any, indices: Any, rows: int, *, out: Any = None, engine: Engine | None = None) -> AnyArray:
-    """The gradient of the table of embedding(table, indices), which has so many rows; the rest as gather_gradient."""
+    """The gradient of the table of embedding(table, indices).
+
+    rows: of the table.  dy: as of gather_gradient, and so is the rest.  Raises InvalidArguments.
+    """
     part = floats("dy", dy)
     if not part.ndim:
         raise InvalidArguments("dy is a scalar, it must have dims: a row for each index")

@@ -89,7 +89,10 @@ def select_gradient(
     dy: Any, condition: Any, a: Any, b: Any, *, engine: Engine | None = None
 ) -> tuple[AnyArray, AnyArray]:
     """(da, db): the gradients of select(condition, a, b), for the gradient dy of its result; the rest as of
-    binary_gradient.  The condition has none."""
+    binary_gradient.
+
+    condition: as of `select`; it has no gradient.  Raises InvalidArguments, Unimplemented.
+    """
     t = of_result(dy, {"a": a, "b": b}, engine, numbers("condition", condition).shape)
     x, y = t.operands
     return t.where(condition, True, x), t.where(condition, False, y)

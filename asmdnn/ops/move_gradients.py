@@ -31,7 +31,10 @@ def concat_gradient(dy: Any, sizes: Sequence[int], axis: int = 0, *, engine: Eng
 
 
 def split_gradient(dys: Sequence[Any], axis: int = 0, *, out: Any = None, engine: Engine | None = None) -> AnyArray:
-    """The gradient of x of split(x, parts, axis), for the gradients of its results; else as `concat`."""
+    """The gradient of x of split(x, parts, axis), in a new array or in `out`.
+
+    dys: the gradients of its results, in their order, of one type.  Raises InvalidArguments.
+    """
     return concat(dys, axis, out=out, engine=engine)
 
 
@@ -78,7 +81,7 @@ def placed(part: AnyArray, dims: tuple[int, ...], ranges: Sequence[range], engin
 def pad_gradient(dy: Any, widths: Widths, mode: PadMode = "constant", *, engine: Engine | None = None) -> AnyArray:
     """The gradient of x of pad(x, widths, mode), for the gradient dy of its result; of f32, bf16 or f16, as dy.
 
-    What "edge" and "reflect" have repeated is summed.  Raises InvalidArguments.
+    widths: as of `pad`.  What "edge" and "reflect" have repeated is summed.  Raises InvalidArguments.
     """
     found = floats("dy", dy)
     pairs = widths_of(widths, found.ndim)

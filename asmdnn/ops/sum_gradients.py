@@ -136,7 +136,8 @@ def cumsum_gradient(
 ) -> AnyArray:
     """The gradient of x of cumsum(x, axis, ...), for the gradient dy of its result: sums from the other end.
 
-    dy: of f32, bf16 or f16; so is the result.  Raises InvalidArguments, Unimplemented.
+    exclusive, reverse: as of the forward pass.  dy: of f32, bf16 or f16; so is the result.
+    Raises InvalidArguments, Unimplemented.
     """
     check_flag("reverse", reverse)
     return cumsum(floats("dy", dy), axis, exclusive=exclusive, reverse=not reverse, out=out, engine=engine)
