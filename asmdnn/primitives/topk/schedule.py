@@ -8,7 +8,7 @@ from asmdnn.memory.tags import tag_of
 from asmdnn.planning.loops import MAX_STEP, cut_loop
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import TopKTuning
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reduction.along_axis import AlongAxis, Tensors, implementations_along
 from asmdnn.primitives.shapes.formats import of_type, row_major
@@ -106,8 +106,7 @@ class TopKRequest(AlongAxis[TopKSpec]):
 
 def request_of(desc: TopKForward, attr: Attr, engine: Engine) -> TopKRequest:
     """Raises Refused."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("post-ops, scales and zero points are not implemented")
+    refuse_attr(attr)
     if desc.k > MOST_K:
         raise Refused(f"k is {desc.k}, at most {MOST_K} is implemented: sort the axis with numpy.argsort instead")
     src = row_major(desc.src.dims, desc.src) if desc.src.is_any else desc.src
