@@ -82,6 +82,7 @@ def test_zero_points(level: str, src: str, zero_points: tuple[int | None, int | 
         if zero_points[1] is None:
             check(C(m, n, k, f"{src}:s8:s32", wtag, zero_points=zero_points), level)
         check(C(m, n, k, f"{src}:s8:u8", wtag, "f32", zero_points, scaled=True), level)
+        check(C(m, n, k, f"{src}:s8:bf16", wtag, "f32", zero_points, scaled=True), level)  # as oneDNN adds them
 
 
 @at_levels()

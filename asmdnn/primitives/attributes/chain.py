@@ -196,12 +196,15 @@ def check_accumulation(attr: Attr, sums: DataType) -> None:
 
 
 def check_zero_points(attr: Attr, tensors: Mapping[str, MemoryDesc], starts: bool) -> None:
-    """Raise Refused for zero points of what has none; starts: whether sums can start from those of src."""
+    """Raise Refused for zero points of what has none; starts: whether sums can start from those of src.
+
+    Those of dst are for what integers are multiplied to: as oneDNN, floats have them added, too.
+    """
     for name, mask in attr.zero_points:
         if name not in tensors:
             raise Refused(f"there is no {name} that can have zero points")
         dtype = tensors[name].dtype
-        if dtype not in INTEGERS:
+        if dtype not in INTEGERS and not (name == "dst" and tensors["src"].dtype in INTEGERS):
             raise Refused(f"zero points are for integers, and {name} is {dtype}: leave them out")
         if mask >> tensors[name].ndims:
             raise Refused(f"zero points of {name} have the mask {mask}, for more than {tensors[name].ndims} dims")
