@@ -10,7 +10,7 @@ from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Vector
 
 PAIR_BYTES: Final = 8
-NEIGHBOURS, HALVES, BACKWARDS, QUARTERS = 0x55, 0x4E, 0x1B, 0x4E  # immediates of permutations
+HALVES, BACKWARDS = 0x4E, 0x1B  # two and two of four, or four, in another order
 
 
 class PairLanes:
@@ -22,7 +22,7 @@ class PairLanes:
     def swap(self, dst: Register, x: Register, distance: int) -> None:
         """Lane i of dst = lane i ^ distance of x: a power of two below the lanes, or one less."""
         if distance == 1:
-            self.asm.VPERMILPD(dst, x, NEIGHBOURS)
+            self.asm.VPERMILPS(dst, x, HALVES)
         else:
             self.asm.VPERMPD(dst, x, {2: HALVES, 3: BACKWARDS}[distance])
 
@@ -96,7 +96,7 @@ class ZmmPairs(PairLanes):
         if distance == 7:
             self.asm.VPERMPD(dst, x, BACKWARDS)
             x = dst
-        self.asm.VSHUFF64X2(dst, x, x, QUARTERS)
+        self.asm.VSHUFF64X2(dst, x, x, HALVES)
 
     def mask(self, bits: int) -> Register:
         """A mask register with these bits."""

@@ -29,12 +29,14 @@ from asmdnn.generators.functions.topk_lists import Order
 from asmdnn.generators.functions.topk_sorted_code import (
     ARGUMENTS,
     BEST,
+    COUNT_BYTES,
     DST,
     NEXT,
     SRC,
     STATE,
     VALUES,
     SortedTopK,
+    place_of,
     state_bytes,
 )
 from asmdnn.isa.assembler import Assembler
@@ -78,18 +80,20 @@ class SortedTopKSpec:
 
     def footprint(self) -> Footprint:
         src = (Range(SRC, 0, F32_BYTES * self.elements),) if self.elements else ()
-        counts = Range(STATE, 0, NEXT + PAIR_BYTES)
-        best, waiting = Range(STATE, BEST, self.waits), Range(STATE, self.waits, state_bytes(self.size, waits=True))
-        sorted_ones = Range(STATE, self.waits, self.waits + PAIR_BYTES * self.size)
+        waiting, counts = Range(STATE, 0, NEXT), Range(STATE, 0, NEXT + COUNT_BYTES)
+        best = Range(STATE, BEST, self.waits)
+        pairs = Range(STATE, self.waits, self.waits + PAIR_BYTES * self.size)
+        places = Range(STATE, self.waits, state_bytes(self.isa, self.size, waits=True))
+        worst = BEST + place_of(self.isa, self.size, self.k - 1)
         if self.call == "whole":
             return Footprint(src, (best, *self.results), rereads=True)
         if self.call == "first":
-            return Footprint(src, (counts, best, waiting), rereads=True)
+            return Footprint(src, (counts, best, places), rereads=True)
         if self.call == "choose":
-            return Footprint((*src, counts, best), (counts, waiting), partial=True)
+            return Footprint((*src, counts, Range(STATE, worst, worst + PAIR_BYTES)), (counts, places), partial=True)
         if self.call == "merge":
-            return Footprint((counts, best, sorted_ones), (Range(STATE, 0, NEXT), best, sorted_ones), partial=True)
-        return Footprint((best, sorted_ones), (best, sorted_ones, *self.results), rereads=True)
+            return Footprint((waiting, best, pairs), (waiting, best, pairs), partial=True)
+        return Footprint((best, pairs), (best, pairs, *self.results))
 
     @property
     def results(self) -> tuple[Range, ...]:

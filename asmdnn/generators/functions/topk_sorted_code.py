@@ -10,21 +10,28 @@ from asmdnn.generators.functions.topk_pairs import ABOVE, NOT_UP_TO, TopKPairs
 from asmdnn.isa.assembler import Assembler, Pointer, Register, low32, mem
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.pairs import PAIR_BYTES, pair_lanes_of
-from asmdnn.isa.vectors import vector_of
+from asmdnn.isa.vectors import vector_bytes, vector_of
 
 if TYPE_CHECKING:
     from asmdnn.generators.functions.topk_sorted import SortedTopKSpec
 
 ARGUMENTS: Final = ("src", "dst", "state", "values")
 SRC, DST, STATE, VALUES = range(4)
-WAITING, NEXT = 0, 8  # in the state
+WAITING, NEXT, COUNT_BYTES = 0, 8, 8  # in the state
 BEST: Final = LINE_BYTES
 COPIED: Final = 4  # results of a turn of the loop
 
 
-def state_bytes(size: int, waits: bool) -> int:
+def state_bytes(isa: str, size: int, waits: bool) -> int:
     """Of a row."""
-    return BEST + PAIR_BYTES * size * (1 + waits) + LINE_BYTES * waits
+    return BEST + PAIR_BYTES * size + (PAIR_BYTES * size + vector_bytes(isa) if waits else 0)
+
+
+def place_of(isa: str, size: int, rank: int) -> int:
+    """Where the pair of this rank is among sorted ones, in bytes."""
+    lanes = vector_bytes(isa) // PAIR_BYTES
+    lane, row = divmod(rank, size // lanes)
+    return PAIR_BYTES * (row * lanes + lane)
 
 
 class SortedTopK:
@@ -52,7 +59,7 @@ class SortedTopK:
         self.take()
         self.network().sort(self.best)
         asm.role("nothing waits")
-        self.fill(self.waiting, state_bytes(spec.size, waits=True) - spec.waits)
+        self.fill(self.waiting, state_bytes(spec.isa, spec.size, waits=True) - spec.waits)
         self.count(WAITING, 0)
         self.count(NEXT, spec.elements)
 
@@ -131,7 +138,7 @@ class SortedTopK:
         asm, v, spec = self.asm, self.v, self.spec
         src, waiting = self.pointer(SRC), asm.gp.take("waiting")
         limit, least = v.registers.take("limit", 2)
-        worst = self.place_of(spec.k - 1)
+        worst = self.best.shifted(place_of(spec.isa, spec.size, spec.k - 1))
         self.pairs.broadcast(least, worst.sized(PAIR_BYTES))
         self.numbers.limit(limit, worst)
         asm.MOV(waiting, mem(self.state, WAITING))
@@ -186,12 +193,6 @@ class SortedTopK:
         yield condition
         if not v.end_condition(condition):
             v.registers.free(condition)
-
-    def place_of(self, rank: int) -> Pointer:
-        """Where the pair of this rank is, of the best."""
-        rows = self.spec.size // self.pairs.lanes
-        lane, row = divmod(rank, rows)
-        return self.best.shifted(PAIR_BYTES * (row * self.pairs.lanes + lane))
 
     def write(self) -> None:
         """The first k of the best, column by column."""

@@ -34,9 +34,9 @@ class Sizes:
     def is_whole(self) -> bool:
         return self.elements <= self.size
 
-    @property
-    def state_bytes(self) -> int:
-        return state_bytes(self.size, waits=not self.is_whole)
+    def state_bytes(self, isa: str) -> int:
+        """Of a row, for kernels of that level."""
+        return state_bytes(isa, self.size, waits=not self.is_whole)
 
 
 def power_of_two(number: int) -> int:
@@ -72,7 +72,9 @@ def phase_of_rows(sizes: Sizes, spec: SortedTopKSpec, nest: Nest, tuning: TopKTu
     """All rows, each a round of one group.  spec: as for `steps_of_row`.  nest: of the rows, in elements of src, dst
     and values, which are all of 4 bytes.  Raises Refused."""
     if COPIED * spec.dst_step_bytes > MAX_OFFSET:
-        raise Refused("neighbours along the axis of dst are 2 GiB or more apart")
+        raise Refused("neighbours along the axis of dst are 512 MiB or more apart")
+    if sizes.state_bytes(spec.isa) > MAX_OFFSET:
+        raise Refused(f"k is {spec.k}, the pairs of a row would take 2 GiB or more")
     steps = list(steps_of_row(sizes, spec))
     kernels = {kernel: number for number, kernel in enumerate(dict.fromkeys(kernel for kernel, _ in steps))}
     starts = by_argument(nest.starts)

@@ -147,7 +147,7 @@ class TopKRequest(AlongAxis[TopKSpec]):
             phases=(phase_of_rows(sizes, spec, nest, self.tuning.topk),),
             tensors=tensors,
             constants={},
-            scratch_bytes={STATE: sizes.state_bytes},
+            scratch_bytes={STATE: sizes.state_bytes(self.isa)},
             outputs=results(tensors),
             per_part=(STATE,),
         )
