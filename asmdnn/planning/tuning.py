@@ -192,15 +192,10 @@ class TopKTuning:
     lanes: int = 64  # of a record of rows apart, at least: four lines of each row
     narrow_elements: int = 4096  # of dense rows so short lists of several results take ymm registers: a wide reduction
     # has a step more; measured on Zen 5, top 2 of 4096x8 1.8x faster, top 8 of 4096x64 1.4x, top 5 of 128x1000 1.16x
-    most_listed: int = 10  # results of rows that lists find, more are sorted: on Zen 4 top 8 of 4096x64, 1024x256,
-    # 128x1000 and 4x50000 by lists 0.91, 1.3, 1.2 and 1.4x as fast, top 16 0.38, 0.65, 0.66 and 0.73x
+    most_listed: int = 10  # results of rows, more are sorted: lists of 8 took 0.7 to 1.1x as long, of 16 1.4 to 2.6x
     most_listed_lanes: int = 16  # of lanes: top 32 of 1x1000x256 along 1000 by lists 0.7x, of 4x100x64 0.4 to 0.55x
-    step_cycles: float = 0.8  # of a vector of pairs, for each comparison that it takes part in
-    copied_cycles: int = 2  # of a sorted result
     whole_elements: int = 256  # rows that are sorted at once: 256 for the best 16 1.24x faster than by 128
     sorted_least: int = 128  # pairs that are sorted at a time, at least: 16 of 128x1000 1.06x faster than by 256
-    sorted_rooms: int = 2  # of so many pairs, in calls: 100 of 16x5000 1.07x faster than 4, 16 of 4x50000 1.16x
-    sorted_calls: int = 1024  # of a row, about: more elements are sorted at a time in longer ones
 
 
 @dataclass(frozen=True, slots=True)

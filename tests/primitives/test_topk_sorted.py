@@ -202,7 +202,7 @@ def test_what_is_refused() -> None:
 
 
 def test_long_rows_have_few_records() -> None:
-    """About as many as `sorted_calls` says: more elements are sorted at a time."""
+    """About as many as CALLS says: more elements are sorted at a time."""
     for elements in (10**5, 10**6, 10**8):
         pd = dnn.primitive_desc(described((3, elements), 50), engine=dnn.Engine(isa="avx2", threads=1))
         (phase,) = pd.plan.phases
