@@ -89,6 +89,15 @@ def test_inner_products(level: str, dtype: dnn.DataType) -> None:
             compare(halved(desc, dtype, *wide), {"src": x, "diff_dst": dy}, wanted, level)
 
 
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_of_no_images_gradients_are_zero(level: str, dtype: dnn.DataType) -> None:
+    tensors = (dnn.MemoryDesc(dims, dtype, "ab") for dims in ((0, 19), (13, 19), (0, 13)))
+    desc = dnn.InnerProductBackwardWeights(*tensors, dnn.MemoryDesc((13,), dtype, "a"))
+    nothing = {"src": np.zeros((0, 19), np.float32), "diff_dst": np.zeros((0, 13), np.float32)}
+    compare(desc, nothing, {"diff_weights": np.zeros((13, 19)), "diff_bias": np.zeros(13)}, level)
+
+
 PRODUCTS = (
     "mb3ic32ih9iw7oc40kh3kw3ph1pw1", "mb2ic24ih9iw12oc40kh3kw2dh1dw0ph2pw1", "mb4ic48iw40oc64kw5pw2sw3",
     "mb2ic64id3ih8iw9oc64kd3kh3kw3pd1ph1pw1", "mb3ic64ih9oc64kh1sh2", "mb4ic64ih8oc48kh1", "mb1ic64ih6oc48kh4ph4",
