@@ -48,6 +48,7 @@ nf4 = DataType("nf4", 1, "|u1", in_a_byte=2)
 
 F32_BYTES = f32.size_bytes
 HALF_FLOATS = (bf16, f16)  # kept in two bytes, computed with as f32
+UPPER_FLOATS = (bf16, f32)  # the upper bytes of an f32, whose exponents they have
 FLOATS = (f32, *HALF_FLOATS)  # of tensors that kernels widen as they load and round as they store
 FLOATS8 = (f8_e5m2, f8_e4m3)
 INTEGERS8 = (u8, s8)

@@ -7,18 +7,16 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-_FMA: Final = re.compile(r"VF(N?)M(ADD|SUB)(132|213|231)[PS][SDH]")
+_FMA: Final = r"VF(N?)M(ADD|SUB)(132|213|231)[PS][SDH]"
 _FMA_TERMS: Final = {"132": (0, 2, 1), "213": (1, 0, 2), "231": (1, 2, 0)}  # factor, factor, addend
 
-_COPIES: Final = re.compile(
-    r"V?MOV([AU]P[SD]|DQ[AU](8|16|32|64)?|[DQ]|NTPS|NTPD|NTDQ|NTDQA|S[SD]|ZX|SXD?)?|KMOV[BWDQ]|V?LDDQU"
-)
-_BROADCASTS: Final = re.compile(r"VP?BROADCAST\w+")
+_COPIES: Final = r"V?MOV([AU]P[SD]|DQ[AU](8|16|32|64)?|[DQ]|NTPS|NTPD|NTDQ|NTDQA|S[SD]|ZX|SXD?)?|KMOV[BWDQ]|V?LDDQU"
+_BROADCASTS: Final = r"VP?BROADCAST\w+"
 _INFIX: Final = {
     "ADD": "+", "SUB": "-", "MUL": "*", "DIV": "/", "AND": "&", "OR": "|", "XOR": "^", "ANDN": "&~",
 }  # fmt: skip
-_VECTOR_ARITHMETIC: Final = re.compile(r"VP?(ADD|SUB|MUL|DIV|AND|OR|XOR)(P[SDH]|S[SDH]|[BWDQ])?")
-_MIN_MAX: Final = re.compile(r"VP?(MIN|MAX)(P[SDH]|S[SDHBWQ]|U[BWDQ])")
+_VECTOR_ARITHMETIC: Final = r"VP?(ADD|SUB|MUL|DIV|AND|OR|XOR)(P[SDH]|S[SDH]|[BWDQ])?"
+_MIN_MAX: Final = r"VP?(MIN|MAX)(P[SDH]|S[SDHBWQ]|U[BWDQ])"
 _IN_PLACE: Final = {"ADD": "+=", "SUB": "-=", "IMUL": "*=", "AND": "&=", "OR": "|=", "XOR": "^=", "SHL": "<<=",
                     "SHR": ">>=", "SAR": ">>="}  # fmt: skip
 _STEPS: Final = {"INC": "+= 1", "DEC": "-= 1"}
@@ -36,7 +34,7 @@ _ALONE: Final = {
 
 def is_copy(mnemonic: str) -> bool:
     """Whether dst then holds what its one source holds, in one lane or in all."""
-    return _COPIES.fullmatch(mnemonic) is not None or _BROADCASTS.fullmatch(mnemonic) is not None
+    return re.fullmatch(_COPIES, mnemonic) is not None or re.fullmatch(_BROADCASTS, mnemonic) is not None
 
 
 def effect_of_jump(mnemonic: str, label: str) -> str:
@@ -59,23 +57,23 @@ def effect_of(mnemonic: str, dst: str, sources: Sequence[str], before: str) -> s
     if mnemonic == "LEA":
         return f"{dst} = address of {sources[0]}"
     if is_copy(mnemonic):
-        return f"{dst} = {sources[0]}" + ", in every lane" * (_BROADCASTS.fullmatch(mnemonic) is not None)
+        return f"{dst} = {sources[0]}" + ", in every lane" * (re.fullmatch(_BROADCASTS, mnemonic) is not None)
     if mnemonic.startswith("VMASKMOV"):
         return f"{dst} = {sources[1]} where {sources[0]}"
     return _arithmetic(mnemonic, dst, sources, before)
 
 
 def _arithmetic(mnemonic: str, dst: str, sources: Sequence[str], before: str) -> str:
-    found = _FMA.fullmatch(mnemonic)
+    found = re.fullmatch(_FMA, mnemonic)
     if found:
         return _multiply_add(found, dst, [before, *sources])
-    found = _VECTOR_ARITHMETIC.fullmatch(mnemonic)
+    found = re.fullmatch(_VECTOR_ARITHMETIC, mnemonic)
     if found and len(sources) == 2:
         if found[1] == "XOR" and sources[0] == sources[1]:
             return f"{dst} = 0"
         sign = _INFIX[found[1]]
         return f"{dst} {sign}= {sources[1]}" if sources[0] == dst else f"{dst} = {sources[0]} {sign} {sources[1]}"
-    found = _MIN_MAX.fullmatch(mnemonic)
+    found = re.fullmatch(_MIN_MAX, mnemonic)
     if found:
         return f"{dst} = {found[1].lower()}({', '.join(sources)})"
     return f"{dst} = {mnemonic.lower()}({', '.join(sources)})"

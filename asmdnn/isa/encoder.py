@@ -28,10 +28,10 @@ _LOCKABLE: Final = frozenset((
     "ADC", "ADD", "AND", "BTC", "BTR", "BTS", "CMPXCHG", "CMPXCHG8B", "CMPXCHG16B", "DEC", "INC", "NEG", "NOT", "OR",
     "SBB", "SUB", "XADD", "XCHG", "XOR",
 ))  # fmt: skip
-_COMPLEX: Final = re.compile("VFC?(MADD|MUL)C[PS]H")
-_REPEATED: Final = re.compile("^(repe|repne|rep)_")
+_COMPLEX: Final = "VFC?(MADD|MUL)C[PS]H"
+_REPEATED: Final = "^(repe|repne|rep)_"
 _EVEX: Final = 0x62
-_PREFIXED: Final = re.compile("_E?VEX$")
+_PREFIXED: Final = "_E?VEX$"
 _LEGACY_PREFIXES: Final = b"\x64\x65\x66\xf0\xf2\xf3"
 OPERAND_TYPES: Final = frozenset((Register, Pointer, EmbeddedRounding, int))
 _SIZES: Final = (1, 2, 4, 8, 10, 16, 32, 64)
@@ -105,7 +105,7 @@ def encoder_of(mnemonic: str) -> InstructionEncoder | None:
     name = mnemonic.removeprefix(_LOCK)
     if name != mnemonic and name not in _LOCKABLE:
         return None
-    if not extension_forms(name) and name != (base := _PREFIXED.sub("", name)):  # as in VADDPS_EVEX
+    if not extension_forms(name) and name != (base := re.sub(_PREFIXED, "", name)):  # as in VADDPS_EVEX
         return InstructionEncoder(mnemonic) if encoder_of(base) and base.startswith(("V", "K")) else None
     known = extension_forms(name) or extension_branch(name) or is_known(name)
     return InstructionEncoder(mnemonic) if known else None
@@ -135,7 +135,8 @@ def plain_operand(operand: object) -> Operand:
 
 def text_of(mnemonic: str, operands: Sequence[object]) -> str:
     """The instruction in Intel syntax, e.g. "vaddps zmm1{k1}, zmm2, [rax+rsi*4+64]{1to16}"."""
-    name = _REPEATED.sub(r"\1 ", mnemonic.lower().replace("lock_", "lock ").removesuffix("_vex").removesuffix("_evex"))
+    name = mnemonic.lower().replace("lock_", "lock ").removesuffix("_vex").removesuffix("_evex")
+    name = re.sub(_REPEATED, r"\1 ", name)
     return f"{name} {', '.join(map(str, operands))}".rstrip()
 
 
@@ -157,7 +158,7 @@ def _choose(mnemonic: str, operands: Sequence[Operand]) -> EncoderChoice:
         encode = _without_rex(mnemonic, encode)
     if _needs_distinct_registers(mnemonic):
         encode = _with_distinct_registers(mnemonic, encode)
-    if _COMPLEX.fullmatch(_PREFIXED.sub("", mnemonic)):
+    if re.fullmatch(_COMPLEX, re.sub(_PREFIXED, "", mnemonic)):
         encode = _with_own_target(mnemonic, encode)
     touches_upper = any(isinstance(op, Register) and op.kind in ("ymm", "zmm") for op in operands)
     trailing = _trailing_bytes(encode, operands)
@@ -167,7 +168,7 @@ def _choose(mnemonic: str, operands: Sequence[Operand]) -> EncoderChoice:
 
 def _candidates(mnemonic: str, operands: Sequence[Operand]) -> list[Encode]:
     name = mnemonic.removeprefix(_LOCK)
-    if not extension_forms(name) and name != (base := _PREFIXED.sub("", name)):
+    if not extension_forms(name) and name != (base := re.sub(_PREFIXED, "", name)):
         wanted = (_EVEX,) if name.endswith("_EVEX") else VEX
         asked = [_raised(op) for op in operands] if _EVEX in wanted else operands
         own = [form.encode for form in extension_forms(base) if form.matches(asked)]
@@ -289,6 +290,6 @@ def _no_form(mnemonic: str, operands: Sequence[Operand]) -> str:
 def written_forms(mnemonic: str) -> list[str]:
     """The operands that an instruction takes, a line each; none for an unknown one."""
     name = mnemonic.removeprefix(_LOCK)
-    name = name if extension_forms(name) else _PREFIXED.sub("", name)
+    name = name if extension_forms(name) else re.sub(_PREFIXED, "", name)
     forms = [f"{name}({', '.join(form.patterns)})" for form in extension_forms(name)]
     return forms + (forms_of(name) if is_known(name) else [])

@@ -19,7 +19,7 @@ from asmdnn.records import dataclass, field
 
 POOL_ALIGNMENT_BYTES: Final = 64  # kernels start at multiples of 64, so no constant can be aligned more strictly
 SHORT_BYTES, NEAR_BYTES = 1, 4  # of a jump's distance, the last field of its encoding
-_FROM_LABEL: Final = re.compile(r"\[rip[^]]*\]")
+_FROM_LABEL: Final = r"\[rip[^]]*\]"
 _FILLER: Final = b"\xcc"  # int3 between code and constants: never reached
 
 # The recommended multi-byte NOPs (Intel manual, volume 2, NOP), by length.
@@ -185,7 +185,7 @@ def _lines(items: Sequence[Item], offsets: Sequence[int], data: bytes, notes: No
         for pointer in note.operands:
             if isinstance(pointer, Pointer) and pointer.form.label:  # as those of constants: from the pool's start
                 at = offsets[pointer.form.label.piece] + pointer.displacement - pool_start
-                text = f"{_FROM_LABEL.sub(f'[rip{at:+d}]' if at else '[rip]', text)} <{pointer.form.label}>"
+                text = f"{re.sub(_FROM_LABEL, f'[rip{at:+d}]' if at else '[rip]', text)} <{pointer.form.label}>"
         return Line(start, data[start:end], text, note.role, note.source, notes.detail(note))
 
     for item, start, end in zip(items, offsets, offsets[1:], strict=False):

@@ -29,11 +29,11 @@ from asmdnn.isa.memory_operand import Operand, Pointer
 from asmdnn.isa.operands import VECTOR_KINDS, EmbeddedRounding, Register, register
 from asmdnn.records import dataclass
 
-_VECTOR: Final = re.compile(
+_VECTOR: Final = (
     r"(?P<prefix>EVEX|VEX)(\.(?P<length>128|256|512|LIG))?(\.(?P<pp>66|F3|F2))?\.(?P<map>0F|0F38|0F3A|MAP5|MAP6)"
     r"\.W(?P<w>[01]) (?P<opcode>\w\w)( /(?P<digit>\d))?( (?P<order>[RMV]+))?"
 )
-_LEGACY: Final = re.compile(
+_LEGACY: Final = (
     r"(?P<prefixes>((o16|o64|a32|66|F3|F2) )*)(?P<opcode>([0-9A-F]{2} ?)+)(/(?P<digit>r|\d) ?)?(?P<order>[RM]*)"
 )
 _PP: Final = {None: 0, "66": 1, "F3": 2, "F2": 3}
@@ -43,7 +43,7 @@ _PREFIX_BYTES: Final = {"a32": b"\x67", "o16": b"\x66", "66": b"\x66", "F3": b"\
 _HALVED: Final = {"v": 0, "h": 1, "q": 2}  # how often the vector's length
 _NAMED: Final = {"x": "xmm", "y": "ymm", "z": "zmm", "t": "tmm"}
 _ORDERS: Final = {0: "", 1: "M", 2: "RM", 3: "RVM"}
-_BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_BRACES: Final = r"\{([^{}]*,[^{}]*)\}"
 _NOTHING: Final = register("r64", 0)  # in the place of an operand that is not there: its bits are 0
 
 
@@ -73,13 +73,13 @@ def forms_of(mnemonic: str, row: ManualLine) -> Iterator[Form]:
 
 
 def _without_braces(text: str) -> list[str]:
-    plain, words = _BRACES.split(text)[::2], [group.split(",") for group in _BRACES.findall(text)]
+    plain, words = re.split(_BRACES, text)[::2], [group.split(",") for group in re.findall(_BRACES, text)]
     turns = zip(*words, strict=True) if words else [()]
     return ["".join(chain(*zip_longest(plain, chosen, fillvalue=""))) for chosen in turns]
 
 
 def _vector_forms(name: str, encoding: str, operands: Sequence[str]) -> Iterator[Form]:
-    found = _VECTOR.fullmatch(encoding)
+    found = re.fullmatch(_VECTOR, encoding)
     assert found, encoding
     plain = [operand for operand in operands if operand not in ("{er}", "{sae}")]
     for ll in _LENGTHS[found["length"] or found["prefix"]]:
@@ -201,7 +201,7 @@ def _modrm(reg: Register, rm: Register | Pointer | None, unit_bytes: int, force_
 
 
 def _legacy_forms(name: str, encoding: str, operands: Sequence[str]) -> Iterator[Form]:
-    found = _LEGACY.fullmatch(encoding)
+    found = re.fullmatch(_LEGACY, encoding)
     assert found, encoding
     prefixes = found["prefixes"].split()
     encoder = _LegacyEncoder(

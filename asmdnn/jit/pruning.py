@@ -11,7 +11,7 @@ from asmdnn.errors import InvalidArguments
 
 DEFAULT_LIMIT_BYTES: Final = 1 << 30
 IMAGE_SUFFIX: Final = ".network"
-_SIZE: Final = re.compile(r"([0-9]{1,15})\s*([KMGT]?)(?:I?B)?", re.IGNORECASE)
+_SIZE: Final = r"([0-9]{1,15})\s*([KMGT]?)(?:I?B)?"
 _UNITS: Final = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
@@ -50,7 +50,7 @@ def oldest(files: Iterable[StoredFile], limit_bytes: int) -> list[StoredFile]:
 
 def parse_size(name: str, text: str) -> int:
     """Bytes from words such as 268435456, 256M and 1GiB.  Raises InvalidArguments, naming `name`."""
-    match = _SIZE.fullmatch(text.strip())
+    match = re.fullmatch(_SIZE, text.strip(), re.IGNORECASE)
     if match is None:
         raise InvalidArguments(f"{name}={text} is not a size: use a number of bytes, or one such as 64M or 1G")
     return int(match[1]) << _UNITS[match[2].upper()]

@@ -32,10 +32,10 @@ LOOKS = 16  # at the whole directory, while as much as its limit is written
 SAMPLED = 512  # kernels of many, of which a look takes the size: a look at 20,000 files takes 0.01 s, not 0.15
 ABANDONED_S = 3600  # a temporary file of this age belongs to nobody any more
 
-_KERNEL_FILE = re.compile(rf"([0-9a-f]{{64}}){re.escape(SUFFIX)}")
-_IMAGE_FILE = re.compile(rf"([0-9a-f]{{64}}){re.escape(IMAGE_SUFFIX)}")
-_ANY_FILE = re.compile(rf"{_KERNEL_FILE.pattern}|{_IMAGE_FILE.pattern}")
-_TEMPORARY_FILE = re.compile(r"\.[0-9a-f]{64}\.[0-9a-f]{16}\.tmp")
+_KERNEL_FILE = rf"([0-9a-f]{{64}}){re.escape(SUFFIX)}"
+_IMAGE_FILE = rf"([0-9a-f]{{64}}){re.escape(IMAGE_SUFFIX)}"
+_ANY_FILE = f"{_KERNEL_FILE}|{_IMAGE_FILE}"
+_TEMPORARY_FILE = r"\.[0-9a-f]{64}\.[0-9a-f]{16}\.tmp"
 _warned: dict[str, object] = {}  # directories whose one warning has been given
 
 
@@ -221,9 +221,9 @@ def default_store() -> DiskStore | None:
     return DiskStore(default_directory(), size_limit()) if enabled() else None
 
 
-def _matching(directory_fd: int | None, pattern: re.Pattern[str]) -> Iterator[tuple[str, re.Match[str]]]:
+def _matching(directory_fd: int | None, pattern: str) -> Iterator[tuple[str, re.Match[str]]]:
     for file in [] if directory_fd is None else os.listdir(directory_fd):
-        if match := pattern.fullmatch(file):
+        if match := re.fullmatch(pattern, file):
             yield file, match
 
 
@@ -264,7 +264,7 @@ def _estimated_bytes(directory_fd: int) -> int:
     return step * sum(file.size_bytes for file in sampled) + sum(file.size_bytes for file in whole)
 
 
-def _stored(directory_fd: int, pattern: re.Pattern[str]) -> Iterator[StoredFile]:
+def _stored(directory_fd: int, pattern: str) -> Iterator[StoredFile]:
     yield from _of_names(directory_fd, (file for file, _ in _matching(directory_fd, pattern)))
 
 

@@ -10,12 +10,12 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.desc import MemoryDesc
 from asmdnn.memory.layout import naturals
 from asmdnn.records import dataclass
-from asmdnn.types import DataType, bf16, f32
+from asmdnn.types import F32_BYTES, UPPER_FLOATS, DataType, f32
 
 TAPS: Final = 3  # along an axis
-HALF_BITS, HALF_UNIT = 16, 1 << 15  # that bf16 leaves out of f32; half of the least that it keeps
+HALF_BITS, HALF_UNIT = 16, 1 << 15  # that an upper half leaves out of f32; half of the least that it keeps
 POINTS: Final = {2: (0.0, 1.0, -1.0), 4: (0.0, 0.5**0.5, -(0.5**0.5), 2**0.5, -(2**0.5))}  # and infinity
-GROUPS: Final = {f32: 1, bf16: 2}  # input channels that lie side by side, as a multiply takes them
+GROUPS: Final = {t: F32_BYTES // t.size_bytes for t in UPPER_FLOATS}  # input channels that a multiply takes together
 FIRST_SIGN: Final = {2: -1, 4: 1}  # of the row for point 0, whose sign is free
 COLUMNS: Final = 1024  # taps that are transformed at a time: float64 of them stays in L2, and BLAS on one thread
 
@@ -87,8 +87,8 @@ class WinogradDesc(MemoryDesc):
         return False
 
     def _stored(self, array: NDArray[Any]) -> NDArray[Any]:
-        """What `storage` holds of weights `array`, those of bf16 as words: computed in float64."""
-        if self.dtype == bf16:
+        """What `storage` holds of weights `array`, upper halves of f32 as words: computed in float64."""
+        if self.dtype != f32:
             array = (array.astype(np.uint32) << HALF_BITS).view(np.float32)
         g = weights_matrix(self.m)
         both, points = np.kron(g, g), len(g)  # vec(G g G^T) = (G x G) vec(g): one product, where einsum is slow
@@ -98,7 +98,7 @@ class WinogradDesc(MemoryDesc):
             some = slice(begin, begin + COLUMNS)
             found[some] = (both @ np.array(taps[some].T, np.float64, order="C")).T
         found = found.reshape(*array.shape[:-2], points, points)
-        return bf16_words(found) if self.dtype == bf16 else found
+        return found if self.dtype == f32 else upper_halves(found)
 
     def permute_axes(self, permutation: Any) -> NoReturn:
         raise self._no("other axes")
@@ -124,7 +124,7 @@ def tag_of_panels(has_groups: bool, panel: int, turned: bool, together: int) -> 
     return f"{groups}{out.upper()}{taps}{into.upper()}{panel}{out}{together}{into}"
 
 
-def bf16_words(numbers: NDArray[np.float32]) -> NDArray[np.uint16]:
+def upper_halves(numbers: NDArray[np.float32]) -> NDArray[np.uint16]:
     """Finite numbers rounded to nearest even."""
     bits = numbers.view(np.uint32)
     return ((bits + (HALF_UNIT - 1) + (bits >> HALF_BITS & 1)) >> HALF_BITS).astype(np.uint16)

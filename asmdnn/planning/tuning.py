@@ -13,7 +13,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.planning.move_tuning import DropoutTuning, ElementwiseTuning, GatherTuning, MoveTuning, TreeTuning
 from asmdnn.planning.product_tuning import ProductTuning
-from asmdnn.records import dataclass, field, fields
+from asmdnn.records import dataclass, fields
 
 
 @exact
@@ -194,8 +194,6 @@ class TopKTuning:
     # has a step more; measured on Zen 5, top 2 of 4096x8 1.8x faster, top 8 of 4096x64 1.4x, top 5 of 128x1000 1.16x
     most_listed: int = 10  # results of rows, more are sorted: lists of 8 took 0.7 to 1.1x as long, of 16 1.4 to 2.6x
     most_listed_lanes: int = 16  # of lanes: top 32 of 1x1000x256 along 1000 by lists 0.7x, of 4x100x64 0.4 to 0.55x
-    whole_elements: int = 256  # rows that are sorted at once: 256 for the best 16 1.24x faster than by 128
-    sorted_least: int = 128  # pairs that are sorted at a time, at least: 16 of 128x1000 1.06x faster than by 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,28 +252,28 @@ class Tuning:
     """The numbers of a CPU class, by who uses them.  Raises InvalidArguments unless all are above zero, and what is
     yes or no is a bool."""
 
-    phases: PhaseTuning = field(default_factory=PhaseTuning)
-    products: ProductTuning = field(default_factory=ProductTuning)
-    convolution: ConvolutionTuning = field(default_factory=ConvolutionTuning)
-    winograd: WinogradTuning = field(default_factory=WinogradTuning)
+    phases: PhaseTuning = PhaseTuning()
+    products: ProductTuning = ProductTuning()
+    convolution: ConvolutionTuning = ConvolutionTuning()
+    winograd: WinogradTuning = WinogradTuning()
     winograd_groups: WinogradTuning = GROUPS
-    pairs: PairTuning = field(default_factory=PairTuning)
-    moves: MoveTuning = field(default_factory=MoveTuning)
-    gather: GatherTuning = field(default_factory=GatherTuning)
-    dropout: DropoutTuning = field(default_factory=DropoutTuning)
-    trees: TreeTuning = field(default_factory=TreeTuning)
-    elementwise: ElementwiseTuning = field(default_factory=ElementwiseTuning)
-    softmax: SoftmaxTuning = field(default_factory=SoftmaxTuning)
-    normalization: NormalizationTuning = field(default_factory=NormalizationTuning)
-    reduction: ReductionTuning = field(default_factory=ReductionTuning)
-    topk: TopKTuning = field(default_factory=TopKTuning)
-    attention: AttentionTuning = field(default_factory=AttentionTuning)
-    recurrent: RecurrentTuning = field(default_factory=RecurrentTuning)
-    pooling: PoolingTuning = field(default_factory=PoolingTuning)
-    resampling: ResamplingTuning = field(default_factory=ResamplingTuning)
+    pairs: PairTuning = PairTuning()
+    moves: MoveTuning = MoveTuning()
+    gather: GatherTuning = GatherTuning()
+    dropout: DropoutTuning = DropoutTuning()
+    trees: TreeTuning = TreeTuning()
+    elementwise: ElementwiseTuning = ElementwiseTuning()
+    softmax: SoftmaxTuning = SoftmaxTuning()
+    normalization: NormalizationTuning = NormalizationTuning()
+    reduction: ReductionTuning = ReductionTuning()
+    topk: TopKTuning = TopKTuning()
+    attention: AttentionTuning = AttentionTuning()
+    recurrent: RecurrentTuning = RecurrentTuning()
+    pooling: PoolingTuning = PoolingTuning()
+    resampling: ResamplingTuning = ResamplingTuning()
 
     def __post_init__(self) -> None:
-        for name, value, kind in _values(self, ""):
+        for name, value, kind in _values(self, "", given=True):
             if kind is bool:
                 if not isinstance(value, bool):
                     raise InvalidArguments(f"tuning.{name} must be True or False, not {shown(value)}")
@@ -287,12 +285,14 @@ class Tuning:
         return ((name, value) for name, value, _ in _values(self, ""))
 
 
-def _values(group: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
-    """Their names, values and types."""
+def _values(group: Any, name: str, given: bool = False) -> Iterator[tuple[str, Any, Any]]:
+    """Their names, values and types; given: without those that are the default."""
     for each in fields(group):
         value, path = getattr(group, each.name), f"{name}{each.name}"
+        if given and value is each.default:
+            continue
         if hasattr(type(value), "__dataclass_fields__"):
-            yield from _values(value, f"{path}.")
+            yield from _values(value, f"{path}.", given)
         else:
             yield path, value, each.type
 

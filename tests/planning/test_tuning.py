@@ -269,6 +269,11 @@ def test_distances() -> None:
     assert L1_SETS_BYTES == 4096
 
 
+def test_defaults_are_numbers_above_zero() -> None:
+    """Which no tuning checks again."""
+    assert all(value is False or value > 0 for _, value in DEFAULT.numbers())
+
+
 @pytest.mark.parametrize("value", [0, 1, 1.0, "yes", None])
 def test_what_is_neither_yes_nor_no(value: Any) -> None:
     message = "tuning.winograd.memory_overlapped must be True or False, not"

@@ -8,6 +8,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.bench.typed import narrowed
 from asmdnn.bench.values import decoded, encoded
+from asmdnn.primitives.convolution_backward.depthwise_calls import in_pairs
 from asmdnn.primitives.core.description import asked
 from asmdnn.records import replace
 from asmdnn.types import FLOATS
@@ -68,7 +69,7 @@ def test_convolutions(level: str, text: str, dtype: dnn.DataType) -> None:
         desc, arrays, wanted = of_weights.gradient(text, tag, tag)
         for wide in ((), ("diff_bias",), ("diff_weights", "diff_bias")):
             way = compare(halved(desc, dtype, *wide), arrays, wanted, level)
-            assert "reorder+" in way or "products" in way, way
+            assert any(word in way for word in ("reorder+", "products", "depthwise")), way
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -98,6 +99,11 @@ def test_of_no_images_gradients_are_zero(level: str, dtype: dnn.DataType) -> Non
     compare(desc, nothing, {"diff_weights": np.zeros((13, 19)), "diff_bias": np.zeros(13)}, level)
 
 
+def is_image(text: str) -> bool:
+    """Whether a problem has two spatial axes."""
+    return "ih" in text and "id" not in text
+
+
 PRODUCTS = (
     "mb3ic32ih9iw7oc40kh3kw3ph1pw1", "mb2ic24ih9iw12oc40kh3kw2dh1dw0ph2pw1", "mb4ic48iw40oc64kw5pw2sw3",
     "mb2ic64id3ih8iw9oc64kd3kh3kw3pd1ph1pw1", "mb3ic64ih9oc64kh1sh2", "mb4ic64ih8oc48kh1", "mb1ic64ih6oc48kh4ph4",
@@ -110,7 +116,7 @@ PRODUCTS = (
 def test_weights_by_products_of_pairs(text: str) -> None:
     """A row of all pixels, with zeros for what lies beyond edges; strides have a row for each place in a cell."""
     level = "avx512_core_bf16"
-    for tag in ("any", "nhwc", "nchw") if text.count("i") < 3 and "iw40" not in text else ("any",):
+    for tag in ("any", "nhwc", "nchw") if is_image(text) else ("any",):
         desc, arrays, wanted = of_weights.gradient(text, tag, tag)
         found = set()
         for wide in ((), ("diff_weights", "diff_bias")):
@@ -118,6 +124,57 @@ def test_weights_by_products_of_pairs(text: str) -> None:
             found |= {pd.implementation for pd in pds if isinstance(pd, dnn.PrimitiveDesc)}
             compare(halved(desc, dnn.bf16, *wide), arrays, wanted, level)
         assert any("products" in name for name in found), found
+
+
+GROUPS = (
+    "g4mb2ic64ih9oc64kh3ph1", "g2mb4ic128ih17iw14oc128kh3kw3sh2sw2ph1pw1", "g3mb2ic48ih9oc72kh1",
+    "g2mb2ic48iw30oc36kw5pw2",
+)  # fmt: skip
+
+
+@pytest.mark.isa("avx512_core_bf16")
+@pytest.mark.parametrize("text", GROUPS)
+def test_weights_of_groups_by_products_of_pairs(text: str) -> None:
+    """A batch of products, where groups have as many channels as half a vector."""
+    test_weights_by_products_of_pairs(text)
+
+
+@pytest.mark.isa("avx512_core_bf16")
+def test_groups_of_few_channels_are_no_products() -> None:
+    desc, arrays, wanted = of_weights.gradient("g8mb1ic32ih6oc32kh3ph1", "any", "any")
+    assert "wide" in compare(halved(desc, dnn.bf16), arrays, wanted, "avx512_core_bf16")
+
+
+DEPTHWISE = (
+    "g19mb2ic19ih7oc19kh3sh2ph1", "g32mb1ic32ih20iw9oc32kh3kw5ph1pw2", "g16mb3ic16ih3oc16kh3ph1dh1",
+    "g16mb1ic16iw40oc16kw31pw15", "g8mb1ic8id3ih4iw3oc8kd2kh3kw2pd1ph1pw0", "g48mb5ic48ih33iw70oc48kh5kw3sh2sw1ph2pw1",
+    "g32mb1ic32id6ih9iw40oc32kd3kh3kw3sd2pd1ph1pw1", "g16mb1ic16ih1iw9oc16kh1kw3pw1",
+    "deconv:g16mb1ic16ih5oc16kh4sh2ph1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("text", DEPTHWISE)
+def test_depthwise_weights(level: str, text: str, dtype: dnn.DataType) -> None:
+    """Read as they are: rows in pairs where the level multiplies pairs, with one left or none, else widened."""
+    own = "avx512_core" if dtype != dnn.bf16 and level != "avx2" else level
+    for tag in ("any", "nhwc") if is_image(text) else ("any",):
+        desc, arrays, wanted = of_weights.gradient(text, tag, tag)
+        found = {compare(halved(desc, dtype), arrays, wanted, level)}
+        found.add(compare(halved(desc, dtype, "diff_weights", "diff_bias"), arrays, wanted, level))
+        assert all(name.endswith(f"depthwise:{own}") for name in found), found
+        mixed = compare(halved(desc, dtype, "src"), arrays, wanted, level)  # converted, as the two differ
+        assert mixed.endswith("depthwise:" + ("avx2" if level == "avx2" else "avx512_core")), mixed
+
+
+def test_rows_in_pairs() -> None:
+    """Neighbours at the right distance, each in one pair; what is left between images and at the end is alone."""
+    lines = np.array([(0, 0), (8, 4), (16, 8), (40, 20), (48, 24)])
+    firsts, left = in_pairs(lines, (8, 4))
+    assert firsts.tolist() == [[0, 0], [40, 20]] and left.tolist() == [[16, 8]]
+    firsts, left = in_pairs(lines[:0], (8, 4))
+    assert firsts.shape == left.shape == (0, 2)
 
 
 @pytest.mark.isa("avx512_core_bf16")

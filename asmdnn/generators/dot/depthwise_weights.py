@@ -4,27 +4,31 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src      | f32[..., lanes] | column x of position k is x * src_step + positions[k] bytes after a tap's place |
-| diff_dst | f32[..., lanes] | column x is x * dst_step bytes after a tap's place |
+| src      | dtype[..., lanes] | column x of position k is x * src_step + positions[k] bytes after a tap's place |
+| diff_dst | dtype[..., lanes] | column x is x * dst_step bytes after a tap's place |
 | weights  | f32[positions, lanes] | weights_step bytes apart; read if the sums go on |
-| taps     | int64[...] | a count, then (src, diff_dst) byte offsets, one pair for every row of the image |
+| taps     | int64[...] | a count, then (src, diff_dst) byte offsets, one pair for every row of the image, or two rows |
 
 Lanes are channels, all real.  A segment is a run of columns with the positions that lie inside src, so that padding is
 never read.  Every source vector is loaded once for the columns that are unrolled, and used by all whose windows have
 it, while diff_dst of these waits in registers; with more positions than that takes, sources are multiplied from memory.
 Where positions are few, columns take turns in several sets of sums, for a multiply waits four cycles for the one
 before; the sets are added in the end, in their order.
+
+Rows of bf16 and f16 become f32 as they are loaded.  A level that multiplies pairs of bf16 takes two rows of the image
+at once, which are joined lane by lane (row_factors.py): the second one is at one distance from the first for all taps.
 """
 
 from typing import Any
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList, joined
-from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.generators.dot.row_factors import factor_registers, row_factors
+from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import VECTORS, lanes_of, vector_of
 from asmdnn.records import dataclass
-from asmdnn.types import f32
+from asmdnn.types import DataType, f32
 
 ARGUMENTS = ("src", "diff_dst", "weights", "taps")
 SRC, DIFF_DST, WEIGHTS, TAPS = range(len(ARGUMENTS))
@@ -34,9 +38,14 @@ COLUMNS = 8  # at least, of a round of a loop
 SPARE = 1  # registers beside the sums and diff_dst: a source vector
 
 
-def most_positions(isa: str) -> int:
+def most_positions(isa: str, dtype: DataType = f32) -> int:
     """Of a kernel: as many as registers hold sums of."""
-    return VECTORS[isa].count - 1 - SPARE
+    return vectors_left(isa, dtype) - 1
+
+
+def vectors_left(isa: str, dtype: DataType) -> int:
+    """For sums and diff_dst."""
+    return VECTORS[isa].count - SPARE - factor_registers(dtype, isa)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +59,11 @@ class ColumnRun:
 
 @dataclass(frozen=True, slots=True)
 class DepthwiseWeightsSpec:
-    """Everything that the bytes of the kernel depend on; distances in bytes."""
+    """Everything that the bytes of the kernel depend on; distances in bytes.
+
+    dtype: of src and diff_dst.  second_row: how far the second row of a tap is from its first, in src and in diff_dst,
+    if it has two; only of types that the level multiplies in pairs.
+    """
 
     isa: str
     positions: tuple[int, ...]
@@ -59,11 +72,14 @@ class DepthwiseWeightsSpec:
     dst_step: int
     weights_step: int
     accumulate: bool = False
+    dtype: DataType = f32
+    second_row: tuple[int, int] | None = None
 
     @property
     def name(self) -> str:
-        words = [str(len(self.positions)), *["acc"] * self.accumulate, checksum(self)]
-        return f"depthwise_weights_f32_{'_'.join(words)}__{self.isa}"
+        rows = ["2rows"] if self.second_row else []
+        words = [str(len(self.positions)), *rows, *["acc"] * self.accumulate, checksum(self)]
+        return f"depthwise_weights_{self.dtype}_{'_'.join(words)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -73,12 +89,12 @@ class DepthwiseWeightsSpec:
     def held(self) -> int:
         """Vectors of diff_dst in registers: of all columns that share a source vector, else one."""
         shared = (self.positions[-1] - self.positions[0]) // self.src_step + 1
-        return shared if shared + SPARE + len(self.positions) <= VECTORS[self.isa].count else 1
+        return shared if shared + len(self.positions) <= vectors_left(self.isa, self.dtype) else 1
 
     @property
     def sets(self) -> int:
         """Of sums: columns take turns."""
-        room = VECTORS[self.isa].count - self.held - SPARE
+        room = vectors_left(self.isa, self.dtype) - self.held
         return max(1, min(-(-SUMS // self.count), room // self.count))
 
     @property
@@ -87,11 +103,12 @@ class DepthwiseWeightsSpec:
         return self.sets * -(-COLUMNS // self.sets)
 
     def footprint(self) -> Footprint:
-        size = f32.size_bytes * lanes_of(self.isa)
+        size, own_size = (of.size_bytes * lanes_of(self.isa) for of in (f32, self.dtype))
         columns = [(x, s) for s in self.segments for x in range(s.first, s.first + s.count)]
-        read = {Range(DIFF_DST, x * self.dst_step, x * self.dst_step + size) for x, _ in columns}
-        places = {x * self.src_step + self.positions[k] for x, s in columns for k in s.positions}
-        read |= {Range(SRC, at, at + size) for at in places}
+        factors = {(DIFF_DST, x * self.dst_step) for x, _ in columns}
+        factors |= {(SRC, x * self.src_step + self.positions[k]) for x, s in columns for k in s.positions}
+        rows = [{SRC: src, DIFF_DST: dst} for src, dst in ((0, 0), self.second_row or (0, 0))]
+        read = {Range(of, at + row[of], at + row[of] + own_size) for of, at in factors for row in rows}
         sums = tuple(Range(WEIGHTS, k * self.weights_step, k * self.weights_step + size) for k in range(self.count))
         return Footprint(sums * self.accumulate, sums, TapList(TAPS, (SRC, DIFF_DST), (joined(read),)))
 
@@ -111,6 +128,7 @@ class DepthwiseWeightsCode:
     def __init__(self, spec: DepthwiseWeightsSpec, asm: Assembler) -> None:
         self.spec, self.asm = spec, asm
         self.v: Vector = vector_of(spec.isa, asm)
+        self.factors = row_factors(spec.dtype, spec.isa, self.v)
         self.sums: list[list[Any]] = self.v.registers.take("sums", spec.sets, spec.count)
         self.free: list[Register] = list(self.v.registers.take("diff_dst", spec.held))
         self.source: Register = self.v.registers.take("src")
@@ -167,7 +185,7 @@ class DepthwiseWeightsCode:
         for i, (x, k) in enumerate(uses):
             if x not in factors:
                 factors[x] = self.free.pop()
-                self.v.load(factors[x], mem(self.row[1], (first + x - self.moved) * spec.dst_step, size=self.v.bytes))
+                self.factors.load(factors[x], self.rows(1, (first + x - self.moved) * spec.dst_step))
             self.multiply(x, k, factors[x], place, uses, i)
             if last[x] == i:
                 self.free.append(factors.pop(x))
@@ -175,17 +193,23 @@ class DepthwiseWeightsCode:
     def multiply(
         self, x: int, k: int, factor: Register, place: dict[tuple[int, int], int], uses: list[tuple[int, int]], i: int
     ) -> None:
-        """The product of a column at a position: of a source in its register, if several have it, else from memory."""
+        """The product of a column at a position: of a source in its register, if several have it or a type must, else
+        from memory."""
         at = place[x, k]
         alike = [place[uses[n]] == at for n in (i - 1, i + 1) if 0 <= n < len(uses)]
-        source = mem(self.row[0], at, size=self.v.bytes)
+        rows = self.rows(0, at)
         total = self.sums[x % self.spec.sets][k]
-        if not any(alike):
-            self.v.fma(total, factor, source)
+        if self.factors.reads_memory and not any(alike):
+            self.factors.multiply(total, factor, rows[0])
             return
         if i == 0 or place[uses[i - 1]] != at:
-            self.v.load(self.source, source)
-        self.v.fma(total, factor, self.source)
+            self.factors.load(self.source, rows)
+        self.factors.multiply(total, factor, self.source)
+
+    def rows(self, number: int, at: int) -> list[Pointer]:
+        """A vector in each row of a tap, of src or diff_dst."""
+        apart = (0,) if self.spec.second_row is None else (0, self.spec.second_row[number])
+        return [mem(self.row[number], at + more, size=self.v.bytes) for more in apart]
 
     def finish(self) -> None:
         """The sets together, on top of what weights held, and stored."""

@@ -11,7 +11,7 @@ from asmdnn.generators.functions.program import Predicate
 from asmdnn.isa.assembler import Register
 from asmdnn.isa.formula import bits_of
 from asmdnn.isa.vector import Vector
-from asmdnn.types import DataType, bf16, f8_e4m3, f8_e5m2, f16, f32, s8, u8
+from asmdnn.types import UPPER_FLOATS, DataType, f8_e4m3, f8_e5m2, f16, s8, u8
 
 WORD_BITS: Final = 32
 MAGNITUDE, SIGN, ALL_BITS = 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF
@@ -29,7 +29,7 @@ class GridSteps(NamedTuple):
 
 
 STEPS: Final[dict[DataType, GridSteps]] = {
-    **dict.fromkeys((bf16, f32), GridSteps(16)),  # f32: the numbers of bf16, which stay wide
+    **dict.fromkeys(UPPER_FLOATS, GridSteps(16)),  # f32: numbers of its upper half, which stay wide
     f16: GridSteps(13, 2.0**-24, 2.0**-14),
     f8_e4m3: GridSteps(20, 2.0**-9, 2.0**-6),
     f8_e5m2: GridSteps(21, 2.0**-16, 2.0**-14),

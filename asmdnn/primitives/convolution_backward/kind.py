@@ -28,7 +28,8 @@ def words(desc: BackwardData | BackwardWeights, prop_kind: str) -> Words:
     return Words(primitive, f"alg:{p.algorithm_name}", problem_word(p), prop_kind)
 
 
-WEIGHTS = (weights_products.plans, *as_f32(depthwise_weights.plans, weights.plans))
+IN_F32, *_ = as_f32(depthwise_weights.plans, weights.plans)  # of tensors of several types, and of groups
+WEIGHTS = (weights_products.plans, depthwise_weights.plans, IN_F32, weights.plans)
 LETTERS = ConvolutionBackwardData.letters
 KINDS = (
     Kind(ConvolutionBackwardData, (data.plan_convolution,), data_words, transformed=("weights",), letters=LETTERS),

@@ -5,7 +5,8 @@
 Pixels of all images are one row: those of an image in raster order, with zeros after each line, and after each image,
 which stand for the padding on both sides.  So a position of the kernel is a distance in that row, and what lies beyond
 an edge is 0.  src is copied with channels apart, so that neighbouring pixels are a pair at any distance, and
-diff_dst is packed as pairs, once for all positions.  With strides, src is a row for each place in a cell.
+diff_dst is packed as pairs, once for all positions.  With strides, src is a row for each place in a cell.  Groups are
+a batch of products.
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from math import prod
 from typing import NamedTuple
 
 from asmdnn.isa.dot import dot_level
-from asmdnn.isa.vectors import f32_level
+from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
@@ -36,7 +37,6 @@ from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reduction.bias import with_bias
 from asmdnn.primitives.reorder.as_f32 import as_f32
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
-from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.records import dataclass
 from asmdnn.types import HALF_FLOATS
 
@@ -87,14 +87,17 @@ def plans(desc: BackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | 
 
 def planned(p: ConvolutionDesc, name: str, engine: Engine) -> Plan:
     """The products, between reorders of what is not plain.  Raises Refused."""
-    if p.groups > 1 or p.has_groups:
-        raise Refused("it takes no groups")
+    out, lanes = p.dst.dims[1] // p.groups, lanes_of(engine.isa)
+    if p.groups > 1 and 2 * out < lanes:
+        raise Refused(f"groups of {out} output channels leave more than half of {lanes} lanes empty")
     if not p.src.nelems() or not p.dst.nelems() or not p.weights.nelems():
         raise Refused("there are no elements")
     axes = tuple(axis_of(p, axis) for axis in range(len(p.kernel)))
     src, dst = (plain(tensor) for tensor in (p.src, p.dst))
-    letters = LETTERS[2 : p.weights.ndims]
-    weights = MemoryDesc(p.weights.dims, p.weights.dtype, f"{letters}ba")
+    letters = LETTERS[: p.weights.ndims]
+    first = len(letters) - len(p.kernel)
+    order = letters[first:] + letters[: first - 2] + letters[first - 2 : first][::-1]
+    weights = MemoryDesc(p.weights.dims, p.weights.dtype, order)
     assembly = Assembly(engine.tuning, engine.isa)
     add_products(assembly, axes, {"src": src, "weights": weights, "dst": dst}, engine)
     plan = assembly.plan(name, {"src": src, "weights": weights, "dst": dst}, ("weights",))
@@ -124,7 +127,9 @@ def add_products(
 ) -> None:
     """All phases.  Raises Refused."""
     src, weights, dst = tensors["src"], tensors["weights"], tensors["dst"]
-    (images, into), out = src.dims[:2], dst.dims[1]
+    images, channels = src.dims[:2]
+    out, into = weights.dims[-2 - len(axes) : -len(axes)]
+    groups = channels // into
     lines = tuple(axis.size for axis in axes)
     image = prod(lines)
     pixels = images * image
@@ -133,23 +138,23 @@ def add_products(
     places = list(dict.fromkeys(tuple(shift.place for shift in position) for position in positions))
     around = int(any(shift.cells for position in positions for shift in position))  # images of zeros, on both sides
     row = (images + 2 * around) * image
-    rows = MemoryDesc((images + 2 * around, into, *lines), src.dtype, strides=(image, row, *steps))
+    rows = MemoryDesc((images + 2 * around, channels, *lines), src.dtype, strides=(image, row, *steps))
     for number, place in enumerate(places):
         part = cell_of(src, place, axes)
         copy = Pad(part, rows, (around, *[0] * (len(lines) + 1)))
-        buffer = assembly.room(f"{ROWS} {number}", into * row * src.dtype.size_bytes)
+        buffer = assembly.room(f"{ROWS} {number}", channels * row * src.dtype.size_bytes)
         assembly.add_plan(plan_of((pad.plans,), copy, engine), {"src": View("src"), "dst": View(buffer)})
     product_plan = plan_of(
         (matmul_tiles.plan,),
         MatMul(
-            MemoryDesc((into, pixels), src.dtype, strides=(row, 1)),
-            MemoryDesc((pixels, out), dst.dtype, "any"),
-            MemoryDesc((into, out), weights.dtype, "ab"),
+            MemoryDesc((groups, into, pixels), src.dtype, strides=(into * row, row, 1)),
+            MemoryDesc((groups, pixels, out), dst.dtype, "any"),
+            MemoryDesc((groups, into, out), weights.dtype, "abc"),
         ),
         engine,
     )
     add_pairs(assembly, dst, lines, product_plan.tensors["weights"], engine)
-    size = into * out * weights.dtype.size_bytes
+    size = channels * out * weights.dtype.size_bytes
     for number, position in enumerate(positions):
         buffer = f"{ROWS} {places.index(tuple(shift.place for shift in position))}"
         away = sum(shift.cells * step for shift, step in zip(position, steps, strict=True))
@@ -169,10 +174,11 @@ def cell_of(src: MemoryDesc, place: tuple[int, ...], axes: tuple[RasterAxis, ...
 def add_pairs(assembly: Assembly, dst: MemoryDesc, lines: tuple[int, ...], packed: MemoryDesc, engine: Engine) -> None:
     """diff_dst with zeros after lines, as the product reads it."""
     whole = MemoryDesc((*dst.dims[:2], *lines), dst.dtype, "axb")
-    source, pixels = "dst", row_major(packed.dims, packed)
+    (groups, _, out), source = packed.dims, "dst"
+    rows = MemoryDesc(packed.dims, packed.dtype, strides=(out, groups * out, 1))
     if whole.dims != dst.dims or dst != whole:
         source = assembly.room(PIXELS, whole.size_bytes)
         copy = Pad(dst, whole, (0,) * dst.ndims)
         assembly.add_plan(plan_of((pad.plans,), copy, engine), {"src": View("dst"), "dst": View(source)})
     assembly.scratch[PAIRS] = packed.size_bytes
-    add_reorder(assembly, Reordering(source, pixels, PAIRS, packed))
+    add_reorder(assembly, Reordering(source, rows, PAIRS, packed))

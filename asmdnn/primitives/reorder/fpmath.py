@@ -28,7 +28,7 @@ from asmdnn.primitives.core.widening import cycles_of_fma
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.records import dataclass, replace
-from asmdnn.types import FLOATS8, DataType, bf16, f16, f32
+from asmdnn.types import FLOATS8, UPPER_FLOATS, DataType, bf16, f16, f32
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def with_roundings(*planners: Planner[Any], weights_alone: bool = False) -> tupl
 
     def rounded(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
         allowed = ROUNDINGS.get(attr.fpmath_mode)
-        if allowed is None or desc.src.dtype != f32 or desc.weights.dtype not in (f32, bf16):
+        if allowed is None or desc.src.dtype != f32 or desc.weights.dtype not in UPPER_FLOATS:
             return
         if attr.fpmath_mode == "bf16x3":
             yield Refusal(f"bf16x3:{f32_level(engine.isa)}", SLOWER)

@@ -132,7 +132,7 @@ class TopKRequest(AlongAxis[TopKSpec]):
         desc, nest = self.desc, self.nest(tensors)
         if not self.is_dense(tensors):
             raise Refused("elements along the axis do not lie side by side")
-        sizes = sizes_of(desc.src.dims[desc.axis], desc.k, self.tuning.topk)
+        sizes = sizes_of(desc.src.dims[desc.axis], desc.k)
         spec = SortedTopKSpec(
             isa=self.isa,
             call="whole",

@@ -3,6 +3,7 @@
 import numpy as np
 
 from asmdnn.generators.dot.depthwise_weights import DepthwiseWeightsSpec
+from asmdnn.types import f32
 from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory
 from tests.support.arena import buffer_of, constant_buffer, elements, magnitudes
@@ -12,7 +13,8 @@ ROWS = ((0, 0), (64, 4096), (-2048, 128))  # taps of a call
 
 def weights_case(spec: DepthwiseWeightsSpec, random: np.random.Generator, integers: bool) -> Case:
     """Sums within the bound of Higham, section 3.1."""
-    memory = {name: elements(random, integers) for name in spec.frame if name != "taps"}
+    kinds = {"src": spec.dtype, "diff_dst": spec.dtype, "weights": f32}
+    memory = {name: elements(random, integers, kind) for name, kind in kinds.items()}
     rows(spec, memory)
     words = np.array((len(ROWS), *(x for pair in ROWS for x in pair)), np.int64)
     tolerance: np.ndarray | float = 0.0
@@ -21,7 +23,7 @@ def weights_case(spec: DepthwiseWeightsSpec, random: np.random.Generator, intege
         rows(spec, sizes)
         size = buffer_of(sizes["weights"])
         assert size is not None
-        terms = 2 + len(ROWS) * sum(segment.count for segment in spec.segments)
+        terms = 2 + 2 * len(ROWS) * sum(segment.count for segment in spec.segments)
         tolerance = terms * UNIT_ROUNDOFF * np.abs(size.wanted)
     buffers = {name: buffer_of(memory[name]) for name in memory}
     return Case(spec, {**buffers, "taps": constant_buffer(words)}, {"weights": tolerance}, words)
@@ -30,9 +32,11 @@ def weights_case(spec: DepthwiseWeightsSpec, random: np.random.Generator, intege
 def rows(spec: DepthwiseWeightsSpec, memory: Memory) -> None:
     """weights[k] (+)= src * diff_dst, a vector at a time."""
     lanes = LANES[spec.isa]
+    seconds = [spec.second_row] if spec.second_row else []
+    taps = [(src + more, dst + after) for src, dst in ROWS for more, after in ((0, 0), *seconds)]
     for k, position in enumerate(spec.positions):
         total = memory["weights"].load(k * spec.weights_step, lanes) if spec.accumulate else np.zeros(lanes)
-        for src, dst in ROWS:
+        for src, dst in taps:
             for segment in spec.segments:
                 for x in range(segment.first, segment.first + segment.count):
                     factor = memory["diff_dst"].load(dst + x * spec.dst_step, lanes)
